@@ -10,16 +10,7 @@ from rich.console import Console
 from hotloop import __version__
 from hotloop.model.errors import ExitCode, HotloopError
 
-_COMMANDS = {
-    "observe": "hotloop.cli.observe",
-    "diagnose": "hotloop.cli.diagnose",
-    "tune": "hotloop.cli.tune",
-    "run": "hotloop.cli.run",
-    "lint": "hotloop.cli.lint",
-    "trace": "hotloop.cli.trace",
-    "machine": "hotloop.cli.machine",
-    "explain": "hotloop.cli.explain",
-    "demo": "hotloop.cli.demo",
+_COMMANDS: dict[str, str] = {
 }
 
 
