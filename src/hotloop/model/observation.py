@@ -1,0 +1,196 @@
+"""What was measured of one run of the user's program."""
+
+from enum import Enum
+from typing import Any
+
+import msgspec
+
+SCHEMA = 1
+"""Raised when a JSON name changes its meaning or goes away."""
+
+
+class Phase(str, Enum):
+    """Where a step's time goes; the phases of a step add up to the step."""
+
+    DATA = "data"
+    TRANSFER = "transfer"
+    FORWARD = "forward"
+    """The model, and the loss up to the start of the backward pass."""
+    BACKWARD = "backward"
+    COMMUNICATION = "communication"
+    OPTIMIZER = "optimizer"
+    OTHER = "other"
+
+
+class PhaseTime(msgspec.Struct, frozen=True):
+    """Time of one phase within a step."""
+
+    median_s: float
+    share: float
+    """Of the step's time, 0 to 1; the shares of all measured phases add up to 1."""
+
+
+class StepTime(msgspec.Struct, frozen=True, kw_only=True):
+    """The step: one turn of the loop's rhythm."""
+
+    num: int
+    """Steps measured, warm-up and irregular ones left out."""
+    median_s: float
+    low_s: float
+    """Lower end of the 95% interval of the median."""
+    high_s: float
+    p50_s: float
+    p95_s: float
+    p99_s: float
+    samples_per_s: float | None = None
+    """None: no batch dimension was seen."""
+    tokens_per_s: float | None = None
+    """None: no integer token batch was seen."""
+    rhythm: tuple[str, ...] = ()
+    """One turn of the loop as event names, repeats folded: `3x(data forward backward)`, `optimizer`."""
+
+
+class RankObservation(msgspec.Struct, frozen=True, kw_only=True):
+    """One training process of the command."""
+
+    rank: int | None
+    """None: not a rank of a process group."""
+    pid: int
+    role: str
+    """`train`, `infer`, or `idle` (no step was seen)."""
+    step: StepTime | None
+    phases: dict[Phase, PhaseTime]
+    peak_bytes: int | None = None
+
+
+class Memory(msgspec.Struct, frozen=True, kw_only=True):
+    """Memory of the whole command."""
+
+    peak_bytes: int | None
+    """Largest resident set of the training process, or device memory where there is a device."""
+    device: str
+    method: str
+
+
+class RunAccount(msgspec.Struct, frozen=True, kw_only=True):
+    """The wall time of the whole command, by part."""
+
+    wall_s: float
+    parts: dict[str, float]
+    """`<name>_s` to seconds; they add up to `wall_s`, what is unnamed under `unaccounted_s`."""
+
+
+class Coverage(msgspec.Struct, frozen=True):
+    """Something that was not measured, and why."""
+
+    what: str
+    why: str
+
+
+class Anchor(msgspec.Struct, frozen=True):
+    """The event that ends a step.
+
+    `kind` is `optimizer`, `backward` or `forward`; `slot` the order in which this program first used
+    it (the second optimizer that stepped has slot 1; -1 means any); every `every`-th such event ends a step.
+    """
+
+    kind: str
+    slot: int
+    every: int = 1
+
+
+class ModuleFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the root module is made of, as seen at its first training forward."""
+
+    cls: str
+    num_parameters: int = 0
+    dtypes: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    layer_counts: dict[str, int] = {}
+    """Class name to count, containers left out: `{"Conv2d": 20, "BatchNorm2d": 20}`."""
+    input_shapes: tuple[tuple[int, ...], ...] = ()
+    input_dtypes: tuple[str, ...] = ()
+    compiled: bool = False
+    training: bool = True
+
+
+class LoaderFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of one DataLoader of the program."""
+
+    num_workers: int
+    batch_size: int | None
+    pin_memory: bool
+    persistent_workers: bool
+    prefetch_factor: int | None
+    dataset: str
+    dataset_len: int | None
+    iterable: bool = False
+    num_iterators: int = 0
+    """How often it was iterated anew."""
+    path: str | None = None
+    line: int | None = None
+    used_in_step: bool = False
+
+
+class OptimizerFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of one optimizer of the program."""
+
+    cls: str
+    num_parameters: int
+    fused: bool | None
+    foreach: bool | None
+    supports_fused: bool
+    path: str | None = None
+    line: int | None = None
+
+
+class ProgramFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the probe saw of the program itself, once, in the rank that reports first."""
+
+    torch_version: str | None = None
+    python_version: str | None = None
+    device: str = "cpu"
+    """Device type of the root module's parameters."""
+    roots: tuple[ModuleFacts, ...] = ()
+    loaders: tuple[LoaderFacts, ...] = ()
+    optimizers: tuple[OptimizerFacts, ...] = ()
+    num_threads: int | None = None
+    num_interop_threads: int | None = None
+    anomaly_mode: bool = False
+    deterministic: bool = False
+    autocast_dtype: str | None = None
+    """What the program itself already uses; None: full precision."""
+    matmul_precision: str = "highest"
+    cudnn_benchmark: bool = False
+    frameworks: tuple[str, ...] = ()
+    """Of `lightning`, `transformers`, `accelerate`: those imported by the program."""
+    world_size: int = 1
+    double_backward: bool = False
+    """`create_graph=True` was seen."""
+    shared_memory: bool = False
+    """Parameters shared between processes (Hogwild)."""
+    distributed: str | None = None
+    """`ddp`, `dp`, `fsdp` or None."""
+    environment: dict[str, str] = {}
+    """The variables that matter to speed and were set: OMP_NUM_THREADS, MALLOC_..., LD_PRELOAD."""
+    script: str | None = None
+    script_sha256: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+class Observation(msgspec.Struct, frozen=True, kw_only=True):
+    """One observed run. `None` means not measured, never zero."""
+
+    command: tuple[str, ...]
+    step: StepTime | None
+    phases: dict[Phase, PhaseTime]
+    ranks: tuple[RankObservation, ...]
+    memory: Memory
+    run: RunAccount
+    coverage: tuple[Coverage, ...]
+    program: ProgramFacts
+    anchor: Anchor | None
+    machine: dict[str, Any]
+    exit_code: int | None
+    """Of the program; None: it was ended at a step boundary after the measurement."""
+    schema: int = SCHEMA

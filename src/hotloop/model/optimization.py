@@ -1,0 +1,50 @@
+"""What an optimization says of itself, and what a candidate is."""
+
+from enum import Enum
+from typing import Any
+
+import msgspec
+
+
+class Numerics(str, Enum):
+    """What an optimization does to the numbers; decides whether it may be on without asking."""
+
+    EXACT = "exact"
+    """The same numbers, or differences only in the order of floating-point sums."""
+    TOLERANCE = "tolerance"
+    """Reduced precision: on only where the parity check passes."""
+    SEMANTIC = "semantic"
+    """A different optimization problem: never on unless the user allows it."""
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """An optimization with parameters, ready to be tried."""
+
+    name: str
+    params: dict[str, Any] = {}
+    numerics: Numerics = Numerics.EXACT
+    max_gain: float | None = None
+    """Amdahl's bound: the largest speed ratio that the observation allows; None: no bound is known."""
+    prior: float = 1.0
+    """Expected speed ratio; orders the trials, is never quoted."""
+
+    @property
+    def label(self) -> str:
+        """Name and parameters as one readable word: `loader_workers(num_workers=2)`."""
+        inside = ", ".join(f"{key}={value}" for key, value in sorted(self.params.items()))
+        return f"{self.name}({inside})" if inside else self.name
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """An optimization that was not taken, and why."""
+
+    name: str
+    reason: str
+
+
+class Effect(msgspec.Struct, frozen=True):
+    """Whether an activated optimization was seen to act."""
+
+    name: str
+    on: bool
+    evidence: str

@@ -1,0 +1,62 @@
+"""What every file of the catalogue provides.
+
+One optimization is one file: a class derived from `Optimization`, whose docstring is its manual page, and, where it
+acts inside the user's process, a class derived from `hotloop.probe.activation.Activation` in the same file.
+The file is imported inside the user's process too: it imports torch only inside functions.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from hotloop.model.observation import Observation
+from hotloop.model.optimization import Candidate, Numerics
+
+if TYPE_CHECKING:
+    from hotloop.probe.activation import Activation
+
+
+class DoesNotApply(Exception):  # noqa: N818 - an answer, not an error
+    """Raised by `candidates` with the reason why there is nothing to try here."""
+
+
+class Optimization(ABC):
+    """One row of the catalogue."""
+
+    name: ClassVar[str]
+    family: ClassVar[str]
+    numerics: ClassVar[Numerics]
+    conflicts: ClassVar[frozenset[str]] = frozenset()
+    """Names of optimizations that cannot be on together with this one."""
+
+    @abstractmethod
+    def candidates(self, observation: Observation) -> Sequence[Candidate]:
+        """Return what to try on this program, most promising first.
+
+        Raises:
+            DoesNotApply: with the reason, as a clause: "the program has no DataLoader".
+        """
+
+    @abstractmethod
+    def validate(self, params: Mapping[str, Any]) -> None:
+        """Check the parameters of a plan.
+
+        Raises:
+            ValueError: what is out of range, with the value and what is allowed.
+        """
+
+    def environment(self, params: Mapping[str, Any]) -> Mapping[str, str]:  # noqa: ARG002
+        """Return environment variables of the user's processes; `LD_PRELOAD` is prepended to theirs."""
+        return {}
+
+    def activation(self, params: Mapping[str, Any]) -> Activation | None:  # noqa: ARG002
+        """Return what acts inside the user's process; None: the environment is all."""
+        return None
+
+    @classmethod
+    def manual(cls) -> str:
+        """Return the manual page."""
+        return inspect.cleandoc(cls.__doc__ or "")

@@ -1,0 +1,66 @@
+"""The hook points at which an optimization may act inside the user's process.
+
+Every callback may raise: the probe then switches this activation off, keeps the reason, and the program goes on as
+if it had never been there. Callbacks run in the user's process and must leave no trace in pickled modules.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+
+class Activation:
+    """What one optimization does at the hook points; the default at each is nothing.
+
+    Attributes:
+        name: the optimization's name.
+    """
+
+    name: str = ""
+
+    def on_torch(self) -> None:
+        """Called once, when `import torch` has finished: global flags, thread counts."""
+
+    def on_loader(self, keywords: dict[str, Any]) -> dict[str, Any]:
+        """Return the keywords that `DataLoader.__init__` is called with.
+
+        Args:
+            keywords: all arguments of the call by name, positional ones included (`dataset` too); defaults absent.
+        """
+        return keywords
+
+    def on_batch(self, batch: Any) -> Any:
+        """Return what the training loop receives instead of a batch that a DataLoader yielded."""
+        return batch
+
+    def on_optimizer(self, cls: type, keywords: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+        """Return the keywords that an optimizer class of torch is constructed with (`params` not among them)."""
+        return keywords
+
+    def on_root(self, module: Any) -> None:
+        """Called once for each trained root module, just before its first training forward."""
+
+    def wrap_forward(self, module: Any, call: Any) -> Any:  # noqa: ARG002
+        """Return what is called instead of `call` for this root's training forwards (same signature)."""
+        return call
+
+    def forward_context(self, module: Any) -> AbstractContextManager[Any] | None:  # noqa: ARG002
+        """Return a context manager, made once and entered around every training forward of this root, or None."""
+        return None
+
+    def on_forward_inputs(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:  # noqa: ARG002
+        """Return the arguments with which a training forward of this root is called."""
+        return args, kwargs
+
+    def on_forward_output(self, module: Any, output: Any) -> Any:  # noqa: ARG002
+        """Return what the user's code receives from a training forward of this root."""
+        return output
+
+    def overrides(self, hook: str) -> bool:
+        """Whether this activation does something at the hook point (the recorder skips those that do not)."""
+        return getattr(type(self), hook) is not getattr(Activation, hook)
+
+    def effect(self) -> tuple[bool, str]:
+        """Return whether it was seen to act, and the evidence: what was seen, with its value."""
+        return False, "never looked"
