@@ -1,0 +1,44 @@
+"""What is asked of a GPU's driver, in one vocabulary for NVIDIA and AMD."""
+
+from typing import Protocol
+
+import msgspec
+
+
+class GpuDevice(msgspec.Struct, frozen=True, kw_only=True):
+    """One GPU that a driver library can be asked about."""
+
+    index: int
+    name: str
+    memory_bytes: int | None
+    max_clock_hz: float | None = None
+    power_limit_w: float | None = None
+    pcie: str | None = None
+    """Link as it is now and as it could be: `gen 5 x16 of gen 5 x16`."""
+    num_links: int | None = None
+    """Active NVLink or xGMI links."""
+
+
+class GpuSample(msgspec.Struct, frozen=True, kw_only=True):
+    """One look at one GPU; None where the driver does not tell."""
+
+    utilization_ratio: float | None = None
+    """Share of the driver's last sampling period in which a kernel ran."""
+    memory_used_bytes: int | None = None
+    power_w: float | None = None
+    temperature_c: float | None = None
+    clock_hz: float | None = None
+    throttle_reasons: tuple[str, ...] | None = None
+    """Why clocks are held below what was asked for; idling is not among them."""
+    pids: tuple[int, ...] | None = None
+    """Processes that hold a context on the device."""
+
+
+class GpuReader(Protocol):
+    """A driver library, opened."""
+
+    def devices(self) -> list[GpuDevice]:
+        """Return the devices, in the driver's order."""
+
+    def sample(self, index: int) -> GpuSample:
+        """Return one look at the device; never raises for a value that is not supported."""
