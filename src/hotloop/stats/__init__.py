@@ -1,0 +1,1 @@
+"""Pure functions on measured numbers: summaries, ratio intervals, verdicts, parity."""

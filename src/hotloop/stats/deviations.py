@@ -1,0 +1,90 @@
+"""How far a loss curve departs from another one, step by step paired, in a few numbers."""
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+_MAX_WINDOWS = 20
+"""Windows of 5% of the run: wide enough to average batches, short enough to see a late divergence."""
+_RANGE_SHARE = 0.05
+"""A loss that has fallen to nearly nothing is judged against 5% of what it fell from."""
+
+
+class Deviations(msgspec.Struct, frozen=True, kw_only=True):
+    """Departures of a curve from the reference, relative to the reference's own level; all at least 0."""
+
+    overall: float
+    """Mean over windows of the absolute smoothed deviation."""
+    lasting: float
+    """Absolute signed mean over the last half: what is systematically worse (or better)."""
+    worst: float
+    """The largest smoothed deviation of any window: a divergence."""
+    learning: float | None
+    """Shift over the last quarter as a share of what the reference learned; None: it learned nothing that
+    stands out of its noise, or oscillates (adversarial losses)."""
+
+
+class Reference:
+    """The reference curve in windows, ready to have others compared with it."""
+
+    def __init__(self, losses: Array) -> None:
+        self.losses = losses
+        self.windows = np.array_split(np.arange(len(losses)), min(_MAX_WINDOWS, max(2, len(losses) // 2)))
+        means = self.smooth(losses)
+        self.noise = _batch_noise(losses)
+        self.scale = np.maximum(np.abs(means), max(self.noise, _RANGE_SHARE * float(np.ptp(means))))
+        self.scale = np.maximum(self.scale, np.finfo(np.float64).tiny)
+        self.learned = self._learned(means)
+
+    def smooth(self, values: Array) -> Array:
+        """Means over the windows."""
+        return np.array([values[window].mean() for window in self.windows])
+
+    def deviations(self, losses: Array) -> Deviations:
+        """How far the curve departs from this one."""
+        relative = self.smooth(losses - self.losses) / self.scale
+        last = relative[len(relative) // 2 :]
+        return Deviations(
+            overall=float(np.abs(relative).mean()),
+            lasting=abs(float(last.mean())),
+            worst=float(np.abs(relative).max()),
+            learning=self._learning_shift(losses),
+        )
+
+    def wander(self, losses: Array) -> float:
+        """Standard error of the lasting deviation: one draw of it can be near 0 by luck, this cannot."""
+        relative = self.smooth(losses - self.losses) / self.scale
+        last = relative[len(relative) // 2 :]
+        return float(np.sqrt((last @ last) / len(last)) / np.sqrt(len(last)))
+
+    def _learning_shift(self, losses: Array) -> float | None:
+        if self.learned is None:
+            return None
+        last = self._quarter()
+        return abs(float((losses[last] - self.losses[last]).mean())) / self.learned
+
+    def _learned(self, means: Array) -> float | None:
+        """Fall of the loss from the first window to the last quarter, where it stands out of the noise.
+
+        Four standard errors of the two means; and most of the path must be fall: a curve that swings
+        (total variation beyond twice the fall) learns nothing that the loss shows.
+        """
+        last = self._quarter()
+        fall = float(means[0] - self.losses[last].mean())
+        error = self.noise * np.sqrt(1 / len(self.windows[0]) + 1 / len(self.losses[last]))
+        return fall if fall > 4 * error and fall > 0 else None
+
+    def _quarter(self) -> slice:
+        return slice(len(self.losses) - max(1, len(self.losses) // 4), None)
+
+
+def _batch_noise(losses: Array) -> float:
+    """Standard deviation from batch to batch; second differences, so that a trend does not count.
+
+    The second difference of independent noise has variance 6 sigma^2; the median makes it robust.
+    """
+    if len(losses) < 3:
+        return 0.0
+    return float(1.4826 * np.median(np.abs(np.diff(losses, n=2))) / np.sqrt(6))

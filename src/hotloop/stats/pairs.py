@@ -1,0 +1,91 @@
+"""The speed ratio of a candidate, with an interval that holds both kinds of noise.
+
+A pair of processes is one sample. Blocks within a pair are autocorrelated and now and then hit by
+something foreign; whole pairs differ because processes do (memory layout, page placement). So: a robust
+location per pair, then Student's t over pairs, its variance steadied by what A/A pairs have shown.
+"""
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from hotloop.model.ratio import Ratio
+from hotloop.stats.autocorrelation import ar1_inflation
+from hotloop.stats.robust import hodges_lehmann, winsorized
+from hotloop.stats.student import student_quantile
+
+DEFAULT_PRIOR_SD = 0.02
+"""Identical processes were seen to differ by up to 3.5% for as long as they lived; 2% makes that 1.75 sd."""
+DEFAULT_PRIOR_DF = 3.0
+"""What four pairs would say: steadies three pairs (5 instead of 2 degrees of freedom), outvoted by eight."""
+MIN_BLOCKS = 3
+"""Fewer block ratios have no spread worth the name."""
+
+
+class PairEstimate(msgspec.Struct, frozen=True):
+    """What one pair of processes says."""
+
+    log_ratio: float
+    variance: float
+    """Of `log_ratio`, from the blocks alone: what would change if the same two processes went on."""
+
+
+def pair_estimate(block_log_ratios: Sequence[float]) -> PairEstimate:
+    """Robust location of one pair's block log ratios and its variance, autocorrelation respected.
+
+    Raises:
+        ValueError: fewer than three blocks, or one that is not finite.
+    """
+    blocks = np.asarray(block_log_ratios, dtype=np.float64)
+    if len(blocks) < MIN_BLOCKS or not np.isfinite(blocks).all():
+        raise ValueError(f"a pair needs {MIN_BLOCKS} finite block ratios, not {list(block_log_ratios)}")
+    tame = winsorized(blocks)
+    variance = float(np.var(tame, ddof=1)) * ar1_inflation(tame) / len(blocks)
+    return PairEstimate(hodges_lehmann(blocks), variance)
+
+
+def ratio_interval(
+    pairs: Sequence[Sequence[float]],
+    *,
+    confidence: float = 0.95,
+    prior_sd: float = DEFAULT_PRIOR_SD,
+    prior_df: float = DEFAULT_PRIOR_DF,
+) -> Ratio:
+    """Speed ratio (above 1: the candidate is faster) with its interval, from log ratios per pair.
+
+    Args:
+        pairs: block log ratios log(time_incumbent / time_candidate) of each pair.
+        confidence: of this one look; looking repeatedly is `verdict.decide`'s business.
+        prior_sd: expected difference of identical processes, as a standard deviation of the log ratio.
+        prior_df: how many degrees of freedom that expectation is worth. With one pair it is all there is.
+
+    The variance of a pair is pooled from the prior and the pairs seen, as in a moderated t (Smyth 2004,
+    Stat. Appl. Genet. Mol. Biol. 3:3), and never below what the blocks alone say.
+
+    Raises:
+        ValueError: no pairs, or a pair of too few or not finite blocks.
+    """
+    if not pairs:
+        raise ValueError("a ratio needs at least one pair")
+    estimates = [pair_estimate(blocks) for blocks in pairs]
+    center = math.fsum(estimate.log_ratio for estimate in estimates) / len(estimates)
+    variance, df = _pair_variance(estimates, center, prior_sd, prior_df)
+    half = student_quantile((1 + confidence) / 2, df) * math.sqrt(variance / len(estimates))
+    return Ratio(_exp(center), _exp(center - half), _exp(center + half))
+
+
+def _pair_variance(
+    estimates: Sequence[PairEstimate], center: float, prior_sd: float, prior_df: float
+) -> tuple[float, float]:
+    """Variance of one pair's location, between and within together, and its degrees of freedom."""
+    within = math.fsum(estimate.variance for estimate in estimates) / len(estimates)
+    squares = math.fsum((estimate.log_ratio - center) ** 2 for estimate in estimates)
+    df = prior_df + len(estimates) - 1
+    return max(within, (prior_df * (prior_sd**2 + within) + squares) / df), df
+
+
+def _exp(log_ratio: float) -> float:
+    """Exponential that stays a finite, positive number however wide the interval is."""
+    return math.exp(min(700.0, max(-700.0, log_ratio)))
