@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from hotloop.machine import cgroup
-from hotloop.machine.processes import ProcessTime, read_processes
+from hotloop.machine.processes import ProcessTime, descendants, read_processes
 
 _MIN_TICKS = 20
 """With fewer, one tick is more than 5% of the interval: half of the 10% that voids a block."""
@@ -167,21 +167,12 @@ def _ended_by_survivor(before: LoadSnapshot, after: LoadSnapshot) -> dict[int, i
 def _ours(
     processes: dict[int, ProcessTime], roots: frozenset[int], known: frozenset[tuple[int, int]]
 ) -> frozenset[int]:
-    children: dict[int, list[int]] = {}
-    for pid, process in processes.items():
-        children.setdefault(process.parent, []).append(pid)
-    waiting = [
+    marked = (
         pid
         for pid, process in processes.items()
         if pid in roots or process.session in roots or (pid, process.start_ticks) in known
-    ]
-    ours: set[int] = set()
-    while waiting:
-        pid = waiting.pop()
-        if pid not in ours:
-            ours.add(pid)
-            waiting += children.get(pid, [])
-    return frozenset(ours)
+    )
+    return descendants(processes, marked)
 
 
 def _allowed() -> frozenset[int] | None:
