@@ -11,6 +11,7 @@ from hotloop import __version__
 from hotloop.model.errors import ExitCode, HotloopError
 
 _COMMANDS: dict[str, str] = {
+    "observe": "hotloop.cli.observe",
 }
 
 

@@ -1,0 +1,1 @@
+"""From the probe's records to an Observation."""

@@ -1,0 +1,64 @@
+"""`hotloop observe`: where the time goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hotloop.cli.files import write_json
+from hotloop.cli.options import COMMAND_SETTINGS, TimeSpan, command_argument, output_options
+from hotloop.cli.screen import Screen
+from hotloop.model.errors import ExitCode
+from hotloop.model.observation import Observation
+from hotloop.observe.live import Interrupted, Live, observe
+from hotloop.observe.stopping import StopRule
+from hotloop.report.observation import render
+
+
+@click.command("observe", context_settings=COMMAND_SETTINGS)
+@click.option("--steps", type=click.IntRange(min=1), metavar="N", help="Measure N steps after warm-up.")
+@click.option("--seconds", type=TimeSpan(), help="Measure so long after warm-up.")
+@click.option("--full", is_flag=True, help="Let the program run to its end.")
+@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the Observation.")
+@output_options
+@command_argument
+def command(
+    steps: int | None,
+    seconds: float | None,
+    full: bool,
+    json_file: Path | None,
+    quiet: bool,
+    no_color: bool,
+    command: tuple[str, ...],
+) -> int:
+    """Say where the time of a PyTorch program goes.
+
+    Runs COMMAND, unmodified, with the probe inside every Python process of it that trains, measures its steps after
+    warm-up, and ends it at a step boundary. What the program writes goes to a scratch folder.
+    """
+    if sum([steps is not None, seconds is not None, full]) > 1:
+        raise click.UsageError("--steps, --seconds and --full exclude one another")
+    screen = Screen(quiet=quiet, no_color=no_color)
+    rule = StopRule(steps=steps, seconds=seconds, full=full)
+    try:
+        observation = observe(Live(words=command, rule=rule), screen.progress)
+    except Interrupted as stop:
+        if stop.observation is not None:
+            _show(screen, stop.observation, json_file)
+        screen.done()
+        screen.note("hotloop: interrupted")
+        return ExitCode.INTERRUPTED
+    finally:
+        screen.done()
+    _show(screen, observation, json_file)
+    if observation.exit_code not in (None, 0):
+        screen.note(f"hotloop: the program failed with exit code {observation.exit_code}")
+        return ExitCode.PROGRAM_FAILED
+    return ExitCode.DONE
+
+
+def _show(screen: Screen, observation: Observation, json_file: Path | None) -> None:
+    screen.show(render(observation))
+    if json_file is not None:
+        write_json(json_file, observation)

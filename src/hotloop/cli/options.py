@@ -1,0 +1,54 @@
+"""Options and their units that several commands share."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import click
+
+COMMAND_SETTINGS: dict[str, Any] = {
+    # Everything from the first word that is not one of our options is the user's.
+    "ignore_unknown_options": False,
+    "allow_interspersed_args": False,
+    "help_option_names": ["-h", "--help"],
+}
+_UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+class TimeSpan(click.ParamType):
+    """`90`, `90s`, `10m` or `1h`, in seconds."""
+
+    name = "TIME"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return seconds; fail with what is allowed."""
+        if isinstance(value, (int, float)):
+            return float(value)
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", str(value).strip())
+        if match is None or float(match[1]) <= 0:
+            self.fail(f"{value!r} is not a time; write 90, 90s, 10m or 1h", param, ctx)
+        return float(match[1]) * _UNITS_S[match[2]]
+
+
+class Names(click.ParamType):
+    """A comma-separated list."""
+
+    name = "NAMES"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:  # noqa: ARG002
+        """Return the names, blanks stripped."""
+        if isinstance(value, tuple):
+            return value
+        return tuple(name.strip() for name in str(value).split(",") if name.strip())
+
+
+def command_argument(function: Any) -> Any:
+    """The user's command: all words that are left."""
+    return click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True, metavar="COMMAND...")(function)
+
+
+def output_options(function: Any) -> Any:
+    """`--quiet`, `--verbose`, `--no-color`."""
+    function = click.option("--quiet", is_flag=True, help="No progress.")(function)
+    return click.option("--no-color", is_flag=True, help="No colours (NO_COLOR is honoured too).")(function)

@@ -1,0 +1,72 @@
+"""The environment of the user's processes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import hotloop
+from hotloop.probe.config import VARIABLE
+
+_SITE = Path(__file__).parent / "site"
+QUIET_TRACKERS = {
+    # A trial is not an experiment of the user's: trackers stay off or write to scratch.
+    "WANDB_MODE": "disabled",
+    "WANDB_SILENT": "true",
+    "COMET_MODE": "DISABLED",
+    "NEPTUNE_MODE": "debug",
+    "CLEARML_OFF": "1",
+}
+
+
+def probed(environment: Mapping[str, str], config: Path) -> dict[str, str]:
+    """Return the environment with the probe in it.
+
+    Args:
+        environment: what the user's command would run in.
+        config: the saved `ProbeConfig`.
+    """
+    path = environment.get("PYTHONPATH")
+    return {
+        **environment,
+        "PYTHONPATH": os.pathsep.join([str(_SITE), path] if path else [str(_SITE)]),
+        "HOTLOOP_HOME": str(Path(hotloop.__file__).parent),
+        VARIABLE: str(config),
+    }
+
+
+def with_changes(environment: Mapping[str, str], changes: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment with an optimization's variables; `LD_PRELOAD` and `GLIBC_TUNABLES` are joined."""
+    joined = {"LD_PRELOAD": " ", "GLIBC_TUNABLES": ":"}
+    result = dict(environment)
+    for name, value in changes.items():
+        before = result.get(name)
+        if name in joined and before:
+            result[name] = f"{value}{joined[name]}{before}"
+        else:
+            result[name] = value
+    return result
+
+
+def quiet(environment: Mapping[str, str], scratch: Path) -> dict[str, str]:
+    """Return the environment of a run that is not the user's experiment: trackers are off or write to scratch."""
+    return {
+        **environment,
+        **QUIET_TRACKERS,
+        "MLFLOW_TRACKING_URI": f"file:{scratch / 'mlruns'}",
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def own_caches(environment: Mapping[str, str], scratch: Path) -> dict[str, str]:
+    """Return the environment with compile and tuning caches of its own, so that no arm warms another's."""
+    caches = scratch / "caches"
+    return {
+        **environment,
+        "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
+        "TRITON_CACHE_DIR": str(caches / "triton"),
+        "MIOPEN_USER_DB_PATH": str(caches / "miopen"),
+        "MIOPEN_CUSTOM_CACHE_DIR": str(caches / "miopen"),
+        "CUDA_CACHE_PATH": str(caches / "cuda"),
+    }

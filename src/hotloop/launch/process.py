@@ -1,0 +1,156 @@
+"""A run of the user's command: started, held still, thawed and ended together with everything it started."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+import psutil
+
+from hotloop.launch.isolation import Isolation, wrap
+from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.probe.config import VARIABLE
+
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+class Run:
+    """One run of a command, and all processes below it.
+
+    Args:
+        process: the started command.
+        scratch: its folder.
+        log: where its output went; None: to the user's terminal.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], scratch: Path, log: Path | None) -> None:
+        self.process = process
+        self.scratch = scratch
+        self.log = log
+
+    @property
+    def pid(self) -> int:
+        """The command's process."""
+        return self.process.pid
+
+    def exit_code(self) -> int | None:
+        """Return how the command ended; None while it runs; a signal as 128 + its number, as a shell says it."""
+        code = self.process.poll()
+        return code if code is None or code >= 0 else 128 - code
+
+    def tree(self) -> list[psutil.Process]:
+        """Return the command and everything below it that is alive."""
+        try:
+            top = psutil.Process(self.pid)
+            return [top, *top.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return []
+
+    def freeze(self) -> None:
+        """Stop every process of the run, loader workers too: a frozen run takes no CPU and fills no queue."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let a frozen run go on."""
+        self._signal(signal.SIGCONT)
+
+    def end(self) -> int | None:
+        """Kill everything below the run, without running the user's shut-down code; return the exit code."""
+        for _ in range(3):  # a process may start another while it is killed
+            alive = self.tree()
+            if not alive:
+                break
+            for process in alive:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
+            psutil.wait_procs(alive, timeout=5)
+        self.process.wait(timeout=10)
+        self._end_orphans()
+        return self.exit_code()
+
+    def _end_orphans(self) -> None:
+        """Kill what the command left behind and this process inherited; its environment names the scratch folder."""
+        for process in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                if process.environ().get(VARIABLE, "").startswith(str(self.scratch)):
+                    process.kill()
+                    process.wait(timeout=2)
+
+    def wait(self, until: Callable[[], bool], *, poll_s: float = 0.02, timeout_s: float | None = None) -> bool:
+        """Wait until something holds; return False when the run ended or the time was over first."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while not until():
+            if self.process.poll() is not None:
+                return until()
+            if deadline is not None and time.monotonic() > deadline:
+                return False
+            time.sleep(poll_s)
+        return True
+
+    def log_end(self, num_lines: int = 12) -> str:
+        """Return the end of the output, for a message."""
+        if self.log is None or not self.log.exists():
+            return ""
+        with self.log.open("rb") as file:
+            file.seek(max(0, self.log.stat().st_size - 8192))
+            text = file.read().decode(errors="replace")
+        return "\n".join(text.splitlines()[-num_lines:])
+
+    def _signal(self, number: signal.Signals) -> None:
+        for process in self.tree():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(number)
+
+
+def start(
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    isolation: Isolation,
+    scratch: Path,
+    *,
+    log: Path | None = None,
+    stdin: Path | None = None,
+) -> Run:
+    """Start the command.
+
+    Args:
+        argv: the command.
+        environment: all of its environment.
+        isolation: what it is kept from.
+        scratch: an empty folder of its own.
+        log: where its output goes; None: it keeps the user's terminal, standard input included.
+        stdin: what it reads where it has a log; None: nothing.
+    """
+    become_reaper()
+    wrapped = wrap(argv, isolation, scratch, Path.cwd(), environment)
+    own = log is not None
+    output: IO[bytes] | None = log.open("wb") if log is not None else None
+    given = (stdin.open("rb") if stdin else subprocess.DEVNULL) if own else None
+    try:
+        process = subprocess.Popen(
+            wrapped, stdout=output, stderr=subprocess.STDOUT if own else None, stdin=given, start_new_session=own
+        )
+    except OSError as error:
+        raise HotloopError(
+            f"the command could not be started: {error}", "check that the program can be executed", ExitCode.MACHINE
+        ) from error
+    finally:
+        if output is not None:
+            output.close()
+        if given is not None and not isinstance(given, int):
+            given.close()
+    return Run(process, scratch, log)
+
+
+def become_reaper() -> None:
+    """Inherit orphans of the command, so that nothing it started outlives it (Linux)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+

@@ -1,0 +1,112 @@
+"""Put an Observation together from what a run left in its scratch folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hotloop.model.observation import (
+    Anchor,
+    Coverage,
+    LoaderFacts,
+    Memory,
+    Observation,
+    ProgramFacts,
+    RankObservation,
+)
+from hotloop.observe.account import account
+from hotloop.observe.processes import program_facts, read_processes
+from hotloop.observe.ranks import observe_rank
+from hotloop.observe.rhythm import find_anchor
+from hotloop.observe.spans import Timeline
+
+
+def leading(timelines: dict[int, Timeline]) -> Timeline | None:
+    """Return the process that trained most; its rhythm is the program's."""
+    return max(timelines.values(), key=lambda timeline: len(timeline.spans), default=None)
+
+
+def build(
+    command: Sequence[str],
+    folder: Path,
+    timelines: dict[int, Timeline],
+    *,
+    script: Path | None,
+    machine: dict[str, Any],
+    begin_s: float,
+    end_s: float,
+    exit_code: int | None,
+) -> Observation:
+    """Return the Observation of a run that has ended.
+
+    Args:
+        command: what the user typed.
+        folder: the probe's folder.
+        timelines: the records, brought up to date.
+        script: the user's script, for the program's identity.
+        machine: the machine's identity.
+        begin_s: when the command was started, on the monotonic clock.
+        end_s: when it ended.
+        exit_code: the program's; None: it was ended by us.
+    """
+    processes = read_processes(folder)
+    lead = leading(timelines)
+    anchor = find_anchor(lead.spans) if lead else None
+    ranks = [observe_rank(timeline, anchor, processes.get(pid)) for pid, timeline in sorted(timelines.items())]
+    trained = sorted((rank for rank in ranks if rank.step), key=lambda rank: (rank.rank is None, rank.rank or 0))
+    main = next((rank for rank in trained if lead and rank.pid == lead.pid), None)
+    program = program_facts(processes.get(lead.pid) if lead else None, script)
+    return Observation(
+        command=tuple(command),
+        step=main.step if main else None,
+        phases=main.phases if main else {},
+        ranks=tuple(trained),
+        memory=_memory(trained, program),
+        run=account(lead, anchor, begin_s, end_s),
+        coverage=tuple(_coverage(main, program, anchor, lead)),
+        program=_marked(program, main),
+        anchor=anchor,
+        machine=machine,
+        exit_code=exit_code,
+    )
+
+
+def _memory(ranks: Sequence[RankObservation], program: ProgramFacts) -> Memory:
+    peaks = [rank.peak_bytes for rank in ranks if rank.peak_bytes is not None]
+    method = "largest resident set of a training process" if program.device == "cpu" else "torch's caching allocator"
+    return Memory(peak_bytes=max(peaks, default=None), device=program.device, method=method)
+
+
+def _marked(program: ProgramFacts, main: RankObservation | None) -> ProgramFacts:
+    """Mark the loaders that feed the step: those iterated in a run whose step fetches data."""
+    import msgspec
+
+    if main is None or not any("data" in part for part in main.step.rhythm if main.step):  # type: ignore[union-attr]
+        return program
+    first = next((index for index, loader in enumerate(program.loaders) if loader.num_iterators), None)
+    loaders: list[LoaderFacts] = [
+        msgspec.structs.replace(loader, used_in_step=index == first) for index, loader in enumerate(program.loaders)
+    ]
+    return msgspec.structs.replace(program, loaders=tuple(loaders))
+
+
+def _coverage(
+    main: RankObservation | None, program: ProgramFacts, anchor: Anchor | None, lead: Timeline | None
+) -> list[Coverage]:
+    missing: list[Coverage] = []
+    if main is None or main.step is None:
+        return missing
+    names = " ".join(main.step.rhythm)
+    if "data" not in names:
+        missing.append(Coverage("data", "the program has no DataLoader in its step; making a batch counts as other"))
+    if "forward" not in names and "evaluate" not in names:
+        missing.append(Coverage("forward", "no module was called as a whole; the model's time counts as other"))
+    if anchor and anchor.kind == "backward":
+        missing.append(Coverage("optimizer", "the program has no optimizer object; its updates count as other"))
+    if program.distributed in {"ddp", "fsdp"}:
+        missing.append(Coverage("communication", "gradient all-reduces run inside the backward and count there"))
+    if main.step.samples_per_s is None:
+        missing.append(Coverage("samples_per_s", "no tensor was seen going into the model"))
+    missing.extend(Coverage("probe", note) for note in program.notes)
+    return missing

@@ -1,0 +1,212 @@
+"""Run the user's command with the probe inside, measure, and end it at a step boundary."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from hotloop.launch.command import resolve, script_of
+from hotloop.launch.environment import probed, quiet, with_changes
+from hotloop.launch.isolation import Isolation, could_not_enter, plan_isolation
+from hotloop.launch.process import Run, start
+from hotloop.launch.scratch import new_scratch, remove, scratch_root
+from hotloop.machine.identity import identity
+from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.model.observation import Coverage, Observation
+from hotloop.observe.build import build, leading
+from hotloop.observe.ranks import steady_windows
+from hotloop.observe.rhythm import find_anchor
+from hotloop.observe.spans import Timeline, timelines
+from hotloop.observe.stopping import StopRule
+from hotloop.probe.config import ProbeConfig
+from hotloop.probe.control import STATE, STOP, STOPPED, ControlPage
+
+Progress = Callable[[str], None]
+POLL_S = 0.25
+STOP_PATIENCE_S = 5.0
+"""A rank may wait in a collective for one that has stopped already; it is ended after this."""
+
+
+class Interrupted(Exception):  # noqa: N818 - carries what was measured until then
+    """The user pressed Ctrl-C."""
+
+    def __init__(self, observation: Observation | None) -> None:
+        super().__init__("interrupted")
+        self.observation = observation
+
+
+class Live(msgspec.Struct, frozen=True, kw_only=True):
+    """How to run a command for observation.
+
+    Attributes:
+        words: what the user typed.
+        rule: when it has been seen enough.
+        log: where the program's output goes; None: to the user's terminal.
+        limit_s: after this the program is ended, steps or not; None: no limit.
+        changes: environment variables on top of the user's.
+        record: False switches the phase timers off (the overhead benchmark).
+    """
+
+    words: tuple[str, ...]
+    rule: StopRule
+    log: Path | None = None
+    limit_s: float | None = None
+    changes: dict[str, str] = {}
+    record: bool = True
+
+
+def observe(live: Live, progress: Progress, environment: Mapping[str, str] | None = None) -> Observation:
+    """Return what was measured of one run.
+
+    Raises:
+        HotloopError: the command cannot be run, runs no Python with torch, or took no step.
+        Interrupted: Ctrl-C, with what was measured.
+    """
+    argv = resolve(live.words)
+    scratch = new_scratch("observe")
+    try:
+        return _observe(live, argv, scratch, progress, environment or os.environ)
+    finally:
+        remove(scratch)
+
+
+def _observe(
+    live: Live, argv: Sequence[str], scratch: Path, progress: Progress, environment: Mapping[str, str]
+) -> Observation:
+    folder = scratch / "probe"
+    folder.mkdir()
+    page = ControlPage.create(folder / "control")
+    orders = scratch / "probe.json"
+    ProbeConfig(folder=str(folder), record=live.record).save(orders)
+    isolation = plan_isolation(argv, Path.cwd(), scratch_root(), network=False)
+    variables = with_changes(quiet(environment, scratch), live.changes)
+    begin_s = time.monotonic()
+    run = start(argv, probed(variables, orders), isolation, scratch, log=live.log)
+    watch = _Watch(live, run, folder, page, progress, begin_s)
+    interrupted = False
+    try:
+        watch.until_done()
+    except KeyboardInterrupt:
+        interrupted = True
+    exit_code = run.exit_code()
+    if exit_code is None:
+        _stop(run, page)
+    end_s = time.monotonic()
+    page.close()
+    known = timelines(folder, watch.known)
+    observation = build(
+        live.words,
+        folder,
+        known,
+        script=script_of(argv),
+        machine=msgspec.to_builtins(identity()),
+        begin_s=begin_s,
+        end_s=end_s,
+        exit_code=exit_code,
+    )
+    observation = _with_isolation(observation, isolation)
+    if interrupted:
+        raise Interrupted(observation if observation.step else None)
+    _demand(observation, run, folder, known, watch.timed_out)
+    return observation
+
+
+class _Watch:
+    """Follows a run until it has been seen enough or has ended."""
+
+    def __init__(
+        self, live: Live, run: Run, folder: Path, page: ControlPage, progress: Progress, begin_s: float
+    ) -> None:
+        self._live = live
+        self._run = run
+        self._folder = folder
+        self._page = page
+        self._progress = progress
+        self._begin_s = begin_s
+        self._next_s = 0.0
+        self.known: dict[int, Timeline] = {}
+        self.timed_out = False
+
+    def until_done(self) -> None:
+        while self._run.exit_code() is None:
+            elapsed = time.monotonic() - self._begin_s
+            if self._live.limit_s is not None and elapsed > self._live.limit_s:
+                self.timed_out = True
+                return
+            if elapsed >= self._next_s:
+                # Looking at all steps again costs more as they grow: look ever more rarely.
+                self._next_s = elapsed * 1.05 + POLL_S
+                if self._seen_enough(elapsed):
+                    return
+            time.sleep(POLL_S / 5)
+
+    def _seen_enough(self, elapsed: float) -> bool:
+        timelines(self._folder, self.known)
+        lead = leading(self.known)
+        anchor = find_anchor(lead.spans) if lead else None
+        steady = steady_windows(lead, anchor) if lead and anchor else []
+        measured = sum(window.duration_s for window in steady)
+        if not steady:
+            self._progress(f"waiting for the first steps, {elapsed:.0f} s")
+            return False
+        middle = sorted(window.duration_s for window in steady)[len(steady) // 2]
+        self._progress(f"{len(steady)} steps, {middle * 1e3:.3g} ms a step, {measured:.0f} s")
+        return self._live.rule.enough(len(steady), measured)
+
+
+def _stop(run: Run, page: ControlPage) -> None:
+    """Let every training process come to its next step boundary, then end the run there."""
+    page.numbers[STOP] = 1
+    try:
+        run.wait(
+            lambda: all(row[STATE] == STOPPED for row in page.rows()), poll_s=0.01, timeout_s=STOP_PATIENCE_S
+        )
+    finally:
+        run.end()
+
+
+def _with_isolation(observation: Observation, isolation: Isolation) -> Observation:
+    if isolation.missing is None:
+        return observation
+    note = Coverage("isolation", f"{isolation.missing}; what the program writes goes to its own files")
+    return msgspec.structs.replace(observation, coverage=(*observation.coverage, note))
+
+
+def _demand(
+    observation: Observation, run: Run, folder: Path, known: Mapping[int, Timeline], timed_out: bool
+) -> None:
+    """Raise the clearest error for a run in which no step was measured."""
+    if observation.step is not None:
+        return
+    code = observation.exit_code
+    if could_not_enter(code, run.scratch):
+        reason = (run.scratch / "isolation-error").read_text()
+        raise HotloopError(f"the run could not be isolated: {reason}", "please report this", ExitCode.MACHINE)
+    if not any(folder.glob("python-*")):
+        raise HotloopError(
+            f"{observation.command[0]!r} started no Python, so there is no training to measure (exit code {code})",
+            "put hotloop in front of a command that runs a PyTorch program: hotloop observe python train.py",
+        )
+    if code not in (None, 0):
+        raise HotloopError(
+            f"the program failed before two whole steps were measured (exit code {code}); its own output says why",
+            "run it without hotloop to see whether it works by itself",
+            ExitCode.PROGRAM_FAILED,
+        )
+    if not any(folder.glob("torch-*")):
+        raise HotloopError(
+            "the program never imported torch, so there is no training step to measure",
+            "check that the command runs the training program itself, in an environment that has torch",
+        )
+    spans = sum(len(timeline.spans) for timeline in known.values())
+    what = "took no step" if spans == 0 else "took too few steps: the first one is set-up, at least two more are needed"
+    when = "within the time it was given" if timed_out else "before it ended"
+    raise HotloopError(
+        f"the program {what} {when}: no optimizer step, backward or forward pass repeated",
+        "let it run longer (more steps, more epochs), or check that it trains",
+        ExitCode.PROGRAM_FAILED,
+    )

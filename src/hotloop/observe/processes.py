@@ -1,0 +1,61 @@
+"""Read what the probe wrote about each process, beside its events."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hotloop.model.observation import LoaderFacts, ModuleFacts, OptimizerFacts, ProgramFacts
+
+
+def read_processes(folder: Path) -> dict[int, dict[str, Any]]:
+    """Return the facts of each process by pid."""
+    found = {}
+    for path in sorted(folder.glob("process-*.json")):
+        raw = json.loads(path.read_text())
+        found[raw["pid"]] = raw
+    return found
+
+
+def program_facts(raw: dict[str, Any] | None, script: Path | None) -> ProgramFacts:
+    """Return the program's facts as one process saw them; all unknown where none reported."""
+    if raw is None:
+        return ProgramFacts(script=str(script) if script else None, script_sha256=_digest(script))
+    roots = msgspec.convert(raw["roots"], tuple[ModuleFacts, ...])
+    optimizers = msgspec.convert(raw["optimizers"], tuple[OptimizerFacts, ...])
+    loaders = msgspec.convert(raw["loaders"], tuple[LoaderFacts, ...])
+    devices = [device for root in roots for device in root.devices]
+    return ProgramFacts(
+        torch_version=raw["torch_version"],
+        python_version=raw["python_version"],
+        device=max(devices, key=lambda name: name != "cpu", default="cpu"),
+        roots=roots,
+        loaders=loaders,
+        optimizers=optimizers,
+        num_threads=raw["num_threads"],
+        num_interop_threads=raw["num_interop_threads"],
+        anomaly_mode=raw["anomaly_mode"],
+        deterministic=raw["deterministic"],
+        autocast_dtype=raw["autocast_dtype"],
+        matmul_precision=raw["matmul_precision"],
+        cudnn_benchmark=raw["cudnn_benchmark"],
+        frameworks=tuple(raw["frameworks"]),
+        world_size=raw["world_size"],
+        double_backward=raw["double_backward"],
+        shared_memory=raw["shared_memory"],
+        distributed=raw["distributed"],
+        environment=raw["environment"],
+        script=str(script) if script else None,
+        script_sha256=_digest(script),
+        notes=tuple(f"{note['where']}: {note['error'].strip().splitlines()[-1]}" for note in raw["notes"]),
+    )
+
+
+def _digest(script: Path | None) -> str | None:
+    if script is None or not script.is_file():
+        return None
+    return hashlib.sha256(script.read_bytes()).hexdigest()

@@ -1,0 +1,111 @@
+"""What one training process did: its step, its phases, its rates."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+from hotloop.model.observation import Anchor, Phase, PhaseTime, RankObservation, StepTime
+from hotloop.observe.rhythm import fold
+from hotloop.observe.spans import Timeline
+from hotloop.observe.windows import Window, windows
+from hotloop.probe.events import Kind
+from hotloop.stats.steady import steady_from
+from hotloop.stats.summary import summarize
+
+MIN_STEPS = 3
+"""Fewer steps than this are reported, but without warm-up taken off."""
+
+
+def steady_windows(timeline: Timeline, anchor: Anchor) -> list[Window]:
+    """Return the regular steps after warm-up."""
+    regular = [window for window in windows(timeline, anchor) if window.regular]
+    if len(regular) < 2 * MIN_STEPS:
+        return regular
+    start = steady_from([window.duration_s for window in regular])
+    return regular[min(start, len(regular) - MIN_STEPS) :]
+
+
+def observe_rank(timeline: Timeline, anchor: Anchor | None, facts: dict[str, Any] | None) -> RankObservation:
+    """Return what this process did; `step` is None where no whole step was seen."""
+    steady = steady_windows(timeline, anchor) if anchor else []
+    role = "idle" if not steady else "infer" if anchor and anchor.kind == "forward" else "train"
+    facts = facts or {}
+    return RankObservation(
+        rank=facts.get("rank"),
+        pid=timeline.pid,
+        role=role,
+        step=_step(timeline, steady, facts) if steady else None,
+        phases=_phases(steady),
+        peak_bytes=facts.get("device_peak_bytes") or facts.get("host_peak_bytes"),
+    )
+
+
+def _step(timeline: Timeline, steady: Sequence[Window], facts: dict[str, Any]) -> StepTime:
+    summary = summarize([window.duration_s for window in steady])
+    samples, tokens = _rates(timeline, steady, facts)
+    middle = sorted(steady, key=lambda window: len(window.tokens))[len(steady) // 2]
+    return StepTime(
+        num=len(steady),
+        median_s=summary.median_s,
+        low_s=summary.low_s,
+        high_s=summary.high_s,
+        p50_s=summary.p50_s,
+        p95_s=summary.p95_s,
+        p99_s=summary.p99_s,
+        samples_per_s=samples,
+        tokens_per_s=tokens,
+        rhythm=fold(middle.tokens),
+    )
+
+
+def _phases(steady: Sequence[Window]) -> dict[Phase, PhaseTime]:
+    """Shares are of the summed time, so that they add up to 1; a phase that never occurred is left out."""
+    total = sum(window.duration_s for window in steady)
+    if not total:
+        return {}
+    sums = {phase: sum(window.phases[phase] for window in steady) for phase in Phase}
+    return {
+        phase: PhaseTime(median(window.phases[phase] for window in steady), max(0.0, spent) / total)
+        for phase, spent in sums.items()
+        if spent > 0
+    }
+
+
+def _rates(
+    timeline: Timeline, steady: Sequence[Window], facts: dict[str, Any]
+) -> tuple[float | None, float | None]:
+    """Return samples and tokens per second over the steady steps; None where no batch was seen.
+
+    With a loader a step's samples are its batches times their size; without one, the sum of what the root module was
+    given (the smallest root's where there are several: a discriminator sees each batch twice).
+    """
+    wall = sum(window.duration_s for window in steady)
+    sizes = [(samples, tokens) for time, samples, tokens in timeline.sizes if time >= steady[0].begin_s]
+    if not sizes or not wall:
+        return None, None
+    batch = median(samples for samples, _ in sizes)
+    tokens_each = median(tokens for _, tokens in sizes)
+    loads = sum(window.tokens.count("data") for window in steady)
+    if loads:
+        known = {loader["batch_size"] for loader in facts.get("loaders", ()) if loader["num_iterators"]}
+        if len(known) == 1 and None not in known:
+            batch = min(batch, known.pop()) if tokens_each else known.pop()
+        return loads * batch / wall, (loads * tokens_each / wall) or None
+    forwards = _forwards(timeline, steady)
+    return (forwards * batch / wall) or None, (forwards * tokens_each / wall) or None
+
+
+def _forwards(timeline: Timeline, steady: Sequence[Window]) -> float:
+    """Count the forwards of the root that was called least, within the steady steps."""
+    starts = [window.begin_s for window in steady]
+    counts: Counter[int] = Counter()
+    for span in timeline.spans:
+        if span.kind in {Kind.FORWARD, Kind.EVALUATE}:
+            at = bisect_right(starts, span.begin_s) - 1
+            if at >= 0 and span.end_s <= steady[at].end_s:
+                counts[span.slot] += 1
+    return min(counts.values(), default=0)

@@ -1,0 +1,117 @@
+"""Decode one process's event file into spans, as it grows."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from hotloop.probe.events import END, KIND_SHIFT, MAX_SLOT, TIME_SHIFT, TOKEN_BITS, Kind
+
+NS = 1e-9
+
+
+@dataclass(frozen=True)
+class Span:
+    """Something that began and ended in the training thread; times in seconds of the machine's monotonic clock."""
+
+    kind: Kind
+    slot: int
+    begin_s: float
+    end_s: float
+    exclusive_s: float
+    """Its time without that of the spans inside it, so that phases do not add up twice."""
+    depth: int
+
+    @property
+    def duration_s(self) -> float:
+        """End minus beginning."""
+        return self.end_s - self.begin_s
+
+
+@dataclass
+class _Open:
+    code: int
+    begin_s: float
+    inside_s: float = 0.0
+
+
+@dataclass
+class Timeline:
+    """The spans of one process, in the order of their ends.
+
+    Args:
+        folder: the scratch folder of the run.
+        pid: the process.
+    """
+
+    folder: Path
+    pid: int
+    spans: list[Span] = field(default_factory=list)
+    sizes: list[tuple[float, int, int]] = field(default_factory=list)
+    """`(time_s, samples, tokens)` of each forward's input."""
+    torch_s: float | None = None
+    """When `import torch` had finished."""
+    _base_s: float = 0.0
+    _read: int = 0
+    _open: list[_Open] = field(default_factory=list)
+    _last_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._base_s = json.loads((self.folder / f"events-{self.pid}.json").read_text())["base_ns"] * NS
+        self.torch_s = self._last_s = self._base_s
+
+    def update(self) -> None:
+        """Read what was written since the last time."""
+        with (self.folder / f"events-{self.pid}.bin").open("rb") as file:
+            file.seek(self._read)
+            raw = file.read()
+        whole = len(raw) // 8 * 8
+        self._read += whole
+        events = np.frombuffer(raw[:whole], dtype=np.int64)
+        times = (events >> TIME_SHIFT).tolist()
+        codes = (events & ((1 << TIME_SHIFT) - 1)).tolist()
+        for time, code in zip(times, codes, strict=True):
+            self._take(time, code)
+
+    def _take(self, time: int, code: int) -> None:
+        kind = code >> KIND_SHIFT
+        if kind == Kind.SIZE:
+            self.sizes.append((self._last_s, time >> TOKEN_BITS, time & ((1 << TOKEN_BITS) - 1)))
+            return
+        if kind == Kind.TORCH:
+            return
+        now = self._base_s + time * NS
+        self._last_s = now
+        if code & END:
+            self._close(code & ~END, now)
+        else:
+            self._open.append(_Open(code, now))
+
+    def _close(self, code: int, now: float) -> None:
+        # An exception in the program leaves spans open: everything above the matching beginning is dropped.
+        for index in range(len(self._open) - 1, -1, -1):
+            if self._open[index].code == code:
+                break
+        else:
+            return
+        opened = self._open[index]
+        del self._open[index:]
+        duration = now - opened.begin_s
+        if self._open:
+            self._open[-1].inside_s += duration
+        kind, slot = Kind(code >> KIND_SHIFT), code & MAX_SLOT
+        self.spans.append(Span(kind, slot, opened.begin_s, now, duration - opened.inside_s, len(self._open)))
+
+
+def timelines(folder: Path, known: dict[int, Timeline]) -> dict[int, Timeline]:
+    """Return the timelines of all processes that recorded, the known ones brought up to date."""
+    for path in folder.glob("events-*.bin"):
+        pid = int(path.stem.split("-")[1])
+        if pid not in known:
+            known[pid] = Timeline(folder, pid)
+    for timeline in known.values():
+        timeline.update()
+    return known

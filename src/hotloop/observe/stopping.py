@@ -1,0 +1,48 @@
+"""When an observation has seen enough."""
+
+from __future__ import annotations
+
+import msgspec
+
+MIN_STEPS = 20
+"""Steps of a default observation at least: a median's 95% interval then spans the middle half of them."""
+MIN_SECONDS = 8.0
+MAX_SECONDS = 60.0
+"""A default observation of a slow program ends here once it has `FEW_STEPS`."""
+FEW_STEPS = 5
+
+
+class StopRule(msgspec.Struct, frozen=True, kw_only=True):
+    """How much is measured, warm-up not counted.
+
+    Attributes:
+        steps: exactly so many steps; None: not asked for.
+        seconds: so many seconds; None: not asked for.
+        full: the program runs to its end.
+    """
+
+    steps: int | None = None
+    seconds: float | None = None
+    full: bool = False
+
+    def enough(self, num_steps: int, measured_s: float) -> bool:
+        """Whether the program can be ended at its next step boundary."""
+        if self.full:
+            return False
+        if self.steps is not None:
+            return num_steps >= self.steps
+        if self.seconds is not None:
+            return num_steps >= 1 and measured_s >= self.seconds
+        if measured_s >= MAX_SECONDS:
+            return num_steps >= FEW_STEPS
+        return num_steps >= MIN_STEPS and measured_s >= MIN_SECONDS
+
+    def describe(self) -> str:
+        """Return the rule in words."""
+        if self.full:
+            return "the whole run"
+        if self.steps is not None:
+            return f"{self.steps} steps after warm-up"
+        if self.seconds is not None:
+            return f"{self.seconds:g} s after warm-up"
+        return f"at least {MIN_STEPS} steps and {MIN_SECONDS:g} s after warm-up"

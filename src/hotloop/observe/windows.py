@@ -1,0 +1,126 @@
+"""Cut a timeline into steps at the anchor's events and sum up each step's phases."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hotloop.model.observation import Anchor, Phase
+from hotloop.observe.rhythm import NAMES, shape
+from hotloop.observe.spans import Span, Timeline
+from hotloop.probe.boundary import KINDS
+from hotloop.probe.events import Kind
+
+PHASES = {
+    Kind.DATA: Phase.DATA,
+    Kind.ITERATOR: Phase.DATA,
+    Kind.TRANSFER: Phase.TRANSFER,
+    Kind.FORWARD: Phase.FORWARD,
+    Kind.BACKWARD: Phase.BACKWARD,
+    Kind.COMMUNICATION: Phase.COMMUNICATION,
+    Kind.OPTIMIZER: Phase.OPTIMIZER,
+}
+
+
+@dataclass(frozen=True)
+class Window:
+    """One step, from the end of the step before to its own end, without the probe's pauses."""
+
+    begin_s: float
+    end_s: float
+    duration_s: float
+    phases: dict[Phase, float]
+    """Seconds of each phase; what is in no span is `other`."""
+    tokens: tuple[str, ...]
+    parts: dict[Kind, float]
+    """Seconds of what is no phase: `EVALUATE`, `ITERATOR`, `SAVE`."""
+    paused: bool
+    regular: bool = True
+
+
+def is_anchor(span: Span, anchor: Anchor) -> bool:
+    """Whether a span is of the kind and slot that the anchor names."""
+    kinds = {Kind.EVALUATE, Kind.FORWARD} if anchor.kind == "forward" else {KINDS[anchor.kind]}
+    return span.kind in kinds and anchor.slot in (-1, span.slot)
+
+
+def boundaries(timeline: Timeline, anchor: Anchor) -> list[int]:
+    """Return the indices into `timeline.spans` of the spans that end a step."""
+    hits = [index for index, span in enumerate(timeline.spans) if is_anchor(span, anchor)]
+    return hits[anchor.every - 1 :: anchor.every]
+
+
+def windows(timeline: Timeline, anchor: Anchor) -> list[Window]:
+    """Return the steps of a process, the first (which holds the set-up) left out, each marked regular or not.
+
+    A step is irregular when its shape differs from the usual one, a loader was iterated anew in it, or a checkpoint
+    was saved: those belong to the run's account, not to the step's.
+    """
+    ends = boundaries(timeline, anchor)
+    infers = anchor.kind == "forward"
+    cut = [
+        _window(timeline.spans[before + 1 : at + 1], timeline.spans[before].end_s, infers=infers)
+        for before, at in zip(ends, ends[1:], strict=False)
+    ]
+    return _judged(cut)
+
+
+def _window(spans: Sequence[Span], begin_s: float, *, infers: bool) -> Window:
+    end_s = spans[-1].end_s
+    phases = dict.fromkeys(Phase, 0.0)
+    parts: Counter[Kind] = Counter()
+    paused = 0.0
+    for span in spans:
+        if span.kind is Kind.PAUSE:
+            paused += span.duration_s
+        elif span.kind in PHASES:
+            phases[PHASES[span.kind]] += span.exclusive_s
+        elif infers and span.kind is Kind.EVALUATE:
+            phases[Phase.FORWARD] += span.exclusive_s
+        if span.kind in {Kind.EVALUATE, Kind.ITERATOR, Kind.SAVE}:
+            parts[span.kind] += span.exclusive_s
+    _move_losses(spans, phases)
+    duration = end_s - begin_s - paused
+    phases[Phase.OTHER] = max(0.0, duration - sum(phases.values()) + phases[Phase.OTHER])
+    tokens = tuple(NAMES[span.kind] for span in spans if span.kind in NAMES)
+    return Window(begin_s, end_s, duration, phases, tokens, dict(parts), paused > 0)
+
+
+def _move_losses(spans: Sequence[Span], phases: dict[Phase, float]) -> None:
+    """Count the time between the end of a forward and the backward that follows it, the loss, as forward.
+
+    Inside an optimizer's closure that time has been counted as the optimizer's.
+    """
+    for span, after in zip(spans, spans[1:], strict=False):
+        if span.kind is Kind.FORWARD and after.kind is Kind.BACKWARD and span.depth == after.depth:
+            loss = max(0.0, after.begin_s - span.end_s)
+            phases[Phase.FORWARD] += loss
+            if span.depth:
+                phases[Phase.OPTIMIZER] -= loss
+
+
+def _judged(cut: Sequence[Window]) -> list[Window]:
+    if not cut:
+        return []
+    shapes = {tokens: shape(tokens) for tokens in {window.tokens for window in cut}}
+    usual = Counter(shapes[window.tokens] for window in cut).most_common(1)[0][0]
+    evaluates = any("evaluate" in part for part in usual)
+    every_step_iterates = _median_count(cut, Kind.ITERATOR) > 0
+    return [
+        Window(
+            **{
+                **window.__dict__,
+                "regular": shapes[window.tokens] == usual
+                and not window.paused
+                and (evaluates or Kind.EVALUATE not in window.parts)
+                and (every_step_iterates or Kind.ITERATOR not in window.parts)
+                and Kind.SAVE not in window.parts,
+            }
+        )
+        for window in cut
+    ]
+
+
+def _median_count(cut: Sequence[Window], kind: Kind) -> float:
+    return sorted(kind in window.parts for window in cut)[len(cut) // 2]

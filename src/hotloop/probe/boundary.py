@@ -1,0 +1,111 @@
+"""Counts steps and holds or ends the program at their boundaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic_ns
+
+from hotloop.probe.control import SYNC_AT, ControlPage, Seat
+from hotloop.probe.events import Kind, begin, end
+from hotloop.probe.recorder import Recorder
+
+KINDS = {"optimizer": Kind.OPTIMIZER, "backward": Kind.BACKWARD, "forward": Kind.EVALUATE}
+PATIENCE = 8
+"""Backward calls without an optimizer step (forwards without a backward) after which they count as steps
+themselves while the rhythm is not known; more than the accumulation or critic loops of published scripts."""
+
+
+class Boundary:
+    """The step boundary of this process.
+
+    Args:
+        anchor: `(kind, slot, every)` of the event that ends a step; None: a provisional one is used.
+        folder: where seats on the control page are taken.
+        recorder: told of pauses, flushed at boundaries.
+        page: the control page; None: nobody holds this program.
+    """
+
+    def __init__(
+        self,
+        anchor: tuple[str, int, int] | None,
+        folder: Path | None,
+        recorder: Recorder,
+        page: ControlPage | None,
+    ) -> None:
+        self._anchor = anchor
+        self._folder = folder
+        self._recorder = recorder
+        self._page = page
+        self._seat: Seat | None = None
+        self._counts = {Kind.OPTIMIZER: 0, Kind.BACKWARD: 0, Kind.EVALUATE: 0}
+        self._seen = 0
+        self.steps = 0
+        self.on_step: list[Callable[[int], None]] = []
+        self.on_hold: list[Callable[[], None]] = []
+        self.synchronize: Callable[[], None] | None = None
+        """Waits for the device; None on a CPU."""
+
+    def ended(self, kind: Kind, slot: int) -> None:
+        """Called when an optimizer step, a backward or a forward without gradients has ended."""
+        self._counts[kind] += 1
+        if self._anchor is None:
+            if not self._provisional(kind):
+                return
+        else:
+            wanted, at, every = self._anchor
+            if kind is not KINDS[wanted] or at not in (-1, slot):
+                return
+            self._seen += 1
+            if self._seen % every:
+                return
+        self._step()
+
+    @property
+    def never_trained(self) -> bool:
+        """Whether this process has called neither backward nor an optimizer: it may be inference."""
+        return self._counts[Kind.OPTIMIZER] == self._counts[Kind.BACKWARD] == 0
+
+    def _provisional(self, kind: Kind) -> bool:
+        counts = self._counts
+        if kind is Kind.OPTIMIZER:
+            return True
+        if kind is Kind.BACKWARD:
+            return counts[Kind.OPTIMIZER] == 0 and counts[Kind.BACKWARD] > PATIENCE
+        return counts[Kind.OPTIMIZER] == counts[Kind.BACKWARD] == 0 and counts[Kind.EVALUATE] > PATIENCE
+
+    def _step(self) -> None:
+        self.steps += 1
+        steps = self.steps
+        for call in self.on_step:
+            call(steps)
+        page = self._page
+        if page is None:
+            return
+        if self._seat is None:
+            assert self._folder is not None
+            self._seat = Seat(page, self._folder)
+        if self.synchronize and page.numbers[SYNC_AT] == steps:
+            self.synchronize()
+        self._recorder.breathe()
+        self._seat.report(steps, monotonic_ns())
+        if self._seat.must_wait(steps):
+            self._hold(steps)
+
+    def _hold(self, steps: int) -> None:
+        assert self._seat is not None
+        if self.synchronize:
+            self.synchronize()
+        self._recorder.mark(begin(Kind.PAUSE))
+        self._seat.report(steps, monotonic_ns())
+        self._recorder.flush()
+        for call in self.on_hold:
+            call()
+        self._seat.wait(steps)
+        self._recorder.mark(end(Kind.PAUSE))
+
+    def after_fork(self) -> None:
+        """In a forked child: it has its own steps and its own seat."""
+        self._seat = None
+        self._counts = dict.fromkeys(self._counts, 0)
+        self._seen = self.steps = 0

@@ -1,0 +1,52 @@
+"""What the launcher tells the probe: a JSON file named by one environment variable."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+VARIABLE = "HOTLOOP_PROBE"
+
+
+@dataclass(frozen=True)
+class ProbeConfig:
+    """The probe's orders.
+
+    Attributes:
+        folder: scratch folder for events, facts and the control page; None: write nothing (`hotloop run`).
+        anchor: `(kind, slot, every)` of the event that ends a step; None: not known yet.
+        activations: what to switch on: `{"name", "module", "params"}`, in the plan's order.
+        seed: seeds Python, NumPy and torch when torch has been imported; None: the program's own randomness.
+        perturb: relative noise put on all parameters once, before the first step; 0: none.
+        losses: keep the value of every loss that backward is called on.
+        record: time the phases; off for the overhead benchmark and for `hotloop run`.
+        deep: names of the heavy instruments to run in windows of their own.
+    """
+
+    folder: str | None
+    anchor: tuple[str, int, int] | None = None
+    activations: tuple[dict[str, Any], ...] = field(default_factory=tuple)
+    seed: int | None = None
+    perturb: float = 0.0
+    losses: bool = False
+    record: bool = True
+    deep: tuple[str, ...] = ()
+
+    def save(self, path: Path) -> None:
+        """Write the orders where `VARIABLE` will point."""
+        path.write_text(json.dumps(asdict(self)))
+
+
+def load() -> ProbeConfig | None:
+    """Return this process's orders, or None where there are none."""
+    path = os.environ.get(VARIABLE)
+    if not path:
+        return None
+    raw = json.loads(Path(path).read_text())
+    raw["anchor"] = tuple(raw["anchor"]) if raw["anchor"] else None
+    raw["activations"] = tuple(raw["activations"])
+    raw["deep"] = tuple(raw["deep"])
+    return ProbeConfig(**raw)

@@ -1,0 +1,63 @@
+"""The recorder's wire format: one 64-bit integer an event.
+
+Bits, from the lowest: 4 slot, 1 end flag, 5 kind, the rest nanoseconds since the file's base (2^53 ns are 104 days).
+A `SIZE` event carries the batch instead of a time: samples in the upper 25 bits, tokens in the lower 28.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+SLOT_BITS = 4
+END = 1 << SLOT_BITS
+KIND_SHIFT = SLOT_BITS + 1
+TIME_SHIFT = KIND_SHIFT + 5
+MAX_SLOT = (1 << SLOT_BITS) - 1
+TOKEN_BITS = 28
+
+
+class Kind(IntEnum):
+    """What begins or ends."""
+
+    DATA = 1
+    """A batch is fetched from a DataLoader; slot: the loader."""
+    FORWARD = 2
+    """A root module's forward with gradients; slot: the root."""
+    EVALUATE = 3
+    """A root module's forward without gradients; slot: the root."""
+    BACKWARD = 4
+    """`backward()` (slot 0) or `autograd.grad` (slot 1)."""
+    OPTIMIZER = 5
+    """An optimizer's step; slot: the optimizer."""
+    COMMUNICATION = 6
+    """A collective called by the program itself."""
+    TRANSFER = 7
+    """A copy from host to device called by the program."""
+    ITERATOR = 8
+    """A DataLoader is iterated anew: worker start-up; slot: the loader."""
+    SAVE = 9
+    """`torch.save`."""
+    PAUSE = 10
+    """The probe holds the program at a step boundary."""
+    SIZE = 11
+    """Not a time: the size of the batch in the forward that follows."""
+    TORCH = 12
+    """`import torch` has finished (an end without a beginning)."""
+    COMPILE = 13
+    """torch.compile works on a frame."""
+
+
+def begin(kind: Kind, slot: int = 0) -> int:
+    """Return the code of a beginning."""
+    return kind << KIND_SHIFT | min(slot, MAX_SLOT)
+
+
+def end(kind: Kind, slot: int = 0) -> int:
+    """Return the code of an end."""
+    return begin(kind, slot) | END
+
+
+def size_event(samples: int, tokens: int) -> int:
+    """Return the event that carries a batch's size."""
+    payload = min(samples, (1 << 25) - 1) << TOKEN_BITS | min(tokens, (1 << TOKEN_BITS) - 1)
+    return payload << TIME_SHIFT | begin(Kind.SIZE)

@@ -1,0 +1,86 @@
+"""Put the probe into this process; called from `sitecustomize`, before any of the user's code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from hotloop.probe.config import ProbeConfig, load
+from hotloop.probe.events import Kind, end
+from hotloop.probe.importhook import when_torch_is_imported
+
+
+def start() -> None:
+    """Wait for torch in this process, if the launcher wants it watched."""
+    config = load()
+    if config is None:
+        return
+    if config.folder:
+        _witness(Path(config.folder), "python")
+    when_torch_is_imported(lambda: _install(config))
+
+
+def _witness(folder: Path, what: str) -> None:
+    """Leave a mark that tells `not Python` from `Python without torch` from `torch that never trained`."""
+    try:
+        (folder / f"{what}-{os.getpid()}").write_text(" ".join(sys.orig_argv))
+    except OSError:
+        return
+
+
+def _install(config: ProbeConfig) -> None:
+    """Install all hook points. Whatever fails here must not reach the program: that is the broad catch's reason."""
+    try:
+        from hotloop.probe.probe import Probe
+
+        if config.folder:
+            _witness(Path(config.folder), "torch")
+        probe = Probe(config)
+        with probe.survive("install"):
+            _install_points(probe)
+    except Exception as error:  # the probe fails open
+        sys.stderr.write(f"hotloop: the probe could not be installed, the program goes on without it: {error!r}\n")
+
+
+def _install_points(probe: object) -> None:
+    from hotloop.probe.points import (
+        backward,
+        communication,
+        forward,
+        loader,
+        optimizer,
+        save,
+        transfer,
+    )
+    from hotloop.probe.probe import Probe
+    from hotloop.probe.seeds import install_perturbation, seed_all
+
+    assert isinstance(probe, Probe)
+    probe.load_activations()
+    probe.recorder.raw(end(Kind.TORCH))
+    probe.watch_process()
+    _synchronizer(probe)
+    for activation in probe.acting("on_torch"):
+        try:
+            activation.on_torch()
+        except Exception:  # an optimization that fails is dropped, the program goes on
+            probe.drop(activation, "on_torch")
+    if probe.config.seed is not None:
+        with probe.survive("seed"):
+            seed_all(probe.config.seed)
+    if probe.config.perturb:
+        install_perturbation(probe)
+    for point in (loader, transfer, forward, backward, communication, optimizer, save):
+        with probe.survive(point.__name__):
+            point.install(probe)
+
+
+def _synchronizer(probe: object) -> None:
+    import torch
+
+    from hotloop.probe.probe import Probe
+
+    assert isinstance(probe, Probe)
+    if torch.cuda.is_available():
+        probe.boundary.synchronize = lambda: torch.cuda.synchronize() if torch.cuda.is_initialized() else None

@@ -1,0 +1,1 @@
+"""The hook points: fetch, transfer, forward, backward, communication, optimizer step."""

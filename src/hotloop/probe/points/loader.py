@@ -1,0 +1,169 @@
+"""Hook point `data`: DataLoader construction, iteration and the batch it yields."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any
+
+from hotloop.probe.activation import Activation
+from hotloop.probe.callsite import user_line
+from hotloop.probe.events import MAX_SLOT, Kind, begin, end
+from hotloop.probe.probe import Probe
+
+_SLOT = "_hotloop_slot"
+
+
+def install(probe: Probe) -> None:
+    """Patch the loader classes; class methods, so that names imported earlier are the same objects."""
+    from torch.utils.data import DataLoader
+    from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+    _patch_init(probe, DataLoader)
+    _patch_iter(probe, DataLoader)
+    _patch_next(probe, _BaseDataLoaderIter)
+
+
+def _patch_init(probe: Probe, cls: Any) -> None:
+    original = cls.__init__
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        # A subclass may call this with what it likes; only what torch itself would accept is touched.
+        with probe.survive("loader.keywords"):
+            wanted = _keywords(probe, signature, self, args, kwargs)
+            if wanted is not None and _construct(probe, original, self, wanted):
+                _note(probe, self)
+                return
+        original(self, *args, **kwargs)
+        with probe.survive("loader.facts"):
+            _note(probe, self)
+
+    cls.__init__ = __init__
+
+
+def _keywords(
+    probe: Probe, signature: inspect.Signature, loader: Any, args: Any, kwargs: Any
+) -> dict[str, Any] | None:
+    acting = probe.acting("on_loader")
+    if not acting or probe.asleep:
+        return None
+    given = dict(signature.bind(loader, *args, **kwargs).arguments)
+    given.pop("self")
+    before = dict(given)
+    for activation in acting:
+        try:
+            given = activation.on_loader(dict(given))
+        except Exception:  # an optimization that fails is dropped, the program goes on
+            probe.drop(activation, "on_loader")
+    return given if given != before else None
+
+
+def _construct(probe: Probe, original: Any, loader: Any, keywords: dict[str, Any]) -> bool:
+    try:
+        original(loader, **keywords)
+    except Exception:  # keywords of ours that this loader refuses: the program's own are used
+        for activation in probe.acting("on_loader"):
+            probe.drop(activation, "on_loader")
+        loader.__dict__.clear()
+        return False
+    return True
+
+
+def _note(probe: Probe, loader: Any) -> None:
+    if probe.asleep or len(probe.facts.loaders) > 4 * MAX_SLOT:
+        return
+    path, line = user_line(3)
+    facts = _describe(loader, path, line)
+    for slot, known in enumerate(probe.facts.loaders):
+        # A loader that is made anew every epoch is the same loader.
+        if all(known[key] == facts[key] for key in ("path", "line", "batch_size", "dataset")):
+            loader.__dict__[_SLOT] = slot
+            return
+    loader.__dict__[_SLOT] = len(probe.facts.loaders)
+    probe.facts.loaders.append(facts)
+
+
+def _describe(loader: Any, path: str | None, line: int | None) -> dict[str, Any]:
+    from torch.utils.data import IterableDataset
+
+    iterable = isinstance(loader.dataset, IterableDataset)
+    return {
+        "num_workers": loader.num_workers,
+        "batch_size": loader.batch_size,
+        "pin_memory": bool(loader.pin_memory),
+        "persistent_workers": bool(loader.persistent_workers),
+        "prefetch_factor": loader.prefetch_factor,
+        "dataset": type(loader.dataset).__name__,
+        "dataset_len": None if iterable else _length(loader.dataset),
+        "iterable": iterable,
+        "num_iterators": 0,
+        "path": path,
+        "line": line,
+    }
+
+
+def _length(dataset: Any) -> int | None:
+    try:
+        return len(dataset)
+    except Exception:  # a dataset may raise what it likes
+        return None
+
+
+def _patch_iter(probe: Probe, cls: Any) -> None:
+    original = cls.__iter__
+
+    @functools.wraps(original)
+    def __iter__(self: Any) -> Any:
+        if probe.asleep or not probe.recorder.own_thread():
+            return original(self)
+        slot = self.__dict__.get(_SLOT, MAX_SLOT)
+        probe.recorder.mark(begin(Kind.ITERATOR, slot))
+        try:
+            return original(self)
+        finally:
+            probe.recorder.mark(end(Kind.ITERATOR, slot))
+            if slot < len(probe.facts.loaders):
+                probe.facts.loaders[slot]["num_iterators"] += 1
+
+    cls.__iter__ = __iter__
+
+
+def _patch_next(probe: Probe, cls: Any) -> None:
+    original = cls.__next__
+    recorder = probe.recorder
+    acting: list[Activation] = probe.acting("on_batch")
+    original_init = cls.__init__
+
+    @functools.wraps(original_init)
+    def __init__(self: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
+        original_init(self, loader, *args, **kwargs)
+        self.__dict__[_SLOT] = loader.__dict__.get(_SLOT, MAX_SLOT)
+
+    @functools.wraps(original)
+    def __next__(self: Any) -> Any:
+        if probe.asleep or not recorder.own_thread():
+            return original(self)
+        slot = self.__dict__.get(_SLOT, MAX_SLOT)
+        recorder.mark(begin(Kind.DATA, slot))
+        try:
+            batch = original(self)
+            for activation in acting:
+                batch = _handed_on(probe, activation, batch)
+            return batch
+        finally:
+            recorder.mark(end(Kind.DATA, slot))
+
+    cls.__init__ = __init__
+    cls.__next__ = __next__
+
+
+def _handed_on(probe: Probe, activation: Activation, batch: Any) -> Any:
+    if activation not in probe.activations:
+        return batch
+    try:
+        return activation.on_batch(batch)
+    except Exception:  # an optimization that fails is dropped, the program goes on
+        probe.drop(activation, "on_batch")
+        return batch

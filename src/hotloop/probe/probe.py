@@ -1,0 +1,133 @@
+"""The probe of one process: what the hook points share."""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import os
+import traceback
+from pathlib import Path
+
+from hotloop.probe.activation import Activation
+from hotloop.probe.boundary import Boundary
+from hotloop.probe.config import ProbeConfig
+from hotloop.probe.control import ControlPage
+from hotloop.probe.facts import Facts
+from hotloop.probe.losses import Losses
+from hotloop.probe.recorder import Recorder
+
+
+class Probe:
+    """Recorder, boundary, facts and activations of this process.
+
+    Args:
+        config: the orders.
+    """
+
+    def __init__(self, config: ProbeConfig) -> None:
+        self.config = config
+        self.folder = Path(config.folder) if config.folder else None
+        self.recorder = Recorder(self.folder if config.record else None)
+        self.facts = Facts()
+        self.losses = Losses(self.folder) if config.losses and self.folder else None
+        self.activations: list[Activation] = []
+        self.boundary = Boundary(config.anchor, self.folder, self.recorder, self._page())
+        self.boundary.on_step.append(self._on_step)
+        self.boundary.on_hold.append(self._on_hold)
+        self.asleep = False
+        """True in a forked child that has not trained: its hook points do nothing (loader workers)."""
+
+    def _page(self) -> ControlPage | None:
+        path = self.folder / "control" if self.folder else None
+        return ControlPage(path) if path and path.exists() else None
+
+    def load_activations(self) -> None:
+        """Import and make what the plan names; one that fails is noted and left out."""
+        for order in self.config.activations:
+            with self.survive(f"activation:{order['name']}"):
+                cls = getattr(importlib.import_module(order["module"]), order["cls"])
+                activation = cls().activation(order["params"])
+                if activation is not None:
+                    activation.name = order["name"]
+                    self.activations.append(activation)
+
+    def acting(self, hook: str) -> list[Activation]:
+        """Return the activations that do something at this hook point."""
+        return [activation for activation in self.activations if activation.overrides(hook)]
+
+    def drop(self, activation: Activation, where: str) -> None:
+        """Switch off an activation that raised; the program goes on without it."""
+        self.note(f"activation:{activation.name}:{where}")
+        if activation in self.activations:
+            self.activations.remove(activation)
+
+    def note(self, where: str) -> None:
+        """Keep the exception being handled."""
+        self.facts.notes.append({"where": where, "error": traceback.format_exc(limit=-4)})
+
+    def survive(self, where: str) -> _Survive:
+        """Return a context in which our own failures are noted and swallowed."""
+        return _Survive(self, where)
+
+    def at_exit(self) -> None:
+        """Write what is pending."""
+        with self.survive("exit"):
+            self.recorder.flush()
+            if self.recorder.thread or not self.asleep:
+                self.write_facts()
+
+    def write_facts(self) -> None:
+        """Write the facts of this process, effects of the activations included."""
+        if self.folder is None:
+            return
+        effects = []
+        for activation in self.activations:
+            with self.survive(f"effect:{activation.name}"):
+                on, evidence = activation.effect()
+                effects.append({"name": activation.name, "on": bool(on), "evidence": evidence})
+        self.facts.write(self.folder, effects, self.boundary.steps)
+        if self.losses:
+            self.losses.flush()
+
+    def _on_step(self, steps: int) -> None:
+        if steps in {1, 5, 20} or steps % 100 == 0:
+            with self.survive("facts"):
+                self.write_facts()
+
+    def _on_hold(self) -> None:
+        with self.survive("facts"):
+            self.write_facts()
+
+    def after_fork(self) -> None:
+        """In a forked child: sleep until it trains by itself."""
+        self.asleep = True
+        self.recorder.after_fork()
+        self.boundary.after_fork()
+        if self.losses:
+            self.losses.after_fork()
+
+    def watch_process(self) -> None:
+        """Flush at exit, sleep after a fork."""
+        atexit.register(self.at_exit)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.after_fork)
+
+
+class _Survive:
+    """Swallows and notes what goes wrong in our own code.
+
+    The one broad catch of the probe: whatever of ours fails inside the user's process must not reach the program.
+    """
+
+    def __init__(self, probe: Probe, where: str) -> None:
+        self._probe = probe
+        self._where = where
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+        if kind is None or not issubclass(kind, Exception):
+            return False
+        self._probe.note(self._where)
+        return True

