@@ -1,0 +1,1 @@
+"""The catalogue: one family, one folder; one optimization, one file."""

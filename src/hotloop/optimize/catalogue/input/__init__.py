@@ -1,0 +1,6 @@
+"""Optimizations of the data path; `FAMILY` lists them in the order in which they are shown."""
+
+from hotloop.optimize.catalogue.input.loader_workers import LoaderWorkers
+from hotloop.optimize.optimization import Optimization
+
+FAMILY: tuple[type[Optimization], ...] = (LoaderWorkers,)

@@ -1,0 +1,126 @@
+"""loader_workers: batches are made by worker processes, beside training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from hotloop.model.observation import LoaderFacts, Observation, Phase
+from hotloop.model.optimization import Candidate, Numerics
+from hotloop.optimize.bounds import MIN_SHARE, bound, share
+from hotloop.optimize.catalogue.input.training_loaders import training_loaders
+from hotloop.optimize.catalogue.input.worker_keywords import WorkerKeywords
+from hotloop.optimize.cores import cores_per_process
+from hotloop.optimize.optimization import DoesNotApply, Optimization
+from hotloop.optimize.parameters import boolean, integer, only, required
+from hotloop.probe.activation import Activation
+
+MAX_WORKERS = 16
+"""More is not proposed: [A] and the PyTorch forum's experience see diminishing returns after about 8."""
+
+
+class LoaderWorkers(Optimization):
+    """Load and transform batches in worker processes.
+
+    What it does: `num_workers` of the training loaders is set (with `prefetch_factor` and
+    `persistent_workers` where given). Reading, decoding, augmentation and collation then run beside the
+    training step. The right number is measured; 0, loading in the training process, is tried where a program
+    uses workers.
+
+    Why it is faster: while the training process waits for data it trains nothing. With workers the next
+    batches are made meanwhile, on other cores.
+
+    When it does not help: small samples that are made faster than they are sent between processes; no free
+    cores; epochs of a few batches, where starting workers costs more than they save. An IterableDataset that
+    does not divide itself by `get_worker_info()` would yield everything once per worker and is left alone, as
+    are data sets that hold open files or device tensors, loaders whose workers would be spawned, and loaders
+    with so few batches that the workers' queues would never be full.
+
+    Effect on numerics: the order of the samples is the same. Random augmentation draws from the workers'
+    random numbers instead of the training process's, so it differs in value, not in kind; with data that is
+    not random the numbers are the same.
+
+    Example: `DataLoader(dataset, batch_size=64, shuffle=True, num_workers=4, persistent_workers=True)`
+
+    References: torch.utils.data documentation; PyTorch performance tuning guide; pytorch issue 23048.
+    """
+
+    name: ClassVar[str] = "loader_workers"
+    family: ClassVar[str] = "input"
+    numerics: ClassVar[Numerics] = Numerics.TOLERANCE
+
+    def candidates(self, observation: Observation) -> Sequence[Candidate]:
+        """Return worker counts to try, the most promising first."""
+        loaders = training_loaders(observation)
+        changeable = [loader for loader in loaders if not loader.iterable or loader.num_workers > 1]
+        if not changeable:
+            raise DoesNotApply(
+                "each worker would yield the whole IterableDataset: its samples would be repeated"
+            )
+        current = max(loader.num_workers for loader in changeable)
+        candidates = [self._candidate(observation, changeable, n) for n in _counts(observation, current)]
+        if not candidates:
+            part = share(observation, Phase.DATA) or 0.0
+            raise DoesNotApply(f"waiting for data takes {part:.1%} of the step: there is nothing to gain")
+        return sorted(candidates, key=lambda candidate: -candidate.prior)
+
+    def _candidate(self, observation: Observation, loaders: Sequence[LoaderFacts], workers: int) -> Candidate:
+        params: dict[str, Any] = {"num_workers": workers}
+        if workers and any(loader.num_iterators > 1 for loader in loaders):
+            params["persistent_workers"] = True
+        fewer = workers < max(loader.num_workers for loader in loaders)
+        return Candidate(
+            name=self.name,
+            params=params,
+            numerics=self.numerics,
+            # Fewer workers give cores back to every phase, which the wait for data does not bound.
+            max_gain=None if fewer else bound(observation, Phase.DATA),
+            prior=_prior(observation, max(loader.num_workers for loader in loaders), workers),
+        )
+
+    def validate(self, params: Mapping[str, Any]) -> None:
+        """Check the number of workers, and that what needs workers has some."""
+        only(params, "num_workers", "prefetch_factor", "persistent_workers")
+        required(params, "num_workers")
+        integer(params, "num_workers", 0, 1024)
+        boolean(params, "persistent_workers")
+        if "prefetch_factor" in params:
+            integer(params, "prefetch_factor", 1, 1024)
+        if params["num_workers"] == 0 and ("prefetch_factor" in params or params.get("persistent_workers")):
+            raise ValueError(
+                "num_workers is 0; prefetch_factor and persistent_workers need at least 1 worker"
+            )
+
+    def activation(self, params: Mapping[str, Any]) -> Activation:
+        """Return what changes the loaders' keywords."""
+        return WorkerKeywords(
+            params["num_workers"], params.get("prefetch_factor"), params.get("persistent_workers")
+        )
+
+
+def _counts(observation: Observation, current: int) -> list[int]:
+    cores = cores_per_process(observation)
+    counts = {1, 2, 4, 8, MAX_WORKERS} if (share(observation, Phase.DATA) or 1.0) >= MIN_SHARE else set()
+    # A worker beside a training process that keeps one core busy: at most one worker a core is proposed. Of the
+    # small numbers only the largest two that fit: a machine with many cores is not asked for 1.
+    fitting = sorted(n for n in counts if n <= max(cores, 1))[-3:]
+    return [n for n in [*fitting, *([0] if current else [])] if n != current]
+
+
+def _prior(observation: Observation, current: int, workers: int) -> float:
+    """Return the speed ratio of a simple pipeline: the slower of loading and computing sets the pace.
+
+    On the CPU both share the cores, so their work together is a second limit. A guess that orders trials.
+    """
+    wait = share(observation, Phase.DATA)
+    if wait is None:
+        return 1.0
+    if workers == 0:
+        return 1.0 - wait / 2  # rarely helps: it is tried after the others
+    if current:
+        return 1.0 / (1.0 - wait + wait * min(1.0, current / workers))
+    compute, cores = 1.0 - wait, cores_per_process(observation)
+    shared = 0.0
+    if observation.program.device == "cpu":
+        shared = (wait + compute * min(cores, observation.program.num_threads or cores)) / cores
+    return 1.0 / max(compute, wait / workers, shared)
