@@ -12,6 +12,8 @@ from hotloop.model.errors import ExitCode, HotloopError
 
 _COMMANDS: dict[str, str] = {
     "observe": "hotloop.cli.observe",
+    "tune": "hotloop.cli.tune",
+    "run": "hotloop.cli.run",
 }
 
 

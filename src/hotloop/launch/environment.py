@@ -20,12 +20,12 @@ QUIET_TRACKERS = {
 }
 
 
-def probed(environment: Mapping[str, str], config: Path) -> dict[str, str]:
+def probed(environment: Mapping[str, str], config: Path | str) -> dict[str, str]:
     """Return the environment with the probe in it.
 
     Args:
         environment: what the user's command would run in.
-        config: the saved `ProbeConfig`.
+        config: the file of a saved `ProbeConfig`, or the orders themselves.
     """
     path = environment.get("PYTHONPATH")
     return {

@@ -193,4 +193,10 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     machine: dict[str, Any]
     exit_code: int | None
     """Of the program; None: it was ended at a step boundary after the measurement."""
+    epoch_steps: int | None = None
+    """Steps between two starts of the training loader; None: not seen twice."""
+    total_steps: int | None = None
+    """Steps until the program ended by itself; None: it was ended."""
+    uses_network: bool | None = None
+    """Whether a connection beyond this machine was seen; None: could not be looked at."""
     schema: int = SCHEMA

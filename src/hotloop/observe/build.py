@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from hotloop.model.observation import (
     Anchor,
     Coverage,
@@ -16,10 +18,12 @@ from hotloop.model.observation import (
     RankObservation,
 )
 from hotloop.observe.account import account
+from hotloop.observe.epochs import epoch_steps
 from hotloop.observe.processes import program_facts, read_processes
 from hotloop.observe.ranks import observe_rank
 from hotloop.observe.rhythm import find_anchor
 from hotloop.observe.spans import Timeline
+from hotloop.observe.windows import boundaries
 
 
 def leading(timelines: dict[int, Timeline]) -> Timeline | None:
@@ -37,6 +41,7 @@ def build(
     begin_s: float,
     end_s: float,
     exit_code: int | None,
+    uses_network: bool | None = None,
 ) -> Observation:
     """Return the Observation of a run that has ended.
 
@@ -49,6 +54,7 @@ def build(
         begin_s: when the command was started, on the monotonic clock.
         end_s: when it ended.
         exit_code: the program's; None: it was ended by us.
+        uses_network: whether a connection beyond this machine was seen.
     """
     processes = read_processes(folder)
     lead = leading(timelines)
@@ -69,6 +75,9 @@ def build(
         anchor=anchor,
         machine=machine,
         exit_code=exit_code,
+        epoch_steps=epoch_steps(lead, anchor) if lead and anchor else None,
+        total_steps=len(boundaries(lead, anchor)) if lead and anchor and exit_code is not None else None,
+        uses_network=uses_network,
     )
 
 
@@ -80,9 +89,7 @@ def _memory(ranks: Sequence[RankObservation], program: ProgramFacts) -> Memory:
 
 def _marked(program: ProgramFacts, main: RankObservation | None) -> ProgramFacts:
     """Mark the loaders that feed the step: those iterated in a run whose step fetches data."""
-    import msgspec
-
-    if main is None or not any("data" in part for part in main.step.rhythm if main.step):  # type: ignore[union-attr]
+    if main is None or main.step is None or not any("data" in part for part in main.step.rhythm):
         return program
     first = next((index for index, loader in enumerate(program.loaders) if loader.num_iterators), None)
     loaders: list[LoaderFacts] = [

@@ -12,6 +12,7 @@ import msgspec
 from hotloop.launch.command import resolve, script_of
 from hotloop.launch.environment import probed, quiet, with_changes
 from hotloop.launch.isolation import Isolation, could_not_enter, plan_isolation
+from hotloop.launch.network import reaches_out
 from hotloop.launch.process import Run, start
 from hotloop.launch.scratch import new_scratch, remove, scratch_root
 from hotloop.machine.identity import identity
@@ -107,6 +108,7 @@ def _observe(
         begin_s=begin_s,
         end_s=end_s,
         exit_code=exit_code,
+        uses_network=watch.uses_network,
     )
     observation = _with_isolation(observation, isolation)
     if interrupted:
@@ -130,6 +132,7 @@ class _Watch:
         self._next_s = 0.0
         self.known: dict[int, Timeline] = {}
         self.timed_out = False
+        self.uses_network: bool | None = None
 
     def until_done(self) -> None:
         while self._run.exit_code() is None:
@@ -140,6 +143,8 @@ class _Watch:
             if elapsed >= self._next_s:
                 # Looking at all steps again costs more as they grow: look ever more rarely.
                 self._next_s = elapsed * 1.05 + POLL_S
+                if not self.uses_network:
+                    self.uses_network = reaches_out(self._run.tree())
                 if self._seen_enough(elapsed):
                     return
             time.sleep(POLL_S / 5)

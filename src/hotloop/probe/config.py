@@ -1,4 +1,4 @@
-"""What the launcher tells the probe: a JSON file named by one environment variable."""
+"""What the launcher tells the probe: one environment variable that names a JSON file, or is the JSON itself."""
 
 from __future__ import annotations
 
@@ -39,13 +39,17 @@ class ProbeConfig:
         """Write the orders where `VARIABLE` will point."""
         path.write_text(json.dumps(asdict(self)))
 
+    def inline(self) -> str:
+        """Return the orders as the value of `VARIABLE` itself."""
+        return json.dumps(asdict(self))
+
 
 def load() -> ProbeConfig | None:
     """Return this process's orders, or None where there are none."""
-    path = os.environ.get(VARIABLE)
-    if not path:
+    value = os.environ.get(VARIABLE)
+    if not value:
         return None
-    raw = json.loads(Path(path).read_text())
+    raw = json.loads(value if value.startswith("{") else Path(value).read_text())
     raw["anchor"] = tuple(raw["anchor"]) if raw["anchor"] else None
     raw["activations"] = tuple(raw["activations"])
     raw["deep"] = tuple(raw["deep"])

@@ -1,0 +1,1 @@
+"""The session file: what has been finished is never lost."""

@@ -1,0 +1,1 @@
+"""Search, trials, parity and budget."""

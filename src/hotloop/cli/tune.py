@@ -1,0 +1,100 @@
+"""`hotloop tune`: trials, proof, plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hotloop.cli.files import write_json, write_text
+from hotloop.cli.options import COMMAND_SETTINGS, Names, TimeSpan, command_argument, output_options
+from hotloop.cli.screen import Screen
+from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.model.optimization import Numerics
+from hotloop.model.tuning import TuneResult
+from hotloop.report.tuning import render
+from hotloop.tune.planfile import is_plan, to_toml
+from hotloop.tune.propose import Wishes
+from hotloop.tune.whole import TuneOrder, tune
+
+_PLAN = Path("hotloop.toml")
+
+
+@click.command("tune", context_settings=COMMAND_SETTINGS)
+@click.option("--budget", type=TimeSpan(), default="10m", show_default=True, help="Time to spend.")
+@click.option(
+    "--allow",
+    type=click.Choice([Numerics.TOLERANCE.value, Numerics.SEMANTIC.value]),
+    default=Numerics.TOLERANCE.value,
+    show_default=True,
+    help="How far a change may go: reduced precision with passed parity, or another training.",
+)
+@click.option("--only", type=Names(), default=(), help="Try only these.")
+@click.option("--skip", type=Names(), default=(), help="Do not try these.")
+@click.option("--resume", is_flag=True, help="Go on with the newest session of this command.")
+@click.option(
+    "--plan",
+    "plan_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=_PLAN,
+    show_default=True,
+    help="Where the plan goes.",
+)
+@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the result.")
+@output_options
+@command_argument
+def command(
+    budget: float,
+    allow: str,
+    only: tuple[str, ...],
+    skip: tuple[str, ...],
+    resume: bool,
+    plan_file: Path,
+    json_file: Path | None,
+    quiet: bool,
+    no_color: bool,
+    command: tuple[str, ...],
+) -> int:
+    """Try what would make a PyTorch program faster, and prove it.
+
+    Runs COMMAND, unmodified, again and again beside itself with one optimization more on; keeps what is faster by more
+    than this machine's noise and learns the same; confirms the whole in fresh processes and writes a plan.
+    """
+    _check_target(plan_file)
+    screen = Screen(quiet=quiet, no_color=no_color)
+    order = TuneOrder(
+        words=command,
+        budget_s=budget,
+        wishes=Wishes(allow=Numerics(allow), only=only, skip=skip),
+        resume=resume,
+    )
+    try:
+        result = tune(order, screen.progress, screen.note)
+    finally:
+        screen.done()
+    _keep(screen, result, plan_file, json_file)
+    return ExitCode.INTERRUPTED if result.interrupted else ExitCode.DONE
+
+
+def _check_target(plan_file: Path) -> None:
+    if plan_file.exists() and not is_plan(plan_file):
+        raise HotloopError(
+            f"{plan_file} exists and is not a hotloop plan, so it will not be overwritten",
+            "name another file: --plan FILE",
+        )
+
+
+def _keep(screen: Screen, result: TuneResult, plan_file: Path, json_file: Path | None) -> None:
+    screen.show(render(result))
+    if json_file is not None:
+        write_json(json_file, result)
+    if result.interrupted and not result.plan.steps:
+        return
+    if plan_file.exists():
+        plan_file.replace(plan_file.with_suffix(".previous.toml"))
+    write_text(plan_file, to_toml(result.plan))
+    if result.plan.steps:
+        words = " ".join(result.command)
+        option = "" if plan_file == _PLAN else f"--plan {plan_file} "
+        screen.out.print(f"\nrun it for real   hotloop run {option}{words}", markup=False, soft_wrap=True)
+        screen.out.print(f"read the plan     {plan_file}", markup=False, soft_wrap=True)

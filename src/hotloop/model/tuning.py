@@ -1,0 +1,149 @@
+"""Trials, comparisons and the plan that comes of them."""
+
+from enum import Enum
+from typing import Any
+
+import msgspec
+
+from hotloop.model.observation import SCHEMA, Anchor
+from hotloop.model.optimization import Candidate, Effect, Numerics, Refusal
+from hotloop.model.ratio import Ratio
+
+
+class FailureKind(str, Enum):
+    """How a run failed."""
+
+    CRASH = "crash"
+    OUT_OF_MEMORY = "out of memory"
+    TIMEOUT = "timeout"
+    DIVERGED = "diverged"
+    ENDED = "ended too early"
+
+
+class Failure(msgspec.Struct, frozen=True, tag="failed", kw_only=True):
+    """A run that did not come to its end."""
+
+    kind: FailureKind
+    message: str
+    log_end: str = ""
+
+
+class ParityEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether training still learns the same."""
+
+    passed: bool
+    statistic: float | None
+    """None: nothing could be compared."""
+    limit: float | None
+    num_steps: int
+    method: str
+    evidence: str
+
+
+class Contention(msgspec.Struct, frozen=True, kw_only=True):
+    """What others did on the machine meanwhile."""
+
+    num_blocks: int
+    num_void: int
+    """Blocks thrown away and repeated."""
+    num_noisy: int = 0
+    """Blocks kept although others were busy, because it did not get quieter."""
+    max_foreign_share: float | None = None
+    """None: not measured on this system."""
+
+
+class Measured(msgspec.Struct, frozen=True, tag="measured", kw_only=True):
+    """Blocks of a candidate against the incumbent."""
+
+    pairs: tuple[tuple[float, ...], ...]
+    """log(time of the incumbent / time of the candidate) of each block, pair by pair."""
+    step_s: tuple[float, float]
+    """Median step time of the incumbent and of the candidate."""
+    effects: tuple[Effect, ...] = ()
+    parity: ParityEvidence | None = None
+    one_off_s: float | None = None
+    """Seconds that the candidate's first steps cost more than the incumbent's: compilation, autotuning."""
+    peak_bytes: tuple[int | None, int | None] = (None, None)
+    contention: Contention = Contention(num_blocks=0, num_void=0)
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """One candidate tried against one incumbent."""
+
+    key: str
+    """Names what was run; a resumed session does not repeat a key it has."""
+    candidate: Candidate
+    incumbent: tuple[Candidate, ...]
+    outcome: Measured | Failure
+    decision: str
+    """`accepted`, or the reason why not."""
+    ratio: Ratio | None = None
+    seconds: float = 0.0
+    """What the trial took."""
+
+
+class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
+    """One optimization of a plan, with its measured contribution."""
+
+    name: str
+    params: dict[str, Any] = {}
+    ratio: float
+    low: float
+    high: float
+    numerics: Numerics = Numerics.EXACT
+    break_even_steps: int | None = None
+    """Steps after which a one-off cost is earned back; None: it has none worth naming."""
+    evidence: str = ""
+
+
+class Fit(msgspec.Struct, frozen=True, kw_only=True):
+    """What a plan was proven on; on anything else it is a guess."""
+
+    machine: dict[str, Any]
+    torch_version: str | None
+    script: str | None
+    script_sha256: str | None
+    command: tuple[str, ...]
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What is on, in order, and what that was measured to bring."""
+
+    steps: tuple[PlanStep, ...]
+    speedup: Ratio | None
+    """Of the whole plan in fresh processes against the original program; None: the plan is empty."""
+    parity: ParityEvidence | None
+    fit: Fit
+    schema: int = SCHEMA
+
+
+class Baseline(msgspec.Struct, frozen=True, kw_only=True):
+    """The program as it was."""
+
+    step_s: float
+    low_s: float
+    high_s: float
+    samples_per_s: float | None
+    peak_bytes: int | None
+    anchor: Anchor
+
+
+class TuneResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What `hotloop tune` says."""
+
+    command: tuple[str, ...]
+    baseline: Baseline
+    floor: float
+    """Relative difference below which nothing is claimed on this machine, from the program against itself."""
+    plan: Plan
+    refused: tuple[Refusal, ...]
+    trials: tuple[Trial, ...]
+    peak_bytes: tuple[int | None, int | None]
+    """Before and after."""
+    contention: Contention
+    confirmation: str
+    """How the final number was measured."""
+    wall_s: float
+    coverage: tuple[str, ...] = ()
+    interrupted: bool = False
+    schema: int = SCHEMA

@@ -1,0 +1,63 @@
+"""How long a block is, and how many steps warm an arm up."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from hotloop.model.observation import Observation
+
+BLOCK_S = 0.8
+"""Blocks of 1 s gave usable verdicts with a busy neighbour (1.83 [1.78, 1.84] after 45 s); a little shorter keeps
+more rounds within a trial."""
+MAX_EPOCH_S = 4.0
+"""Epochs up to this long are timed whole, worker start-up and evaluation included; a longer one hides them less."""
+WARM_STEPS = 6
+"""Two steps in which root modules are found, one in which code is compiled, and a few after that."""
+WARM_S = 1.0
+
+
+class Blocks(msgspec.Struct, frozen=True, kw_only=True):
+    """The shape of trials for one program."""
+
+    num_steps: int
+    """Timed in a block."""
+    discard: int
+    """First steps of a block that are not timed."""
+    warm_steps: int
+    """First steps of an arm."""
+    max_rounds: int | None
+    """Rounds until the program ends by itself; None: it does not."""
+
+    def per_block(self) -> int:
+        """Return the steps that a block takes from the program."""
+        return self.num_steps + self.discard
+
+
+def shape_blocks(
+    observation: Observation, epoch_steps: int | None, total_steps: int | None, block_s: float = BLOCK_S
+) -> Blocks:
+    """Return blocks that suit the program's step.
+
+    Args:
+        observation: with a measured step.
+        epoch_steps: steps between two starts of the training loader; None: not seen, or there is none.
+        total_steps: after which the program ends by itself; None: not known.
+        block_s: how long a block is aimed to be.
+    """
+    assert observation.step is not None
+    step_s = observation.step.median_s
+    num = max(1, math.ceil(block_s / step_s))
+    discard = min(max(1, num // 6), 20)
+    if epoch_steps and epoch_steps * step_s <= MAX_EPOCH_S:
+        num = epoch_steps * max(1, round(num / epoch_steps))
+    warm = max(WARM_STEPS, min(200, math.ceil(WARM_S / step_s)))
+    if total_steps is None:
+        return Blocks(num_steps=num, discard=discard, warm_steps=warm, max_rounds=None)
+    warm = min(warm, max(3, total_steps // 5))
+    usable = total_steps - warm - 1
+    while num > 1 and usable < 4 * (num + discard):
+        num = max(1, num // 2)
+        discard = min(discard, max(1, num // 2))
+    return Blocks(num_steps=num, discard=discard, warm_steps=warm, max_rounds=max(0, usable // (num + discard)))

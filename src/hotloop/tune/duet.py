@@ -1,0 +1,235 @@
+"""The real executor: arms are processes that alternate on the same device, all but one of them frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import psutil
+
+from hotloop.launch.environment import own_caches, probed, quiet, with_changes
+from hotloop.launch.isolation import Isolation
+from hotloop.launch.process import start
+from hotloop.launch.scratch import new_scratch
+from hotloop.model.observation import Anchor
+from hotloop.model.tuning import FailureKind
+from hotloop.optimize.registry import get
+from hotloop.probe.config import ProbeConfig
+from hotloop.probe.control import ControlPage
+from hotloop.tune.arm import Arm, ArmFailed
+from hotloop.tune.blocks import Blocks
+from hotloop.tune.executor import ArmRecord, Enough, PlanSteps, SetFailed, SetOrder, SetRecord
+from hotloop.tune.quiet import Watchman
+
+SEED = 20_250_101
+"""Both arms of a pair start from it; a program that seeds for itself overrides it."""
+PERTURBATION = 2.0**-9
+"""Unit roundoff of bfloat16: 8 bits of significand."""
+MIN_PATIENCE_S = 60.0
+STEP_PATIENCE = 30.0
+"""A block may take so many times as long as expected: busy neighbours were seen to cost a factor of 25."""
+MEMORY_SHARE = 0.85
+"""Of the memory that was free before: an arm beyond it would push the machine into swap."""
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """What all arms of a session share.
+
+    Attributes:
+        argv: the resolved command.
+        environment: the user's.
+        isolation: what arms are kept from.
+        anchor: what ends a step.
+        num_ranks: training processes of the command.
+        step_s: of the original program, for patience.
+        startup_s: from start to the first step.
+        peak_bytes: of one arm; None: not measured.
+        stdin: a copy of what the command was given on standard input; None: nothing.
+    """
+
+    argv: tuple[str, ...]
+    environment: dict[str, str]
+    isolation: Isolation
+    anchor: Anchor
+    num_ranks: int
+    step_s: float
+    startup_s: float
+    peak_bytes: int | None
+    stdin: Path | None = None
+
+
+class DuetExecutor:
+    """Runs sets of arms on this machine.
+
+    Args:
+        setting: what the arms share.
+        blocks: the shape of a trial.
+        progress: told of what is done.
+    """
+
+    def __init__(self, setting: Setting, blocks: Blocks, progress: Callable[[str], None]) -> None:
+        self._setting = setting
+        self._blocks = blocks
+        self._progress = progress
+        self._free_bytes = psutil.virtual_memory().available
+        self._kept: tuple[PlanSteps, Arm] | None = None
+        self._arms: list[Arm] = []
+
+    @property
+    def isolation(self) -> Isolation:
+        """What arms are kept from."""
+        return self._setting.isolation
+
+    def fits(self, num_arms: int) -> bool:
+        """Whether so many arms have room in memory."""
+        peak = self._setting.peak_bytes
+        return peak is None or num_arms * peak * self._setting.num_ranks < MEMORY_SHARE * self._free_bytes
+
+    def run(self, order: SetOrder, enough: Enough) -> SetRecord | SetFailed:
+        """Run a set; the first arm lives on for the next one unless all have to be fresh."""
+        watchman = Watchman(self._progress)
+        arms: list[Arm] = []
+        index = 0
+        try:
+            fresh = []
+            for index, plan in enumerate(order.plans):
+                kept = None if order.fresh or index else self._take_kept(plan, order.max_rounds)
+                arms.append(kept or self._start(plan))
+                fresh.append(kept is None)
+                if kept is None:
+                    self._warm(arms[-1])
+            rounds: list[tuple[float, ...]] = []
+            while len(rounds) < order.max_rounds and not (rounds and enough(rounds)):
+                times = [0.0] * len(arms)
+                numbers = range(len(arms))
+                for index in numbers if len(rounds) % 2 == 0 else reversed(numbers):  # noqa: B020
+                    times[index] = watchman.block(lambda arm=arms[index]: self._block(arm), arms[index].run.pid)
+                rounds.append(tuple(times))
+        except ArmFailed as failed:
+            self._discard(arms)
+            return SetFailed(min(index, len(order.plans) - 1), failed.failure)
+        except BaseException:
+            self._discard(arms)
+            raise
+        records = tuple(self._record(arm, is_fresh) for arm, is_fresh in zip(arms, fresh, strict=True))
+        if not order.fresh:
+            self._kept = (order.plans[0], arms[0])
+            self._discard(arms[1:])
+        else:
+            self._discard(arms)
+        return SetRecord(rounds=tuple(rounds), arms=records, contention=watchman.report())
+
+    def perturbed(self, num_losses: int) -> tuple[float, ...]:
+        """Run the original once with rounding noise on its parameters, for as many losses."""
+        arm: Arm | None = None
+        try:
+            arm = self._start((), perturb=PERTURBATION)
+            self._warm(arm)
+            while len(arm.losses()) < num_losses:
+                self._block(arm)
+            return tuple(arm.losses()[:num_losses])
+        except ArmFailed as failed:
+            ended = failed.failure.kind is FailureKind.ENDED and arm is not None
+            return tuple(arm.losses()[:num_losses]) if ended and arm is not None else ()
+        finally:
+            self._discard([arm] if arm else [])
+
+    def close(self) -> None:
+        """End all arms."""
+        self._discard(list(self._arms))
+        self._kept = None
+
+    def _take_kept(self, plan: PlanSteps, num_rounds: int) -> Arm | None:
+        """Return the living incumbent if it is this plan and has steps left."""
+        if self._kept is None:
+            return None
+        kept_plan, arm = self._kept
+        self._kept = None
+        most = self._blocks.max_rounds
+        used = (arm.steps - self._blocks.warm_steps) // self._blocks.per_block()
+        if kept_plan == plan and arm.run.exit_code() is None and (most is None or used + num_rounds <= most):
+            return arm
+        self._discard([arm])
+        return None
+
+    def _start(self, plan: PlanSteps, *, perturb: float = 0.0) -> Arm:
+        setting = self._setting
+        scratch = new_scratch("arm")
+        folder = scratch / "probe"
+        folder.mkdir()
+        page = ControlPage.create(folder / "control", go_until=0)
+        orders = scratch / "probe.json"
+        ProbeConfig(
+            folder=str(folder),
+            anchor=(setting.anchor.kind, setting.anchor.slot, setting.anchor.every),
+            activations=tuple(activation_orders(plan)),
+            seed=SEED,
+            perturb=perturb,
+            losses=True,
+        ).save(orders)
+        environment = own_caches(quiet(setting.environment, scratch), scratch)
+        if setting.isolation.network:
+            environment.update(GLOO_SOCKET_IFNAME="lo", NCCL_SOCKET_IFNAME="lo", TP_SOCKET_IFNAME="lo")
+        environment = probed(with_plan(environment, plan), orders)
+        run = start(
+            setting.argv, environment, setting.isolation, scratch, log=scratch / "log", stdin=setting.stdin
+        )
+        arm = Arm(
+            run,
+            page,
+            setting.anchor,
+            num_ranks=setting.num_ranks,
+            memory_limit_bytes=int(MEMORY_SHARE * self._free_bytes),
+        )
+        self._arms.append(arm)
+        return arm
+
+    def _warm(self, arm: Arm) -> None:
+        steps = self._blocks.warm_steps
+        patience = max(2 * MIN_PATIENCE_S, 5 * self._setting.startup_s) + STEP_PATIENCE * steps * self._setting.step_s
+        arm.advance(steps, discard=1, timeout_s=patience)
+
+    def _block(self, arm: Arm) -> float:
+        blocks = self._blocks
+        expected = blocks.per_block() * self._setting.step_s
+        patience = max(MIN_PATIENCE_S, STEP_PATIENCE * expected)
+        spent = arm.advance(blocks.per_block(), discard=blocks.discard, timeout_s=patience)
+        return spent / blocks.num_steps
+
+    def _record(self, arm: Arm, is_fresh: bool) -> ArmRecord:
+        warm = self._blocks.warm_steps
+        return ArmRecord(
+            step_s=arm.step_s(warm),
+            losses=tuple(arm.losses()) if is_fresh else (),
+            effects=tuple(arm.effects()),
+            notes=tuple(arm.notes()),
+            peak_bytes=arm.peak_bytes(),
+            first_steps_s=arm.first_steps_s(warm) if is_fresh else None,
+        )
+
+    def _discard(self, arms: Sequence[Arm]) -> None:
+        for arm in arms:
+            if arm in self._arms:
+                self._arms.remove(arm)
+                arm.end()
+
+
+def activation_orders(plan: PlanSteps) -> list[dict[str, object]]:
+    """Return what the probe is told to switch on."""
+    orders = []
+    for candidate in plan:
+        cls = type(get(candidate.name))
+        orders.append(
+            {"name": candidate.name, "module": cls.__module__, "cls": cls.__name__, "params": candidate.params}
+        )
+    return orders
+
+
+def with_plan(environment: Mapping[str, str], plan: PlanSteps) -> dict[str, str]:
+    """Return the environment with every variable that the plan's optimizations want."""
+    result = dict(environment)
+    for candidate in plan:
+        result = with_changes(result, get(candidate.name).environment(candidate.params))
+    return result
+

@@ -1,0 +1,84 @@
+"""What a trial's record says of its candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hotloop.model.optimization import Candidate
+from hotloop.model.ratio import Ratio
+from hotloop.model.tuning import Failure, FailureKind, Measured
+from hotloop.stats.floor import Spread
+from hotloop.stats.pairs import MIN_BLOCKS, ratio_interval
+from hotloop.stats.screen import Screen, promising
+from hotloop.stats.verdict import margin
+from hotloop.tune.executor import SetRecord
+from hotloop.tune.references import References
+
+ACCEPTED = "accepted"
+ONE_OFF_NOISE_S = 0.5
+"""Starts of the same program differ by about this much on a quiet machine."""
+
+
+def measured(
+    record: SetRecord, candidate: Candidate, plan: Sequence[Candidate], references: References
+) -> Measured:
+    """Return a two-arm record as what was measured of its candidate, the second arm's."""
+    before, after = record.arms
+    return Measured(
+        pairs=(record.log_ratios(0, 1),),
+        step_s=(before.step_s, after.step_s),
+        effects=tuple(effect for effect in after.effects if effect.name == candidate.name),
+        parity=references.check(after.losses, plan),
+        one_off_s=one_off_s(before.first_steps_s, after.first_steps_s),
+        peak_bytes=(before.peak_bytes, after.peak_bytes),
+        contention=record.contention,
+    )
+
+
+def one_off_s(before_s: float | None, after_s: float | None) -> float | None:
+    """Return what start-up and first steps cost more; None where it was not measured or is noise."""
+    if before_s is None or after_s is None or after_s - before_s < ONE_OFF_NOISE_S:
+        return None
+    return after_s - before_s
+
+
+def ratio_of(outcome: Measured, spread: Spread) -> Ratio | None:
+    """Return the speed ratio of a screening pair with its interval; None with too few blocks."""
+    if any(len(pair) < MIN_BLOCKS for pair in outcome.pairs):
+        return None
+    return ratio_interval(outcome.pairs, prior_sd=spread.sd, prior_df=spread.df)
+
+
+def decide_trial(outcome: Measured | Failure, candidate: Candidate, floor: float, spread: Spread) -> str:
+    """Return `ACCEPTED`, or the reason why the candidate is refused."""
+    if isinstance(outcome, Failure):
+        return _failure_reason(outcome)
+    reason = not_proven(outcome, candidate)
+    if reason is not None:
+        return reason
+    ratio = ratio_of(outcome, spread)
+    if ratio is None:
+        return "too few blocks to tell: the program ends too early"
+    shown = f"{ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
+    blocks = outcome.pairs[0]
+    if promising(blocks, margin=margin(floor), max_blocks=len(blocks), prior_sd=spread.sd, prior_df=spread.df) is not Screen.KEEP:
+        return f"slower: {shown}" if ratio.high < 1 else f"no difference: {shown}"
+    if outcome.parity is not None and not outcome.parity.passed:
+        return f"parity: {outcome.parity.evidence}"
+    return ACCEPTED
+
+
+def not_proven(outcome: Measured, candidate: Candidate) -> str | None:
+    """Return why the candidate cannot be said to have been on, or None where it was."""
+    seen = [effect for effect in outcome.effects if effect.name == candidate.name]
+    if not seen:
+        return "no effect: it was not seen to act in the training process"
+    if not seen[0].on:
+        return f"no effect: {seen[0].evidence}"
+    return None
+
+
+def _failure_reason(failure: Failure) -> str:
+    last = failure.log_end.strip().splitlines()[-1:] or [""]
+    tail = f": {last[0].strip()}" if last[0].strip() and failure.kind is not FailureKind.ENDED else ""
+    return f"failed ({failure.kind.value}): {failure.message}{tail}"

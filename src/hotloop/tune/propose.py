@@ -1,0 +1,65 @@
+"""What is tried on a program, in which order, and what is not tried at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from hotloop.model.observation import Observation
+from hotloop.model.optimization import Candidate, Numerics, Refusal
+from hotloop.optimize.optimization import DoesNotApply, Optimization
+from hotloop.optimize.registry import get
+
+_LEVELS = (Numerics.EXACT, Numerics.TOLERANCE, Numerics.SEMANTIC)
+
+
+class Wishes(msgspec.Struct, frozen=True, kw_only=True):
+    """What the user allows.
+
+    Attributes:
+        allow: the furthest numerics class that may be tried.
+        only: names to try; empty: all.
+        skip: names not to try.
+    """
+
+    allow: Numerics = Numerics.TOLERANCE
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        """Demand that every name is an optimization's.
+
+        Raises:
+            HotloopError: one is not.
+        """
+        for name in (*self.only, *self.skip):
+            get(name)
+
+
+def propose(
+    observation: Observation, optimizations: Sequence[Optimization], wishes: Wishes
+) -> tuple[list[Candidate], list[Refusal]]:
+    """Return the candidates, the most promising first, and what does not apply, with its reason."""
+    candidates: list[Candidate] = []
+    refused: list[Refusal] = []
+    for optimization in optimizations:
+        reason = _unwanted(optimization, wishes)
+        if reason is not None:
+            refused.append(Refusal(optimization.name, reason))
+            continue
+        try:
+            candidates.extend(optimization.candidates(observation))
+        except DoesNotApply as why:
+            refused.append(Refusal(optimization.name, f"does not apply: {why}"))
+    return sorted(candidates, key=lambda candidate: -candidate.prior), refused
+
+
+def _unwanted(optimization: Optimization, wishes: Wishes) -> str | None:
+    if wishes.only and optimization.name not in wishes.only:
+        return "not asked for (--only)"
+    if optimization.name in wishes.skip:
+        return "left out (--skip)"
+    if _LEVELS.index(optimization.numerics) > _LEVELS.index(wishes.allow):
+        return f"changes the training ({optimization.numerics.value}); allow it with --allow {optimization.numerics.value}"
+    return None

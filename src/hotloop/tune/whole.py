@@ -1,0 +1,186 @@
+"""`tune` from the user's words to the result: session, observation, trials."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import select
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from hotloop.launch.command import resolve, script_of
+from hotloop.launch.isolation import plan_isolation
+from hotloop.launch.scratch import new_scratch, remove, scratch_root
+from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.model.observation import Observation
+from hotloop.model.tuning import TuneResult
+from hotloop.observe.live import Live, observe
+from hotloop.observe.stopping import StopRule
+from hotloop.optimize.registry import all_optimizations, broken_plugins
+from hotloop.store.session import Session, find_session, new_session
+from hotloop.tune.blocks import Blocks, shape_blocks
+from hotloop.tune.clock import Budget
+from hotloop.tune.duet import DuetExecutor, Setting
+from hotloop.tune.journal import once
+from hotloop.tune.propose import Wishes, propose
+from hotloop.tune.tuner import Tuner
+
+OBSERVE_SHARE = 0.5
+"""Of the budget: a program whose first steps take longer cannot be tuned in it."""
+MIN_ROUNDS = 3
+"""Below three blocks an arm nothing can be said."""
+
+
+class TuneOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """What the user asked for.
+
+    Attributes:
+        words: the command.
+        budget_s: seconds to spend.
+        wishes: what may be tried.
+        resume: go on with the newest session of this command.
+    """
+
+    words: tuple[str, ...]
+    budget_s: float
+    wishes: Wishes
+    resume: bool = False
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session is about; a resumed one has to be about the same."""
+
+    words: tuple[str, ...]
+    script_sha256: str | None
+
+
+def tune(order: TuneOrder, progress: Callable[[str], None], note: Callable[[str], None]) -> TuneResult:
+    """Tune a command.
+
+    Raises:
+        HotloopError: it cannot be run, observed, or resumed.
+    """
+    order.wishes.check()
+    argv = resolve(order.words)
+    budget = Budget(order.budget_s, time.monotonic)
+    say = _with_time_left(progress, budget)
+    session = _session(order, script_of(argv))
+    note(f"hotloop: session {session.name}, budget {order.budget_s:.0f} s")
+    with _Input() as stdin:
+        observation = once(session, "observation", Observation, lambda: _observe(order, say, budget))
+        blocks = shape_blocks(observation, observation.epoch_steps, observation.total_steps)
+        if blocks.max_rounds is not None and blocks.max_rounds < MIN_ROUNDS:
+            raise HotloopError(
+                f"the program ends after {observation.total_steps} steps, too few to compare anything",
+                "give it more to do: more steps, more epochs, or more data",
+                ExitCode.PROGRAM_FAILED,
+            )
+        executor = _executor(argv, observation, blocks, stdin, say)
+        candidates, refused = propose(observation, all_optimizations(), order.wishes)
+        tuner = Tuner(observation, executor, session, budget, say, blocks.max_rounds)
+        result = tuner.run(candidates, [*refused, *broken_plugins()])
+    result = msgspec.structs.replace(result, coverage=_coverage(executor))
+    session.put("result", result)
+    session.close()
+    return result
+
+
+def _with_time_left(progress: Callable[[str], None], budget: Budget) -> Callable[[str], None]:
+    def say(text: str) -> None:
+        progress(f"{max(0.0, budget.left()):.0f} s left: {text}")
+
+    return say
+
+
+def _session(order: TuneOrder, script: Path | None) -> Session:
+    head = Head(words=order.words, script_sha256=_digest(script))
+    if not order.resume:
+        session = new_session(Path.cwd(), datetime.now().strftime("%Y%m%d-%H%M%S"))
+        session.put("head", head)
+        return session
+    session = find_session(Path.cwd())
+    known = session.get("head", Head)
+    if known != head:
+        what = "is of another command" if known is None or known.words != head.words else "is of an earlier script"
+        raise HotloopError(
+            f"the newest session {session.name} {what}, so it cannot be gone on with",
+            "start a new one: run the command without --resume",
+        )
+    return session
+
+
+def _digest(script: Path | None) -> str | None:
+    return hashlib.sha256(script.read_bytes()).hexdigest() if script is not None and script.is_file() else None
+
+
+def _observe(order: TuneOrder, say: Callable[[str], None], budget: Budget) -> Observation:
+    scratch = new_scratch("observe-log")
+    try:
+        live = Live(
+            words=order.words,
+            rule=StopRule(),
+            log=scratch / "log",
+            limit_s=OBSERVE_SHARE * budget.seconds,
+        )
+        return observe(live, lambda text: say(f"observing, {text}"))
+    except HotloopError as error:
+        log = scratch / "log"
+        end = "\n".join(log.read_text(errors="replace").splitlines()[-12:]) if log.exists() else ""
+        message = f"{error.message}\n{end}" if end else error.message
+        raise HotloopError(message, error.hint, error.code) from error
+    finally:
+        remove(scratch)
+
+
+def _executor(
+    argv: list[str], observation: Observation, blocks: Blocks, stdin: Path | None, say: Callable[[str], None]
+) -> DuetExecutor:
+    assert observation.anchor is not None
+    assert observation.step is not None
+    isolation = plan_isolation(argv, Path.cwd(), scratch_root(), network=not observation.uses_network)
+    parts = observation.run.parts
+    setting = Setting(
+        argv=tuple(argv),
+        environment=dict(os.environ),
+        isolation=isolation,
+        anchor=observation.anchor,
+        num_ranks=len(observation.ranks),
+        step_s=observation.step.p95_s,
+        startup_s=sum(parts.get(name, 0.0) for name in ("import_s", "setup_s", "first_step_s")),
+        peak_bytes=observation.memory.peak_bytes,
+        stdin=stdin,
+    )
+    return DuetExecutor(setting, blocks, say)
+
+
+def _coverage(executor: DuetExecutor) -> tuple[str, ...]:
+    missing = executor.isolation.missing
+    return (f"isolation: {missing}",) if missing else ()
+
+
+class _Input:
+    """A copy of standard input, so that every arm can read it; None where it is a terminal or empty."""
+
+    def __init__(self) -> None:
+        self._folder: Path | None = None
+
+    def __enter__(self) -> Path | None:
+        if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
+            return None
+        if not select.select([sys.stdin], [], [], 0)[0]:
+            return None
+        self._folder = new_scratch("stdin")
+        copy = self._folder / "stdin"
+        with copy.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        return copy
+
+    def __exit__(self, *_: object) -> None:
+        if self._folder is not None:
+            remove(self._folder)
