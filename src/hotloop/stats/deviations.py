@@ -4,6 +4,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from hotloop.stats.autocorrelation import ar1_inflation
+
 Array = npt.NDArray[np.float64]
 
 _MAX_WINDOWS = 20
@@ -23,7 +25,7 @@ class Deviations(msgspec.Struct, frozen=True, kw_only=True):
     """The largest smoothed deviation of any window: a divergence."""
     learning: float | None
     """Shift over the last quarter as a share of what the reference learned; None: it learned nothing that
-    stands out of its noise, or oscillates (adversarial losses)."""
+    stands out of its noise."""
 
 
 class Reference:
@@ -35,7 +37,7 @@ class Reference:
         means = self.smooth(losses)
         self.noise = _batch_noise(losses)
         self.scale = np.maximum(np.abs(means), max(self.noise, _RANGE_SHARE * float(np.ptp(means))))
-        self.scale = np.maximum(self.scale, np.finfo(np.float64).tiny)
+        self.scale = np.maximum(self.scale, np.finfo(np.float32).tiny)
         self.learned = self._learned(means)
 
     def smooth(self, values: Array) -> Array:
@@ -54,10 +56,10 @@ class Reference:
         )
 
     def wander(self, losses: Array) -> float:
-        """Standard error of the lasting deviation: one draw of it can be near 0 by luck, this cannot."""
+        """Standard error of the lasting deviation: one draw of it can be near 0 by luck, this is not."""
         relative = self.smooth(losses - self.losses) / self.scale
         last = relative[len(relative) // 2 :]
-        return float(np.sqrt((last @ last) / len(last)) / np.sqrt(len(last)))
+        return float(np.sqrt(np.mean(last**2) / len(last) * ar1_inflation(relative)))
 
     def _learning_shift(self, losses: Array) -> float | None:
         if self.learned is None:
@@ -68,8 +70,7 @@ class Reference:
     def _learned(self, means: Array) -> float | None:
         """Fall of the loss from the first window to the last quarter, where it stands out of the noise.
 
-        Four standard errors of the two means; and most of the path must be fall: a curve that swings
-        (total variation beyond twice the fall) learns nothing that the loss shows.
+        Out of the noise: four standard errors of the difference of the two means.
         """
         last = self._quarter()
         fall = float(means[0] - self.losses[last].mean())

@@ -57,6 +57,5 @@ def aa_floor(pairs: Sequence[Sequence[float]]) -> float:
 
 def _proven_bias(pairs: Sequence[Sequence[float]]) -> float:
     """Distance from 1 of the nearer end of the A/A interval; 0 where it holds 1."""
-    spread = pair_spread(pairs)
-    seen = ratio_interval(pairs, prior_sd=spread.sd, prior_df=spread.df)
+    seen = ratio_interval(pairs, prior_df=_BELIEF_DF)
     return max(0.0, seen.low - 1, 1 / seen.high - 1)

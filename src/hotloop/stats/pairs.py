@@ -22,6 +22,8 @@ DEFAULT_PRIOR_DF = 3.0
 """What four pairs would say: steadies three pairs (5 instead of 2 degrees of freedom), outvoted by eight."""
 MIN_BLOCKS = 3
 """Fewer block ratios have no spread worth the name."""
+_MAJORITY = 6
+"""Of fewer blocks it cannot be said which ones are the wild ones: none is brought in."""
 
 
 class PairEstimate(msgspec.Struct, frozen=True):
@@ -41,7 +43,7 @@ def pair_estimate(block_log_ratios: Sequence[float]) -> PairEstimate:
     blocks = np.asarray(block_log_ratios, dtype=np.float64)
     if len(blocks) < MIN_BLOCKS or not np.isfinite(blocks).all():
         raise ValueError(f"a pair needs {MIN_BLOCKS} finite block ratios, not {list(block_log_ratios)}")
-    tame = winsorized(blocks)
+    tame = winsorized(blocks) if len(blocks) >= _MAJORITY else blocks
     variance = float(np.var(tame, ddof=1)) * ar1_inflation(tame) / len(blocks)
     return PairEstimate(hodges_lehmann(blocks), variance)
 

@@ -7,6 +7,7 @@ from enum import Enum
 import msgspec
 
 from hotloop.model.ratio import Ratio
+from hotloop.stats.futility import can_still_settle
 from hotloop.stats.pairs import DEFAULT_PRIOR_DF, DEFAULT_PRIOR_SD, MIN_BLOCKS, ratio_interval
 from hotloop.stats.spending import look_levels
 
@@ -33,6 +34,7 @@ class Decision(msgspec.Struct, frozen=True):
     ratio: Ratio | None
     """With an interval that holds at every look together; None: there is nothing to compare."""
     more: bool
+    """Another fresh pair is wanted: undecided, pairs left, and a fair chance that they settle it."""
     reason: str
     """One sentence with the numbers."""
 
@@ -72,9 +74,22 @@ def decide(
     level = _level(len(pairs), min_pairs, max_pairs, 1 - confidence)
     ratio = ratio_interval(pairs, confidence=1 - level, prior_sd=prior_sd, prior_df=prior_df)
     edge = 1 + margin(floor)
-    verdict = _place(ratio, edge) if len(pairs) >= min_pairs else Verdict.INCONCLUSIVE
-    more = verdict is Verdict.INCONCLUSIVE and len(pairs) < max_pairs
-    return Decision(verdict, ratio, more, _reason(ratio, edge, len(pairs), min_pairs))
+    if len(pairs) < min_pairs:
+        shown = f"{_shown(ratio, len(pairs))}; a verdict needs {min_pairs}"
+        return Decision(Verdict.INCONCLUSIVE, ratio, True, shown)
+    verdict = _place(ratio, edge)
+    wanted = verdict is Verdict.INCONCLUSIVE and len(pairs) < max_pairs
+    more = wanted and can_still_settle(
+        ratio,
+        edge=edge,
+        num_pairs=len(pairs),
+        max_pairs=max_pairs,
+        level=level,
+        df=prior_df + len(pairs) - 1,
+    )
+    futile = "; more pairs would hardly settle it" if wanted and not more else ""
+    bounds = f"below {1 / edge:.3f} is slower, above {edge:.3f} faster"
+    return Decision(verdict, ratio, more, f"{_shown(ratio, len(pairs))}; {bounds}{futile}")
 
 
 def _problem(pairs: Sequence[Sequence[float]]) -> str | None:
@@ -107,8 +122,5 @@ def _place(ratio: Ratio, edge: float) -> Verdict:
     return Verdict.INCONCLUSIVE
 
 
-def _reason(ratio: Ratio, edge: float, num: int, min_pairs: int) -> str:
-    shown = f"{ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}] over {num} pair{'s' * (num != 1)}"
-    if num < min_pairs:
-        return f"{shown}; a verdict needs {min_pairs}"
-    return f"{shown}; below {1 / edge:.3f} is slower, above {edge:.3f} faster"
+def _shown(ratio: Ratio, num: int) -> str:
+    return f"{ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}] over {num} pair{'s' * (num != 1)}"
