@@ -16,6 +16,8 @@ from hotloop.model.optimization import Numerics
 from hotloop.stats.deviations import Deviations, Reference
 
 Array = npt.NDArray[np.float64]
+Losses = Sequence[float] | Array
+"""One loss a step."""
 
 MIN_STEPS = 20
 """Ten windows of two steps: fewer cannot tell a trend from a batch."""
@@ -89,10 +91,10 @@ def perturbation(arithmetic: str) -> float:
 
 
 def check_parity(
-    reference: Sequence[float],
-    repeat: Sequence[float] | None,
-    perturbed: Sequence[float] | None,
-    candidate: Sequence[float],
+    reference: Losses,
+    repeat: Losses | None,
+    perturbed: Losses | None,
+    candidate: Losses,
     *,
     numerics: Numerics,
 ) -> Parity:
@@ -125,7 +127,7 @@ def check_parity(
     return _closest(checks, len(kept), len(floors))
 
 
-def _array(losses: Sequence[float], num: int) -> Array:
+def _array(losses: Losses, num: int) -> Array:
     return np.asarray(losses[:num], dtype=np.float64)
 
 

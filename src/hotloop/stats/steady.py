@@ -20,8 +20,10 @@ _EVENT_SDS = 5.0
 def steady_from(samples: Sequence[float]) -> int:
     """First index of the steady state: the warm-up to leave out, at most half of the samples.
 
-    MSER picks the truncation that minimizes the standard error of what remains. Batches are taken by
-    their median and clipped, so that one evaluation or plot in the middle does not pass for a warm-up.
+    MSER picks the truncation that minimizes the standard error of what remains; here the earliest one that
+    is as good within the sampling error of a variance, sqrt(2 / batches), because the minimum itself jumps
+    with chance. Batches are taken by their median and clipped, so that one evaluation or plot in the
+    middle does not pass for a warm-up.
     """
     data = np.asarray(samples, dtype=np.float64)
     size = _BATCH if len(data) >= _BATCH * _MIN_BATCHES else 1
@@ -29,7 +31,8 @@ def steady_from(samples: Sequence[float]) -> int:
     if len(batches) < 2:
         return 0
     errors = [_squared_error(batches[start:]) for start in range(len(batches) // 2 + 1)]
-    return int(np.argmin(errors)) * size
+    good_enough = min(errors) * (1 + (2 / len(batches)) ** 0.5)
+    return next(start for start, error in enumerate(errors) if error <= good_enough) * size
 
 
 def _batch_medians(data: Array, size: int) -> Array:
