@@ -1,0 +1,1 @@
+"""Error rates of verdicts, screening and parity."""
