@@ -14,6 +14,10 @@ _COMMANDS: dict[str, str] = {
     "observe": "hotloop.cli.observe",
     "tune": "hotloop.cli.tune",
     "run": "hotloop.cli.run",
+    "machine": "hotloop.cli.machine",
+    "lint": "hotloop.cli.lint",
+    "explain": "hotloop.cli.explain",
+    "trace": "hotloop.cli.trace",
 }
 
 

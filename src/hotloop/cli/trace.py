@@ -1,0 +1,76 @@
+"""`hotloop trace`: read PyTorch traces, without torch and without a device."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hotloop.cli.files import write_json
+from hotloop.cli.options import output_options
+from hotloop.cli.screen import Screen
+from hotloop.model.errors import ExitCode, HotloopError
+
+_SETTINGS = {"help_option_names": ["-h", "--help"]}
+_PATHS = click.Path(path_type=Path)
+
+
+@click.group("trace", context_settings=_SETTINGS)
+def command() -> None:
+    """Say what a device was waiting for, from a PyTorch trace.
+
+    Reads torch.profiler (Kineto) JSON, plain, gzip, zip or tar, of one rank or many, CUDA, ROCm or XPU, and
+    Nsight Systems SQLite exports. Needs neither torch nor a device.
+    """
+
+
+@command.command("analyze", context_settings=_SETTINGS)
+@click.argument("paths", nargs=-1, required=True, type=_PATHS, metavar="FILES|DIR...")
+@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write all facts.")
+@click.option(
+    "--budget",
+    "budgets",
+    multiple=True,
+    metavar="EXPR",
+    help='A gate like "idle<10%"; exit code 1 if broken.',
+)
+@click.option("--top", default=10, show_default=True, type=click.IntRange(min=1), help="Rows of each table.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Processes at most, for several files.")
+@output_options
+def analyze_command(
+    paths: tuple[Path, ...],
+    json_file: Path | None,
+    budgets: tuple[str, ...],
+    top: int,
+    jobs: int | None,
+    quiet: bool,
+    no_color: bool,
+) -> int:
+    """Health, device timeline, idle causes, kernels, operators, findings, ranks."""
+    from hotloop.cli.trace_text import show_report, show_verdicts
+    from hotloop.trace.gate import check_gate, parse_gate
+    from hotloop.trace.study import analyze
+
+    gates = [parse_gate(text) for text in budgets]
+    screen = Screen(quiet=quiet, no_color=no_color)
+    report = analyze(
+        *paths,
+        jobs=jobs,
+        limit=None if json_file else max(top, 50),
+        progress=lambda name: screen.progress(f"analyzed {name}"),
+    )
+    show_report(screen, report, top)
+    if json_file is not None:
+        write_json(json_file, report)
+    verdicts = [check_gate(gate, analysis) for gate in gates for analysis in report.traces]
+    show_verdicts(screen, verdicts)
+    if all(_unreadable(analysis.health) for analysis in report.traces):
+        raise HotloopError(
+            f"none of the {len(report.traces)} files is a trace",
+            "a trace is what torch.profiler's export_chrome_trace writes, or an Nsight Systems SQLite export",
+        )
+    return ExitCode.DONE if all(verdict.passed for verdict in verdicts) else ExitCode.GATE
+
+
+def _unreadable(health: tuple[object, ...]) -> bool:
+    return any(getattr(note, "severity", "") == "error" for note in health)

@@ -1,0 +1,39 @@
+"""The steps that a trace shows, from the profiler's own step marks."""
+
+import re
+
+import msgspec
+import numpy as np
+
+from hotloop.trace.kinds import Kind
+from hotloop.trace.trace import Trace
+
+_STEP = re.compile(r"^ProfilerStep#(\d+)$")
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One step on the host; times in nanoseconds of the trace's clock."""
+
+    number: int
+    start_ns: int
+    end_ns: int
+
+
+def find_steps(trace: Trace) -> tuple[Step, ...]:
+    """Steps in order of time; empty where the program never called `prof.step()`."""
+    numbers = {
+        index: int(found.group(1)) for index, name in enumerate(trace.names) if (found := _STEP.match(name))
+    }
+    if not numbers:
+        return ()
+    host = trace.host
+    marked = np.isin(host.name, list(numbers)) & (
+        (host.kind == Kind.ANNOTATION) | (host.kind == Kind.OPERATOR)
+    )
+    steps = {
+        numbers[int(host.name[row])]: (int(host.start[row]), int(host.end[row]))
+        for row in np.flatnonzero(marked)
+    }
+    return tuple(
+        Step(number, start, end) for number, (start, end) in sorted(steps.items(), key=lambda item: item[1])
+    )
