@@ -1,0 +1,1 @@
+"""Static rules: what costs time or memory, read from the source without importing it."""

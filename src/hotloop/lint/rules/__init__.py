@@ -1,0 +1,1 @@
+"""The static rules, one file each, in families."""

@@ -1,0 +1,41 @@
+"""How the device computes."""
+
+from hotloop.lint.rules.compute import (
+    batch_of_one,
+    channels_first_convolution,
+    conv_bias_before_batch_norm,
+    cudnn_benchmark_off,
+    deterministic_on,
+    double_precision,
+    eager_step,
+    full_precision_step,
+    graph_break_in_compiled_code,
+    handwritten_activation,
+    handwritten_attention,
+    layout_lost,
+    log_of_softmax,
+    sizes_not_multiple_of_8,
+    tf32_off,
+    torch_jit_use,
+    unfused_optimizer,
+)
+
+RULES = (
+    batch_of_one.rule,
+    channels_first_convolution.rule,
+    conv_bias_before_batch_norm.rule,
+    cudnn_benchmark_off.rule,
+    deterministic_on.rule,
+    double_precision.rule,
+    eager_step.rule,
+    full_precision_step.rule,
+    graph_break_in_compiled_code.rule,
+    handwritten_activation.rule,
+    handwritten_attention.rule,
+    layout_lost.rule,
+    log_of_softmax.rule,
+    sizes_not_multiple_of_8.rule,
+    tf32_off.rule,
+    torch_jit_use.rule,
+    unfused_optimizer.rule,
+)

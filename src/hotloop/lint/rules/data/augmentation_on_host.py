@@ -1,0 +1,74 @@
+"""Heavy random augmentation runs on the host, one sample at a time.
+
+## What it does
+Finds a `Compose` of torchvision transforms that holds an expensive random one: colour jitter, blur, elastic
+or affine deformation, RandAugment and its relatives.
+
+## Why it is slow
+Each of these costs from one to tens of milliseconds of a core for each image. As a batch on the device the
+same augmentation is a few kernels.
+
+## When it is fine
+The workers keep up with the device.
+
+## Example
+```python
+transform = v1.Compose([v1.RandomResizedCrop(224), v1.ColorJitter(0.4, 0.4, 0.4), v1.ToTensor()])
+```
+Use instead:
+```python
+transform = v1.Compose([v1.RandomResizedCrop(224), v1.PILToTensor()])
+batch_transform = v2.ColorJitter(0.4, 0.4, 0.4)     # in the loop, on the device
+```
+
+## References
+- [Torchvision, Transforms v2](https://docs.pytorch.org/vision/stable/transforms.html)
+- [Kornia, Augmentation](https://kornia.readthedocs.io/en/latest/augmentation.html)
+"""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from hotloop.lint.program import Program
+from hotloop.lint.rule import Hit, Rule, Visit
+from hotloop.model.finding import Severity
+
+_HEAVY = frozenset(
+    [
+        "ColorJitter",
+        "GaussianBlur",
+        "ElasticTransform",
+        "RandomAffine",
+        "RandomPerspective",
+        "RandomRotation",
+        "RandAugment",
+        "AutoAugment",
+        "TrivialAugmentWide",
+        "AugMix",
+        "RandomErasing",
+    ]
+)
+
+
+def check(program: Program, call: cst.Call) -> Iterator[Hit]:
+    """Find expensive random transforms in a Compose."""
+    full = program.names.call(call)
+    if not (full.startswith("torchvision.transforms") and full.endswith(".Compose")):
+        return
+    inner = [program.names.call(other) for other in program.file.under(call, cst.Call)]
+    heavy = sorted({name.rpartition(".")[2] for name in inner if name.startswith("torchvision.")} & _HEAVY)
+    if heavy:
+        yield Hit(call, f"{', '.join(heavy)} for each sample on the host")
+
+
+rule = Rule(
+    code="augmentation-on-host",
+    title="Expensive random augmentation runs on the host",
+    severity=Severity.INFO,
+    advice="If the loader is the bottleneck, augment the whole batch on the device.",
+    optimization="device_augmentation",
+    page=__doc__,
+    words=("Compose",),
+    visits=(Visit(cst.Call, check),),
+)

@@ -1,0 +1,58 @@
+"""Batches are copied to the GPU from pageable memory.
+
+## What it does
+Finds a `DataLoader` for training without `pin_memory=True` in a program that names CUDA.
+
+## Why it is slow
+The driver copies a pageable batch into a pinned buffer of its own first, and the host waits for the whole
+transfer. From pinned memory the copy engine reads directly, and with `non_blocking=True` the host goes on.
+
+## When it is fine
+Training on a CPU, or batches so small that their copy does not show.
+
+## Example
+```python
+loader = DataLoader(dataset, shuffle=True, num_workers=4)
+```
+Use instead:
+```python
+loader = DataLoader(dataset, shuffle=True, num_workers=4, pin_memory=True)
+```
+
+## References
+- PyTorch, A guide on good usage of non_blocking and pin_memory:
+  https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html
+"""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from hotloop.lint.program import Program
+from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
+from hotloop.lint.syntax import has_star, is_literal, keyword, with_keyword
+from hotloop.model.finding import Severity
+
+
+def check(program: Program, call: cst.Call) -> Iterator[Hit]:
+    """Find training loaders that do not pin, where the program uses CUDA."""
+    if program.names.call(call) != "torch.utils.data.DataLoader" or has_star(call) or not program.on_cuda:
+        return
+    pin = keyword(call, "pin_memory")
+    if not program.is_training_loader(call) or (pin is not None and not is_literal(pin, "False")):
+        return
+    seen = "pin_memory is False" if pin is not None else "pin_memory is not given, so it is False"
+    yield Hit(call, seen, edits=(Edit(call, with_keyword(call, "pin_memory", "True")),))
+
+
+rule = Rule(
+    code="unpinned-memory",
+    title="Batches for the GPU are not in pinned memory",
+    severity=Severity.WARNING,
+    advice="Give the loader pin_memory=True, and copy with non_blocking=True.",
+    optimization="pinned_memory",
+    fix=FixSafety.SAFE,
+    page=__doc__,
+    words=("DataLoader",),
+    visits=(Visit(cst.Call, check),),
+)

@@ -1,0 +1,60 @@
+"""A number for the log is reduced over all ranks in every step.
+
+## What it does
+Finds `dist.all_reduce`, `reduce`, `all_gather` and `gather` of a loss in a training loop, in each step.
+
+## Why it is slow
+A small collective costs the latency of the link and waits for the slowest rank, tens of microseconds to
+milliseconds, for a number that is looked at now and then.
+
+## When it is fine
+The value steers the training.
+
+## Example
+```python
+dist.all_reduce(loss_for_log)
+```
+Use instead:
+```python
+if step % 100 == 0:
+    dist.all_reduce(loss_for_log)
+```
+
+## References
+- [PyTorch, torch.distributed](https://docs.pytorch.org/docs/stable/distributed.html)
+"""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from hotloop.lint.names import dotted
+from hotloop.lint.program import Program
+from hotloop.lint.rule import Hit, Rule, Visit
+from hotloop.model.finding import Severity
+
+_COLLECTIVES = frozenset(
+    f"torch.distributed.{name}" for name in ("all_reduce", "reduce", "all_gather", "gather")
+)
+
+
+def check(program: Program, call: cst.Call) -> Iterator[Hit]:
+    """Find collectives on losses and metrics in the step."""
+    if program.names.call(call) not in _COLLECTIVES or not call.args:
+        return
+    given = (dotted(call.args[-1].value) or dotted(call.args[0].value) or "").lower()
+    about_log = any(word in given for word in ("loss", "acc", "metric", "correct"))
+    if about_log and program.steps.in_step_loop(call):
+        yield Hit(call, f"{program.names.call(call)} of {given} in each step")
+
+
+rule = Rule(
+    code="collective-for-logging",
+    title="A logged number is reduced over the ranks in each step",
+    severity=Severity.INFO,
+    advice="Reduce it only in the steps that log it.",
+    optimization="deferred_sync",
+    page=__doc__,
+    words=("all_reduce", "reduce", "gather"),
+    visits=(Visit(cst.Call, check),),
+)

@@ -1,0 +1,53 @@
+"""Several GPUs are driven by one process.
+
+## What it does
+Finds `torch.nn.DataParallel`.
+
+## Why it is slow
+One Python process launches for all devices under one interpreter lock; in each step the model is copied to
+every device, inputs are scattered from the first and outputs gathered on it.
+
+## When it is fine
+A quick look on a machine with one GPU, where it does nothing.
+
+## Example
+```python
+model = nn.DataParallel(model)
+```
+Use instead:
+```python
+model = nn.parallel.DistributedDataParallel(model, device_ids=[local_rank])
+```
+
+## References
+- PyTorch, Performance Tuning Guide: use DistributedDataParallel:
+  https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
+- PyTorch, CUDA semantics: use nn.parallel.DistributedDataParallel instead:
+  https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-nn-ddp-instead
+"""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from hotloop.lint.program import Program
+from hotloop.lint.rule import Hit, Rule, Visit
+from hotloop.model.finding import Severity
+
+
+def check(program: Program, call: cst.Call) -> Iterator[Hit]:
+    """Find DataParallel."""
+    if program.names.call(call) == "torch.nn.DataParallel":
+        yield Hit(call, "DataParallel wraps the model")
+
+
+rule = Rule(
+    code="data-parallel",
+    title="One process drives several GPUs",
+    severity=Severity.WARNING,
+    advice="Use DistributedDataParallel, one process for each GPU.",
+    optimization="ddp_over_dp",
+    page=__doc__,
+    words=("DataParallel",),
+    visits=(Visit(cst.Call, check),),
+)

@@ -1,0 +1,57 @@
+"""Each gradient is copied into a bucket and back.
+
+## What it does
+Finds `DistributedDataParallel(...)` without `gradient_as_bucket_view=True`.
+
+## Why it is slow
+Gradients are copied into the communication buckets before the all-reduce and out of them after it, and both
+copies take memory of the size of all gradients.
+
+## When it is fine
+Code that detaches or replaces `.grad`.
+
+## Example
+```python
+model = DistributedDataParallel(model)
+```
+Use instead:
+```python
+model = DistributedDataParallel(model, gradient_as_bucket_view=True)
+```
+
+## References
+- PyTorch, DistributedDataParallel:
+  https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html
+"""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from hotloop.lint.program import Program
+from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
+from hotloop.lint.syntax import has_star, is_literal, keyword, with_keyword
+from hotloop.model.finding import Severity
+
+
+def check(program: Program, call: cst.Call) -> Iterator[Hit]:
+    """Find DDP without bucket views."""
+    if program.names.call(call) != "torch.nn.parallel.DistributedDataParallel" or has_star(call):
+        return
+    given = keyword(call, "gradient_as_bucket_view")
+    if given is None or is_literal(given, "False"):
+        edit = Edit(call, with_keyword(call, "gradient_as_bucket_view", "True"))
+        yield Hit(call, "gradient_as_bucket_view is not on", edits=(edit,))
+
+
+rule = Rule(
+    code="gradients-copied-to-buckets",
+    title="Gradients are copied into communication buckets",
+    severity=Severity.INFO,
+    advice="Give gradient_as_bucket_view=True.",
+    optimization="ddp_bucket_view",
+    fix=FixSafety.UNSAFE,
+    page=__doc__,
+    words=("DistributedDataParallel",),
+    visits=(Visit(cst.Call, check),),
+)

@@ -1,0 +1,143 @@
+"""A Python loop goes over the rows or elements of a tensor.
+
+## What it does
+Finds, in code that runs in each step, a `for` loop over a tensor, or over `range(len(t))`,
+`range(t.size(0))`, `range(t.shape[0])` that indexes a tensor with its counter, when the turns do not depend
+on one another: each only adds to a sum, appends to a list or fills a place.
+
+## Why it is slow
+Each turn launches kernels for a single row; a launch costs some microseconds of host time whatever its size.
+One operation on the whole tensor costs one launch, forward and backward.
+
+## When it is fine
+Each turn needs the last one's result (recurrence); the rule leaves such loops out.
+
+## Example
+```python
+loss = 0
+for i in range(len(output)):
+    loss += ((output[i] - target[i]) ** 2).mean()
+```
+Use instead:
+```python
+loss = ((output - target) ** 2).mean(dim=1).sum()
+```
+
+## References
+- [PyTorch, Broadcasting semantics](https://docs.pytorch.org/docs/stable/notes/broadcasting.html)
+- [PyTorch, torch.vmap](https://docs.pytorch.org/docs/stable/generated/torch.vmap.html)
+"""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from hotloop.lint.names import dotted
+from hotloop.lint.program import Program
+from hotloop.lint.rule import Hit, Rule, Visit
+from hotloop.lint.syntax import method, receiver
+from hotloop.lint.values import Kind
+from hotloop.model.finding import Severity
+
+_TENSORS = frozenset({Kind.TENSOR, Kind.HOST_TENSOR})
+
+
+def check(program: Program, loop: cst.For) -> Iterator[Hit]:
+    """Find loops over tensors that an array operation could replace."""
+    seen = _over_tensor(program, loop) or _over_places(program, loop)
+    if not seen or not program.steps.runs_each_step(loop):
+        return
+    if _holds_training(program, loop) or _carries(program, loop) or _calls_modules(program, loop):
+        return
+    yield Hit(loop, seen)
+
+
+def _over_tensor(program: Program, loop: cst.For) -> str:
+    iterable = loop.iter
+    if (
+        isinstance(iterable, cst.Call)
+        and isinstance(iterable.func, cst.Name)
+        and iterable.func.value == "enumerate"
+    ):
+        iterable = iterable.args[0].value if iterable.args else iterable
+    parts = [iterable]
+    if (
+        isinstance(iterable, cst.Call)
+        and isinstance(iterable.func, cst.Name)
+        and iterable.func.value == "zip"
+    ):
+        parts = [arg.value for arg in iterable.args]
+    return (
+        "the loop takes a tensor row by row" if any(program.values.kind(p) in _TENSORS for p in parts) else ""
+    )
+
+
+def _over_places(program: Program, loop: cst.For) -> str:
+    if not isinstance(loop.target, cst.Name) or not isinstance(loop.iter, cst.Call):
+        return ""
+    if dotted(loop.iter.func) != "range" or len(loop.iter.args) != 1:
+        return ""
+    sized = _sized(loop.iter.args[0].value)
+    counted = loop.target.value
+    for subscript in program.file.under(loop.body, cst.Subscript):
+        uses = any(
+            name.value == counted for index in subscript.slice for name in program.file.under(index, cst.Name)
+        )
+        if not uses or program.values.kind(subscript.value) not in _TENSORS:
+            continue
+        if sized is not None and (
+            program.values.kind(sized) in _TENSORS or dotted(sized) == dotted(subscript.value)
+        ):
+            return f"the loop indexes a tensor with {counted}, one row at a time"
+    return ""
+
+
+def _sized(count: cst.BaseExpression) -> cst.BaseExpression | None:
+    """`t` in `len(t)`, `t.size(0)`, `t.shape[0]`."""
+    if isinstance(count, cst.Call):
+        if dotted(count.func) == "len" and count.args:
+            return count.args[0].value
+        return receiver(count) if method(count) == "size" else None
+    if isinstance(count, cst.Subscript) and isinstance(count.value, cst.Attribute):
+        return count.value.value if count.value.attr.value == "shape" else None
+    return None
+
+
+def _holds_training(program: Program, loop: cst.For) -> bool:
+    calls = [*program.steps.backward_calls, *program.steps.optimizer_steps]
+    return any(program.file.inside(call, loop) for call in calls)
+
+
+def _carries(program: Program, loop: cst.For) -> bool:
+    """Whether a turn reads what an earlier turn assigned, or leaves the loop."""
+    if any(program.file.under(loop.body, kind) for kind in (cst.Break, cst.Return, cst.Yield)):
+        return True
+    for assign in program.file.under(loop.body, cst.Assign):
+        for target in assign.targets:
+            names = {n.value for n in program.file.under(target.target, cst.Name)}
+            if not isinstance(target.target, cst.Subscript) and names & _read_before(program, loop, assign):
+                return True
+    return False
+
+
+def _read_before(program: Program, loop: cst.For, assign: cst.Assign) -> set[str]:
+    end = program.file.number(assign)
+    names = [name for name in program.file.under(loop.body, cst.Name) if program.file.number(name) < end]
+    return {n.value for n in names} | {n.value for n in program.file.under(assign.value, cst.Name)}
+
+
+def _calls_modules(program: Program, loop: cst.For) -> bool:
+    """A network inside the loop is another matter: its parts may differ from turn to turn."""
+    return any(program.values.is_module(call.func) for call in program.file.under(loop.body, cst.Call))
+
+
+rule = Rule(
+    code="python-loop-over-tensor",
+    title="A Python loop goes over a tensor",
+    severity=Severity.WARNING,
+    advice="Write it as one operation on the whole tensor, or use torch.vmap.",
+    optimization="vectorized_loop",
+    page=__doc__,
+    words=("backward", "training_step", "compute_loss", "forward"),
+    visits=(Visit(cst.For, check),),
+)

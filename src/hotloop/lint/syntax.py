@@ -1,0 +1,90 @@
+"""Small questions about one piece of syntax, asked by many rules."""
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+
+def keyword(call: cst.Call, name: str) -> cst.BaseExpression | None:
+    """The value given for a keyword argument; None where it is not given."""
+    return next(
+        (arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == name), None
+    )
+
+
+def argument(call: cst.Call, place: int, name: str) -> cst.BaseExpression | None:
+    """The value of an argument that may be given by place or by name."""
+    if len(call.args) > place and all(a.keyword is None and not a.star for a in call.args[: place + 1]):
+        return call.args[place].value
+    return keyword(call, name)
+
+
+def has_star(call: cst.Call) -> bool:
+    """Whether the call passes `*args` or `**kwargs`, so that its arguments are not all known."""
+    return any(arg.star for arg in call.args)
+
+
+def is_literal(node: cst.CSTNode | None, value: str) -> bool:
+    """Whether the node is exactly the name `True`, `False` or `None`, or the number written so."""
+    return isinstance(node, (cst.Name, cst.Integer, cst.Float)) and node.value == value
+
+
+def integer(node: cst.CSTNode | None) -> int | None:
+    """The value of an integer literal."""
+    return node.evaluated_value if isinstance(node, cst.Integer) else None
+
+
+def string(node: cst.CSTNode | None) -> str | None:
+    """The value of a plain string literal."""
+    if not isinstance(node, cst.SimpleString):
+        return None
+    value = node.evaluated_value
+    return value if isinstance(value, str) else None
+
+
+def method(call: cst.CSTNode) -> str:
+    """`item` for `x.item()`; empty where the call is not on an attribute."""
+    if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute):
+        return call.func.attr.value
+    return ""
+
+
+def receiver(call: cst.Call) -> cst.BaseExpression | None:
+    """`x` for `x.item()`."""
+    return call.func.value if isinstance(call.func, cst.Attribute) else None
+
+
+def with_keyword(call: cst.Call, name: str, value: str) -> cst.Call:
+    """The call with one keyword argument set, laid out like the arguments before it."""
+    wanted = cst.parse_expression(value)
+    for place, arg in enumerate(call.args):
+        if arg.keyword is not None and arg.keyword.value == name:
+            args = [*call.args[:place], arg.with_changes(value=wanted), *call.args[place + 1 :]]
+            return call.with_changes(args=args)
+    return call.with_changes(args=_appended(call.args, _new_argument(name, wanted)))
+
+
+def _new_argument(name: str, value: cst.BaseExpression) -> cst.Arg:
+    tight = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+    return cst.Arg(value=value, keyword=cst.Name(name), equal=tight)
+
+
+def _appended(args: Sequence[cst.Arg], new: cst.Arg) -> list[cst.Arg]:
+    if not args:
+        return [new]
+    last = args[-1]
+    between = args[-2].comma if len(args) > 1 else cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    closing = last.comma if isinstance(last.comma, cst.Comma) else cst.MaybeSentinel.DEFAULT
+    return [
+        *args[:-1],
+        last.with_changes(comma=between, whitespace_after_arg=cst.SimpleWhitespace("")),
+        new.with_changes(comma=closing, whitespace_after_arg=last.whitespace_after_arg),
+    ]
+
+
+def without_keyword(call: cst.Call, name: str) -> cst.Call:
+    """The call without one keyword argument."""
+    kept = [arg for arg in call.args if arg.keyword is None or arg.keyword.value != name]
+    if kept and len(kept) < len(call.args):
+        kept[-1] = kept[-1].with_changes(comma=call.args[-1].comma)
+    return call.with_changes(args=kept)
