@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from torch.autograd import profiler
+from torch.optim import optimizer as optim
 from torch.utils.data import dataloader
 
 _PATCHED: tuple[tuple[Any, str], ...] = (
@@ -44,6 +45,7 @@ def torch_as_it_was() -> Iterator[None]:
             delattr(owner, name)
     for function, (body, defaults, kwdefaults) in zip(functions, code, strict=True):
         function.__code__, function.__defaults__, function.__kwdefaults__ = body, defaults, kwdefaults
+    optim._global_optimizer_pre_hooks.clear()
     torch.set_num_threads(threads)
     torch.set_float32_matmul_precision(precision)
     torch.backends.cudnn.benchmark = benchmark

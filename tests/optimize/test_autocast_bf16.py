@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from hotloop.optimize.catalogue.precision.autocast_bf16 import AutocastBf16
-from hotloop.optimize.catalogue.precision.outputs import tensors_in
+from hotloop.optimize.containers import tensors_in
 from hotloop.optimize.optimization import DoesNotApply
 
 from .harness import activate, observation, root

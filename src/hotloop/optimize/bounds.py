@@ -23,8 +23,7 @@ def bound(observation: Observation, *phases: Phase) -> float | None:
 
 
 def expected(part: float | None, factor: float) -> float:
-    """Return the speed ratio of the step when `part` of it becomes `factor` times as fast; 1 where it is
-    unknown."""
+    """Return the speed ratio of the step when `part` of it gets `factor` times as fast; unknown: 1."""
     return 1.0 if part is None else 1.0 / (1.0 - part + part / factor)
 
 

@@ -1,6 +1,17 @@
 """Optimizations of what is computed and how; `FAMILY` lists them in the order in which they are shown."""
 
+from hotloop.optimize.catalogue.compute.channels_last import ChannelsLast, ChannelsLast3d
+from hotloop.optimize.catalogue.compute.compile import Compile
 from hotloop.optimize.catalogue.compute.debug_apis_off import DebugApisOff
+from hotloop.optimize.catalogue.compute.fused_optimizer import FusedOptimizer
+from hotloop.optimize.catalogue.compute.kernel_autotune import KernelAutotune
 from hotloop.optimize.optimization import Optimization
 
-FAMILY: tuple[type[Optimization], ...] = (DebugApisOff,)
+FAMILY: tuple[type[Optimization], ...] = (
+    Compile,
+    ChannelsLast,
+    ChannelsLast3d,
+    KernelAutotune,
+    FusedOptimizer,
+    DebugApisOff,
+)

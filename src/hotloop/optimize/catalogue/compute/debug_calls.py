@@ -26,8 +26,7 @@ class DebugCalls(Activation):
         self._gradcheck()
 
     def _anomaly(self) -> None:
-        """Both classes of `torch.autograd.anomaly_mode` look `torch.set_anomaly_enabled` up when they are
-        used."""
+        """Both classes of `anomaly_mode` look `torch.set_anomaly_enabled` up when they are used."""
         import torch
 
         original = torch.set_anomaly_enabled
@@ -101,8 +100,7 @@ def _go_on(*_: Any) -> None:
 
 
 def _leave(original: Any) -> Any:
-    """Return an `__exit__` for profiles that were not started; torch.profiler starts its own, and leaves by
-    it too."""
+    """Return an `__exit__` for profiles that were not started; torch.profiler's own are."""
 
     def leave(profile: Any, *error: Any) -> Any:
         if profile.enabled and isinstance(profile.kineto_results, _NoResults):

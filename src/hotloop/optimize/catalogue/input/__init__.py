@@ -1,6 +1,9 @@
 """Optimizations of the data path; `FAMILY` lists them in the order in which they are shown."""
 
+from hotloop.optimize.catalogue.input.loader_prefetch import LoaderPrefetch
 from hotloop.optimize.catalogue.input.loader_workers import LoaderWorkers
+from hotloop.optimize.catalogue.input.persistent_workers import PersistentWorkers
+from hotloop.optimize.catalogue.input.pinned_memory import PinnedMemory
 from hotloop.optimize.optimization import Optimization
 
-FAMILY: tuple[type[Optimization], ...] = (LoaderWorkers,)
+FAMILY: tuple[type[Optimization], ...] = (LoaderWorkers, LoaderPrefetch, PersistentWorkers, PinnedMemory)

@@ -99,12 +99,13 @@ class LoaderWorkers(Optimization):
 
 
 def _counts(observation: Observation, current: int) -> list[int]:
-    cores = cores_per_process(observation)
-    counts = {1, 2, 4, 8, MAX_WORKERS} if (share(observation, Phase.DATA) or 1.0) >= MIN_SHARE else set()
-    # A worker beside a training process that keeps one core busy: at most one worker a core is proposed. Of the
-    # small numbers only the largest two that fit: a machine with many cores is not asked for 1.
-    fitting = sorted(n for n in counts if n <= max(cores, 1))[-3:]
-    return [n for n in [*fitting, *([0] if current else [])] if n != current]
+    """Return the counts to try: at most one worker a core, of those the three largest, and none at all."""
+    wait = share(observation, Phase.DATA)
+    more: list[int] = []
+    if wait is None or wait >= MIN_SHARE:
+        cores = cores_per_process(observation)
+        more = [n for n in (1, 2, 4, 8, MAX_WORKERS) if n <= cores][-3:]
+    return [n for n in [*more, *([0] if current else [])] if n != current]
 
 
 def _prior(observation: Observation, current: int, workers: int) -> float:

@@ -32,7 +32,7 @@ def reason_against(keywords: dict[str, Any], num_workers: int, prefetch: int) ->
         return "its worker_init_fn prepares the workers" if keywords.get("worker_init_fn") else ""
     few = _num_batches(keywords)
     if few is not None and few < num_workers * prefetch:
-        # The queues of the workers would never be full once: the loader cannot reach the state it is measured in.
+        # The workers' queues would never be full once: it cannot reach the state it is measured in.
         return f"it yields only {few} batches"
     if keywords.get("num_workers"):
         return ""  # the program's own workers show that the data set can be sent to them

@@ -1,6 +1,8 @@
 """Optimizations that compute with fewer bits; `FAMILY` lists them in the order in which they are shown."""
 
 from hotloop.optimize.catalogue.precision.autocast_bf16 import AutocastBf16
+from hotloop.optimize.catalogue.precision.autocast_fp16 import AutocastFp16
+from hotloop.optimize.catalogue.precision.tf32_matmul import Tf32Matmul
 from hotloop.optimize.optimization import Optimization
 
-FAMILY: tuple[type[Optimization], ...] = (AutocastBf16,)
+FAMILY: tuple[type[Optimization], ...] = (AutocastBf16, AutocastFp16, Tf32Matmul)

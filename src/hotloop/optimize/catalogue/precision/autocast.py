@@ -6,7 +6,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any
 
-from hotloop.optimize.catalogue.precision.outputs import map_tensors, tensors_in
+from hotloop.optimize.containers import map_tensors, tensors_in
 from hotloop.probe.activation import Activation
 
 GRAPH_NODES = 2_000
@@ -30,8 +30,7 @@ class Autocast(Activation):
         """What showed in the first output; empty: nothing did."""
 
     def forward_context(self, module: Any) -> AbstractContextManager[Any] | None:
-        """Return the context, or None for a model that is not fp32 (double precision is meant, half is
-        there)."""
+        """Return the context, or None for a model in double precision, which is meant."""
         import torch
 
         parameters = list(module.parameters())
@@ -43,8 +42,7 @@ class Autocast(Activation):
         return _Seen(self, device, getattr(torch, self._dtype_name))
 
     def on_forward_output(self, module: Any, output: Any) -> Any:
-        """Return the output with every tensor of the reduced dtype in fp32: losses outside may refuse
-        half."""
+        """Return the output with reduced tensors in fp32: losses outside may refuse half."""
         if not self.inside or self._left_alone:
             return output
         import torch

@@ -1,4 +1,4 @@
-"""Change the tensors inside whatever a model returns, keeping the containers' types."""
+"""Change the tensors inside whatever a model takes or returns, keeping the containers' types."""
 
 from __future__ import annotations
 

@@ -1,0 +1,85 @@
+"""channels_last and channels_last_3d: convolutions on tensors whose channels are innermost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from hotloop.model.observation import Observation, Phase
+from hotloop.model.optimization import Candidate, Numerics
+from hotloop.optimize.bounds import expected, share
+from hotloop.optimize.catalogue.compute.memory_format import MemoryFormat
+from hotloop.optimize.optimization import DoesNotApply, Optimization
+from hotloop.optimize.parameters import only
+from hotloop.probe.activation import Activation
+
+
+class ChannelsLast(Optimization):
+    """Run two-dimensional convolutions on channels-last tensors.
+
+    What it does: the weights of the convolutions and the four-dimensional inputs of the model are laid out
+    with the channels innermost (`torch.channels_last`); between the layers the layout goes on by itself. What
+    the model returns is contiguous again, because programs call `view` on it.
+
+    Why it is faster: convolution kernels of cuDNN (tensor cores) and oneDNN work on this layout; without it
+    they convert, or take slower kernels.
+
+    When it does not help: layers without a channels-last kernel convert to and fro; single-channel images;
+    models whose `forward` calls `view` on a feature map (that raises: use `flatten` or `reshape`). Parameters
+    in shared memory are left alone: a new layout would silently un-share them.
+
+    Effect on numerics: none but the order of sums.
+
+    Example: `model.to(memory_format=torch.channels_last); images =
+    images.to(memory_format=torch.channels_last)`
+
+    References: "Channels Last Memory Format in PyTorch" (tutorial); PyTorch performance tuning guide.
+    """
+
+    name: ClassVar[str] = "channels_last"
+    family: ClassVar[str] = "compute"
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    dimensions: ClassVar[int] = 2
+
+    def candidates(self, observation: Observation) -> Sequence[Candidate]:
+        """Return the one candidate, for models with convolutions of this many dimensions."""
+        program = observation.program
+        layers = {name for root in program.roots for name in root.layer_counts}
+        if not layers & {f"Conv{self.dimensions}d", f"ConvTranspose{self.dimensions}d"}:
+            raise DoesNotApply(f"the model has no Conv{self.dimensions}d")
+        if program.shared_memory:
+            raise DoesNotApply("the parameters are shared between processes: a new layout un-shares them")
+        if program.distributed == "fsdp":
+            raise DoesNotApply("FSDP keeps flat parameters, which have no layout")
+        # Published scripts gave 0.9-1.3 by hand; 1.1 on forward and backward is the middle of it.
+        prior = expected(share(observation, Phase.FORWARD, Phase.BACKWARD), 1.1)
+        return [Candidate(name=self.name, numerics=self.numerics, prior=prior)]
+
+    def validate(self, params: Mapping[str, Any]) -> None:
+        """It has no parameters."""
+        only(params)
+
+    def activation(self, params: Mapping[str, Any]) -> Activation:
+        """Return what changes the layout."""
+        return MemoryFormat(self.dimensions)
+
+
+class ChannelsLast3d(ChannelsLast):
+    """Run three-dimensional convolutions on channels-last tensors.
+
+    What it does: as channels_last, for volumes: the weights of three-dimensional convolutions and the
+    five-dimensional inputs get `torch.channels_last_3d`.
+
+    Why it is faster: as for channels_last.
+
+    When it does not help: as for channels_last; kernels for volumes are fewer, and older MIOpen has none.
+
+    Effect on numerics: none but the order of sums.
+
+    Example: `model.to(memory_format=torch.channels_last_3d)`
+
+    References: "Channels Last Memory Format in PyTorch" (tutorial).
+    """
+
+    name: ClassVar[str] = "channels_last_3d"
+    dimensions: ClassVar[int] = 3

@@ -1,0 +1,69 @@
+"""The activation of compile."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from hotloop.probe.activation import Activation
+
+
+class CompiledForward(Activation):
+    """Compiles the call of each root.
+
+    Args:
+        mode: of torch.compile.
+        dynamic: None: torch decides after the first recompilation.
+    """
+
+    def __init__(self, mode: str, dynamic: bool | None) -> None:
+        self._mode = mode
+        self._dynamic = dynamic
+        self._num_calls = 0
+        self._failed = ""
+        self._before = 0
+
+    def wrap_forward(self, module: Any, call: Any) -> Any:
+        """Return the compiled call; where compilation fails, the program's own call from then on."""
+        import torch
+
+        self._before = _num_graphs()
+        mode = None if self._mode == "default" else self._mode
+        compiled = torch.compile(call, mode=mode, dynamic=self._dynamic)
+
+        @functools.wraps(call)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            if self._failed:
+                return call(*args, **kwargs)
+            try:
+                output = compiled(*args, **kwargs)
+            except torch._dynamo.exc.TorchDynamoException as error:
+                self._failed = f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
+                return call(*args, **kwargs)
+            self._num_calls += 1
+            return output
+
+        return run
+
+    def effect(self) -> tuple[bool, str]:
+        """Return whether graphs were compiled and called."""
+        if self._failed:
+            return False, f"compilation failed: {self._failed}"
+        if not self._num_calls:
+            return False, "no training forward was compiled"
+        graphs = _num_graphs() - self._before
+        breaks = _num_graph_breaks()
+        said = f"{graphs} compiled graphs, {self._num_calls} calls, {breaks} graph breaks"
+        return graphs > 0, said
+
+
+def _num_graphs() -> int:
+    from torch._dynamo.utils import counters
+
+    return int(counters["stats"]["unique_graphs"])
+
+
+def _num_graph_breaks() -> int:
+    from torch._dynamo.utils import counters
+
+    return int(sum(counters["graph_break"].values()))

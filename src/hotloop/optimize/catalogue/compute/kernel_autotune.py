@@ -1,0 +1,107 @@
+"""kernel_autotune: convolution kernels chosen by measuring them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from hotloop.model.observation import Observation, Phase
+from hotloop.model.optimization import Candidate, Numerics
+from hotloop.optimize.bounds import expected, share
+from hotloop.optimize.optimization import DoesNotApply, Optimization
+from hotloop.optimize.parameters import boolean, choice, only
+from hotloop.probe.activation import Activation
+
+FIND_MODES = ("NORMAL", "FAST", "HYBRID", "DYNAMIC_HYBRID")
+
+
+class KernelAutotune(Optimization):
+    """Choose convolution kernels by measuring them.
+
+    What it does: `torch.backends.cudnn.benchmark = True`. On ROCm also `miopen_find_mode`
+    (`MIOPEN_FIND_MODE`) and `tunable_op` (`PYTORCH_TUNABLEOP_ENABLED`, which measures matrix product
+    kernels).
+
+    Why it is faster: the library times its algorithms for each new shape and keeps the fastest, instead of
+    guessing.
+
+    When it does not help: on the CPU, which has no such choice; where input sizes vary, every new size is
+    measured again. It is not deterministic, so a program that asks for deterministic algorithms is left
+    alone.
+
+    Effect on numerics: another algorithm sums in another order.
+
+    Example: `torch.backends.cudnn.benchmark = True`
+
+    References: PyTorch performance tuning guide; MIOpen documentation, "Using the find APIs and immediate
+    mode".
+    """
+
+    name: ClassVar[str] = "kernel_autotune"
+    family: ClassVar[str] = "compute"
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+
+    def candidates(self, observation: Observation) -> Sequence[Candidate]:
+        """Return the candidate for this vendor's library."""
+        program = observation.program
+        if program.device != "cuda":
+            raise DoesNotApply(f"the model is on {program.device}: only cuDNN and MIOpen measure kernels")
+        if program.deterministic:
+            raise DoesNotApply("the program asks for deterministic algorithms")
+        if program.cudnn_benchmark:
+            raise DoesNotApply("torch.backends.cudnn.benchmark is on already")
+        layers = {name for root in program.roots for name in root.layer_counts}
+        if not any(name.startswith("Conv") for name in layers):
+            raise DoesNotApply("the model has no convolution")
+        rocm = "rocm" in (program.torch_version or "")
+        params = {"miopen_find_mode": "NORMAL", "tunable_op": True} if rocm else {}
+        # [A] and [B] promise 10-30% of convolution time.
+        prior = expected(share(observation, Phase.FORWARD, Phase.BACKWARD), 1.2)
+        return [Candidate(name=self.name, params=params, numerics=self.numerics, prior=prior)]
+
+    def validate(self, params: Mapping[str, Any]) -> None:
+        """Check the words that MIOpen knows."""
+        only(params, "miopen_find_mode", "tunable_op")
+        choice(params, "miopen_find_mode", FIND_MODES)
+        boolean(params, "tunable_op")
+
+    def environment(self, params: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return what MIOpen and TunableOp read."""
+        variables: dict[str, str] = {}
+        if "miopen_find_mode" in params:
+            variables["MIOPEN_FIND_MODE"] = params["miopen_find_mode"]
+        if params.get("tunable_op"):
+            variables["PYTORCH_TUNABLEOP_ENABLED"] = "1"
+        return variables
+
+    def activation(self, params: Mapping[str, Any]) -> Activation:
+        """Return what sets the flag."""
+        return _Benchmark()
+
+
+class _Benchmark(Activation):
+    def __init__(self) -> None:
+        self._device = ""
+
+    def on_torch(self) -> None:
+        """Set it before the program's own code runs."""
+        import torch
+
+        torch.backends.cudnn.benchmark = True
+
+    def on_root(self, module: Any) -> None:
+        """Set it again: seeding functions of programs switch it off."""
+        import torch
+
+        torch.backends.cudnn.benchmark = True
+        self._device = next((parameter.device.type for parameter in module.parameters()), "")
+
+    def effect(self) -> tuple[bool, str]:
+        """Return whether it is on while a model trains on the device."""
+        import torch
+
+        if not torch.backends.cudnn.benchmark:
+            return False, "the program switched torch.backends.cudnn.benchmark off again"
+        if self._device != "cuda":
+            return False, f"the model is on {self._device or 'no device'}: nothing is chosen by measuring"
+        return True, "torch.backends.cudnn.benchmark is on and the model is on the device"

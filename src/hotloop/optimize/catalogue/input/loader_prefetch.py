@@ -1,0 +1,89 @@
+"""loader_prefetch: each worker prepares more batches ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from hotloop.model.observation import Observation, Phase
+from hotloop.model.optimization import Candidate, Numerics
+from hotloop.optimize.bounds import bound, expected, require_share, share
+from hotloop.optimize.catalogue.input.iterators import IteratorWatch
+from hotloop.optimize.catalogue.input.training_loaders import loaders_with_workers
+from hotloop.optimize.optimization import Optimization
+from hotloop.optimize.parameters import integer, only, required
+from hotloop.probe.activation import Activation
+
+
+class LoaderPrefetch(Optimization):
+    """Let each worker prepare more batches ahead.
+
+    What it does: `prefetch_factor` of loaders that have workers is set; torch's own is 2 batches a worker.
+
+    Why it is faster: a longer queue bridges slow batches (a large image, a cold file) that would otherwise be
+    waited for.
+
+    When it does not help: when loading is slower than training on average; a queue evens out, it makes
+    nothing faster. It takes memory for every batch waiting, in shared memory.
+
+    Effect on numerics: none.
+
+    Example: `DataLoader(dataset, batch_size=64, num_workers=4, prefetch_factor=4)`
+
+    References: torch.utils.data documentation.
+    """
+
+    name: ClassVar[str] = "loader_prefetch"
+    family: ClassVar[str] = "input"
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+
+    def candidates(self, observation: Observation) -> Sequence[Candidate]:
+        """Return two and four times as many as now, where steps wait for workers."""
+        loaders = loaders_with_workers(observation)
+        require_share(observation, Phase.DATA, "waiting for data")
+        current = max(loader.prefetch_factor or 2 for loader in loaders)
+        # A queue removes the uneven part of the wait only; a tenth of it is a guess that orders trials.
+        prior = expected(share(observation, Phase.DATA), 1.1)
+        limit = bound(observation, Phase.DATA)
+        return [
+            Candidate(
+                name=self.name,
+                params={"prefetch_factor": n},
+                numerics=self.numerics,
+                max_gain=limit,
+                prior=prior,
+            )
+            for n in (2 * current, 4 * current)
+        ]
+
+    def validate(self, params: Mapping[str, Any]) -> None:
+        """Check the number of batches."""
+        only(params, "prefetch_factor")
+        required(params, "prefetch_factor")
+        integer(params, "prefetch_factor", 1, 1024)
+
+    def activation(self, params: Mapping[str, Any]) -> Activation:
+        """Return what changes the loaders' keywords."""
+        return _Prefetch(params["prefetch_factor"])
+
+
+class _Prefetch(Activation):
+    def __init__(self, prefetch_factor: int) -> None:
+        self._prefetch_factor = prefetch_factor
+        self._watch = IteratorWatch()
+
+    def on_torch(self) -> None:
+        """Watch the iterators."""
+        self._watch.install()
+
+    def on_loader(self, keywords: dict[str, Any]) -> dict[str, Any]:
+        """Set it where there are workers; without any, DataLoader refuses it."""
+        if keywords.get("num_workers"):
+            keywords["prefetch_factor"] = self._prefetch_factor
+        return keywords
+
+    def effect(self) -> tuple[bool, str]:
+        """Return whether workers were seen with it."""
+        if any(seen.prefetch_factor == self._prefetch_factor for seen in self._watch.seen):
+            return True, f"workers with {self._prefetch_factor} batches ahead were seen"
+        return False, "no iterator with workers was seen"

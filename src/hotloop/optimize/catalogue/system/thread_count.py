@@ -1,0 +1,127 @@
+"""thread_count: as many threads in each process as it has cores to itself."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from hotloop.model.observation import Observation
+from hotloop.model.optimization import Candidate, Numerics
+from hotloop.optimize.cores import cores_per_process, num_cores, num_processes
+from hotloop.optimize.optimization import DoesNotApply, Optimization
+from hotloop.optimize.parameters import integer, only, required
+from hotloop.probe.activation import Activation
+
+VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class ThreadCount(Optimization):
+    """Give each process as many threads as it has cores to itself.
+
+    What it does: `OMP_NUM_THREADS` and `MKL_NUM_THREADS` are set for the command, and `torch.set_num_threads`
+    in each process; the program's own calls of it, and the 1 that torchrun exports to its children, do not
+    change it again. Loader workers keep the single thread that torch gives them.
+
+    Why it is faster: too many threads wait for each other at every parallel region: two processes of two
+    threads on two cores were 4 to 10 times slower than of one thread. Too few (torchrun's default of 1) leave
+    cores idle.
+
+    When it does not help: the default, one thread a core, is right for one process without loader workers;
+    most of the work is on an accelerator.
+
+    Effect on numerics: parallel sums are split in another way.
+
+    Example: `OMP_NUM_THREADS=4 torchrun --nproc-per-node 2 train.py` or `torch.set_num_threads(4)`
+
+    References: PyTorch performance tuning guide, "Utilize OpenMP"; torchrun documentation.
+    """
+
+    name: ClassVar[str] = "thread_count"
+    family: ClassVar[str] = "system"
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+
+    def candidates(self, observation: Observation) -> Sequence[Candidate]:
+        """Return the counts to try, the one that fills the cores first."""
+        current = observation.program.num_threads
+        counts = [n for n in _counts(observation) if n != current]
+        if not counts:
+            seen = f"{num_processes(observation)} processes on {num_cores(observation)} cores"
+            raise DoesNotApply(f"there is no other count to try for {seen}")
+        return [
+            Candidate(
+                name=self.name,
+                params={"num_threads": n},
+                numerics=self.numerics,
+                prior=_prior(observation, current, n),
+            )
+            for n in counts
+        ]
+
+    def validate(self, params: Mapping[str, Any]) -> None:
+        """Check the number of threads."""
+        only(params, "num_threads")
+        required(params, "num_threads")
+        integer(params, "num_threads", 1, 4096)
+
+    def environment(self, params: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return what OpenMP and MKL read when they are loaded; torchrun leaves what is set."""
+        return dict.fromkeys(VARIABLES, str(params["num_threads"]))
+
+    def activation(self, params: Mapping[str, Any]) -> Activation:
+        """Return what sets the count, and keeps it."""
+        return _Threads(params["num_threads"])
+
+
+def _counts(observation: Observation) -> list[int]:
+    """Return all cores, those that the loader's workers leave, half of them, and one."""
+    cores = cores_per_process(observation)
+    workers = max((loader.num_workers for loader in observation.program.loaders), default=0)
+    wanted = [cores, cores - workers, cores // 2, 1]
+    return [n for n in dict.fromkeys(wanted) if n >= 1]
+
+
+def _prior(observation: Observation, current: int | None, wanted: int) -> float:
+    """Return a guess that orders trials.
+
+    Oversubscription costs a factor of 4 to 10 (two processes of two threads on two cores); idle cores cost
+    what the parallel part gains from them, put at half of the step here.
+    """
+    if current is None or observation.program.device != "cpu":
+        return 1.0
+    cores = cores_per_process(observation)
+    if current > cores >= wanted:
+        return 4.0 if wanted == cores else 2.0
+    return (0.5 + 0.5 / current) / (0.5 + 0.5 / wanted)
+
+
+class _Threads(Activation):
+    def __init__(self, num_threads: int) -> None:
+        self._num_threads = num_threads
+        self._num_kept = 0
+        """Calls of the program that would have changed the count."""
+
+    def on_torch(self) -> None:
+        """Set the count and keep it from being changed."""
+        import torch
+
+        original = torch.set_num_threads
+
+        def set_num_threads(num: int) -> None:
+            # torch's own loader workers ask for one thread each, and get it.
+            if sys._getframe(1).f_globals.get("__name__", "").startswith("torch.utils.data"):
+                original(num)
+                return
+            self._num_kept += num != self._num_threads
+            original(self._num_threads)
+
+        original(self._num_threads)
+        torch.set_num_threads = set_num_threads
+
+    def effect(self) -> tuple[bool, str]:
+        """Return whether torch computes with that many threads."""
+        import torch
+
+        seen = torch.get_num_threads()
+        kept = f"; kept against {self._num_kept} calls of the program" if self._num_kept else ""
+        return seen == self._num_threads, f"torch.get_num_threads() is {seen}{kept}"

@@ -1,0 +1,126 @@
+"""compile: the model's call is compiled, the model stays what it is."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import io
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from hotloop.optimize.catalogue.compute.compile import Compile
+from hotloop.optimize.optimization import DoesNotApply
+
+from .harness import activate, observation, root
+
+
+class Net(nn.Module):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(8, 4)
+
+    def forward(self, x: torch.Tensor, scale: float = 1.0) -> torch.Tensor:
+        return torch.relu(self.layer(x)) * scale
+
+
+def test_the_call_is_compiled_and_computes_the_same() -> None:
+    model = Net()
+    x = torch.randn(2, 8)
+    plain = model(x)
+    activation = Compile().activation({"mode": "default"})
+    activate(activation, model)
+    keys, children, signature = list(model.state_dict()), list(model.children()), inspect.signature(model.forward)
+    output = model(x)
+    torch.testing.assert_close(output, plain)
+    output.sum().backward()
+    assert model.layer.weight.grad is not None
+    on, evidence = activation.effect()
+    assert on, evidence
+    assert "1 calls" in evidence
+    assert list(model.state_dict()) == keys
+    assert list(model.children()) == children
+    assert inspect.signature(model.forward) == signature
+    assert type(model) is Net
+    file = io.BytesIO()
+    torch.save(model, file)
+    file.seek(0)
+    assert list(torch.load(file, weights_only=False).state_dict()) == keys
+    assert list(copy.deepcopy(model).state_dict()) == keys
+
+
+def test_a_model_that_cannot_be_compiled_runs_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(call: Any, **kwargs: Any) -> Any:
+        def run(*args: Any, **keywords: Any) -> Any:
+            raise torch._dynamo.exc.Unsupported("no such thing")
+
+        return run
+
+    import torch._dynamo.exc
+
+    monkeypatch.setattr(torch, "compile", broken)
+    model = Net()
+    x = torch.randn(2, 8)
+    plain = model(x)
+    activation = Compile().activation({})
+    activate(activation, model)
+    torch.testing.assert_close(model(x), plain)
+    on, evidence = activation.effect()
+    assert not on
+    assert "compilation failed: Unsupported: no such thing" in evidence
+
+
+def test_the_program_s_own_errors_are_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "compile", lambda call, **kwargs: call)
+    model = Net()
+    activate(Compile().activation({}), model)
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        model(torch.randn(2, 7))
+
+
+def test_nothing_compiled_is_no_effect(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "compile", lambda call, **kwargs: call)
+    model = Net()
+    activation = Compile().activation({})
+    assert activation.effect() == (False, "no training forward was compiled")
+    activate(activation, model)
+    model(torch.randn(2, 8))
+    on, evidence = activation.effect()
+    assert not on
+    assert evidence.startswith("0 compiled graphs, 1 calls")
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ({"roots": ()}, "nothing to compile"),
+        ({"roots": (root(compiled=True),)}, "already compiles"),
+        ({"double_backward": True}, "differentiates twice"),
+        ({"distributed": "fsdp"}, "FSDP"),
+    ],
+)
+def test_it_does_not_apply(program: dict[str, Any], reason: str) -> None:
+    with pytest.raises(DoesNotApply, match=reason):
+        Compile().candidates(observation(**program))
+
+
+def test_without_a_compiler_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    with pytest.raises(DoesNotApply, match=r"no C\+\+ compiler"):
+        Compile().candidates(observation())
+    assert Compile().candidates(observation(device="cuda"))
+
+
+def test_a_device_has_more_modes_than_the_cpu() -> None:
+    assert [c.params["mode"] for c in Compile().candidates(observation())] == ["default"]
+    assert len(Compile().candidates(observation(device="cuda"))) == 3
+
+
+def test_parameters_out_of_range_are_refused() -> None:
+    Compile().validate({"mode": "reduce-overhead", "dynamic": True})
+    with pytest.raises(ValueError, match="mode is 'fast'; allowed: default"):
+        Compile().validate({"mode": "fast"})
+    with pytest.raises(ValueError, match="dynamic is 3"):
+        Compile().validate({"dynamic": 3})
