@@ -14,6 +14,7 @@ _COMMANDS: dict[str, str] = {
     "observe": "hotloop.cli.observe",
     "tune": "hotloop.cli.tune",
     "run": "hotloop.cli.run",
+    "demo": "hotloop.cli.demo",
     "machine": "hotloop.cli.machine",
     "lint": "hotloop.cli.lint",
     "explain": "hotloop.cli.explain",

@@ -1,0 +1,71 @@
+"""`hotloop demo`: the main job on the shipped example."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+import hotloop
+from hotloop.cli.options import TimeSpan
+from hotloop.cli.tune import command as tune_command
+from hotloop.model.errors import ExitCode, HotloopError
+
+_EXAMPLE = "jpeg_classifier"
+_INSTALLED = Path(hotloop.__file__).parent / "_examples" / _EXAMPLE
+_IN_TREE = Path(hotloop.__file__).parents[2] / "examples" / _EXAMPLE
+
+
+@click.command("demo")
+@click.option("--budget", type=TimeSpan(), default="3m", show_default=True, help="Time to spend on tuning.")
+@click.option(
+    "--folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("hotloop-demo"),
+    show_default=True,
+    help="Where the example is copied to.",
+)
+@click.pass_context
+def command(context: click.Context, budget: float, folder: Path) -> int:
+    """Tune the shipped example, an image classifier on JPEG files with slow habits.
+
+    The example is copied to a folder of its own, draws its pictures, and is then tuned as any program would be.
+    """
+    _demand_packages()
+    _copy(folder)
+    click.echo(f"drawing the pictures in {folder / 'data'} (once)", err=True)
+    if not (folder / "data").exists():
+        subprocess.run([sys.executable, "make_data.py", "data"], cwd=folder, check=True)
+    script = str(folder / "train.py")
+    click.echo(f"$ hotloop tune --budget {budget:.0f}s {script}", err=True)
+    plan = folder / "hotloop.toml"
+    code = context.invoke(tune_command, budget=budget, plan_file=plan, command=(script,))
+    click.echo(f"explain a step    hotloop explain NAME        (the code is in {folder})")
+    return int(code)
+
+
+def _demand_packages() -> None:
+    """The example needs torch and Pillow, which hotloop itself does not.
+
+    Raises:
+        HotloopError: one is missing.
+    """
+    missing = [name for name, module in (("torch", "torch"), ("pillow", "PIL")) if find_spec(module) is None]
+    if missing:
+        raise HotloopError(
+            f"the example needs {' and '.join(missing)}, which this Python does not have",
+            f"pip install {' '.join(missing)}",
+            ExitCode.MACHINE,
+        )
+
+
+def _copy(folder: Path) -> None:
+    source = _INSTALLED if _INSTALLED.exists() else _IN_TREE
+    folder.mkdir(exist_ok=True)
+    for file in source.glob("*.py"):
+        if not file.name.endswith("_by_hand.py") and not (folder / file.name).exists():
+            shutil.copy(file, folder / file.name)
