@@ -170,7 +170,7 @@ def test_units_do_not_matter() -> None:
 
 
 def test_roundoff_of_known_arithmetics() -> None:
-    assert perturbation("float32") == np.finfo(np.float32).eps / 2
+    assert perturbation("float32") == np.finfo(np.float32).eps / 4
     assert perturbation("bfloat16") == 2**-9
     with pytest.raises(KeyError):
         perturbation("int8")
