@@ -1,0 +1,45 @@
+"""`hotloop machine`: what this machine can do, and what would spoil a measurement on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hotloop.cli.files import write_json
+from hotloop.cli.options import output_options
+from hotloop.cli.screen import Screen
+from hotloop.machine.report import machine_report
+from hotloop.machine.text import render
+from hotloop.model.errors import ExitCode
+
+
+@click.command("machine")
+@click.option(
+    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the report."
+)
+@click.option("--fresh", is_flag=True, help="Measure again, even where a card of this machine is kept.")
+@click.option(
+    "--folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=Path(),
+    help="Measure the disk under this folder (where your data is); the current one by default.",
+)
+@output_options
+def command(json_file: Path | None, fresh: bool, folder: Path, quiet: bool, no_color: bool) -> int:
+    """Say what this machine can do, and what would spoil a measurement here.
+
+    Rates of disk, memory and compute are measured once, in about 15 s, and kept in ~/.cache/hotloop; the
+    environment is looked at every time.
+    """
+    screen = Screen(quiet=quiet, no_color=no_color)
+    try:
+        report = machine_report(
+            folder, fresh=fresh, progress=lambda what: screen.progress(f"measuring {what}")
+        )
+    finally:
+        screen.done()
+    screen.show(render(report))
+    if json_file is not None:
+        write_json(json_file, report)
+    return ExitCode.DONE
