@@ -36,15 +36,14 @@ class Pictures(Dataset):
         return len(self.files)
 
     def random_crop(self, image):
+        for enhance in (ImageEnhance.Brightness, ImageEnhance.Contrast, ImageEnhance.Color):
+            image = enhance(image).enhance(random.uniform(0.7, 1.3))
+        if random.random() < 0.5:
+            image = image.transpose(Image.FLIP_LEFT_RIGHT)
         w, h = image.size
         side = int(min(w, h) * random.uniform(0.6, 1.0))
         left, top = random.randint(0, w - side), random.randint(0, h - side)
-        image = image.crop((left, top, left + side, top + side)).resize((self.size, self.size), Image.BILINEAR)
-        if random.random() < 0.5:
-            image = image.transpose(Image.FLIP_LEFT_RIGHT)
-        for enhance in (ImageEnhance.Brightness, ImageEnhance.Contrast, ImageEnhance.Color):
-            image = enhance(image).enhance(random.uniform(0.7, 1.3))
-        return image
+        return image.crop((left, top, left + side, top + side)).resize((self.size, self.size), Image.BILINEAR)
 
     def centre_crop(self, image):
         w, h = image.size
@@ -60,17 +59,6 @@ class Pictures(Dataset):
         return (pixels - MEAN) / STD, label
 
 
-class SqueezeExcite(nn.Module):
-    def __init__(self, channels):
-        super().__init__()
-        self.down = nn.Conv2d(channels, channels // 4, 1)
-        self.up = nn.Conv2d(channels // 4, channels, 1)
-
-    def forward(self, x):
-        weight = F.adaptive_avg_pool2d(x, 1)
-        return x * torch.sigmoid(self.up(F.relu(self.down(weight))))
-
-
 class Block(nn.Module):
     def __init__(self, cin, cout, stride):
         super().__init__()
@@ -78,22 +66,21 @@ class Block(nn.Module):
         self.bn1 = nn.BatchNorm2d(cout)
         self.conv2 = nn.Conv2d(cout, cout, 3, 1, 1, bias=False)
         self.bn2 = nn.BatchNorm2d(cout)
-        self.se = SqueezeExcite(cout)
         self.skip = nn.Identity()
         if stride != 1 or cin != cout:
             self.skip = nn.Sequential(nn.Conv2d(cin, cout, 1, stride, bias=False), nn.BatchNorm2d(cout))
 
     def forward(self, x):
-        out = F.silu(self.bn1(self.conv1(x)))
-        out = self.se(self.bn2(self.conv2(out)))
-        return F.silu(out + self.skip(x))
+        out = F.relu(self.bn1(self.conv1(x)))
+        out = self.bn2(self.conv2(out))
+        return F.relu(out + self.skip(x))
 
 
 class Network(nn.Module):
     def __init__(self, num_classes, width, depth):
         super().__init__()
         self.stem = nn.Sequential(
-            nn.Conv2d(3, width, 3, 2, 1, bias=False), nn.BatchNorm2d(width), nn.SiLU(), nn.MaxPool2d(2)
+            nn.Conv2d(3, width, 3, 2, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(), nn.MaxPool2d(2)
         )
         blocks, cin = [], width
         for stage in range(3):
@@ -133,7 +120,7 @@ def main():
     parser.add_argument("--out", type=Path, default=HERE / "runs")
     parser.add_argument("--epochs", type=int, default=1000)
     parser.add_argument("--steps", type=int, default=0, help="stop after this many steps (0: no limit)")
-    parser.add_argument("--batch-size", type=int, default=32)
+    parser.add_argument("--batch-size", type=int, default=24)
     parser.add_argument("--size", type=int, default=64)
     parser.add_argument("--width", type=int, default=16)
     parser.add_argument("--depth", type=int, default=1)
