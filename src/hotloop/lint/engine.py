@@ -36,7 +36,7 @@ def lint_source(path: str, text: str, rules: Sequence[Rule]) -> list[Finding]:
             file = SourceFile(path, text)
         except cst.ParserSyntaxError as error:
             return [syntax_error(path, error)]
-        return [found.finding for found in examine(file, active)]
+        return _once_a_line([found.finding for found in examine(file, active)])
 
 
 def speaks_of_torch(text: str) -> bool:
@@ -53,8 +53,11 @@ def examine(file: SourceFile, rules: Sequence[Rule]) -> list[Found]:
         for rule, hit in _hits(program, rules)
         if not suppressed.covers(rule.code, file.line(hit.node), file.line(file.statement(hit.node)))
     ]
-    unique = {(one.finding.line, one.finding.code, one.finding.evidence): one for one in found}
-    return sorted(unique.values(), key=lambda one: (one.finding.line or 0, one.finding.code))
+    return sorted(found, key=lambda one: (one.finding.line or 0, one.finding.code))
+
+
+def _once_a_line(findings: list[Finding]) -> list[Finding]:
+    return list({(one.line, one.code, one.evidence): one for one in findings}.values())
 
 
 def _hits(program: Program, rules: Sequence[Rule]) -> Iterator[tuple[Rule, Hit]]:

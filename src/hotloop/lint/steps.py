@@ -37,11 +37,18 @@ class Steps:
         return [call for call in self._file.all(cst.Call) if self._is_backward(call)]
 
     def _is_backward(self, call: cst.Call) -> bool:
-        if method(call) == "manual_backward":
+        if method(call) == "manual_backward" or self._is_scaled_step(call):
             return True
         owner = receiver(call)
         return method(call) == "backward" and not (
             isinstance(owner, cst.Call) and dotted(owner.func) == "super"
+        )
+
+    def _is_scaled_step(self, call: cst.Call) -> bool:
+        """`loss_scaler(loss, optimizer, ...)`: backward and update in one call, as published loops do it."""
+        name = (dotted(call.func) or "").rpartition(".")[2]
+        return name.endswith("scaler") and any(
+            self._sounds_like_optimizer(arg.value) for arg in call.args[1:]
         )
 
     @cached_property
@@ -51,6 +58,8 @@ class Steps:
 
     def _is_optimizer_step(self, call: cst.Call) -> bool:
         owner = receiver(call)
+        if self._is_scaled_step(call):
+            return True
         if method(call) != "step" or owner is None:
             return False
         if self._values.kind(owner) is Kind.OPTIMIZER:
@@ -170,8 +179,8 @@ class Steps:
             roots[id(root)] = root
         for hook in self._hooks:
             roots[id(hook)] = hook
-        for forward in self._forwards:
-            roots[id(forward)] = forward
+        for function in [*self._forwards, *self._closures]:
+            roots[id(function)] = function
         self._follow_calls(roots)
         return roots
 
@@ -200,6 +209,12 @@ class Steps:
             ):
                 branch = candidate.body
         return branch
+
+    @cached_property
+    def _closures(self) -> list[cst.FunctionDef]:
+        """Functions that `optimizer.step(closure)` calls."""
+        passed = {dotted(arg.value) for call in self.optimizer_steps for arg in call.args}
+        return [function for function in self._training_functions.values() if function.name.value in passed]
 
     @cached_property
     def _hooks(self) -> list[cst.FunctionDef]:

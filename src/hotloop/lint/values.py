@@ -3,6 +3,7 @@
 The inference is cautious: wherever two answers are possible it says UNKNOWN, and the rules abstain.
 """
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -149,11 +150,20 @@ class Values:
             elif name == "zero_grad":
                 evidence.setdefault((scope, text), Kind.OPTIMIZER)
         for call in self._file.all(cst.Call):
-            if method(call) in {"backward", "manual_backward", "scale"} and call.args:
+            if self._takes_tensor(call):
                 text = dotted(call.args[0].value)
                 if text is not None:
                     evidence.setdefault((self._scope(call), text), Kind.TENSOR)
         return evidence
+
+    def _takes_tensor(self, call: cst.Call) -> bool:
+        """Whether the first argument is surely a tensor: a loss to scale or differentiate, a function's input."""
+        if not call.args:
+            return False
+        if method(call) in {"backward", "manual_backward", "scale"}:
+            return True
+        called = (dotted(call.func) or "").rpartition(".")[2]
+        return called.endswith("scaler") or self._names.of(call.func).startswith("torch.nn.functional.")
 
     @cached_property
     def module_classes(self) -> dict[str, cst.ClassDef]:
@@ -385,9 +395,22 @@ class Values:
         callee = self.kind(call.func)
         if callee is Kind.LAYER:
             return Kind.TENSOR
-        if callee in {Kind.MODULE, Kind.TENSORS}:
+        if callee in {Kind.MODULE, Kind.TENSORS} or (
+            callee is Kind.UNKNOWN and self._sounds_like_model(call)
+        ):
             return Kind.TENSORS
         return Kind.UNKNOWN
+
+    def _sounds_like_model(self, call: cst.Call) -> bool:
+        """A variable, no function of this file and no import, whose name can only mean a network."""
+        name = (dotted(call.func) or "").rpartition(".")[2].lower()
+        return (
+            bool(_MODEL_NAMES.search(name)) and not self._names.of(call.func) and name not in self._functions
+        )
+
+    @cached_property
+    def _functions(self) -> frozenset[str]:
+        return frozenset(function.name.value.lower() for function in self._file.all(cst.FunctionDef))
 
     def _of_known(self, call: cst.Call, full: str) -> Kind:
         if full in known.FACTORIES:
@@ -486,6 +509,9 @@ def _parameter(function: cst.FunctionDef | cst.Lambda, name: str) -> cst.Param |
     return next((param for param in every if param.name.value == name), None)
 
 
+_MODEL_NAMES = re.compile(
+    r"^(model|net|network|criterion|generator|discriminator|encoder|decoder|classifier)$|_model$"
+)
 _HOST_SIDE = frozenset({Kind.HOST_TENSOR, Kind.PLAIN, Kind.NUMPY, Kind.BATCH})
 _PLAIN_SYNTAX = (
     cst.Integer,

@@ -138,6 +138,6 @@ rule = Rule(
     advice="Write it as one operation on the whole tensor, or use torch.vmap.",
     optimization="vectorized_loop",
     page=__doc__,
-    words=("backward", "training_step", "compute_loss", "forward"),
+    words=("backward", "scaler", "training_step", "compute_loss", "forward"),
     visits=(Visit(cst.For, check),),
 )

@@ -139,6 +139,6 @@ rule = Rule(
     advice="Keep the value on the device (`.detach()`) and read it every N steps or once per epoch.",
     optimization="deferred_sync",
     page=__doc__,
-    words=("backward", "training_step", "compute_loss", "forward"),
+    words=("backward", "scaler", "training_step", "compute_loss", "forward"),
     visits=(Visit(cst.Call, check_call), Visit(cst.If, check_if), Visit(cst.While, check_while)),
 )

@@ -44,8 +44,9 @@ def check(program: Program, call: cst.Call) -> Iterator[Hit]:
     if callee is None or loop is None or not _evaluates(program, callee):
         return
     branch = program.file.enclosing(call, cst.If, cst.For, cst.While)
-    head = program.file.module.code_for_node(loop.iter if isinstance(loop, cst.For) else loop.test)
-    if branch is loop and "epoch" not in head.lower() and program.steps.in_step_loop(call):
+    head = [loop.target, loop.iter] if isinstance(loop, cst.For) else [loop.test]
+    over_epochs = any("epoch" in program.file.module.code_for_node(part).lower() for part in head)
+    if branch is loop and not over_epochs and program.steps.in_step_loop(call):
         yield Hit(call, f"{callee.name.value} goes over its data in each step")
 
 

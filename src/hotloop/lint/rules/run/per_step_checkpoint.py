@@ -54,8 +54,8 @@ def check(program: Program, call: cst.Call) -> Iterator[Hit]:
 
 def _is_batch_loop(program: Program, loop: cst.For | cst.While) -> bool:
     """A loop that counts epochs and trains on the whole set in one step may save in each turn."""
-    head = loop.iter if isinstance(loop, cst.For) else loop.test
-    return "epoch" not in program.file.module.code_for_node(head).lower()
+    head = [loop.target, loop.iter] if isinstance(loop, cst.For) else [loop.test]
+    return not any("epoch" in program.file.module.code_for_node(part).lower() for part in head)
 
 
 rule = Rule(

@@ -1,0 +1,61 @@
+"""Every rule does what its spec says."""
+
+import pytest
+
+from hotloop.lint.engine import lint_source
+from hotloop.lint.fix import fix_source
+from hotloop.lint.registry import all_rules
+from hotloop.lint.rule import FixSafety, Rule
+from .spec_files import Case, Fix, Spec, all_specs
+
+RULES = {rule.code: rule for rule in all_rules()}
+SPECS = all_specs()
+
+
+def _cases(kind: str) -> list[object]:
+    return [
+        pytest.param(spec, case, id=f"{spec.code}-{place}")
+        for spec in SPECS
+        for place, case in enumerate(getattr(spec, kind))
+    ]
+
+
+@pytest.mark.parametrize(("spec", "case"), _cases("found"))
+def test_bad_source_is_found_at_its_lines(spec: Spec, case: Case) -> None:
+    assert case.marked_lines, "a spec must mark the lines it wants found"
+    assert _lines(RULES[spec.code], case.source) == case.marked_lines
+
+
+@pytest.mark.parametrize(("spec", "case"), _cases("fine"))
+def test_good_source_is_left_alone(spec: Spec, case: Case) -> None:
+    assert _lines(RULES[spec.code], case.source) == []
+
+
+def _lines(rule: Rule, source: str) -> list[int | None]:
+    return sorted(
+        {finding.line for finding in lint_source("train.py", source, [rule])}, key=lambda line: line or 0
+    )
+
+
+@pytest.mark.parametrize(("spec", "fix"), _cases("fixes"))
+def test_a_fix_gives_the_source_after(spec: Spec, fix: Fix) -> None:
+    rule = RULES[spec.code]
+    allowed = FixSafety[fix.safety.upper()]
+    fixed = fix_source("train.py", fix.before, [rule], allowed)
+    assert fixed.text == fix.after
+    assert fixed.num_applied > 0
+
+
+@pytest.mark.parametrize(("spec", "fix"), _cases("fixes"))
+def test_a_fix_changes_nothing_the_second_time(spec: Spec, fix: Fix) -> None:
+    again = fix_source("train.py", fix.after, [RULES[spec.code]], FixSafety[fix.safety.upper()])
+    assert again.text == fix.after
+    assert again.num_applied == 0
+
+
+@pytest.mark.parametrize(
+    ("spec", "fix"),
+    [param for param in _cases("fixes") if param.values[1].safety == "unsafe"],  # type: ignore[attr-defined]
+)
+def test_an_unsafe_fix_is_not_applied_as_a_safe_one(spec: Spec, fix: Fix) -> None:
+    assert fix_source("train.py", fix.before, [RULES[spec.code]], FixSafety.SAFE).text == fix.before
