@@ -40,7 +40,7 @@ def test_weights_and_inputs_change_layout_and_nothing_else(optimization: Any, di
 
 
 def test_convolutions_inside_see_the_layout() -> None:
-    class Watching(nn.Module):
+    class Watching(nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.conv = nn.Conv2d(3, 4, 3)
@@ -89,7 +89,9 @@ def test_optimizer_state_from_a_checkpoint_follows(keywords: dict[str, bool]) ->
         return weight
 
     x = torch.randn(2, 3, 8, 8)
-    torch.testing.assert_close(trained(ChannelsLast().activation({}), x), trained(None, x), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(
+        trained(ChannelsLast().activation({}), x), trained(None, x), rtol=1e-4, atol=1e-5
+    )
 
 
 def test_no_convolution_is_no_effect() -> None:

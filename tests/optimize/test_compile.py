@@ -32,7 +32,11 @@ def test_the_call_is_compiled_and_computes_the_same() -> None:
     plain = model(x)
     activation = Compile().activation({"mode": "default"})
     activate(activation, model)
-    keys, children, signature = list(model.state_dict()), list(model.children()), inspect.signature(model.forward)
+    keys, children, signature = (
+        list(model.state_dict()),
+        list(model.children()),
+        inspect.signature(model.forward),
+    )
     output = model(x)
     torch.testing.assert_close(output, plain)
     output.sum().backward()

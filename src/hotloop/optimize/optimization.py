@@ -1,7 +1,7 @@
 """What every file of the catalogue provides.
 
-One optimization is one file: a class derived from `Optimization`, whose docstring is its manual page, and, where
-it acts inside the user's process, a class derived from `hotloop.probe.activation.Activation`.
+One optimization is one file: a class derived from `Optimization`, whose docstring is its manual page, and,
+where it acts inside the user's process, a class derived from `hotloop.probe.activation.Activation`.
 The file is imported inside the user's process too: it imports torch only inside functions.
 """
 

@@ -1,0 +1,105 @@
+"""tf32_matmul, kernel_autotune and autocast_fp16: they need a device, and say so without one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from hotloop.optimize.catalogue.compute.kernel_autotune import KernelAutotune
+from hotloop.optimize.catalogue.precision.autocast_fp16 import AutocastFp16
+from hotloop.optimize.catalogue.precision.tf32_matmul import Tf32Matmul
+from hotloop.optimize.optimization import DoesNotApply
+
+from .harness import activate, observation, root
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        ({}, "TF32 needs an NVIDIA GPU"),
+        ({"device": "cuda", "torch_version": "2.9.0+rocm6.4"}, "ROCm"),
+        ({"device": "cuda", "matmul_precision": "medium"}, "already sets matmul precision 'medium'"),
+        ({"device": "cuda", "autocast_dtype": "bfloat16"}, "already runs under autocast"),
+    ],
+)
+def test_tf32_does_not_apply(facts: dict[str, Any], reason: str) -> None:
+    with pytest.raises(DoesNotApply, match=reason):
+        Tf32Matmul().candidates(observation(**facts))
+
+
+def test_tf32_is_checked_for_parity() -> None:
+    (candidate,) = Tf32Matmul().candidates(observation(device="cuda"))
+    assert candidate.numerics == "tolerance"
+
+
+def test_tf32_wins_against_the_program_and_is_no_effect_on_the_cpu() -> None:
+    activation = Tf32Matmul().activation({})
+    activation.on_torch()
+    torch.set_float32_matmul_precision("highest")
+    model = nn.Linear(2, 2)
+    activate(activation, model)
+    model(torch.ones(1, 2))
+    assert torch.get_float32_matmul_precision() == "high"
+    assert activation.effect() == (False, "the model is on cpu")
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        ({}, "only cuDNN and MIOpen"),
+        ({"device": "cuda", "deterministic": True}, "deterministic"),
+        ({"device": "cuda", "cudnn_benchmark": True}, "on already"),
+        ({"device": "cuda", "roots": (root(layer_counts={"Linear": 1}),)}, "no convolution"),
+    ],
+)
+def test_autotuning_does_not_apply(facts: dict[str, Any], reason: str) -> None:
+    with pytest.raises(DoesNotApply, match=reason):
+        KernelAutotune().candidates(observation(**facts))
+
+
+def test_autotuning_on_rocm_sets_what_miopen_reads() -> None:
+    (candidate,) = KernelAutotune().candidates(observation(device="cuda", torch_version="2.9.0+rocm6.4"))
+    environment = KernelAutotune().environment(candidate.params)
+    assert environment == {"MIOPEN_FIND_MODE": "NORMAL", "PYTORCH_TUNABLEOP_ENABLED": "1"}
+    (plain,) = KernelAutotune().candidates(observation(device="cuda"))
+    assert plain.params == {}
+    assert KernelAutotune().environment({}) == {}
+
+
+def test_autotuning_wins_against_a_seeding_function() -> None:
+    activation = KernelAutotune().activation({})
+    activation.on_torch()
+    torch.backends.cudnn.benchmark = False
+    model = nn.Linear(2, 2)
+    activate(activation, model)
+    model(torch.ones(1, 2))
+    assert torch.backends.cudnn.benchmark
+    assert activation.effect() == (False, "the model is on cpu: nothing is chosen by measuring")
+    torch.backends.cudnn.benchmark = False
+    assert "off again" in activation.effect()[1]
+
+
+def test_unknown_find_modes_are_refused() -> None:
+    with pytest.raises(ValueError, match="miopen_find_mode is 'SLOW'; allowed: NORMAL"):
+        KernelAutotune().validate({"miopen_find_mode": "SLOW"})
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        ({}, "on the CPU"),
+        ({"device": "cuda"}, "gradient scaling, which is not done yet"),
+        ({"autocast_dtype": "float16"}, "already"),
+    ],
+)
+def test_half_precision_with_scaling_does_not_apply(facts: dict[str, Any], reason: str) -> None:
+    with pytest.raises(DoesNotApply, match=reason):
+        AutocastFp16().candidates(observation(**facts))
+
+
+def test_no_plan_can_hold_half_precision_with_scaling_yet() -> None:
+    with pytest.raises(ValueError, match="cannot be switched on yet"):
+        AutocastFp16().validate({})
