@@ -14,6 +14,7 @@ from hotloop.model.observation import (
     LoaderFacts,
     Memory,
     Observation,
+    Phase,
     ProgramFacts,
     RankObservation,
 )
@@ -111,8 +112,8 @@ def _coverage(
         missing.append(Coverage("forward", "no module was called as a whole; the model's time counts as other"))
     if anchor and anchor.kind == "backward":
         missing.append(Coverage("optimizer", "the program has no optimizer object; its updates count as other"))
-    if program.distributed in {"ddp", "fsdp"}:
-        missing.append(Coverage("communication", "gradient all-reduces run inside the backward and count there"))
+    if program.distributed in {"ddp", "fsdp"} and Phase.COMMUNICATION not in main.phases:
+        missing.append(Coverage("communication", "gradient collectives run inside the backward and count there"))
     if main.step.samples_per_s is None:
         missing.append(Coverage("samples_per_s", "no tensor was seen going into the model"))
     missing.extend(Coverage("probe", note) for note in program.notes)

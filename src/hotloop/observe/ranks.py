@@ -39,7 +39,7 @@ def observe_rank(timeline: Timeline, anchor: Anchor | None, facts: dict[str, Any
         pid=timeline.pid,
         role=role,
         step=_step(timeline, steady, facts) if steady else None,
-        phases=_phases(steady),
+        phases=_phases(steady, facts.get("exposed_communication_s")),
         peak_bytes=facts.get("device_peak_bytes") or facts.get("host_peak_bytes"),
     )
 
@@ -62,16 +62,31 @@ def _step(timeline: Timeline, steady: Sequence[Window], facts: dict[str, Any]) -
     )
 
 
-def _phases(steady: Sequence[Window]) -> dict[Phase, PhaseTime]:
-    """Shares are of the summed time, so that they add up to 1; a phase that never occurred is left out."""
+def _phases(steady: Sequence[Window], exposed_s: float | None) -> dict[Phase, PhaseTime]:
+    """Shares are of the summed time, so that they add up to 1; a phase that never occurred is left out.
+
+    Args:
+        steady: the steps.
+        exposed_s: what of each backward is the wait for other ranks' gradients, as DDP itself measured it; None: unknown.
+    """
     total = sum(window.duration_s for window in steady)
     if not total:
         return {}
-    sums = {phase: sum(window.phases[phase] for window in steady) for phase in Phase}
+    split = [_without_wait(window.phases, exposed_s or 0.0) for window in steady]
+    sums = {phase: sum(phases[phase] for phases in split) for phase in Phase}
     return {
-        phase: PhaseTime(median(window.phases[phase] for window in steady), max(0.0, spent) / total)
+        phase: PhaseTime(median(phases[phase] for phases in split), max(0.0, spent) / total)
         for phase, spent in sums.items()
         if spent > 0
+    }
+
+
+def _without_wait(phases: dict[Phase, float], exposed_s: float) -> dict[Phase, float]:
+    wait = min(exposed_s, phases[Phase.BACKWARD])
+    return {
+        **phases,
+        Phase.BACKWARD: phases[Phase.BACKWARD] - wait,
+        Phase.COMMUNICATION: phases[Phase.COMMUNICATION] + wait,
     }
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import sys
+import weakref
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ class Facts:
         self.autocast_dtype: str | None = None
         self.distributed: str | None = None
         self.shared_memory = False
+        self.ddp_modules: list[weakref.ref[Any]] = []
 
     def write(self, folder: Path, effects: list[dict[str, Any]], steps: int) -> None:
         """Write `process-<pid>.json`, whole or not at all."""
@@ -63,6 +65,7 @@ class Facts:
             "shared_memory": self.shared_memory,
             "distributed": self.distributed,
             "autocast_dtype": self.autocast_dtype,
+            "exposed_communication_s": self._exposed_communication_s(),
             "matmul_precision": torch.get_float32_matmul_precision(),
             "cudnn_benchmark": bool(torch.backends.cudnn.benchmark),
             "frameworks": [name for name in FRAMEWORKS if name in sys.modules],
@@ -70,6 +73,19 @@ class Facts:
             "device_peak_bytes": torch.cuda.max_memory_allocated() if cuda else None,
             "host_peak_bytes": _host_peak_bytes(),
         }
+
+    def _exposed_communication_s(self) -> float | None:
+        """Gradient communication in a backward that no computation hides, from the averages that DDP keeps itself.
+
+        None: no DistributedDataParallel, or it has not sampled an iteration yet.
+        """
+        for reference in self.ddp_modules:
+            module = reference()
+            data = module._get_ddp_logging_data() if module is not None else {}
+            communication = data.get("avg_backward_comm_time", 0)
+            if communication:
+                return max(0, communication - data.get("avg_backward_compute_comm_overlap_time", 0)) * 1e-9
+        return None
 
 
 def _host_peak_bytes() -> int | None:

@@ -9,6 +9,7 @@ signature of `forward` stay as they are.
 from __future__ import annotations
 
 import functools
+import weakref
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
@@ -302,6 +303,8 @@ class _Root:
         facts = self._probe.facts
         facts.roots.append(describe_root(self.module, args, kwargs))
         facts.distributed = facts.distributed or distributed_kind(self.module)
+        if hasattr(self.module, "_get_ddp_logging_data"):
+            facts.ddp_modules.append(weakref.ref(self.module))
         if torch.is_autocast_enabled("cpu"):
             facts.autocast_dtype = str(torch.get_autocast_dtype("cpu")).removeprefix("torch.")
         if torch.cuda.is_available() and torch.is_autocast_enabled("cuda"):
