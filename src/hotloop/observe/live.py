@@ -24,7 +24,7 @@ from hotloop.observe.rhythm import find_anchor
 from hotloop.observe.spans import Timeline, timelines
 from hotloop.observe.stopping import StopRule
 from hotloop.probe.config import ProbeConfig
-from hotloop.probe.control import STATE, STOP, STOPPED, ControlPage
+from hotloop.probe.control import GO_UNTIL, STATE, STEPS, STOP, STOPPED, WAITING, ControlPage
 
 Progress = Callable[[str], None]
 POLL_S = 0.25
@@ -164,9 +164,18 @@ class _Watch:
 
 
 def _stop(run: Run, page: ControlPage) -> None:
-    """Let every training process come to its next step boundary, then end the run there."""
-    page.numbers[STOP] = 1
+    """Let every training process come to a step boundary, the same for all ranks, then end the run there.
+
+    Ranks in step are at most one step apart; without a common last step one would wait for a rank that has stopped.
+    """
+    rows = page.rows()
+    page.numbers[GO_UNTIL] = max((row[STEPS] for row in rows), default=0) + 2
     try:
+        if len(rows) > 1:
+            run.wait(
+                lambda: all(row[STATE] == WAITING for row in page.rows()), poll_s=0.01, timeout_s=STOP_PATIENCE_S
+            )
+        page.numbers[STOP] = 1
         run.wait(
             lambda: all(row[STATE] == STOPPED for row in page.rows()), poll_s=0.01, timeout_s=STOP_PATIENCE_S
         )
