@@ -230,6 +230,11 @@ def test_the_command_writes_json_with_units_in_its_names(tmp_path: Path) -> None
     assert max(len(line) for line in done.stdout.splitlines()) <= 80
 
 
+def test_the_command_starts_without_torch() -> None:
+    code = "import sys, hotloop.cli.machine; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def test_a_folder_that_is_not_there_is_wrong_use(tmp_path: Path) -> None:
     done = _run(tmp_path, "--folder", str(tmp_path / "missing"))
     assert done.returncode == 2

@@ -4,10 +4,13 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hotloop.machine.contention import (
     ForeignLoad,
@@ -218,6 +221,74 @@ def test_the_quota_and_hot_cores_are_told(proc: FakeProc, load: ForeignLoad, tmp
     after = load.snapshot(())
     assert throttled_s(before, after) == pytest.approx(2.5)
     assert after.thermal_events == 4
+
+
+class _Tree:
+    """Processes that work, fork and end as the kernel accounts for it, with the truth kept beside."""
+
+    def __init__(self, proc: FakeProc) -> None:
+        self._proc = proc
+        self.worked = 0
+        self._busy = 0
+        self._next = 101
+        self._parents = {100: 1, 50: 1}
+        self._own = {100: 0, 50: 0}
+        self._children = {100: 0, 50: 0}
+
+    def work(self, which: int, ticks: int) -> None:
+        """Process 50 is a stranger, the others are ours."""
+        pid = sorted(self._own)[which % len(self._own)]
+        self._own[pid] += ticks
+        self._busy += ticks
+        self.worked += ticks if pid != 50 else 0
+
+    def fork(self, which: int) -> None:
+        parents = sorted(set(self._own) - {50})
+        self._parents[self._next] = parents[which % len(parents)]
+        self._own[self._next] = self._children[self._next] = 0
+        self._next += 1
+
+    def end(self, which: int) -> None:
+        """A process without children ends and is waited for; the root and the stranger stay."""
+        leaves = sorted(set(self._own) - set(self._parents.values()) - {50, 100})
+        if leaves:
+            pid = leaves[which % len(leaves)]
+            self._children[self._parents.pop(pid)] += self._own.pop(pid) + self._children.pop(pid)
+            if (self._proc.path / str(pid)).exists():
+                self._proc.end(pid)
+
+    def write(self) -> None:
+        for pid, parent in self._parents.items():
+            self._proc.process(
+                pid, parent=parent, own=self._own[pid], children=self._children[pid], start=pid
+            )
+        self._proc.machine(busy=self._busy, idle=10_000 - self._busy)
+
+
+_EVENTS = st.lists(
+    st.tuples(st.sampled_from(["work", "fork", "end"]), st.integers(0, 9), st.integers(1, 40)), max_size=40
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(_EVENTS, _EVENTS)
+def test_every_tick_of_ours_is_counted_once(
+    first: list[tuple[str, int, int]], then: list[tuple[str, int, int]]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        proc = FakeProc(Path(folder))
+        tree, load = _Tree(proc), ForeignLoad(proc.path, frozenset({0, 1}))
+        snapshots, worked = [], []
+        for events in (first, then):
+            for kind, which, ticks in events:
+                if kind == "work":
+                    tree.work(which, ticks)
+                else:
+                    getattr(tree, kind)(which)
+            tree.write()
+            snapshots.append(load.snapshot((100,)))
+            worked.append(tree.worked)
+        assert own_ticks(*snapshots) == worked[1] - worked[0]
 
 
 _BURN = "import time\nwhile True: pass"

@@ -1,5 +1,6 @@
 """Monitors: rates from counters, columns, Prometheus text, and the thread that fills them."""
 
+import os
 import threading
 from collections import namedtuple
 from collections.abc import Iterator
@@ -62,8 +63,9 @@ class _OneGpu:
 
 
 def test_what_the_driver_does_not_tell_has_no_metric() -> None:
-    seen = GpuSample(power_w=250.0, throttle_reasons=("power cap",), pids=(2**22 + 1,))
-    source = GpuSource(_OneGpu(seen, GpuSample()))
+    seen = GpuSample(power_w=250.0, throttle_reasons=("power cap",), pids=(1, os.getpid()))
+    from_another_namespace = GpuSample(pids=(2**22 + 1,))
+    source = GpuSource(_OneGpu(seen, GpuSample(), from_another_namespace), (os.getpid(),))
     gpu = (("gpu", "0"),)
     assert source.sample(0.0) == {
         Metric("gpu_power_w", gpu): 250.0,
@@ -72,6 +74,7 @@ def test_what_the_driver_does_not_tell_has_no_metric() -> None:
         Metric("gpu_foreign_num_processes", gpu): 1.0,
     }
     assert source.sample(1.0) == {}
+    assert source.sample(2.0) == {}
 
 
 def test_a_column_is_nan_where_it_was_not_measured() -> None:

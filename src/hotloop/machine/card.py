@@ -21,7 +21,15 @@ from hotloop.machine.nvml import open_nvml
 from hotloop.machine.topology import cores
 from hotloop.machine.torch_process import TorchError, torch_rates, torch_version
 from hotloop.model.errors import HotloopError
-from hotloop.model.machine import DeviceRates, DiskRates, GpuCard, MachineCard, MachineIdentity, NotMeasured
+from hotloop.model.machine import (
+    Cores,
+    DeviceRates,
+    DiskRates,
+    GpuCard,
+    MachineCard,
+    MachineIdentity,
+    NotMeasured,
+)
 
 Progress = Callable[[str], None]
 
@@ -99,7 +107,7 @@ def _with_compute(card: MachineCard) -> MachineCard:
         )
         return _without_torch(card, missing)
     try:
-        rates = torch_rates(card.cores.num_usable)
+        rates = torch_rates(_num_threads(card.cores))
     except TorchError as error:
         return _without_torch(card, NotMeasured("everything that needs torch", str(error), error.hint))
     failed = tuple(NotMeasured(*line.split(": ", 1)) for line in rates.errors)
@@ -110,6 +118,11 @@ def _with_compute(card: MachineCard) -> MachineCard:
         copies=rates.copies,
         not_measured=(*card.not_measured, *failed, *_device_copies_missing(card, len(rates.devices) > 1)),
     )
+
+
+def _num_threads(cores: Cores) -> int:
+    """One a physical core, as torch chooses itself: the second thread of a core adds no arithmetic units."""
+    return min(cores.num_usable, cores.num_physical or cores.num_usable)
 
 
 def _named(device: DeviceRates, cpu_model: str) -> DeviceRates:

@@ -22,7 +22,6 @@ from hotloop.machine.contention import (
 )
 from hotloop.machine.gpu import GpuSample
 from hotloop.machine.nvml import open_nvml
-from hotloop.machine.processes import descendants
 from hotloop.machine.topology import cores
 from hotloop.model.machine import Cores
 
@@ -73,6 +72,7 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     gpus: dict[int, GpuSample] = {}
     """Those that a driver library answers for."""
     foreign_gpu_processes: dict[int, int] = {}
+    """By device: all there are, because nothing of ours runs on one during the look."""
 
 
 def look(
@@ -113,7 +113,7 @@ def look(
         hash_seed=environment.get("PYTHONHASHSEED"),
         num_gpus=len(accelerators()),
         gpus=gpus,
-        foreign_gpu_processes=_foreign(gpus, after),
+        foreign_gpu_processes={i: len(gpu.pids) for i, gpu in gpus.items() if gpu.pids is not None},
     )
 
 
@@ -159,8 +159,3 @@ def _gpus() -> dict[int, GpuSample]:
             if reader is not None
             for device in reader.devices()
         }
-
-
-def _foreign(gpus: dict[int, GpuSample], load: LoadSnapshot) -> dict[int, int]:
-    ours = descendants(load.processes, (os.getpid(),))
-    return {index: len(set(sample.pids) - ours) for index, sample in gpus.items() if sample.pids is not None}

@@ -1,5 +1,6 @@
 """What is asked of a GPU's driver, in one vocabulary for NVIDIA and AMD."""
 
+from collections.abc import Collection
 from typing import Protocol
 
 import msgspec
@@ -42,3 +43,13 @@ class GpuReader(Protocol):
 
     def sample(self, index: int) -> GpuSample:
         """Return one look at the device; never raises for a value that is not supported."""
+
+
+def num_foreign(pids: Collection[int], ours: Collection[int], visible: Collection[int]) -> int | None:
+    """Return how many processes on a device are not ours, None where that cannot be told.
+
+    Inside a container a driver may give the pids of the host: one that is not visible here may be our own.
+    """
+    if not set(pids) <= set(visible):
+        return None
+    return len(set(pids) - set(ours))

@@ -19,7 +19,7 @@ class Monitor:
 
     What a machine does not tell has no column; nothing is ever made up. A source that fails with an error of
     the operating system is left out of that sample, and `errors` says why. Measured cost of the host's
-    sources at one sample a second: 7 ms of one core a second, with 80 processes on the machine.
+    sources at one sample a second: 2.5 ms of one core a second, with 85 processes on the machine.
 
     Args:
         pids: the roots of our process trees; everything else is foreign.

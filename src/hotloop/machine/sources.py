@@ -7,7 +7,7 @@ import psutil
 
 from hotloop.machine.columns import Metric
 from hotloop.machine.contention import ForeignLoad, LoadSnapshot, foreign_share
-from hotloop.machine.gpu import GpuReader
+from hotloop.machine.gpu import GpuReader, num_foreign
 from hotloop.machine.processes import descendants, read_processes
 
 Sample = dict[Metric, float]
@@ -156,9 +156,10 @@ class GpuSource:
     def sample(self, _now_s: float, /) -> Sample:
         """Return what the driver tells of each device."""
         sample: Sample = {}
-        ours: frozenset[int] | None = None
-        for index in self._indices:
-            seen = self._reader.sample(index)
+        looks = {index: self._reader.sample(index) for index in self._indices}
+        processes = read_processes() if any(seen.pids for seen in looks.values()) else {}
+        ours = descendants(processes, self._pids)
+        for index, seen in looks.items():
             label = (("gpu", str(index)),)
             for name in _GPU_NAMES:
                 value = getattr(seen, name)
@@ -168,10 +169,9 @@ class GpuSource:
                 sample[Metric("gpu_throttled_ratio", label)] = float(bool(seen.throttle_reasons))
                 for reason in seen.throttle_reasons:
                     sample[Metric("gpu_throttled_ratio", (*label, ("reason", reason)))] = 1.0
-            if seen.pids is not None:
-                ours = descendants(read_processes(), self._pids) if ours is None else ours
-                num_foreign = len(set(seen.pids) - ours)
-                sample[Metric("gpu_foreign_num_processes", label)] = float(num_foreign)
+            foreign = None if seen.pids is None else num_foreign(seen.pids, ours, processes)
+            if foreign is not None:
+                sample[Metric("gpu_foreign_num_processes", label)] = float(foreign)
         return sample
 
 
