@@ -142,7 +142,7 @@ class TraceBuilder:
     def _add_calls(self, rows: Array, args: list[EventArgs]) -> None:
         self._calls.append(
             len(args),
-            {"row": rows, "correlation": column(args, lambda a: a.correlation), "external": _external(args)},
+            {"row": rows, "correlation": column(args, "correlation"), "external": _external(args)},
         )
 
     def _add_operators(self, rows: Array, args: list[EventArgs]) -> None:
@@ -151,8 +151,8 @@ class TraceBuilder:
             {
                 "row": rows,
                 "external": _external(args),
-                "sequence": column(args, lambda a: a.sequence),
-                "forward_thread": column(args, lambda a: a.forward_thread),
+                "sequence": column(args, "sequence"),
+                "forward_thread": column(args, "forward_thread"),
                 "dims": self._text([a.dims for a in args]),
                 "types": self._text([a.types for a in args]),
                 "strides": self._text([a.strides for a in args]),
@@ -184,15 +184,15 @@ class TraceBuilder:
                 "end": end,
                 "device": device,
                 "stream": stream,
-                "correlation": column(args, lambda a: a.correlation),
+                "correlation": column(args, "correlation"),
                 "external": _external(args),
-                "size_bytes": column(args, lambda a: a.size_bytes),
+                "size_bytes": column(args, "size_bytes"),
                 "grid": self._text([a.grid for a in args]),
                 "block": self._text([a.block for a in args]),
-                "graph_node": column(args, lambda a: a.graph_node),
+                "graph_node": column(args, "graph_node"),
                 "collective": self._optional_names([a.collective for a in args]),
-                "in_elements": column(args, lambda a: a.in_elements),
-                "out_elements": column(args, lambda a: a.out_elements),
+                "in_elements": column(args, "in_elements"),
+                "out_elements": column(args, "out_elements"),
                 "group": self._optional_names([a.group for a in args]),
                 "dtype": self._optional_names([a.dtype for a in args]),
             },
@@ -207,11 +207,11 @@ class TraceBuilder:
             len(args),
             {
                 "start": start[chosen],
-                "moved_bytes": column(args, lambda a: a.moved_bytes, 0),
-                "allocated": column(args, lambda a: a.allocated),
-                "reserved": column(args, lambda a: a.reserved),
-                "device_type": column(args, lambda a: a.device_type),
-                "device_id": column(args, lambda a: a.device_id),
+                "moved_bytes": column(args, "moved_bytes", 0),
+                "allocated": column(args, "allocated"),
+                "reserved": column(args, "reserved"),
+                "device_type": column(args, "device_type"),
+                "device_id": column(args, "device_id"),
             },
         )
 
@@ -226,9 +226,9 @@ class TraceBuilder:
                 "end": self._ends(start, duration),
                 "device": device,
                 "stream": stream,
-                "correlation": column(args, lambda a: a.correlation),
-                "wait_stream": column(args, lambda a: a.wait_stream),
-                "wait_record": column(args, lambda a: a.wait_record),
+                "correlation": column(args, "correlation"),
+                "wait_stream": column(args, "wait_stream"),
+                "wait_record": column(args, "wait_record"),
             },
         )
 

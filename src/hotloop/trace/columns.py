@@ -1,7 +1,8 @@
 """Columns that grow chunk by chunk, and strings that are kept once."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -55,11 +56,11 @@ class Table:
 def integers(values: list[Any], missing: int = NONE) -> NDArray[np.int64]:
     """Ids and counts as int64: numbers in text are read, what is none or too large becomes `missing`."""
     try:
-        array = np.array(values)
+        array = np.array([missing if value is None else value for value in values])
     except (OverflowError, ValueError):
         array = np.empty(0, dtype=object)
-    if array.dtype.kind == "i" and len(array) == len(values):
-        return array
+    if array.dtype.kind == "i" and array.ndim == 1:
+        return array.astype(np.int64, copy=False)
     return np.array([_integer(value, missing) for value in values], dtype=np.int64)
 
 
@@ -74,6 +75,6 @@ def _integer(value: Any, missing: int) -> int:
     return missing
 
 
-def column(items: list[Any], get: Callable[[Any], Any], missing: int = NONE) -> NDArray[np.int64]:
+def column(items: list[Any], name: str, missing: int = NONE) -> NDArray[np.int64]:
     """One attribute of each item as int64."""
-    return integers([get(item) for item in items], missing)
+    return integers(list(map(attrgetter(name), items)), missing)

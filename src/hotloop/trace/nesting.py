@@ -1,6 +1,7 @@
 """Which event on a host thread runs inside which."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -56,7 +57,7 @@ def nest(host: HostEvents) -> Nesting:
     depth = np.zeros(len(host), dtype=np.int32)
     threads = host.thread[order]
     bounds = np.concatenate(([0], np.flatnonzero(np.diff(threads)) + 1, [len(order)]))
-    for first, last in zip(bounds, bounds[1:], strict=False):
+    for first, last in pairwise(bounds.tolist()):
         rows = order[first:last]
         if len(rows):
             above, level = _parents(host.start[rows], host.end[rows])
@@ -66,20 +67,23 @@ def nest(host: HostEvents) -> Nesting:
 
 
 def _parents(start: Int64, end: Int64) -> tuple[Array, Array]:
-    """Index of each event's parent and its depth, for events of one thread in order."""
+    """Index of each event's parent and its depth, for events of one thread in order.
+
+    The parent is the latest earlier event that ends no sooner. Events that overlap without one enclosing the
+    other (an annotation begins inside one Python function and ends inside another) are so siblings.
+    """
     # Twice the time plus one for empty events: so none of them begins and ends at the same moment.
     begin, finish = 2 * start, np.maximum(2 * end, 2 * start + 1)
-    ended = np.searchsorted(np.sort(finish), begin, side="right")
-    depth = (np.arange(len(start)) - ended).astype(np.int32)
-    parent = np.full(len(start), NONE, dtype=np.int32)
+    ended = np.searchsorted(np.sort(finish, kind="stable"), begin, side="right")
+    depth = (np.arange(len(begin)) - ended).astype(np.int32)
     if int(depth.max(initial=0)) > _MAX_DEPTH:
-        return _parents_by_stack(begin, finish)
-    levels = _levels(depth)
-    for above, level in zip(levels, levels[1:], strict=False):
+        return _parents_one_by_one(finish)
+    parent = np.full(len(begin), NONE, dtype=np.int32)
+    for above, level in pairwise(_levels(depth)):
         parent[level] = above[np.searchsorted(above, level) - 1]
     nested = parent >= 0
     if np.any(finish[parent[nested]] < finish[nested]):
-        return _parents_by_stack(begin, finish)
+        return _parents_one_by_one(finish)
     return parent, depth
 
 
@@ -89,21 +93,19 @@ def _levels(depth: Array) -> list[Array]:
     return np.split(order, np.cumsum(counts)[:-1])
 
 
-def _parents_by_stack(begin: Int64, finish: Int64) -> tuple[Array, Array]:
-    """The same for threads whose events overlap without enclosing: one that outlives its parent is cut there."""
-    parent = np.full(len(begin), NONE, dtype=np.int32)
-    depth = np.zeros(len(begin), dtype=np.int32)
-    stack: list[int] = []
-    ends: list[int] = []
-    for index, (at, until) in enumerate(zip(begin.tolist(), finish.tolist(), strict=True)):
-        while ends and ends[-1] <= at:
+def _parents_one_by_one(finish: Int64) -> tuple[Array, Array]:
+    """The same for threads where events overlap without enclosing."""
+    parent = [NONE] * len(finish)
+    depth = [0] * len(finish)
+    stack = [NONE]
+    ends = [np.iinfo(np.int64).max]
+    for index, until in enumerate(finish.tolist()):
+        while ends[-1] < until:
             ends.pop()
             stack.pop()
-        if stack:
-            parent[index] = stack[-1]
-            until = min(until, ends[-1])
-        depth[index] = len(stack)
-        if len(stack) < _MAX_DEPTH:
+        parent[index] = stack[-1]
+        depth[index] = len(stack) - 1
+        if len(stack) <= _MAX_DEPTH:
             stack.append(index)
             ends.append(until)
-    return parent, depth
+    return np.array(parent, dtype=np.int32), np.array(depth, dtype=np.int32)

@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -93,7 +94,7 @@ _MENDERS = (
 
 def _one_by_one(text: bytes, bounds: list[int], result: Salvage) -> None:
     decoder = msgspec.json.Decoder(Event)
-    for start, stop in zip(bounds, bounds[1:], strict=False):
+    for start, stop in pairwise(bounds):
         piece = text[start:stop].rstrip().removesuffix(b",")
         end = _LIST_END.search(piece)
         try:

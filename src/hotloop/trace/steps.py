@@ -30,10 +30,8 @@ def find_steps(trace: Trace) -> tuple[Step, ...]:
     marked = np.isin(host.name, list(numbers)) & (
         (host.kind == Kind.ANNOTATION) | (host.kind == Kind.OPERATOR)
     )
+    # One step may be marked on several threads; one number may come again in a trace of several loops.
     steps = {
-        numbers[int(host.name[row])]: (int(host.start[row]), int(host.end[row]))
-        for row in np.flatnonzero(marked)
+        (int(host.start[row]), int(host.end[row]), numbers[int(host.name[row])]) for row in np.flatnonzero(marked)
     }
-    return tuple(
-        Step(number, start, end) for number, (start, end) in sorted(steps.items(), key=lambda item: item[1])
-    )
+    return tuple(Step(number, start, end) for start, end, number in sorted(steps))
