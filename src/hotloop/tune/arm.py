@@ -26,8 +26,9 @@ POLL_S = 0.002
 class ArmFailed(Exception):  # noqa: N818 - carries an outcome
     """The arm's program ended, or did not answer."""
 
-    def __init__(self, failure: Failure) -> None:
+    def __init__(self, arm: Arm, failure: Failure) -> None:
         super().__init__(failure.message)
+        self.arm = arm
         self.failure = failure
 
 
@@ -73,7 +74,7 @@ class Arm:
             self.run.thaw()
             self._frozen = False
         if not self.run.wait(lambda: self._arrived(target), poll_s=POLL_S, timeout_s=timeout_s):
-            raise ArmFailed(self._failure(timeout_s))
+            raise ArmFailed(self, self._failure(timeout_s))
         first = self.steps + discard
         self.steps = target
         self.run.freeze()
@@ -101,13 +102,17 @@ class Arm:
             used = max(used, info.rss)
         if used > self._memory_limit:
             message = f"it used {used >> 20} MiB, more than the limit of {self._memory_limit >> 20} MiB"
-            raise ArmFailed(Failure(kind=FailureKind.OUT_OF_MEMORY, message=message, log_end=self.run.log_end()))
+            raise ArmFailed(
+                self, Failure(kind=FailureKind.OUT_OF_MEMORY, message=message, log_end=self.run.log_end())
+            )
 
     def _duration(self, first: int, last: int) -> float:
         """The slowest rank's time between two boundaries (counted from 1), without the probe's pauses."""
         spent = [times[last - 1] - times[first - 1] for times in self.step_ends() if len(times) >= last]
         if not spent:
-            raise ArmFailed(Failure(kind=FailureKind.CRASH, message="the probe left no record of its steps"))
+            raise ArmFailed(
+                self, Failure(kind=FailureKind.CRASH, message="the probe left no record of its steps")
+            )
         return max(spent)
 
     def step_ends(self) -> list[list[float]]:
@@ -189,7 +194,12 @@ class Arm:
 def _ran_out_of_memory(code: int, log: str) -> bool:
     """Judge by the exit: killed from outside, or Python's and torch's own last words."""
     last = [line for line in log.splitlines() if line.strip()][-1:]
-    words = ("MemoryError", "torch.OutOfMemoryError", "torch.cuda.OutOfMemoryError", "DefaultCPUAllocator: can't allocate")
+    words = (
+        "MemoryError",
+        "torch.OutOfMemoryError",
+        "torch.cuda.OutOfMemoryError",
+        "DefaultCPUAllocator: can't allocate",
+    )
     return code == 137 or any(word in line for line in last for word in words)
 
 
@@ -200,5 +210,3 @@ def _running_clock(timeline: Timeline, anchor: Anchor) -> list[float]:
     held = np.cumsum([0.0, *(pause.duration_s for pause in pauses)])
     starts = np.array([pause.begin_s for pause in pauses])
     return [end - start - float(held[np.searchsorted(starts, end)]) for end in ends]
-
-

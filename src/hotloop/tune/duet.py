@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -11,12 +12,13 @@ import psutil
 from hotloop.launch.environment import own_caches, probed, quiet, with_changes
 from hotloop.launch.isolation import Isolation
 from hotloop.launch.process import start
-from hotloop.launch.scratch import new_scratch
+from hotloop.launch.scratch import new_scratch, remove
 from hotloop.model.observation import Anchor
 from hotloop.model.tuning import FailureKind
 from hotloop.optimize.registry import get
 from hotloop.probe.config import ProbeConfig
 from hotloop.probe.control import ControlPage
+from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.tune.arm import Arm, ArmFailed
 from hotloop.tune.blocks import Blocks
 from hotloop.tune.executor import ArmRecord, Enough, PlanSteps, SetFailed, SetOrder, SetRecord
@@ -75,6 +77,7 @@ class DuetExecutor:
         self._free_bytes = psutil.virtual_memory().available
         self._kept: tuple[PlanSteps, Arm] | None = None
         self._arms: list[Arm] = []
+        self._caches = new_scratch("caches")
 
     @property
     def isolation(self) -> Isolation:
@@ -88,37 +91,45 @@ class DuetExecutor:
 
     def run(self, order: SetOrder, enough: Enough) -> SetRecord | SetFailed:
         """Run a set; the first arm lives on for the next one unless all have to be fresh."""
+        kept = None if order.fresh else self._take_kept(order.plans[0], order.max_rounds)
+        record = self._run(order, enough, kept)
+        if kept and isinstance(record, SetFailed) and record.arm == 0:
+            # The incumbent that lived on has come to the program's end: that says nothing of the candidate.
+            return self._run(order, enough, None)
+        return record
+
+    def _run(self, order: SetOrder, enough: Enough, kept: Arm | None) -> SetRecord | SetFailed:
+        arms: list[Arm] = [kept] if kept else []
+        rounds: list[tuple[float, ...]] = []
         watchman = Watchman(self._progress)
-        arms: list[Arm] = []
-        index = 0
         try:
-            fresh = []
-            for index, plan in enumerate(order.plans):
-                kept = None if order.fresh or index else self._take_kept(plan, order.max_rounds)
-                arms.append(kept or self._start(plan))
-                fresh.append(kept is None)
-                if kept is None:
-                    self._warm(arms[-1])
-            rounds: list[tuple[float, ...]] = []
+            for plan in order.plans[len(arms) :]:
+                arms.append(self._start(plan))
+                self._warm(arms[-1])
             while len(rounds) < order.max_rounds and not (rounds and enough(rounds)):
-                times = [0.0] * len(arms)
-                numbers = range(len(arms))
-                for index in numbers if len(rounds) % 2 == 0 else reversed(numbers):  # noqa: B020
-                    times[index] = watchman.block(lambda arm=arms[index]: self._block(arm), arms[index].run.pid)
-                rounds.append(tuple(times))
+                rounds.append(self._round(arms, watchman, backwards=len(rounds) % 2 == 1))
         except ArmFailed as failed:
-            self._discard(arms)
-            return SetFailed(min(index, len(order.plans) - 1), failed.failure)
+            ended = failed.failure.kind is FailureKind.ENDED
+            if not ended or len(rounds) < MIN_BLOCKS:
+                failing = next((index for index, arm in enumerate(arms) if arm is failed.arm), 0)
+                self._discard(arms)
+                return SetFailed(failing, failed.failure)
         except BaseException:
             self._discard(arms)
             raise
-        records = tuple(self._record(arm, is_fresh) for arm, is_fresh in zip(arms, fresh, strict=True))
-        if not order.fresh:
-            self._kept = (order.plans[0], arms[0])
-            self._discard(arms[1:])
-        else:
-            self._discard(arms)
+        records = tuple(self._record(arm, arm is not kept) for arm in arms)
+        lives_on = not order.fresh and arms[0].run.exit_code() is None
+        self._kept = (order.plans[0], arms[0]) if lives_on else None
+        self._discard(arms[1:] if lives_on else arms)
         return SetRecord(rounds=tuple(rounds), arms=records, contention=watchman.report())
+
+    def _round(self, arms: Sequence[Arm], watchman: Watchman, *, backwards: bool) -> tuple[float, ...]:
+        """Give every arm one block, in order or backwards, so that drift hits both sides alike."""
+        times = dict.fromkeys(range(len(arms)), 0.0)
+        for index in reversed(times) if backwards else times:
+            arm = arms[index]
+            times[index] = watchman.block(lambda arm=arm: self._block(arm), arm.run.pid)  # type: ignore[misc]
+        return tuple(times.values())
 
     def perturbed(self, num_losses: int) -> tuple[float, ...]:
         """Run the original once with rounding noise on its parameters, for as many losses."""
@@ -139,6 +150,12 @@ class DuetExecutor:
         """End all arms."""
         self._discard(list(self._arms))
         self._kept = None
+        remove(self._caches)
+
+    def _caches_of(self, plan: PlanSteps) -> Path:
+        """Compiled code of one plan: cold in its first arm, warm in its later ones, never another plan's."""
+        name = hashlib.sha256("+".join(step.label for step in plan).encode()).hexdigest()[:16]
+        return self._caches / name
 
     def _take_kept(self, plan: PlanSteps, num_rounds: int) -> Arm | None:
         """Return the living incumbent if it is this plan and has steps left."""
@@ -168,7 +185,7 @@ class DuetExecutor:
             perturb=perturb,
             losses=True,
         ).save(orders)
-        environment = own_caches(quiet(setting.environment, scratch), scratch)
+        environment = own_caches(quiet(setting.environment, scratch), self._caches_of(plan))
         if setting.isolation.network:
             environment.update(GLOO_SOCKET_IFNAME="lo", NCCL_SOCKET_IFNAME="lo", TP_SOCKET_IFNAME="lo")
         environment = probed(with_plan(environment, plan), orders)
@@ -187,7 +204,10 @@ class DuetExecutor:
 
     def _warm(self, arm: Arm) -> None:
         steps = self._blocks.warm_steps
-        patience = max(2 * MIN_PATIENCE_S, 5 * self._setting.startup_s) + STEP_PATIENCE * steps * self._setting.step_s
+        patience = (
+            max(2 * MIN_PATIENCE_S, 5 * self._setting.startup_s)
+            + STEP_PATIENCE * steps * self._setting.step_s
+        )
         arm.advance(steps, discard=1, timeout_s=patience)
 
     def _block(self, arm: Arm) -> float:
@@ -221,7 +241,12 @@ def activation_orders(plan: PlanSteps) -> list[dict[str, object]]:
     for candidate in plan:
         cls = type(get(candidate.name))
         orders.append(
-            {"name": candidate.name, "module": cls.__module__, "cls": cls.__name__, "params": candidate.params}
+            {
+                "name": candidate.name,
+                "module": cls.__module__,
+                "cls": cls.__name__,
+                "params": candidate.params,
+            }
         )
     return orders
 
@@ -232,4 +257,3 @@ def with_plan(environment: Mapping[str, str], plan: PlanSteps) -> dict[str, str]
     for candidate in plan:
         result = with_changes(result, get(candidate.name).environment(candidate.params))
     return result
-
