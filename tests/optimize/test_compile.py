@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import io
 from typing import Any
@@ -53,6 +54,28 @@ def test_the_call_is_compiled_and_computes_the_same() -> None:
     file.seek(0)
     assert list(torch.load(file, weights_only=False).state_dict()) == keys
     assert list(copy.deepcopy(model).state_dict()) == keys
+
+
+def test_a_model_made_of_torch_s_own_containers_is_compiled_too() -> None:
+    model = nn.Sequential(nn.Linear(8, 4), nn.ReLU())
+    activation = Compile().activation({})
+    activate(activation, model)
+    x = torch.randn(2, 8)
+    torch.testing.assert_close(model(x), torch.relu(model[0](x)))
+    on, evidence = activation.effect()
+    assert on, evidence
+
+
+def test_the_program_s_compilations_are_not_mixed_up_with_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The probe wraps torch.compile to learn which modules the program compiles; ours must not call it."""
+    original = torch.compile
+
+    @functools.wraps(original)
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        raise AssertionError("taken for a compilation of the program's")
+
+    monkeypatch.setattr(torch, "compile", watched)
+    assert callable(Compile().activation({}).wrap_forward(Net(), len))
 
 
 def test_a_model_that_cannot_be_compiled_runs_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The whole catalogue at once in real programs, through the probe: each acts, and the program stays what it is."""
+"""The whole catalogue at once in real programs: each acts, and the program stays what it is."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import sys
 import textwrap
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from hotloop.launch.environment import probed, with_changes
 from hotloop.optimize import registry
@@ -111,6 +113,7 @@ def with_the_catalogue(program: str, folder: Path) -> tuple[str, dict[str, tuple
         env=probed(environment, config),
         cwd=folder,
         capture_output=True,
+        check=False,
         text=True,
     )
     assert done.returncode == 0, done.stderr
@@ -129,6 +132,20 @@ def test_everything_acts_in_a_plain_loop(tmp_path: Path) -> None:
     assert "kept against 1 calls" in effects["thread_count"][1]
 
 
+@pytest.mark.slow
+def test_compiled_code_runs_under_autocast_in_another_layout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = {"autocast_bf16": {}, "channels_last": {}, "compile": {"mode": "default"}}
+    monkeypatch.setattr(sys.modules[__name__], "PLAN", plan)
+    output, effects, notes = with_the_catalogue(PLAIN, tmp_path)
+    assert output == "loss is finite: True\n"
+    assert notes == []
+    assert all(on for on, _ in effects.values()), effects
+    assert "0 graph breaks" in effects["compile"][1]
+
+
+@pytest.mark.slow
 def test_fabric_s_second_construction_of_a_loader_gives_the_same_batches(tmp_path: Path) -> None:
     output, effects, notes = with_the_catalogue(FABRIC, tmp_path)
     assert output.endswith("workers: 1 batch: 4\n")
