@@ -6,6 +6,7 @@ from hotloop.lint.engine import lint_source
 from hotloop.lint.fix import fix_source
 from hotloop.lint.registry import all_rules
 from hotloop.lint.rule import FixSafety, Rule
+
 from .spec_files import Case, Fix, Spec, all_specs
 
 RULES = {rule.code: rule for rule in all_rules()}

@@ -25,7 +25,9 @@ from hotloop.model.finding import Severity
 @click.option("--select", default="", help="Codes or families to look for, comma-separated.")
 @click.option("--ignore", default="", help="Codes or families to leave out, comma-separated.")
 @click.argument("paths", nargs=-1, required=True)
-def command(fix: bool, unsafe: bool, format_: str, select: str, ignore: str, paths: tuple[str, ...]) -> int:
+def command(
+    *, fix: bool, unsafe: bool, format_: str, select: str, ignore: str, paths: tuple[str, ...]
+) -> int:
     """Find what will cost time or memory, from the source alone."""
     if unsafe and not fix:
         raise HotloopError("--unsafe says which edits to write, and --fix is not given.", "Add --fix.")

@@ -4,7 +4,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from hotloop.lint.discover import is_excluded
 from hotloop.lint.registry import known_names

@@ -4,28 +4,15 @@ import libcst as cst
 
 from hotloop.lint.names import dotted
 from hotloop.lint.program import Program
+from hotloop.lint.words import words
 
 _IN_MEMORY = frozenset({"torch.utils.data.TensorDataset"})
 _WRAPPERS = frozenset({"torch.utils.data.Subset", "torch.utils.data.random_split"})
 # What a __getitem__ may call and still cost next to nothing.
-_CHEAP_CALLS = frozenset(
-    [
-        "len",
-        "int",
-        "float",
-        "min",
-        "max",
-        "tuple",
-        "list",
-        "dict",
-        "tensor",
-        "as_tensor",
-        "from_numpy",
-        "long",
-        "float",
-        "unsqueeze",
-        "zeros",
-    ]
+_CHEAP_CALLS = words(
+    """
+    len int float min max tuple list dict tensor as_tensor from_numpy long float unsqueeze zeros
+    """
 )
 
 

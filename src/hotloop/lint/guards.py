@@ -9,17 +9,17 @@ from hotloop.lint.source_file import SourceFile
 
 # Switches that are off in a run whose speed matters; seen in the published scripts the rules were tried on.
 _SWITCH = re.compile(
-    r"log|print|verbose|debug|save|checkpoint|eval|valid|vis|plot|dry|profil|report|display|dump|test"
+    r"log|print|verbose|debug|save|checkpoint|eval|valid|vis|plot|dry|profil|report|display|dump|test|empty|unused"
 )
 _RANK = re.compile(r"rank|process|master|main|chief")
 
 
 def is_rare_branch(above: cst.CSTNode, below: cst.CSTNode) -> bool:
     """Whether `below`, a part of `above`, is a branch that few steps enter."""
-    if isinstance(above, cst.Else):
-        return False
     if not isinstance(above, cst.If) or below is above.test:
         return False
+    if _asks_for_training(above.test):
+        return (below is above.orelse) != isinstance(above.test, cst.UnaryOperation)
     if below is above.orelse:
         return False
     return is_periodic(above.test) or _is_switch(above.test) or _ends_the_loop(above.body)
@@ -30,14 +30,25 @@ def is_periodic(test: cst.BaseExpression) -> bool:
     for part in _parts(test):
         if isinstance(part, cst.Modulo):
             return True
-        if isinstance(part, cst.Comparison) and any(
-            isinstance(c.operator, (cst.Equal, cst.In)) for c in part.comparisons
-        ):
-            if not _is_about_rank(part):
-                return True
+        if isinstance(part, cst.Comparison) and _picks_few(part) and not _is_about_rank(part):
+            return True
         if isinstance(part, cst.Call) and re.search(r"time|should|every|due", dotted(part.func) or ""):
             return True
     return False
+
+
+def _picks_few(comparison: cst.Comparison) -> bool:
+    return any(isinstance(part.operator, (cst.Equal, cst.In)) for part in comparison.comparisons)
+
+
+def _asks_for_training(test: cst.BaseExpression) -> bool:
+    """`if self.training` and `if not self.training`."""
+    inner = (
+        test.expression
+        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not)
+        else test
+    )
+    return isinstance(inner, cst.Attribute) and inner.attr.value == "training"
 
 
 def is_threshold_branch(branch: cst.If) -> bool:
@@ -54,10 +65,14 @@ def leaves_early(block: cst.CSTNode, below: cst.CSTNode) -> bool:
     for statement in block.body:
         if statement is below:
             return False
-        if isinstance(statement, cst.If) and _ends_with(statement.body, (cst.Continue,)):
-            if any(isinstance(part, cst.Modulo) for part in _parts(statement.test)):
-                return True
+        if isinstance(statement, cst.If) and _skips_most(statement):
+            return True
     return False
+
+
+def _skips_most(branch: cst.If) -> bool:
+    periodic = any(isinstance(part, cst.Modulo) for part in _parts(branch.test))
+    return periodic and _ends_with(branch.body, (cst.Continue,))
 
 
 def _ends_the_loop(body: cst.BaseSuite) -> bool:

@@ -1,4 +1,4 @@
-"""`python -m hotloop.lint.manual docs/lint.md` writes the page of all rules; `--check` looks if it is current."""
+"""`python -m hotloop.lint.manual docs/lint.md` writes the page of all rules; `--check` compares."""
 
 import sys
 from collections.abc import Sequence

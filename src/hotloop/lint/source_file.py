@@ -9,35 +9,17 @@ from typing import TypeVar, cast
 import libcst as cst
 
 from hotloop.lint.lines import node_lines
+from hotloop.lint.words import words
 
 Node = TypeVar("Node", bound=cst.CSTNode)
 
 # Fields that never hold an expression or a statement: skipping them makes the traversal three times as fast.
-_TRIVIA = frozenset(
-    [
-        "leading_lines",
-        "trailing_whitespace",
-        "header",
-        "footer",
-        "lpar",
-        "rpar",
-        "comma",
-        "equal",
-        "colon",
-        "semicolon",
-        "lbracket",
-        "rbracket",
-        "lines_after_decorators",
-        "lines_after_module_docstring",
-        "indent",
-        "operator",
-        "asynchronous",
-        "encoding",
-        "default_indent",
-        "default_newline",
-        "has_trailing_newline",
-        "value_type",
-    ]
+_TRIVIA = words(
+    """
+    leading_lines trailing_whitespace header footer lpar rpar comma equal colon semicolon lbracket
+    rbracket lines_after_decorators lines_after_module_docstring indent operator asynchronous encoding
+    default_indent default_newline has_trailing_newline value_type
+    """
 )
 _LEAVES = (
     cst.Name,
@@ -118,7 +100,7 @@ class SourceFile:
 
     def enclosing(self, node: cst.CSTNode, *types: type[Node]) -> Node | None:
         """The nearest ancestor of one of the types."""
-        return next((cast(Node, above) for above in self.ancestors(node) if isinstance(above, types)), None)
+        return next((above for above in self.ancestors(node) if isinstance(above, types)), None)
 
     def inside(self, node: cst.CSTNode, outer: cst.CSTNode) -> bool:
         """Whether `node` is `outer` or stands below it."""
@@ -139,7 +121,9 @@ class SourceFile:
     def statement(self, node: cst.CSTNode) -> cst.CSTNode:
         """The small statement or the compound statement that holds the node."""
         kinds = (cst.BaseSmallStatement, cst.BaseCompoundStatement)
-        return node if isinstance(node, kinds) else self.enclosing(node, *kinds) or self.module
+        return next(
+            (above for above in (node, *self.ancestors(node)) if isinstance(above, kinds)), self.module
+        )
 
 
 _FIELDS: dict[type[cst.CSTNode], tuple[str, ...]] = dict.fromkeys(_LEAVES, ())

@@ -14,6 +14,7 @@ from hotloop.lint.names import Names, dotted
 from hotloop.lint.source_file import SourceFile
 from hotloop.lint.syntax import method, receiver
 from hotloop.lint.values import Kind, Values
+from hotloop.lint.words import words
 
 Loop = cst.For | cst.While
 _LOOPS = (cst.For, cst.While)
@@ -166,7 +167,7 @@ class Steps:
     def _in_test(self, node: cst.CSTNode) -> bool:
         """Loops over cases in a unit test look like training and are not."""
         function = self._file.enclosing(node, cst.FunctionDef)
-        return function is not None and function.name.value.startswith("test_")
+        return function is not None and function.name.value.startswith(("test_", "_test"))
 
     # -- what runs in a step --
 
@@ -232,7 +233,9 @@ class Steps:
         found = []
         for owner in self._values.module_classes.values():
             for statement in owner.body.body:
-                if isinstance(statement, cst.FunctionDef) and statement.name.value == "forward":
+                if not isinstance(statement, cst.FunctionDef) or statement.name.value != "forward":
+                    continue
+                if not any("grad" in (dotted(d.decorator) or _called(d)) for d in statement.decorators):
                     found.append(statement)
         return found
 
@@ -277,30 +280,23 @@ class Steps:
         return None
 
 
+def _called(decorator: cst.Decorator) -> str:
+    call = decorator.decorator
+    return dotted(call.func) or "" if isinstance(call, cst.Call) else ""
+
+
 def _head(loop: Loop) -> cst.CSTNode:
     return loop.iter if isinstance(loop, cst.For) else loop.test
 
 
 # Names that too many classes have for a unique definition in this file to be surely the one that is called.
-_TOO_COMMON = frozenset(
-    [
-        "step",
-        "update",
-        "forward",
-        "backward",
-        "zero_grad",
-        "train",
-        "eval",
-        "close",
-        "log",
-        "write",
-        "run",
-        "get",
-        "add",
-        "append",
-        "to",
-    ]
+_TOO_COMMON = words(
+    """
+    step update forward backward zero_grad train eval close log write run get add append to
+    """
 )
 
 # Called from a step only now and then, whatever the guard looks like.
-_NOT_PER_STEP = frozenset(["evaluate", "validate", "save_checkpoint", "main", "fit", "train", "test"])
+_NOT_PER_STEP = words(
+    "evaluate validate save_checkpoint main test inference predict postprocess generate sample"
+)

@@ -1,11 +1,8 @@
 """What the names of torch's own functions, methods and classes tell about their results."""
 
+from hotloop.lint.words import words
 
-def _words(text: str, prefix: str = "") -> frozenset[str]:
-    return frozenset(f"{prefix}{word}" for word in text.split())
-
-
-FACTORIES = _words(
+FACTORIES = words(
     """
     zeros ones empty full rand randn randint randperm arange linspace logspace eye tensor as_tensor
     from_numpy normal scalar_tensor tril_indices triu_indices
@@ -14,7 +11,7 @@ FACTORIES = _words(
 )
 """Make a tensor on the host unless they are told a device."""
 
-OPERATIONS = _words(
+OPERATIONS = words(
     """
     abs add addmm all any argmax argmin argsort baddbmm bernoulli bincount bmm bucketize cat cdist ceil
     chunk clamp clip concat concatenate conj cos cosh cov cross cumprod cumsum diag diff div dot einsum
@@ -30,7 +27,7 @@ OPERATIONS = _words(
 )
 """Give a tensor (or a tuple of tensors) where their arguments are."""
 
-TENSOR_METHODS = _words(
+TENSOR_METHODS = words(
     """
     abs add add_ addmm all any argmax argmin argsort backward bfloat16 bmm bool ceil chunk clamp clamp_
     clamp_min clamp_max clip clone conj contiguous cos cpu cuda cumprod cumsum detach detach_ diag
@@ -49,7 +46,7 @@ TENSOR_METHODS = _words(
 HOST_METHODS = frozenset({"item", "tolist", "numpy"})
 """Give plain Python or NumPy values."""
 
-PLAIN_METHODS = _words(
+PLAIN_METHODS = words(
     """
     size dim numel nelement element_size stride ndimension is_contiguous get_device data_ptr type
     backward register_hook storage_offset is_floating_point is_complex
@@ -60,12 +57,14 @@ PLAIN_METHODS = _words(
 TENSOR_ATTRIBUTES = frozenset({"data", "grad", "T", "mT", "H", "mH", "real", "imag"})
 """Attributes that are tensors themselves; all others are plain."""
 
-MODULE_EVIDENCE = frozenset(
-    {"parameters", "named_parameters", "train", "eval", "load_state_dict", "named_modules"}
+MODULE_EVIDENCE = words(
+    """
+    parameters named_parameters train eval load_state_dict named_modules
+    """
 )
 """Methods that only a module has among the things a training script calls."""
 
-STRUCTURED_MODULES = _words(
+STRUCTURED_MODULES = words(
     """
     RNN LSTM GRU LSTMCell MultiheadAttention Sequential ModuleList ModuleDict Module DataParallel
     ParameterList ParameterDict
@@ -76,14 +75,11 @@ STRUCTURED_MODULES = _words(
 
 LOADERS = frozenset({"torch.utils.data.DataLoader", "torch_geometric.loader.DataLoader"})
 
-MODULE_BASES = frozenset(
-    {
-        "torch.nn.Module",
-        "torch.nn.Sequential",
-        "lightning.pytorch.LightningModule",
-        "transformers.PreTrainedModel",
-        "torch.nn.ModuleList",
-    }
+MODULE_BASES = words(
+    """
+    torch.nn.Module torch.nn.Sequential lightning.pytorch.LightningModule transformers.PreTrainedModel
+    torch.nn.ModuleList
+    """
 )
 
 OPTIMIZERS = "torch.optim."

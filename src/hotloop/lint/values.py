@@ -15,6 +15,7 @@ from hotloop.lint import torch_names as known
 from hotloop.lint.names import Names, dotted
 from hotloop.lint.source_file import SourceFile
 from hotloop.lint.syntax import keyword, method, receiver, string
+from hotloop.lint.words import words
 
 
 class Kind(Enum):
@@ -157,7 +158,7 @@ class Values:
         return evidence
 
     def _takes_tensor(self, call: cst.Call) -> bool:
-        """Whether the first argument is surely a tensor: a loss to scale or differentiate, a function's input."""
+        """Whether the first argument is surely a tensor: a loss, or the input of a torch function."""
         if not call.args:
             return False
         if method(call) in {"backward", "manual_backward", "scale"}:
@@ -522,26 +523,15 @@ _PLAIN_SYNTAX = (
     cst.Dict,
     cst.BooleanOperation,
 )
-_PLAIN_FUNCTIONS = frozenset(
-    [
-        "len",
-        "int",
-        "float",
-        "str",
-        "bool",
-        "range",
-        "list",
-        "dict",
-        "set",
-        "repr",
-        "round",
-        "isinstance",
-        "format",
-        "open",
-    ]
+_PLAIN_FUNCTIONS = words(
+    """
+    len int float str bool range list dict set repr round isinstance format open
+    """
 )
 _PLAIN_TYPES = frozenset({"int", "float", "str", "bool", "list", "dict"})
-_MODULE_RETURNS_ITSELF = frozenset(
-    ["to", "cuda", "cpu", "half", "float", "double", "bfloat16", "train", "eval", "requires_grad_", "apply"]
+_MODULE_RETURNS_ITSELF = words(
+    """
+    to cuda cpu half float double bfloat16 train eval requires_grad_ apply
+    """
 )
 _DTYPES = frozenset({"float", "int", "uint", "bfloat", "long", "bool", "half", "double", "short", "complex"})

@@ -40,9 +40,9 @@ def check(program: Program, call: cst.Call) -> Iterator[Hit]:
     if program.names.call(call) != "torch.utils.data.DataLoader" or has_star(call) or not program.on_cuda:
         return
     size = argument(call, 1, "batch_size")
-    if keyword(call, "batch_sampler") is None and program.is_training_loader(call):
-        if size is None or integer(size) == 1:
-            yield Hit(call, "batch_size is 1" if size is not None else "batch_size is not given, so it is 1")
+    trains = keyword(call, "batch_sampler") is None and program.is_training_loader(call)
+    if trains and (size is None or integer(size) == 1):
+        yield Hit(call, "batch_size is 1" if size is not None else "batch_size is not given, so it is 1")
 
 
 rule = Rule(

@@ -36,7 +36,7 @@ from hotloop.model.finding import Severity
 _CONVOLUTIONS = frozenset({"torch.nn.Conv2d", "torch.nn.Conv3d"})
 
 
-def check(program: Program, module: cst.Module) -> Iterator[Hit]:
+def check(program: Program, _: cst.Module) -> Iterator[Hit]:
     """Find convolution programs in reduced precision that never choose a layout."""
     text = program.file.text
     if (

@@ -26,6 +26,7 @@ nn.Sequential(nn.Conv2d(3, 64, 3, bias=False), nn.BatchNorm2d(64))
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import libcst as cst
 
@@ -48,7 +49,7 @@ def check_list(program: Program, layers: cst.List) -> Iterator[Hit]:
 
 
 def _neighbours(program: Program, layers: list[cst.BaseExpression]) -> Iterator[Hit]:
-    for first, second in zip(layers, layers[1:], strict=False):
+    for first, second in pairwise(layers):
         if isinstance(first, cst.Call) and _is_pair(program, first, second):
             yield _hit(program, first)
 

@@ -41,9 +41,9 @@ def check(program: Program, call: cst.Call) -> Iterator[Hit]:
     if not program.on_cuda or not program.steps.loops:
         return
     full = program.names.call(call)
-    if full in {"torch.set_default_dtype", "torch.set_default_tensor_type"} and call.args:
-        if program.names.of(call.args[0].value) in _DOUBLE:
-            yield Hit(call, "float64 is the default type")
+    sets_default = full in {"torch.set_default_dtype", "torch.set_default_tensor_type"} and call.args
+    if sets_default and program.names.of(call.args[0].value) in _DOUBLE:
+        yield Hit(call, "float64 is the default type")
     owner = receiver(call)
     if method(call) == "double" and owner is not None and program.values.is_module(owner):
         yield Hit(call, "the module is converted to float64")

@@ -35,7 +35,7 @@ from hotloop.lint.rule import Hit, Rule, Visit
 from hotloop.model.finding import Severity
 
 
-def check(program: Program, module: cst.Module) -> Iterator[Hit]:
+def check(program: Program, _: cst.Module) -> Iterator[Hit]:
     """Find programs for CUDA that never compile."""
     text = program.file.text
     compiled = "compile" in text or "torch.jit" in text or "ccelerator" in text or "deepspeed" in text

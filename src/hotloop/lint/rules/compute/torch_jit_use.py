@@ -30,10 +30,13 @@ import libcst as cst
 
 from hotloop.lint.program import Program
 from hotloop.lint.rule import Hit, Rule, Visit
+from hotloop.lint.words import words
 from hotloop.model.finding import Severity
 
-_USES = frozenset(
-    {"torch.jit.script", "torch.jit.trace", "torch.jit.freeze", "torch.jit.optimize_for_inference"}
+_USES = words(
+    """
+    torch.jit.script torch.jit.trace torch.jit.freeze torch.jit.optimize_for_inference
+    """
 )
 
 

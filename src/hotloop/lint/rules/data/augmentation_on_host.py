@@ -32,22 +32,14 @@ import libcst as cst
 
 from hotloop.lint.program import Program
 from hotloop.lint.rule import Hit, Rule, Visit
+from hotloop.lint.words import words
 from hotloop.model.finding import Severity
 
-_HEAVY = frozenset(
-    [
-        "ColorJitter",
-        "GaussianBlur",
-        "ElasticTransform",
-        "RandomAffine",
-        "RandomPerspective",
-        "RandomRotation",
-        "RandAugment",
-        "AutoAugment",
-        "TrivialAugmentWide",
-        "AugMix",
-        "RandomErasing",
-    ]
+_HEAVY = words(
+    """
+    ColorJitter GaussianBlur ElasticTransform RandomAffine RandomPerspective RandomRotation RandAugment
+    AutoAugment TrivialAugmentWide AugMix RandomErasing
+    """
 )
 
 

@@ -33,26 +33,16 @@ import libcst as cst
 from hotloop.lint.datasets import in_getitem
 from hotloop.lint.program import Program
 from hotloop.lint.rule import Hit, Rule, Visit
+from hotloop.lint.words import words
 from hotloop.model.finding import Severity
 
-_DECODERS = frozenset(
-    {
-        "PIL.Image.open",
-        "cv2.imread",
-        "cv2.imdecode",
-        "imageio.imread",
-        "imageio.v2.imread",
-        "imageio.v3.imread",
-        "skimage.io.imread",
-        "matplotlib.pyplot.imread",
-        "torchvision.io.read_image",
-        "torchvision.io.decode_jpeg",
-        "torchvision.io.decode_image",
-        "torchvision.datasets.folder.default_loader",
-        "torchaudio.load",
-        "librosa.load",
-        "soundfile.read",
-    }
+_DECODERS = words(
+    """
+    PIL.Image.open cv2.imread cv2.imdecode imageio.imread imageio.v2.imread imageio.v3.imread
+    skimage.io.imread matplotlib.pyplot.imread torchvision.io.read_image torchvision.io.decode_jpeg
+    torchvision.io.decode_image torchvision.datasets.folder.default_loader torchaudio.load librosa.load
+    soundfile.read
+    """
 )
 
 

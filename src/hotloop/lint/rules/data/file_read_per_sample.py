@@ -38,13 +38,18 @@ import libcst as cst
 from hotloop.lint.datasets import in_getitem
 from hotloop.lint.program import Program
 from hotloop.lint.rule import Hit, Rule, Visit
+from hotloop.lint.words import words
 from hotloop.model.finding import Severity
 
-_WHOLE_TABLE = frozenset(
-    {"h5py.File", "pandas.read_csv", "pandas.read_parquet", "pandas.read_pickle", "lmdb.open"}
+_WHOLE_TABLE = words(
+    """
+    h5py.File pandas.read_csv pandas.read_parquet pandas.read_pickle lmdb.open
+    """
 )
-_SMALL_FILE = frozenset(
-    {"numpy.load", "torch.load", "pickle.load", "json.load", "scipy.io.loadmat", "nibabel.load"}
+_SMALL_FILE = words(
+    """
+    numpy.load torch.load pickle.load json.load scipy.io.loadmat nibabel.load
+    """
 )
 
 

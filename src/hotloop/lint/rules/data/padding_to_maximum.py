@@ -34,7 +34,7 @@ from hotloop.lint.syntax import keyword, string
 from hotloop.model.finding import Severity
 
 
-def check(program: Program, call: cst.Call) -> Iterator[Hit]:
+def check(_: Program, call: cst.Call) -> Iterator[Hit]:
     """Find tokenizer calls that pad to the model's maximum."""
     if string(keyword(call, "padding")) == "max_length" and "tokenizer" in (dotted(call.func) or "").lower():
         yield Hit(call, "texts are padded to the maximum, not to the longest of the batch")

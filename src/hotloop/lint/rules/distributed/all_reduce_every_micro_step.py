@@ -40,7 +40,7 @@ from hotloop.lint.rule import Hit, Rule, Visit
 from hotloop.model.finding import Severity
 
 
-def check(program: Program, module: cst.Module) -> Iterator[Hit]:
+def check(program: Program, _: cst.Module) -> Iterator[Hit]:
     """Find accumulation under DDP without no_sync."""
     text = program.file.text
     if any(word in text for word in ("no_sync", "require_backward_grad_sync", "set_requires_gradient_sync")):

@@ -46,7 +46,7 @@ def check(program: Program, call: cst.Call) -> Iterator[Hit]:
         mode = argument(call, 0, "mode")
         if is_literal(mode, "True") and mode is not None:
             yield Hit(call, "set_detect_anomaly(True)", edits=(Edit(mode, cst.Name("False")),))
-    elif full == "torch.autograd.detect_anomaly" or full == "torch.autograd.anomaly_mode.detect_anomaly":
+    elif full in {"torch.autograd.detect_anomaly", "torch.autograd.anomaly_mode.detect_anomaly"}:
         yield Hit(call, "detect_anomaly() around the work")
     elif full == "lightning.pytorch.Trainer" and is_literal(keyword(call, "detect_anomaly"), "True"):
         yield Hit(

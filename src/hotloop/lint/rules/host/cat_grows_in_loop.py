@@ -53,9 +53,9 @@ def check(program: Program, assign: cst.Assign) -> Iterator[Hit]:
     parts = call.args[0].value
     if not isinstance(parts, (cst.List, cst.Tuple)):
         return
-    loop = program.file.enclosing(assign, cst.For, cst.While, cst.FunctionDef)
+    loop: cst.CSTNode | None = program.file.enclosing(assign, cst.For, cst.While, cst.FunctionDef)
     grows = any(dotted(element.value) == name for element in parts.elements)
-    if not grows or isinstance(loop, cst.FunctionDef) or loop is None:
+    if not grows or not isinstance(loop, (cst.For, cst.While)):
         return
     if not _made_in(program, loop, assign, name) and not _generates(program, assign):
         yield Hit(assign, f"{name} is copied whole in each turn")

@@ -31,10 +31,13 @@ import libcst as cst
 
 from hotloop.lint.program import Program
 from hotloop.lint.rule import Hit, Rule, Visit
+from hotloop.lint.words import words
 from hotloop.model.finding import Severity
 
-_CHECKS = frozenset(
-    {"torch.autograd.gradcheck", "torch.autograd.gradgradcheck", "torch.autograd.gradcheck.gradcheck"}
+_CHECKS = words(
+    """
+    torch.autograd.gradcheck torch.autograd.gradgradcheck torch.autograd.gradcheck.gradcheck
+    """
 )
 
 

@@ -36,9 +36,9 @@ from hotloop.model.finding import Severity
 
 def check_call(program: Program, call: cst.Call) -> Iterator[Hit]:
     """Find set_num_threads(1)."""
-    if program.names.call(call) == "torch.set_num_threads" and call.args and not program.on_device:
-        if integer(call.args[0].value) == 1:
-            yield Hit(call, "set_num_threads(1)")
+    sets_threads = program.names.call(call) == "torch.set_num_threads" and not program.on_device
+    if sets_threads and call.args and integer(call.args[0].value) == 1:
+        yield Hit(call, "set_num_threads(1)")
 
 
 def check_assign(program: Program, assign: cst.Assign) -> Iterator[Hit]:

@@ -34,24 +34,14 @@ import libcst as cst
 from hotloop.lint.program import Program
 from hotloop.lint.rule import Hit, Rule, Visit
 from hotloop.lint.syntax import method
+from hotloop.lint.words import words
 from hotloop.model.finding import Severity
 
 _LISTS = frozenset({"parameters", "named_parameters"})
-_WORK = frozenset(
-    [
-        "add_",
-        "sub_",
-        "mul_",
-        "div_",
-        "copy_",
-        "lerp_",
-        "clamp_",
-        "zero_",
-        "norm",
-        "addcmul_",
-        "addcdiv_",
-        "normal_",
-    ]
+_WORK = words(
+    """
+    add_ sub_ mul_ div_ copy_ lerp_ clamp_ zero_ norm addcmul_ addcdiv_ normal_
+    """
 )
 
 

@@ -35,19 +35,13 @@ import libcst as cst
 from hotloop.lint.program import Program
 from hotloop.lint.rule import Hit, Rule, Visit
 from hotloop.lint.syntax import integer, keyword, method
+from hotloop.lint.words import words
 from hotloop.model.finding import Severity
 
-_DEAR = frozenset(
-    [
-        "add_histogram",
-        "add_image",
-        "add_images",
-        "add_figure",
-        "add_video",
-        "add_embedding",
-        "add_pr_curve",
-        "add_graph",
-    ]
+_DEAR = words(
+    """
+    add_histogram add_image add_images add_figure add_video add_embedding add_pr_curve add_graph
+    """
 )
 _NETWORK = frozenset({"mlflow.log_metric", "mlflow.log_metrics", "mlflow.log_artifact"})
 _CHEAP = frozenset({"wandb.log", "print"})

@@ -37,15 +37,14 @@ from hotloop.lint.guards import is_switched
 from hotloop.lint.program import Program
 from hotloop.lint.rule import Hit, Rule, Visit
 from hotloop.lint.syntax import is_literal, keyword, string
+from hotloop.lint.words import words
 from hotloop.model.finding import Severity
 
-_ALWAYS = frozenset(
-    {
-        "torch.autograd.profiler.profile",
-        "torch.autograd.profiler.emit_nvtx",
-        "torch.autograd.profiler.emit_itt",
-        "torch.cuda.profiler.profile",
-    }
+_ALWAYS = words(
+    """
+    torch.autograd.profiler.profile torch.autograd.profiler.emit_nvtx torch.autograd.profiler.emit_itt
+    torch.cuda.profiler.profile
+    """
 )
 
 

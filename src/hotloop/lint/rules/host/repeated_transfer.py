@@ -46,7 +46,7 @@ def check(program: Program, call: cst.Call) -> Iterator[Hit]:
     owner = receiver(call)
     name = dotted(owner) if owner is not None else None
     loop = program.steps.loop_of(call)
-    if name is None or loop is None or not _moves(program, call) or not program.steps.runs_each_step(call):
+    if name is None or loop is None or not _moves(call) or not program.steps.runs_each_step(call):
         return
     if not _changed(program, loop, name):
         yield Hit(call, f"{name} does not change in the loop, and is moved in each step")
@@ -54,7 +54,7 @@ def check(program: Program, call: cst.Call) -> Iterator[Hit]:
         yield Hit(call, f"{name} was moved already in this step")
 
 
-def _moves(program: Program, call: cst.Call) -> bool:
+def _moves(call: cst.Call) -> bool:
     if method(call) == "cuda":
         return True
     target = call.args[0].value if call.args else keyword(call, "device")

@@ -32,10 +32,13 @@ from hotloop.lint.program import Program
 from hotloop.lint.rule import Hit, Rule, Visit
 from hotloop.lint.syntax import method
 from hotloop.lint.values import Kind
+from hotloop.lint.words import words
 from hotloop.model.finding import Severity
 
-_MAKERS = frozenset(
-    {"torch.tensor", "torch.FloatTensor", "torch.LongTensor", "torch.Tensor", "torch.as_tensor"}
+_MAKERS = words(
+    """
+    torch.tensor torch.FloatTensor torch.LongTensor torch.Tensor torch.as_tensor
+    """
 )
 _ARRAYS = frozenset({Kind.NUMPY, Kind.TENSOR, Kind.HOST_TENSOR})
 

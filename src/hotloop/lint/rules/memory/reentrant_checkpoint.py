@@ -31,10 +31,13 @@ import libcst as cst
 from hotloop.lint.program import Program
 from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
 from hotloop.lint.syntax import is_literal, keyword, with_keyword
+from hotloop.lint.words import words
 from hotloop.model.finding import Severity
 
-_CHECKPOINTS = frozenset(
-    {"torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential"}
+_CHECKPOINTS = words(
+    """
+    torch.utils.checkpoint.checkpoint torch.utils.checkpoint.checkpoint_sequential
+    """
 )
 
 

@@ -37,7 +37,7 @@ from hotloop.lint.syntax import argument, is_literal, method, receiver
 from hotloop.model.finding import Severity
 
 
-def check_call(program: Program, call: cst.Call) -> Iterator[Hit]:
+def check_call(_: Program, call: cst.Call) -> Iterator[Hit]:
     """Find zero_grad that keeps the gradients."""
     if method(call) == "zero_grad" and is_literal(argument(call, 0, "set_to_none"), "False"):
         yield Hit(call, "set_to_none is False", edits=(Edit(call, call.with_changes(args=[])),))
