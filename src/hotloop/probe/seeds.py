@@ -27,15 +27,18 @@ def install_perturbation(probe: Probe) -> None:
     """
     from torch.optim.optimizer import register_optimizer_step_post_hook
 
-    handle: Any = None
+    done = False
 
     def once(optimizer: Any, args: Any, kwargs: Any) -> None:
-        handle.remove()
+        nonlocal done
+        if done:  # a hook cannot take itself out: torch is iterating over the hooks
+            return
+        done = True
         with probe.survive("perturb"):
             _perturb(optimizer, probe.config.perturb)
             seed_all((probe.config.seed or 0) + 1)
 
-    handle = register_optimizer_step_post_hook(once)
+    register_optimizer_step_post_hook(once)
 
 
 def _perturb(optimizer: Any, relative: float) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import psutil
@@ -68,12 +69,20 @@ class DuetExecutor:
         setting: what the arms share.
         blocks: the shape of a trial.
         progress: told of what is done.
+        watch: makes what watches the machine during a set.
     """
 
-    def __init__(self, setting: Setting, blocks: Blocks, progress: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        setting: Setting,
+        blocks: Blocks,
+        progress: Callable[[str], None],
+        watch: Callable[[Callable[[str], None]], Watchman] = Watchman,
+    ) -> None:
         self._setting = setting
         self._blocks = blocks
         self._progress = progress
+        self._watch = watch
         self._free_bytes = psutil.virtual_memory().available
         self._kept: tuple[PlanSteps, Arm] | None = None
         self._arms: list[Arm] = []
@@ -101,7 +110,7 @@ class DuetExecutor:
     def _run(self, order: SetOrder, enough: Enough, kept: Arm | None) -> SetRecord | SetFailed:
         arms: list[Arm] = [kept] if kept else []
         rounds: list[tuple[float, ...]] = []
-        watchman = Watchman(self._progress)
+        watchman = self._watch(self._progress)
         try:
             for plan in order.plans[len(arms) :]:
                 arms.append(self._start(plan))
@@ -235,7 +244,7 @@ class DuetExecutor:
                 arm.end()
 
 
-def activation_orders(plan: PlanSteps) -> list[dict[str, object]]:
+def activation_orders(plan: PlanSteps) -> list[dict[str, Any]]:
     """Return what the probe is told to switch on."""
     orders = []
     for candidate in plan:

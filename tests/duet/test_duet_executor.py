@@ -1,0 +1,213 @@
+"""The real executor on real programs: structure, never speed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from hotloop.launch.isolation import plan_isolation
+from hotloop.launch.scratch import scratch_root
+from hotloop.machine.contention import ForeignLoad, LoadSnapshot
+from hotloop.model.observation import Anchor
+from hotloop.model.optimization import Candidate
+from hotloop.model.tuning import FailureKind
+from hotloop.tune.blocks import Blocks
+from hotloop.tune.duet import DuetExecutor, Setting
+from hotloop.tune.executor import SetFailed, SetOrder, SetRecord
+from hotloop.tune.quiet import Watchman
+
+pytestmark = pytest.mark.slow
+
+TRAIN = """
+    import sys, torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    data = TensorDataset(torch.randn(512, 16), torch.randint(0, 2, (512,)))
+    loader = DataLoader(data, batch_size=16, shuffle=True)
+    model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 2))
+    optimizer = torch.optim.Adam(model.parameters())
+    for epoch in range(int(sys.argv[1])):
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+        torch.save(model.state_dict(), "checkpoint.pt")
+        with open("log.csv", "a") as log:
+            log.write(f"{epoch},{loss.item()}\\n")
+"""
+BLOCKS = Blocks(num_steps=4, discard=1, warm_steps=3, max_rounds=None)
+BF16 = Candidate(name="autocast_bf16")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "train.py").write_text(textwrap.dedent(TRAIN))
+    (folder / "checkpoint.pt").write_text("the user's own")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def leaves_nothing() -> Iterator[None]:
+    before = set(scratch_root().iterdir())
+    yield
+    assert set(scratch_root().iterdir()) == before
+    assert not psutil.Process().children(recursive=True)
+
+
+def executor(project: Path, argv: list[str], blocks: Blocks = BLOCKS, *, num_ranks: int = 1) -> DuetExecutor:
+    isolation = plan_isolation(argv, project, scratch_root(), network=True)
+    setting = Setting(
+        argv=tuple(argv),
+        environment=dict(os.environ),
+        isolation=isolation,
+        anchor=Anchor("optimizer", 0, 1),
+        num_ranks=num_ranks,
+        step_s=0.01,
+        startup_s=5.0,
+        peak_bytes=None,
+    )
+    return DuetExecutor(setting, blocks, lambda _: None, lambda progress: Watchman(progress, Unmeasured()))
+
+
+class Unmeasured(ForeignLoad):
+    """Neighbours of the test run must not void blocks: how many steps an arm takes is asserted on."""
+
+    def snapshot(self, pids: tuple[int, ...] = ()) -> LoadSnapshot:
+        return LoadSnapshot(
+            total_ticks=None,
+            busy_ticks=0,
+            steal_ticks=0,
+            processes={},
+            ours=frozenset(),
+            throttled_s=None,
+            thermal_events=None,
+        )
+
+
+def command(project: Path, *words: str) -> list[str]:
+    return [sys.executable, str(project / "train.py"), *words]
+
+
+def tree(folder: Path) -> dict[str, str]:
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def never(_: object) -> bool:
+    return False
+
+
+def test_a_program_against_itself_takes_the_same_steps_with_the_same_losses(project: Path) -> None:
+    before = tree(project)
+    runner = executor(project, command(project, "100000"))
+    try:
+        record = runner.run(SetOrder(plans=((), ()), max_rounds=12, fresh=True), never)
+    finally:
+        runner.close()
+    assert isinstance(record, SetRecord)
+    assert len(record.rounds) == 12
+    assert all(time > 0 for times in record.rounds for time in times)
+    one, other = record.arms
+    assert len(one.losses) >= 3 + 12 * 5
+    assert one.losses == other.losses
+    assert tree(project) == before
+
+
+def test_a_candidate_is_seen_to_act_and_the_incumbent_lives_on(project: Path) -> None:
+    runner = executor(project, command(project, "100000"))
+    try:
+        first = runner.run(SetOrder(plans=((), (BF16,)), max_rounds=3, fresh=False), never)
+        second = runner.run(SetOrder(plans=((), (BF16,)), max_rounds=3, fresh=False), never)
+    finally:
+        runner.close()
+    assert isinstance(first, SetRecord)
+    assert isinstance(second, SetRecord)
+    effects = {effect.name: effect for effect in first.arms[1].effects}
+    assert effects["autocast_bf16"].on, effects
+    assert not first.arms[0].effects
+    assert first.arms[0].first_steps_s is not None
+    assert second.arms[0].first_steps_s is None, "the incumbent was started anew"
+    assert first.arms[1].losses != first.arms[0].losses[: len(first.arms[1].losses)]
+
+
+def test_a_program_that_ends_gives_the_rounds_it_had(project: Path) -> None:
+    # 2 epochs of 32 steps: 3 to warm up and 12 blocks of 5 are 63; the 13th block ends early.
+    runner = executor(project, command(project, "2"))
+    try:
+        record = runner.run(SetOrder(plans=((), ()), max_rounds=20, fresh=True), never)
+    finally:
+        runner.close()
+    assert isinstance(record, SetRecord)
+    assert len(record.rounds) == 12
+
+
+@pytest.mark.parametrize(
+    ("ending", "kind"),
+    [
+        ("raise ValueError('no luck')", FailureKind.CRASH),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", FailureKind.OUT_OF_MEMORY),
+        ("raise MemoryError", FailureKind.OUT_OF_MEMORY),
+        ("sys.exit(0)", FailureKind.ENDED),
+    ],
+)
+def test_an_arm_that_ends_is_a_failure_with_its_last_words(
+    project: Path, ending: str, kind: FailureKind
+) -> None:
+    source = (project / "train.py").read_text().replace("optimizer.zero_grad()", ending)
+    (project / "train.py").write_text(source)
+    runner = executor(project, command(project, "1"))
+    try:
+        failed = runner.run(SetOrder(plans=((), ()), max_rounds=3, fresh=True), never)
+    finally:
+        runner.close()
+    assert isinstance(failed, SetFailed)
+    assert failed.failure.kind is kind
+    if ending.startswith("raise ValueError"):
+        assert "no luck" in failed.failure.log_end
+
+
+def test_rounding_noise_moves_the_losses_a_little(project: Path) -> None:
+    runner = executor(project, command(project, "100000"))
+    try:
+        plain = runner.run(SetOrder(plans=((),), max_rounds=3, fresh=True), never)
+        moved = runner.perturbed(15)
+    finally:
+        runner.close()
+    assert isinstance(plain, SetRecord)
+    assert len(moved) == 15
+    assert moved[0] == plain.arms[0].losses[0], "the noise comes after the first step"
+    assert moved != plain.arms[0].losses[:15]
+    assert moved == pytest.approx(plain.arms[0].losses[:15], rel=0.05)
+
+
+def test_two_arms_of_two_ranks_do_not_collide(project: Path) -> None:
+    source = (project / "train.py").read_text()
+    source = source.replace(
+        "data = Tensor", "import torch.distributed as dist; dist.init_process_group('gloo')\ndata = Tensor"
+    )
+    source = source.replace(
+        "optimizer = torch", "model = nn.parallel.DistributedDataParallel(model)\noptimizer = torch"
+    )
+    (project / "train.py").write_text(source)
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    runner = executor(project, [*torchrun, str(project / "train.py"), "100000"], num_ranks=2)
+    if not runner.isolation.network:
+        pytest.skip("network namespaces are not permitted here")
+    try:
+        record = runner.run(SetOrder(plans=((), ()), max_rounds=3, fresh=True), never)
+    finally:
+        runner.close()
+    assert isinstance(record, SetRecord), record
+    assert record.arms[0].losses == record.arms[1].losses
