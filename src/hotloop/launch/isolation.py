@@ -73,10 +73,19 @@ def _existing(path: Path) -> Path:
 def _may_cover(folder: Path, scratch_root: Path) -> bool:
     systems = ("/proc", "/sys", "/dev", "/run", "/usr", "/bin", "/lib", "/lib64", "/etc", "/sbin", "/boot")
     top = {Path("/"), Path("/var"), Path("/home")}
-    if folder in top or str(folder).startswith(tuple(f"{name}/" for name in systems)) or str(folder) in systems:
+    if (
+        folder in top
+        or str(folder).startswith(tuple(f"{name}/" for name in systems))
+        or str(folder) in systems
+    ):
         return False
     scratch = scratch_root.resolve()
-    return folder.is_dir() and folder != scratch and folder not in scratch.parents and scratch not in folder.parents
+    return (
+        folder.is_dir()
+        and folder != scratch
+        and folder not in scratch.parents
+        and scratch not in folder.parents
+    )
 
 
 def _try(isolation: Isolation, scratch_root: Path) -> str | None:
@@ -87,7 +96,9 @@ def _try(isolation: Isolation, scratch_root: Path) -> str | None:
         reason = Path(scratch) / "isolation-error"
         if done.returncode == 0:
             return None
-        return reason.read_text() if reason.exists() else done.stderr.strip()[-200:] or f"exit {done.returncode}"
+        return (
+            reason.read_text() if reason.exists() else done.stderr.strip()[-200:] or f"exit {done.returncode}"
+        )
 
 
 def wrap(
@@ -113,5 +124,3 @@ def wrap(
 def could_not_enter(exit_code: int | None, scratch: Path) -> bool:
     """Whether a run ended because its isolation failed."""
     return exit_code == FAILED and (scratch / "isolation-error").exists()
-
-

@@ -62,7 +62,10 @@ def _cover(folder: Path, lower: str, scratch: Path) -> None:
     upper, work = scratch / "upper", scratch / "work"
     upper.mkdir(parents=True, exist_ok=True)
     work.mkdir(parents=True, exist_ok=True)
-    escaped = [str(path).replace("\\", "\\\\").replace(":", "\\:").replace(",", "\\,") for path in (lower, upper, work)]
+    escaped = [
+        str(path).replace("\\", "\\\\").replace(":", "\\:").replace(",", "\\,")
+        for path in (lower, upper, work)
+    ]
     options = "lowerdir={},upperdir={},workdir={}".format(*escaped)
     _mount("overlay", str(folder), "overlay", 0, options)
 
@@ -79,7 +82,10 @@ def _unshare(flags: int) -> None:
 
 def _mount(source: str, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
     encoded = [value.encode() if value is not None else None for value in (source, target, kind, options)]
-    _check(_libc().mount(encoded[0], encoded[1], encoded[2], ctypes.c_ulong(flags), encoded[3]), f"mount {target}")
+    _check(
+        _libc().mount(encoded[0], encoded[1], encoded[2], ctypes.c_ulong(flags), encoded[3]),
+        f"mount {target}",
+    )
 
 
 def _libc() -> ctypes.CDLL:

@@ -83,7 +83,9 @@ class Run:
                     process.kill()
                     process.wait(timeout=2)
 
-    def wait(self, until: Callable[[], bool], *, poll_s: float = 0.02, timeout_s: float | None = None) -> bool:
+    def wait(
+        self, until: Callable[[], bool], *, poll_s: float = 0.02, timeout_s: float | None = None
+    ) -> bool:
         """Wait until something holds; return False when the run ended or the time was over first."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while not until():
@@ -135,11 +137,17 @@ def start(
     given = (stdin.open("rb") if stdin else subprocess.DEVNULL) if own else None
     try:
         process = subprocess.Popen(
-            wrapped, stdout=output, stderr=subprocess.STDOUT if own else None, stdin=given, start_new_session=own
+            wrapped,
+            stdout=output,
+            stderr=subprocess.STDOUT if own else None,
+            stdin=given,
+            start_new_session=own,
         )
     except OSError as error:
         raise HotloopError(
-            f"the command could not be started: {error}", "check that the program can be executed", ExitCode.MACHINE
+            f"the command could not be started: {error}",
+            "check that the program can be executed",
+            ExitCode.MACHINE,
         ) from error
     finally:
         if output is not None:
@@ -153,4 +161,3 @@ def become_reaper() -> None:
     """Inherit orphans of the command, so that nothing it started outlives it (Linux)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-

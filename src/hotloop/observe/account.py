@@ -8,9 +8,7 @@ from hotloop.observe.windows import Window, boundaries, windows
 from hotloop.probe.events import Kind
 
 
-def account(
-    timeline: Timeline | None, anchor: Anchor | None, begin_s: float, end_s: float
-) -> RunAccount:
+def account(timeline: Timeline | None, anchor: Anchor | None, begin_s: float, end_s: float) -> RunAccount:
     """Return where the command's wall time went, seen from its leading training process.
 
     Args:

@@ -60,8 +60,12 @@ def build(
     processes = read_processes(folder)
     lead = leading(timelines)
     anchor = find_anchor(lead.spans) if lead else None
-    ranks = [observe_rank(timeline, anchor, processes.get(pid)) for pid, timeline in sorted(timelines.items())]
-    trained = sorted((rank for rank in ranks if rank.step), key=lambda rank: (rank.rank is None, rank.rank or 0))
+    ranks = [
+        observe_rank(timeline, anchor, processes.get(pid)) for pid, timeline in sorted(timelines.items())
+    ]
+    trained = sorted(
+        (rank for rank in ranks if rank.step), key=lambda rank: (rank.rank is None, rank.rank or 0)
+    )
     main = next((rank for rank in trained if lead and rank.pid == lead.pid), None)
     program = program_facts(processes.get(lead.pid) if lead else None, script)
     return Observation(
@@ -84,7 +88,11 @@ def build(
 
 def _memory(ranks: Sequence[RankObservation], program: ProgramFacts) -> Memory:
     peaks = [rank.peak_bytes for rank in ranks if rank.peak_bytes is not None]
-    method = "largest resident set of a training process" if program.device == "cpu" else "torch's caching allocator"
+    method = (
+        "largest resident set of a training process"
+        if program.device == "cpu"
+        else "torch's caching allocator"
+    )
     return Memory(peak_bytes=max(peaks, default=None), device=program.device, method=method)
 
 
@@ -94,7 +102,8 @@ def _marked(program: ProgramFacts, main: RankObservation | None) -> ProgramFacts
         return program
     first = next((index for index, loader in enumerate(program.loaders) if loader.num_iterators), None)
     loaders: list[LoaderFacts] = [
-        msgspec.structs.replace(loader, used_in_step=index == first) for index, loader in enumerate(program.loaders)
+        msgspec.structs.replace(loader, used_in_step=index == first)
+        for index, loader in enumerate(program.loaders)
     ]
     return msgspec.structs.replace(program, loaders=tuple(loaders))
 
@@ -107,13 +116,21 @@ def _coverage(
         return missing
     names = " ".join(main.step.rhythm)
     if "data" not in names:
-        missing.append(Coverage("data", "the program has no DataLoader in its step; making a batch counts as other"))
+        missing.append(
+            Coverage("data", "the program has no DataLoader in its step; making a batch counts as other")
+        )
     if "forward" not in names and "evaluate" not in names:
-        missing.append(Coverage("forward", "no module was called as a whole; the model's time counts as other"))
+        missing.append(
+            Coverage("forward", "no module was called as a whole; the model's time counts as other")
+        )
     if anchor and anchor.kind == "backward":
-        missing.append(Coverage("optimizer", "the program has no optimizer object; its updates count as other"))
+        missing.append(
+            Coverage("optimizer", "the program has no optimizer object; its updates count as other")
+        )
     if program.distributed in {"ddp", "fsdp"} and Phase.COMMUNICATION not in main.phases:
-        missing.append(Coverage("communication", "gradient collectives run inside the backward and count there"))
+        missing.append(
+            Coverage("communication", "gradient collectives run inside the backward and count there")
+        )
     if main.step.samples_per_s is None:
         missing.append(Coverage("samples_per_s", "no tensor was seen going into the model"))
     missing.extend(Coverage("probe", note) for note in program.notes)

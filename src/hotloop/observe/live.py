@@ -173,7 +173,9 @@ def _stop(run: Run, page: ControlPage) -> None:
     try:
         if len(rows) > 1:
             run.wait(
-                lambda: all(row[STATE] == WAITING for row in page.rows()), poll_s=0.01, timeout_s=STOP_PATIENCE_S
+                lambda: all(row[STATE] == WAITING for row in page.rows()),
+                poll_s=0.01,
+                timeout_s=STOP_PATIENCE_S,
             )
         page.numbers[STOP] = 1
         run.wait(
@@ -217,7 +219,11 @@ def _demand(
             "check that the command runs the training program itself, in an environment that has torch",
         )
     spans = sum(len(timeline.spans) for timeline in known.values())
-    what = "took no step" if spans == 0 else "took too few steps: the first one is set-up, at least two more are needed"
+    what = (
+        "took no step"
+        if spans == 0
+        else "took too few steps: the first one is set-up, at least two more are needed"
+    )
     when = "within the time it was given" if timed_out else "before it ended"
     raise HotloopError(
         f"the program {what} {when}: no optimizer step, backward or forward pass repeated",

@@ -49,7 +49,9 @@ class Activation:
         """Return a context manager, made once and entered around every training forward of this root, or None."""
         return None
 
-    def on_forward_inputs(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:  # noqa: ARG002
+    def on_forward_inputs(
+        self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, Any]:  # noqa: ARG002
         """Return the arguments with which a training forward of this root is called."""
         return args, kwargs
 

@@ -82,26 +82,34 @@ class Boundary:
         page = self._page
         if page is None:
             return
-        if self._seat is None:
-            assert self._folder is not None
-            self._seat = Seat(page, self._folder)
+        seat = self._seat or self._sit_down(page)
         if self.synchronize and page.numbers[SYNC_AT] == steps:
             self.synchronize()
         self._recorder.breathe()
-        self._seat.report(steps, monotonic_ns())
-        if self._seat.must_wait(steps):
-            self._hold(steps)
+        if self._recorder.lost:
+            seat.lost()
+        seat.report(steps, monotonic_ns())
+        if seat.must_wait(steps):
+            self._hold(seat, steps)
 
-    def _hold(self, steps: int) -> None:
-        assert self._seat is not None
+    def _sit_down(self, page: ControlPage) -> Seat:
+        assert self._folder is not None
+        try:
+            self._seat = Seat(page, self._folder)
+        except (OSError, RuntimeError):  # no place, or no space, for one more process: nobody holds this one
+            self._page = None
+            raise
+        return self._seat
+
+    def _hold(self, seat: Seat, steps: int) -> None:
         if self.synchronize:
             self.synchronize()
         self._recorder.mark(begin(Kind.PAUSE))
-        self._seat.report(steps, monotonic_ns())
+        seat.report(steps, monotonic_ns())
         self._recorder.flush()
         for call in self.on_hold:
             call()
-        self._seat.wait(steps)
+        seat.wait(steps)
         self._recorder.mark(end(Kind.PAUSE))
 
     def after_fork(self) -> None:

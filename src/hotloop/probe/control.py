@@ -14,7 +14,8 @@ from pathlib import Path
 STOP, GO_UNTIL, SYNC_AT = 0, 1, 2
 """Header: a flag; the number of steps each process may run; the step count at which a device is synchronized."""
 HEADER = 8
-PID, RANK, STEPS, BOUNDARY_NS, STATE, PEAK_BYTES = range(6)
+PID, RANK, STEPS, BOUNDARY_NS, STATE, PEAK_BYTES, LOST = range(7)
+"""A process's row; LOST: its records ended early (a full disk takes no other message)."""
 ROW = 8
 MAX_ROWS = 64
 UNLIMITED = 1 << 60
@@ -71,6 +72,10 @@ class Seat:
         self.at = HEADER + ROW * _take(folder)
         self.numbers[self.at + RANK] = int(os.environ.get("RANK", -1))
         self.numbers[self.at + PID] = os.getpid()
+
+    def lost(self) -> None:
+        """Say that this process's records ended early."""
+        self.numbers[self.at + LOST] = 1
 
     def report(self, steps: int, boundary_ns: int) -> None:
         """Say how far this process is."""

@@ -44,7 +44,7 @@ class Facts:
     def _of_process(self) -> dict[str, Any]:
         import torch
 
-        cuda = torch.cuda.is_available() and torch.cuda.is_initialized()
+        cuda = torch.cuda.is_initialized()
         self.anomaly_mode = self.anomaly_mode or torch.is_anomaly_enabled()
         return {
             "pid": os.getpid(),
@@ -97,11 +97,17 @@ def _host_peak_bytes() -> int | None:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-def describe_root(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def describe_root(
+    module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, compiled: bool
+) -> dict[str, Any]:
     """Return what a root module is made of (see `hotloop.model.observation.ModuleFacts`)."""
     parameters = list(module.parameters())
-    inputs = [value for value in (*args, *kwargs.values()) if hasattr(value, "dtype") and hasattr(value, "shape")]
-    layers = Counter(type(child).__name__ for child in module.modules() if not any(True for _ in child.children()))
+    inputs = [
+        value for value in (*args, *kwargs.values()) if hasattr(value, "dtype") and hasattr(value, "shape")
+    ]
+    layers = Counter(
+        type(child).__name__ for child in module.modules() if not any(True for _ in child.children())
+    )
     inner = getattr(module, "_orig_mod", None) or module
     return {
         "cls": type(inner).__name__,
@@ -111,7 +117,7 @@ def describe_root(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         "layer_counts": dict(layers),
         "input_shapes": [list(value.shape) for value in inputs],
         "input_dtypes": [str(value.dtype).removeprefix("torch.") for value in inputs],
-        "compiled": inner is not module or module._compiled_call_impl is not None,
+        "compiled": compiled or inner is not module,
         "training": bool(module.training),
     }
 
@@ -119,5 +125,10 @@ def describe_root(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 def distributed_kind(module: Any) -> str | None:
     """Return how a root module is distributed, judged by its class."""
     names = {cls.__name__ for cls in type(module).__mro__}
-    known = {"DistributedDataParallel": "ddp", "DataParallel": "dp", "FullyShardedDataParallel": "fsdp", "FSDPModule": "fsdp"}
+    known = {
+        "DistributedDataParallel": "ddp",
+        "DataParallel": "dp",
+        "FullyShardedDataParallel": "fsdp",
+        "FSDPModule": "fsdp",
+    }
     return next((kind for name, kind in known.items() if name in names), None)

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-import importlib.machinery
+import contextlib
+import importlib.util
 import sys
 from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 
 class _TorchFinder:
-    """A meta path finder that answers once, for torch, and then goes away."""
+    """A meta path finder that answers for torch with what the other finders say, and goes away when torch is there.
+
+    Libraries ask `importlib.util.find_spec("torch")` before anyone imports it: an answer is not yet an import.
+    """
 
     def __init__(self, then: Callable[[], None]) -> None:
         self._then = then
+        self._asking = False
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        if name != "torch":
+    ) -> ModuleSpec | None:
+        if name != "torch" or self._asking:
             return None
-        sys.meta_path.remove(self)  # type: ignore[arg-type]
-        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
-        if spec is None or spec.loader is None:
-            return spec
-        self._wrap(spec.loader)
+        self._asking = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self._asking = False
+        if spec is not None and spec.loader is not None:
+            self._wrap(spec.loader)
         return spec
 
     def _wrap(self, loader: object) -> None:
@@ -32,6 +40,8 @@ class _TorchFinder:
         def exec_module(module: ModuleType) -> None:
             del loader.exec_module  # type: ignore[attr-defined]
             original(module)
+            with contextlib.suppress(ValueError):  # two threads may import at once
+                sys.meta_path.remove(self)  # type: ignore[arg-type]
             self._then()
 
         loader.exec_module = exec_module  # type: ignore[attr-defined]

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hotloop.probe.config import ProbeConfig, load
 from hotloop.probe.events import Kind, end
 from hotloop.probe.importhook import when_torch_is_imported
+
+if TYPE_CHECKING:
+    from hotloop.probe.probe import Probe
 
 
 def start() -> None:
@@ -40,23 +44,14 @@ def _install(config: ProbeConfig) -> None:
         with probe.survive("install"):
             _install_points(probe)
     except Exception as error:  # the probe fails open
-        sys.stderr.write(f"hotloop: the probe could not be installed, the program goes on without it: {error!r}\n")
+        sys.stderr.write(
+            f"hotloop: the probe could not be installed, the program goes on without it: {error!r}\n"
+        )
 
 
-def _install_points(probe: object) -> None:
-    from hotloop.probe.points import (
-        backward,
-        communication,
-        forward,
-        loader,
-        optimizer,
-        save,
-        transfer,
-    )
-    from hotloop.probe.probe import Probe
-    from hotloop.probe.seeds import install_perturbation, seed_all
+def _install_points(probe: Probe) -> None:
+    from hotloop.probe.points import backward, communication, forward, loader, optimizer, save, transfer
 
-    assert isinstance(probe, Probe)
     probe.load_activations()
     probe.recorder.raw(end(Kind.TORCH))
     probe.watch_process()
@@ -66,21 +61,26 @@ def _install_points(probe: object) -> None:
             activation.on_torch()
         except Exception:  # an optimization that fails is dropped, the program goes on
             probe.drop(activation, "on_torch")
-    if probe.config.seed is not None:
-        with probe.survive("seed"):
-            seed_all(probe.config.seed)
-    if probe.config.perturb:
-        install_perturbation(probe)
+    _seed(probe)
     for point in (loader, transfer, forward, backward, communication, optimizer, save):
         with probe.survive(point.__name__):
             point.install(probe)
 
 
-def _synchronizer(probe: object) -> None:
+def _seed(probe: Probe) -> None:
+    from hotloop.probe.seeds import install_perturbation, seed_all
+
+    if probe.config.seed is not None:
+        with probe.survive("seed"):
+            seed_all(probe.config.seed)
+    if probe.config.perturb:
+        with probe.survive("perturb"):
+            install_perturbation(probe)
+
+
+def _synchronizer(probe: Probe) -> None:
+    """Wait for the device at boundaries, once the program uses one; asking for one would start its driver."""
     import torch
 
-    from hotloop.probe.probe import Probe
-
-    assert isinstance(probe, Probe)
-    if torch.cuda.is_available():
+    if torch.version.cuda is not None or torch.version.hip is not None:
         probe.boundary.synchronize = lambda: torch.cuda.synchronize() if torch.cuda.is_initialized() else None

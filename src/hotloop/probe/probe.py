@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import importlib
 import os
+import sys
 import traceback
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from hotloop.probe.control import ControlPage
 from hotloop.probe.facts import Facts
 from hotloop.probe.losses import Losses
 from hotloop.probe.recorder import Recorder
+
+MAX_NOTES = 32
+"""Places that may report a failure; there are about as many hook points."""
 
 
 class Probe:
@@ -34,6 +38,7 @@ class Probe:
         self.boundary = Boundary(config.anchor, self.folder, self.recorder, self._page())
         self.boundary.on_step.append(self._on_step)
         self.boundary.on_hold.append(self._on_hold)
+        self._noted: set[str] = set()
         self.asleep = False
         """True in a forked child that has not trained: its hook points do nothing (loader workers)."""
 
@@ -62,18 +67,20 @@ class Probe:
             self.activations.remove(activation)
 
     def note(self, where: str) -> None:
-        """Keep the exception being handled."""
-        self.facts.notes.append({"where": where, "error": traceback.format_exc(limit=-4)})
+        """Keep the exception being handled, the first of each place: a hook point may fail at every step."""
+        if where not in self._noted and len(self._noted) < MAX_NOTES:
+            self._noted.add(where)
+            self.facts.notes.append({"where": where, "error": traceback.format_exc(limit=-4)})
 
     def survive(self, where: str) -> _Survive:
         """Return a context in which our own failures are noted and swallowed."""
         return _Survive(self, where)
 
     def at_exit(self) -> None:
-        """Write what is pending."""
+        """Write what is pending, where this process did anything at all (helpers import torch too)."""
         with self.survive("exit"):
-            self.recorder.flush()
-            if self.recorder.thread or not self.asleep:
+            if self.recorder.thread:
+                self.recorder.flush()
                 self.write_facts()
 
     def write_facts(self) -> None:
@@ -95,8 +102,12 @@ class Probe:
                 self.write_facts()
 
     def _on_hold(self) -> None:
+        """Write facts; the program may be ended while it is held, with its output still in Python's buffers."""
         with self.survive("facts"):
             self.write_facts()
+        for stream in (sys.stdout, sys.stderr):
+            with self.survive("output"):
+                stream.flush()
 
     def after_fork(self) -> None:
         """In a forked child: sleep until it trains by itself."""

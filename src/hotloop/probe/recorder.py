@@ -18,6 +18,8 @@ from hotloop.probe.events import TIME_SHIFT
 
 FLUSH_EVERY_NS = 100_000_000
 FLUSH_LEN = 16_384
+EAGER_FLUSHES = 32
+"""Boundaries that are flushed each: a short program may leave by `os._exit` or a signal, without any shut-down."""
 
 
 class Recorder:
@@ -30,16 +32,23 @@ class Recorder:
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
         self.thread = 0
-        """The thread that trains: the first one that recorded; 0: none yet."""
+        """The thread whose events are kept: the one that trains, until then the first that recorded; 0: none yet."""
+        self.trainer = 0
+        """The first thread that called backward or an optimizer; 0: none yet."""
+        self.lost: str | None = None
+        """Why recording ended early; None: it did not."""
+        self.other_trainers = False
+        """A second thread trains as well; its events are not kept."""
         self._base = monotonic_ns()
         self._events = array("q")
         self._descriptor = -1
         self._flushed_ns = self._base
+        self._num_breaths = 0
         self.mark = self._make_mark()
 
     def _make_mark(self) -> Callable[[int], None]:
         if self.folder is None:
-            return lambda code: None
+            return _nothing
         append, base, clock = self._events.append, self._base, monotonic_ns
 
         def mark(code: int) -> None:
@@ -59,10 +68,24 @@ class Recorder:
             self.thread = ident
         return self.thread == ident
 
+    def training_thread(self) -> bool:
+        """Like `own_thread`, for what only training does: the first that trains takes over from one that only loads."""
+        ident = threading.get_ident()
+        if self.trainer == 0:
+            self.thread = self.trainer = ident
+        elif self.trainer != ident:
+            self.other_trainers = True
+        return self.thread == ident
+
     def breathe(self) -> None:
         """Flush if it is time to; called at step boundaries."""
         now = monotonic_ns()
-        if now - self._flushed_ns > FLUSH_EVERY_NS or len(self._events) > FLUSH_LEN:
+        self._num_breaths += 1
+        if (
+            now - self._flushed_ns > FLUSH_EVERY_NS
+            or self._num_breaths <= EAGER_FLUSHES
+            or len(self._events) > FLUSH_LEN
+        ):
             self.flush()
             self._flushed_ns = now
 
@@ -73,11 +96,16 @@ class Recorder:
         try:
             if self._descriptor < 0:
                 self._open()
-            os.write(self._descriptor, self._events)
-        except OSError:
+            self._write(self._events.tobytes())
+        except OSError as error:
+            self.lost = f"recording ended: {error.strerror or error}"
             self.folder = None
-            self.mark = lambda code: None
+            self.mark = _nothing
         del self._events[:]
+
+    def _write(self, raw: bytes) -> None:
+        while raw:  # a disk that is nearly full takes a part
+            raw = raw[os.write(self._descriptor, raw) :]
 
     def _open(self) -> None:
         assert self.folder is not None
@@ -93,4 +121,9 @@ class Recorder:
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._descriptor = -1
-        self.thread = 0
+        self._num_breaths = 0
+        self.thread = self.trainer = 0
+
+
+def _nothing(code: int) -> None:
+    """Stand in for `mark` where nothing is kept."""

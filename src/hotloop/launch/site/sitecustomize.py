@@ -29,7 +29,9 @@ def _find_hotloop() -> None:
     if find_spec("hotloop") is not None:
         return
     home = os.environ["HOTLOOP_HOME"]
-    spec = spec_from_file_location("hotloop", os.path.join(home, "__init__.py"), submodule_search_locations=[home])
+    spec = spec_from_file_location(
+        "hotloop", os.path.join(home, "__init__.py"), submodule_search_locations=[home]
+    )
     if spec is not None and spec.loader is not None:
         module = module_from_spec(spec)
         sys.modules["hotloop"] = module
@@ -43,7 +45,9 @@ def _start() -> None:
 
         start()
     except Exception as error:  # the probe fails open: the program goes on without it
-        sys.stderr.write(f"hotloop: the probe could not be started, the program goes on without it: {error!r}\n")
+        sys.stderr.write(
+            f"hotloop: the probe could not be started, the program goes on without it: {error!r}\n"
+        )
 
 
 _leave_the_path()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from hotloop.probe.events import Kind, begin, end
+from hotloop.probe.events import Kind
 from hotloop.probe.probe import Probe
+from hotloop.probe.sections import section
 
 BACKWARD, GRAD = 0, 1
 """Slots."""
@@ -21,32 +22,34 @@ def install(probe: Probe) -> None:
 
 
 def _timed(probe: Probe, original: Any, slot: int) -> Any:
-    recorder, boundary, losses, facts = probe.recorder, probe.boundary, probe.losses, probe.facts
-    begins, ends = begin(Kind.BACKWARD, slot), end(Kind.BACKWARD, slot)
+    enter, leave = section(probe, Kind.BACKWARD, slot, trains=True)
     inside = False
 
     @functools.wraps(original)
-    def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+    def backward(*args: Any, **kwargs: Any) -> Any:
         nonlocal inside
         # Reentrant checkpointing calls backward from inside a backward.
-        if inside or not recorder.own_thread():
-            return original(tensors, *args, **kwargs)
-        probe.asleep = False
-        if kwargs.get("create_graph"):
-            facts.double_backward = True
-        if losses is not None and slot == BACKWARD:
-            with probe.survive("losses"):
-                losses.keep(tensors)
+        if inside or not enter():
+            return original(*args, **kwargs)
+        _look(probe, slot, args, kwargs)
         inside = True
-        recorder.mark(begins)
         try:
-            result = original(tensors, *args, **kwargs)
+            result = original(*args, **kwargs)
         finally:
             inside = False
-            recorder.mark(ends)
-        if slot == BACKWARD or not facts.double_backward:
+            leave()
+        if slot == BACKWARD or not probe.facts.double_backward:
             with probe.survive("boundary"):
-                boundary.ended(Kind.BACKWARD, slot)
+                probe.boundary.ended(Kind.BACKWARD, slot)
         return result
 
     return backward
+
+
+def _look(probe: Probe, slot: int, args: Any, kwargs: Any) -> None:
+    """Note a double backward; keep the loss where it is asked for."""
+    if kwargs.get("create_graph"):
+        probe.facts.double_backward = True
+    if probe.losses is not None and slot == BACKWARD:
+        with probe.survive("losses"):
+            probe.losses.keep(args[0] if args else kwargs["tensors"])

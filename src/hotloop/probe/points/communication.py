@@ -6,10 +6,10 @@ The all-reduces of DistributedDataParallel run inside the backward and are not s
 from __future__ import annotations
 
 import functools
-from typing import Any
 
-from hotloop.probe.events import Kind, begin, end
+from hotloop.probe.events import Kind
 from hotloop.probe.probe import Probe
+from hotloop.probe.sections import around, section
 
 COLLECTIVES = (
     "all_reduce", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_to_all", "all_to_all_single",
@@ -22,24 +22,8 @@ def install(probe: Probe) -> None:
     """Patch the functions of `torch.distributed`."""
     import torch.distributed
 
+    marks = section(probe, Kind.COMMUNICATION)
     for name in COLLECTIVES:
         original = getattr(torch.distributed, name, None)
         if original is not None:
-            setattr(torch.distributed, name, _timed(probe, original))
-
-
-def _timed(probe: Probe, original: Any) -> Any:
-    recorder = probe.recorder
-    begins, ends = begin(Kind.COMMUNICATION), end(Kind.COMMUNICATION)
-
-    @functools.wraps(original)
-    def collective(*args: Any, **kwargs: Any) -> Any:
-        if probe.asleep or not recorder.own_thread():
-            return original(*args, **kwargs)
-        recorder.mark(begins)
-        try:
-            return original(*args, **kwargs)
-        finally:
-            recorder.mark(ends)
-
-    return collective
+            setattr(torch.distributed, name, functools.wraps(original)(around(marks, original)))

@@ -1,4 +1,4 @@
-"""Hook point `data`: DataLoader construction, iteration and the batch it yields."""
+"""Hook point `data`: iteration of DataLoaders and the batches they yield; their keywords where an activation asks."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import Any
 
 from hotloop.probe.activation import Activation
 from hotloop.probe.callsite import user_line
-from hotloop.probe.events import MAX_SLOT, Kind, begin, end
+from hotloop.probe.events import MAX_SLOT, Kind
 from hotloop.probe.probe import Probe
+from hotloop.probe.sections import Section, section
 
 _SLOT = "_hotloop_slot"
+_SAME = ("path", "line", "batch_size", "dataset", "dataset_len", "sampler")
+"""A loader that is made anew every epoch, equal in these, is the same loader."""
 
 
 def install(probe: Probe) -> None:
@@ -21,7 +24,11 @@ def install(probe: Probe) -> None:
 
     _patch_init(probe, DataLoader)
     _patch_iter(probe, DataLoader)
+    _patch_iterator_init(probe, _BaseDataLoaderIter)
     _patch_next(probe, _BaseDataLoaderIter)
+
+
+# Construction ------------------------------------------------------------------------------------------------------
 
 
 def _patch_init(probe: Probe, cls: Any) -> None:
@@ -61,12 +68,14 @@ def _keywords(
 
 
 def _construct(probe: Probe, original: Any, loader: Any, keywords: dict[str, Any]) -> bool:
+    before = dict(loader.__dict__)  # a subclass sets attributes of its own first
     try:
         original(loader, **keywords)
     except Exception:  # keywords of ours that this loader refuses: the program's own are used
         for activation in probe.acting("on_loader"):
             probe.drop(activation, "on_loader")
         loader.__dict__.clear()
+        loader.__dict__.update(before)
         return False
     return True
 
@@ -77,8 +86,7 @@ def _note(probe: Probe, loader: Any) -> None:
     path, line = user_line(3)
     facts = _describe(loader, path, line)
     for slot, known in enumerate(probe.facts.loaders):
-        # A loader that is made anew every epoch is the same loader.
-        if all(known[key] == facts[key] for key in ("path", "line", "batch_size", "dataset")):
+        if all(known[key] == facts[key] for key in _SAME):
             loader.__dict__[_SLOT] = slot
             return
     loader.__dict__[_SLOT] = len(probe.facts.loaders)
@@ -97,6 +105,7 @@ def _describe(loader: Any, path: str | None, line: int | None) -> dict[str, Any]
         "prefetch_factor": loader.prefetch_factor,
         "dataset": type(loader.dataset).__name__,
         "dataset_len": None if iterable else _length(loader.dataset),
+        "sampler": type(loader.sampler).__name__,
         "iterable": iterable,
         "num_iterators": 0,
         "path": path,
@@ -111,52 +120,64 @@ def _length(dataset: Any) -> int | None:
         return None
 
 
+# Iteration ---------------------------------------------------------------------------------------------------------
+
+
 def _patch_iter(probe: Probe, cls: Any) -> None:
     original = cls.__iter__
+    sections = _by_slot(probe, Kind.ITERATOR)
 
     @functools.wraps(original)
     def __iter__(self: Any) -> Any:
-        if probe.asleep or not probe.recorder.own_thread():
-            return original(self)
         slot = self.__dict__.get(_SLOT, MAX_SLOT)
-        probe.recorder.mark(begin(Kind.ITERATOR, slot))
+        enter, leave = sections[min(slot, MAX_SLOT)]
+        if not enter():
+            return original(self)
         try:
             return original(self)
         finally:
-            probe.recorder.mark(end(Kind.ITERATOR, slot))
+            leave()
             if slot < len(probe.facts.loaders):
                 probe.facts.loaders[slot]["num_iterators"] += 1
 
     cls.__iter__ = __iter__
 
 
+def _patch_iterator_init(probe: Probe, cls: Any) -> None:
+    original = cls.__init__
+
+    @functools.wraps(original)
+    def __init__(self: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, loader, *args, **kwargs)
+        with probe.survive("loader.iterator"):
+            self.__dict__[_SLOT] = min(loader.__dict__.get(_SLOT, MAX_SLOT), MAX_SLOT)
+
+    cls.__init__ = __init__
+
+
 def _patch_next(probe: Probe, cls: Any) -> None:
     original = cls.__next__
-    recorder = probe.recorder
+    sections = _by_slot(probe, Kind.DATA)
     acting: list[Activation] = probe.acting("on_batch")
-    original_init = cls.__init__
-
-    @functools.wraps(original_init)
-    def __init__(self: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
-        original_init(self, loader, *args, **kwargs)
-        self.__dict__[_SLOT] = loader.__dict__.get(_SLOT, MAX_SLOT)
 
     @functools.wraps(original)
     def __next__(self: Any) -> Any:
-        if probe.asleep or not recorder.own_thread():
+        enter, leave = sections[self.__dict__.get(_SLOT, MAX_SLOT)]
+        if not enter():
             return original(self)
-        slot = self.__dict__.get(_SLOT, MAX_SLOT)
-        recorder.mark(begin(Kind.DATA, slot))
         try:
             batch = original(self)
             for activation in acting:
                 batch = _handed_on(probe, activation, batch)
             return batch
         finally:
-            recorder.mark(end(Kind.DATA, slot))
+            leave()
 
-    cls.__init__ = __init__
     cls.__next__ = __next__
+
+
+def _by_slot(probe: Probe, kind: Kind) -> list[Section]:
+    return [section(probe, kind, slot) for slot in range(MAX_SLOT + 1)]
 
 
 def _handed_on(probe: Probe, activation: Activation, batch: Any) -> Any:

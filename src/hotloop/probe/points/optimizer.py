@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
+import weakref
 from typing import Any
 
 from hotloop.probe.callsite import user_line
-from hotloop.probe.events import Kind, begin, end
+from hotloop.probe.events import MAX_SLOT, Kind, begin, end
 from hotloop.probe.probe import Probe
 
 
@@ -23,53 +24,64 @@ def install(probe: Probe) -> None:
     recorder, boundary = probe.recorder, probe.boundary
 
     def before(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if recorder.own_thread():
-            probe.asleep = False
-            recorder.mark(begin(Kind.OPTIMIZER, slots.of(optimizer)))
+        try:
+            if recorder.training_thread():
+                probe.asleep = False
+                recorder.mark(begin(Kind.OPTIMIZER, slots.of(optimizer)))
+        except Exception:  # the probe fails open
+            probe.note("record:optimizer")
 
     def after(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if recorder.own_thread():
-            slot = slots.of(optimizer)
-            recorder.mark(end(Kind.OPTIMIZER, slot))
-            with probe.survive("boundary"):
+        try:
+            if recorder.training_thread():
+                slot = slots.of(optimizer)
+                recorder.mark(end(Kind.OPTIMIZER, slot))
                 boundary.ended(Kind.OPTIMIZER, slot)
+        except Exception:  # the probe fails open
+            probe.note("boundary")
 
     register_optimizer_step_pre_hook(before)
     register_optimizer_step_post_hook(after)
-    _patch_base_init(Optimizer, slots)
+    _patch_base_init(probe, Optimizer, slots)
     if probe.acting("on_optimizer"):
         _patch_constructors(probe)
 
 
 class _Slots:
-    """Numbers optimizers in the order of their first step."""
+    """Numbers optimizers in the order of their first step; keeps none of them alive."""
 
     def __init__(self, probe: Probe) -> None:
         self._probe = probe
-        self._numbers: dict[int, int] = {}
-        self._made_at: dict[int, tuple[str | None, int | None]] = {}
+        self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._made_at: weakref.WeakKeyDictionary[Any, tuple[str | None, int | None]] = (
+            weakref.WeakKeyDictionary()
+        )
 
     def made(self, optimizer: Any) -> None:
-        self._made_at[id(optimizer)] = user_line(3)
-        self._numbers.pop(id(optimizer), None)  # the address of one that is gone
+        self._made_at[optimizer] = user_line(3)
 
     def of(self, optimizer: Any) -> int:
-        number = self._numbers.get(id(optimizer))
+        number = self._numbers.get(optimizer)
         if number is None:
-            number = self._numbers[id(optimizer)] = self._new(optimizer)
+            number = self._numbers[optimizer] = min(self._new(optimizer), MAX_SLOT)
         return number
 
     def _new(self, optimizer: Any) -> int:
-        path, line = self._made_at.get(id(optimizer), (None, None))
+        path, line = self._made_at.get(optimizer, (None, None))
         facts = _describe(optimizer, path, line)
         known = self._probe.facts.optimizers
+        taken = set(self._numbers.values())
         for slot, other in enumerate(known):
-            # One made anew at the same line (a fold, an episode) is the same optimizer.
-            if path is not None and (other["path"], other["line"], other["cls"]) == (path, line, facts["cls"]):
-                taken = {value for key, value in self._numbers.items() if key != id(optimizer)}
+            # One made anew at the same line (a fold, an episode), the old one gone, is the same optimizer.
+            if path is not None and (other["path"], other["line"], other["cls"]) == (
+                path,
+                line,
+                facts["cls"],
+            ):
                 if slot not in taken:
                     return slot
-        known.append(facts)
+        if len(known) <= MAX_SLOT:
+            known.append(facts)
         return len(known) - 1
 
 
@@ -86,13 +98,14 @@ def _describe(optimizer: Any, path: str | None, line: int | None) -> dict[str, A
     }
 
 
-def _patch_base_init(cls: Any, slots: _Slots) -> None:
+def _patch_base_init(probe: Probe, cls: Any, slots: _Slots) -> None:
     original = cls.__init__
 
     @functools.wraps(original)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
-        slots.made(self)
+        with probe.survive("optimizer.facts"):
+            slots.made(self)
 
     cls.__init__ = __init__
 
@@ -101,7 +114,11 @@ def _patch_constructors(probe: Probe) -> None:
     import torch
 
     for cls in vars(torch.optim).values():
-        if inspect.isclass(cls) and issubclass(cls, torch.optim.Optimizer) and cls is not torch.optim.Optimizer:
+        if (
+            inspect.isclass(cls)
+            and issubclass(cls, torch.optim.Optimizer)
+            and cls is not torch.optim.Optimizer
+        ):
             _patch_constructor(probe, cls)
 
 
@@ -112,9 +129,12 @@ def _patch_constructor(probe: Probe, cls: Any) -> None:
     @functools.wraps(original)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         if type(self) is cls:
+            wanted = None
             with probe.survive("optimizer.keywords"):
-                if _construct(probe, original, signature, self, args, kwargs):
-                    return
+                wanted = _keywords(probe, signature, self, args, kwargs)
+            if wanted is not None:
+                _construct(probe, original, self, *wanted)
+                return
         original(self, *args, **kwargs)
 
     # Programs ask inspect.signature(torch.optim.AdamW) for 'fused'.
@@ -122,24 +142,39 @@ def _patch_constructor(probe: Probe, cls: Any) -> None:
     cls.__init__ = __init__
 
 
-def _construct(
-    probe: Probe, original: Any, signature: inspect.Signature, optimizer: Any, args: Any, kwargs: Any
-) -> bool:
+def _keywords(
+    probe: Probe, signature: inspect.Signature, optimizer: Any, args: Any, kwargs: Any
+) -> tuple[list[Any], dict[str, Any], dict[str, Any]] | None:
+    """Return the parameters as a list (an iterator would be used up by a first try), and both sets of keywords."""
     given = dict(signature.bind(optimizer, *args, **kwargs).arguments)
     given.pop("self")
-    params = list(given.pop("params"))  # an iterator would be used up by a first try
+    params = list(given.pop("params"))
     wanted = dict(given)
-    acting = probe.acting("on_optimizer")
-    for activation in acting:
+    for activation in probe.acting("on_optimizer"):
         try:
             wanted = activation.on_optimizer(type(optimizer), dict(wanted))
         except Exception:  # an optimization that fails is dropped, the program goes on
             probe.drop(activation, "on_optimizer")
+    return params, wanted, given
+
+
+def _construct(
+    probe: Probe,
+    original: Any,
+    optimizer: Any,
+    params: list[Any],
+    wanted: dict[str, Any],
+    given: dict[str, Any],
+) -> None:
+    """Construct with our keywords, or, where the class refuses them, with the program's own."""
+    before = dict(optimizer.__dict__)
     try:
         original(optimizer, params, **wanted)
-    except Exception:  # keywords of ours that it refuses: the program's own are used
-        for activation in acting:
+    except Exception:  # keywords of ours that it refuses
+        for activation in probe.acting("on_optimizer"):
             probe.drop(activation, "on_optimizer")
-        optimizer.__dict__.clear()
-        original(optimizer, params, **given)
-    return True
+    else:
+        return
+    optimizer.__dict__.clear()
+    optimizer.__dict__.update(before)
+    original(optimizer, params, **given)

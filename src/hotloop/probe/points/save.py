@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
-from hotloop.probe.events import Kind, begin, end
+from hotloop.probe.events import Kind
 from hotloop.probe.probe import Probe
+from hotloop.probe.sections import around, section
 
 
 def install(probe: Probe) -> None:
@@ -14,16 +14,4 @@ def install(probe: Probe) -> None:
     import torch
 
     original = torch.save
-    recorder = probe.recorder
-
-    @functools.wraps(original)
-    def save(*args: Any, **kwargs: Any) -> None:
-        if probe.asleep or not recorder.own_thread():
-            return original(*args, **kwargs)
-        recorder.mark(begin(Kind.SAVE))
-        try:
-            return original(*args, **kwargs)
-        finally:
-            recorder.mark(end(Kind.SAVE))
-
-    torch.save = save
+    torch.save = functools.wraps(original)(around(section(probe, Kind.SAVE), original))

@@ -1,0 +1,76 @@
+"""Mark the beginning and the end of something that the program does, so that no failure of ours reaches the program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from hotloop.probe.events import Kind, begin, end
+from hotloop.probe.probe import Probe
+
+
+class Section(NamedTuple):
+    """The two marks of one kind and slot."""
+
+    enter: Callable[[], bool]
+    """Marks the beginning; returns whether this call is recorded at all."""
+    leave: Callable[[], None]
+    """Marks the end."""
+
+
+def section(probe: Probe, kind: Kind, slot: int = 0, *, trains: bool = False) -> Section:
+    """Return the marks of a kind and slot.
+
+    Args:
+        probe: the probe.
+        kind: what begins and ends.
+        slot: which of its kind.
+        trains: only training does this: it wakes a forked child and decides which thread is recorded.
+    """
+    recorder = probe.recorder
+    begins, ends = begin(kind, slot), end(kind, slot)
+    where = f"record:{kind.name.lower()}"
+
+    def enter() -> bool:
+        try:
+            if probe.asleep or not recorder.own_thread():
+                return False
+            recorder.mark(begins)
+        except Exception:  # the probe fails open
+            probe.note(where)
+            return False
+        return True
+
+    def enter_training() -> bool:
+        try:
+            if not recorder.training_thread():
+                return False
+            probe.asleep = False
+            recorder.mark(begins)
+        except Exception:  # the probe fails open
+            probe.note(where)
+            return False
+        return True
+
+    def leave() -> None:
+        try:
+            recorder.mark(ends)
+        except Exception:  # the probe fails open
+            probe.note(where)
+
+    return Section(enter_training if trains else enter, leave)
+
+
+def around(marks: Section, original: Any) -> Any:
+    """Return a function body that marks `original`'s calls; the caller gives it a name and a signature."""
+    enter, leave = marks
+
+    def timed(*args: Any, **kwargs: Any) -> Any:
+        if not enter():
+            return original(*args, **kwargs)
+        try:
+            return original(*args, **kwargs)
+        finally:
+            leave()
+
+    return timed
