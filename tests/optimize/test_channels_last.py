@@ -94,6 +94,16 @@ def test_optimizer_state_from_a_checkpoint_follows(keywords: dict[str, bool]) ->
     )
 
 
+def test_gradients_in_ddp_s_buckets_are_left_alone() -> None:
+    model = convolutional()
+    model.gradient_as_bucket_view = True
+    activation = ChannelsLast().activation({})
+    activate(activation, model)
+    model(torch.randn(2, 3, 8, 8))
+    assert model[0].weight.is_contiguous()
+    assert activation.effect() == (False, "gradients are views into DDP's buckets, whose layout is fixed")
+
+
 def test_no_convolution_is_no_effect() -> None:
     model = nn.Linear(4, 4)
     activation = ChannelsLast().activation({})

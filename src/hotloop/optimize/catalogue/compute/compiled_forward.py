@@ -60,7 +60,7 @@ class CompiledForward(Activation):
 
 
 def _framed(module: Any, call: Any) -> Any:
-    """Return the call with a frame that Dynamo captures; it begins no graph in those of torch.nn's classes."""
+    """Return the call in a frame that Dynamo captures; it begins no graph in those of torch.nn."""
     if not type(module).forward.__module__.startswith("torch."):
         return call
 

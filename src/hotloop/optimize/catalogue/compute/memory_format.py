@@ -34,6 +34,10 @@ class MemoryFormat(Activation):
         if any(weight.is_shared() for weight in weights if weight.device.type == "cpu"):
             self._reason = "the parameters are shared between processes and were left alone"
             return
+        if getattr(module, "gradient_as_bucket_view", False):
+            # DDP's gradients stay views of the old layout; a fused step would then pair the wrong elements.
+            self._reason = "gradients are views into DDP's buckets, whose layout is fixed"
+            return
         for weight in weights:
             weight.data = self._laid_out(weight.data)
             if weight.grad is not None:
