@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +11,9 @@ from hotloop.cli.files import write_json
 from hotloop.cli.options import output_options
 from hotloop.cli.screen import Screen
 from hotloop.model.errors import ExitCode, HotloopError
+
+if TYPE_CHECKING:
+    from hotloop.trace.trace import Trace
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 _PATHS = click.Path(path_type=Path)
@@ -35,6 +39,7 @@ def command() -> None:
     help='A gate like "idle<10%"; exit code 1 if broken.',
 )
 @click.option("--top", default=10, show_default=True, type=click.IntRange(min=1), help="Rows of each table.")
+@click.option("--window", metavar="NAME", help="Annotation that bounds the critical path; default: the whole trace.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes at most, for several files.")
 @output_options
 def analyze_command(
@@ -42,6 +47,7 @@ def analyze_command(
     json_file: Path | None,
     budgets: tuple[str, ...],
     top: int,
+    window: str | None,
     jobs: int | None,
     quiet: bool,
     no_color: bool,
@@ -56,6 +62,7 @@ def analyze_command(
     report = analyze(
         *paths,
         jobs=jobs,
+        window=window,
         limit=None if json_file else max(top, 50),
         progress=lambda name: screen.progress(f"analyzed {name}"),
     )
@@ -74,3 +81,60 @@ def analyze_command(
 
 def _unreadable(health: tuple[object, ...]) -> bool:
     return any(getattr(note, "severity", "") == "error" for note in health)
+
+
+@command.command("diff", context_settings=_SETTINGS)
+@click.argument("before", type=_PATHS, metavar="A")
+@click.argument("after", type=_PATHS, metavar="B")
+@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write all changes.")
+@click.option("--top", default=15, show_default=True, type=click.IntRange(min=1), help="Rows of each table.")
+@output_options
+def diff_command(before: Path, after: Path, json_file: Path | None, top: int, quiet: bool, no_color: bool) -> int:
+    """What changed from trace A to trace B, by operator and module, matched by call tree."""
+    from hotloop.cli.trace_diff_text import show_diff
+    from hotloop.trace.diff import diff_traces
+
+    diff = diff_traces(_single(before), _single(after))
+    show_diff(Screen(quiet=quiet, no_color=no_color), diff, top)
+    if json_file is not None:
+        write_json(json_file, diff)
+    return ExitCode.DONE
+
+
+@command.command("convert", context_settings=_SETTINGS)
+@click.argument("source", type=_PATHS, metavar="FILE")
+@click.argument("target", type=_PATHS, metavar="TARGET")
+@click.option("--to", "form", type=click.Choice(["perfetto", "speedscope", "parquet"]), help="Default: by TARGET's name.")
+@click.option("--redact", "private", is_flag=True, help="Take out users, hosts, paths and environment.")
+@output_options
+def convert_command(source: Path, target: Path, form: str | None, private: bool, quiet: bool, no_color: bool) -> int:
+    """Write a trace for Perfetto (.json, .json.gz), speedscope (.speedscope.json) or as Parquet (a folder)."""
+    from hotloop.trace import convert
+
+    writers = {"perfetto": convert.write_chrome, "speedscope": convert.write_speedscope, "parquet": convert.write_parquet}
+    trace = _single(source)
+    if private:
+        trace = convert.redact(trace)
+    num = writers[form or _form_of(target)](trace, target)
+    Screen(quiet=quiet, no_color=no_color).note(f"wrote {target} ({num:,} parts)")
+    return ExitCode.DONE
+
+
+def _form_of(target: Path) -> str:
+    if target.name.endswith("speedscope.json"):
+        return "speedscope"
+    return "perfetto" if target.name.endswith((".json", ".json.gz")) else "parquet"
+
+
+def _single(path: Path) -> Trace:
+    from hotloop.trace.source import find_files
+    from hotloop.trace.study import traces_in
+
+    files = find_files([path])
+    trace = next(traces_in(files[0]))
+    if trace.loss.unreadable:
+        raise HotloopError(
+            f"{path} is not a readable trace: {trace.loss.unreadable}",
+            "name a file that torch.profiler's export_chrome_trace wrote, or an Nsight Systems SQLite export",
+        )
+    return trace

@@ -68,6 +68,7 @@ def _one_trace(analysis: TraceAnalysis, top: int) -> RenderableType:
         parts += _kernels(analysis, top)
     parts += _operators(analysis, top)
     parts += _modules(analysis, top)
+    parts += _path(analysis)
     parts += _memory(analysis)
     return Group(*parts, Text())
 
@@ -191,6 +192,18 @@ def _modules(analysis: TraceAnalysis, top: int) -> list[RenderableType]:
             _ms(row.device_self_us),
             _ms(row.backward_us),
         )
+    return [Text(), table]
+
+
+def _path(analysis: TraceAnalysis) -> list[RenderableType]:
+    path = analysis.critical_path
+    if path is None:
+        missing = analysis.critical_path_missing if analysis.device is not None else None
+        return [Text(), _bullet(f"no critical path: {missing}", "dim")] if missing else []
+    table = _table("critical path", ("ms", "right"), ("of path", "right"))
+    table.add_row(f"all of {_short(path.window, 60)}", _ms(path.total_us), "100.0%")
+    for part, value in path.parts_us.items():
+        table.add_row(f"  {part}", _ms(value), _share(value, path.total_us))
     return [Text(), table]
 
 

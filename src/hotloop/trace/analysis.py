@@ -5,6 +5,7 @@ import numpy as np
 
 from hotloop.model.finding import Finding
 from hotloop.trace.columns import Array
+from hotloop.trace.critical_path import CriticalPath, NoCriticalPath, critical_path
 from hotloop.trace.health import HealthNote, health_notes
 from hotloop.trace.idle import IdleCause, IdleCauses, IdleSplit
 from hotloop.trace.intervals import clip, subtract
@@ -67,20 +68,24 @@ class TraceAnalysis(msgspec.Struct, frozen=True, kw_only=True):
     modules: tuple[ModuleRow, ...]
     memory: tuple[MemoryUse, ...]
     findings: tuple[Finding, ...]
+    critical_path: CriticalPath | None
+    critical_path_missing: str | None
+    """Why there is no critical path; None: there is one."""
     schema: int = SCHEMA
 
 
-def analyze_trace(trace: Trace, limit: int | None = None) -> TraceAnalysis:
+def analyze_trace(trace: Trace, limit: int | None = None, window: str | None = None) -> TraceAnalysis:
     """Analyze one trace.
 
     Args:
         trace: as read.
         limit: rows kept of kernels, operators and modules; None for all.
+        window: the annotation whose first run bounds the critical path; None for the whole trace.
     """
-    return analyze_linked(link_trace(trace), limit)
+    return analyze_linked(link_trace(trace), limit, window)
 
 
-def analyze_linked(linked: Linked, limit: int | None = None) -> TraceAnalysis:
+def analyze_linked(linked: Linked, limit: int | None = None, window: str | None = None) -> TraceAnalysis:
     """The same for a trace whose call tree is worked out already."""
     trace = linked.trace
     steps = find_steps(trace)
@@ -94,6 +99,7 @@ def analyze_linked(linked: Linked, limit: int | None = None) -> TraceAnalysis:
     device = sweep.times()
     seen = Seen(linked, steps, device, idle, syncs, kernels, operators)
     timelines = _step_timelines(sweep, causes, steps)
+    path = critical_path(linked, window)
     return TraceAnalysis(
         file=trace.label,
         rank=trace.metadata.rank,
@@ -113,6 +119,8 @@ def analyze_linked(linked: Linked, limit: int | None = None) -> TraceAnalysis:
         modules=module_rows(linked, limit),
         memory=memory_use(trace),
         findings=find_patterns(seen),
+        critical_path=path if isinstance(path, CriticalPath) else None,
+        critical_path_missing=path.reason if isinstance(path, NoCriticalPath) else None,
     )
 
 

@@ -41,11 +41,12 @@ def analyze(
         paths: trace files, archives of them, folders.
         jobs: processes at most; None: as many as cores and free memory allow.
         limit: rows kept of kernels, operators and modules; None for all.
+        window: the annotation whose first run bounds the critical path; None for the whole trace.
         progress: told each file's name as it is finished.
     """
     files = find_files([Path(path) for path in paths])
     done: list[tuple[TraceAnalysis, list[Collective]]] = []
-    for path, part in _run(files, jobs or _affordable(files), limit):
+    for path, part in _run(files, jobs or _affordable(files), limit, window):
         done.extend(part)
         if progress is not None:
             progress(path.name)
@@ -54,20 +55,20 @@ def analyze(
 
 
 def _run(
-    files: Sequence[Path], jobs: int, limit: int | None
+    files: Sequence[Path], jobs: int, limit: int | None, window: str | None
 ) -> Iterator[tuple[Path, list[tuple[TraceAnalysis, list[Collective]]]]]:
     large = sum(path.stat().st_size > _WORTH_A_PROCESS for path in files)
     if jobs < 2 or large < 2:
         for path in files:
-            yield path, _one_file(path, limit)
+            yield path, _one_file(path, limit, window)
         return
     with ProcessPoolExecutor(min(jobs, len(files)), mp_context=get_context("spawn")) as pool:
-        for path, future in [(path, pool.submit(_one_file, path, limit)) for path in files]:
+        for path, future in [(path, pool.submit(_one_file, path, limit, window)) for path in files]:
             yield path, future.result()
 
 
-def _one_file(path: Path, limit: int | None) -> list[tuple[TraceAnalysis, list[Collective]]]:
-    return [(analyze_trace(trace, limit), find_collectives(trace)) for trace in traces_in(path)]
+def _one_file(path: Path, limit: int | None, window: str | None) -> list[tuple[TraceAnalysis, list[Collective]]]:
+    return [(analyze_trace(trace, limit, window), find_collectives(trace)) for trace in traces_in(path)]
 
 
 def traces_in(path: Path) -> Iterator[Trace]:
