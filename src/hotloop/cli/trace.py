@@ -39,7 +39,9 @@ def command() -> None:
     help='A gate like "idle<10%"; exit code 1 if broken.',
 )
 @click.option("--top", default=10, show_default=True, type=click.IntRange(min=1), help="Rows of each table.")
-@click.option("--window", metavar="NAME", help="Annotation that bounds the critical path; default: the whole trace.")
+@click.option(
+    "--window", metavar="NAME", help="Annotation that bounds the critical path; default: the whole trace."
+)
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes at most, for several files.")
 @output_options
 def analyze_command(
@@ -86,10 +88,14 @@ def _unreadable(health: tuple[object, ...]) -> bool:
 @command.command("diff", context_settings=_SETTINGS)
 @click.argument("before", type=_PATHS, metavar="A")
 @click.argument("after", type=_PATHS, metavar="B")
-@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write all changes.")
+@click.option(
+    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write all changes."
+)
 @click.option("--top", default=15, show_default=True, type=click.IntRange(min=1), help="Rows of each table.")
 @output_options
-def diff_command(before: Path, after: Path, json_file: Path | None, top: int, quiet: bool, no_color: bool) -> int:
+def diff_command(
+    before: Path, after: Path, json_file: Path | None, top: int, quiet: bool, no_color: bool
+) -> int:
     """What changed from trace A to trace B, by operator and module, matched by call tree."""
     from hotloop.cli.trace_diff_text import show_diff
     from hotloop.trace.diff import diff_traces
@@ -104,14 +110,25 @@ def diff_command(before: Path, after: Path, json_file: Path | None, top: int, qu
 @command.command("convert", context_settings=_SETTINGS)
 @click.argument("source", type=_PATHS, metavar="FILE")
 @click.argument("target", type=_PATHS, metavar="TARGET")
-@click.option("--to", "form", type=click.Choice(["perfetto", "speedscope", "parquet"]), help="Default: by TARGET's name.")
+@click.option(
+    "--to",
+    "form",
+    type=click.Choice(["perfetto", "speedscope", "parquet"]),
+    help="Default: by TARGET's name.",
+)
 @click.option("--redact", "private", is_flag=True, help="Take out users, hosts, paths and environment.")
 @output_options
-def convert_command(source: Path, target: Path, form: str | None, private: bool, quiet: bool, no_color: bool) -> int:
+def convert_command(
+    source: Path, target: Path, form: str | None, private: bool, quiet: bool, no_color: bool
+) -> int:
     """Write a trace for Perfetto (.json, .json.gz), speedscope (.speedscope.json) or as Parquet (a folder)."""
     from hotloop.trace import convert
 
-    writers = {"perfetto": convert.write_chrome, "speedscope": convert.write_speedscope, "parquet": convert.write_parquet}
+    writers = {
+        "perfetto": convert.write_chrome,
+        "speedscope": convert.write_speedscope,
+        "parquet": convert.write_parquet,
+    }
     trace = _single(source)
     if private:
         trace = convert.redact(trace)

@@ -112,7 +112,7 @@ def _timeline(device: DeviceTime) -> Table:
     )
     for name, value in rows:
         if value or not name.startswith(" "):
-            table.add_row(name, _ms(value), _share(value, device.span_us))
+            _add(table, name, _ms(value), _share(value, device.span_us))
     return table
 
 
@@ -121,7 +121,7 @@ def _idle(analysis: TraceAnalysis) -> Table:
     table = _table("idle because of", ("ms", "right"), ("of span", "right"))
     for name, value in sorted(analysis.idle_causes.items(), key=lambda item: -item[1]):
         if value:
-            table.add_row(_CAUSES.get(name, name), _ms(value), _share(value, analysis.device.span_us))
+            _add(table, _CAUSES.get(name, name), _ms(value), _share(value, analysis.device.span_us))
     return table
 
 
@@ -146,7 +146,8 @@ def _findings(findings: Sequence[Finding]) -> list[RenderableType]:
 def _kernels(analysis: TraceAnalysis, top: int) -> list[RenderableType]:
     table = _table("kernels", ("runs", "right"), ("ms", "right"), ("mean us", "right"), ("share", "right"))
     for row in analysis.kernels[:top]:
-        table.add_row(
+        _add(
+            table,
             _kernel_name(row.name),
             f"{row.num:,}",
             _ms(row.total_us),
@@ -171,8 +172,14 @@ def _operators(analysis: TraceAnalysis, top: int) -> list[RenderableType]:
         name = row.name if not row.shapes else f"{row.name} {_shapes(row.shapes)}"
         rate = f"{row.tflops_per_s:,.1f}" if row.tflops_per_s is not None else ""
         roof = f"{row.roof_share:.0%} {(row.bound or '')[:3]}" if row.roof_share is not None else ""
-        table.add_row(
-            _short(name, _NAME_WIDTH), f"{row.num:,}", _ms(row.device_us), _ms(row.host_self_us), rate, roof
+        _add(
+            table,
+            _short(name, _NAME_WIDTH),
+            f"{row.num:,}",
+            _ms(row.device_us),
+            _ms(row.host_self_us),
+            rate,
+            roof,
         )
     return [Text(), table]
 
@@ -185,7 +192,8 @@ def _modules(analysis: TraceAnalysis, top: int) -> list[RenderableType]:
         "modules", ("calls", "right"), ("device", "right"), ("own", "right"), ("backward", "right")
     )
     for row in rows:
-        table.add_row(
+        _add(
+            table,
             _short(row.name, _NAME_WIDTH),
             f"{row.num:,}",
             _ms(row.device_us),
@@ -201,9 +209,9 @@ def _path(analysis: TraceAnalysis) -> list[RenderableType]:
         missing = analysis.critical_path_missing if analysis.device is not None else None
         return [Text(), _bullet(f"no critical path: {missing}", "dim")] if missing else []
     table = _table("critical path", ("ms", "right"), ("of path", "right"))
-    table.add_row(f"all of {_short(path.window, 60)}", _ms(path.total_us), "100.0%")
+    _add(table, f"all of {_short(path.window, 60)}", _ms(path.total_us), "100.0%")
     for part, value in path.parts_us.items():
-        table.add_row(f"  {part}", _ms(value), _share(value, path.total_us))
+        _add(table, f"  {part}", _ms(value), _share(value, path.total_us))
     return [Text(), table]
 
 
@@ -229,7 +237,7 @@ def _overview(traces: Sequence[TraceAnalysis]) -> Table:
         rank = "" if analysis.rank is None else str(analysis.rank)
         device = analysis.device
         if device is None:
-            table.add_row(_short(analysis.file, 26), rank, "no device events", "", "", "", "", "")
+            _add(table, _short(analysis.file, 26), rank, "no device events", "", "", "", "", "")
             continue
         shares = (
             device.busy_us,
@@ -238,7 +246,8 @@ def _overview(traces: Sequence[TraceAnalysis]) -> Table:
             device.communication_us,
             device.exposed_communication_us,
         )
-        table.add_row(
+        _add(
+            table,
             _short(analysis.file, 26),
             rank,
             _ms(device.span_us),
@@ -254,7 +263,8 @@ def _ranks(ranks: Ranks, top: int) -> RenderableType:
         "rank", *((name, "right") for name in ("made others wait ms", "waited ms", "came last", "clock us"))
     )
     for one in ranks.stragglers[:top]:
-        table.add_row(
+        _add(
+            table,
             str(one.rank),
             _ms(one.caused_us),
             _ms(one.wait_us),
@@ -266,7 +276,8 @@ def _ranks(ranks: Ranks, top: int) -> RenderableType:
         *((name, "right") for name in ("late rank", "all wait ms", "longest ms", "transfer ms")),
     )
     for wait in ranks.collectives[:top]:
-        waits.add_row(
+        _add(
+            waits,
             f"{_short(wait.name, 26)} #{wait.index}",
             str(wait.late_rank),
             _ms(wait.wait_us),
@@ -289,6 +300,11 @@ def _table(first: str, *columns: tuple[str, str]) -> Table:
     for name, justify in columns:
         table.add_column(name, justify="right" if justify == "right" else "left", no_wrap=True)
     return table
+
+
+def _add(table: Table, *cells: str) -> None:
+    """A row whose brackets are brackets, not styles."""
+    table.add_row(*(Text(cell) for cell in cells))
 
 
 def _kernel_name(name: str) -> str:

@@ -58,7 +58,9 @@ class NoCriticalPath(msgspec.Struct, frozen=True):
     reason: str
 
 
-def critical_path(linked: Linked, annotation: str | None = None, instance: int = 0) -> CriticalPath | NoCriticalPath:
+def critical_path(
+    linked: Linked, annotation: str | None = None, instance: int = 0
+) -> CriticalPath | NoCriticalPath:
     """The critical path of the trace, or of one run of an annotation.
 
     Args:
@@ -116,7 +118,9 @@ class _Builder:
         self._graph = graph
         host = self._trace.host
         works = np.isin(host.kind, (Kind.OPERATOR, Kind.CALL))
-        self._rows = np.flatnonzero(works & (host.start >= low) & (host.start <= high) & (host.end > host.start))
+        self._rows = np.flatnonzero(
+            works & (host.start >= low) & (host.start <= high) & (host.end > host.start)
+        )
         self._ends: dict[int, tuple[int, int]] = {}
         self._device_ends: dict[int, tuple[int, int]] = {}
 
@@ -135,7 +139,9 @@ class _Builder:
 
     def _add_host(self) -> None:
         host, rows = self._trace.host, self._rows
-        tree = nest(HostEvents(host.kind[rows], host.name[rows], host.start[rows], host.end[rows], host.thread[rows]))
+        tree = nest(
+            HostEvents(host.kind[rows], host.name[rows], host.start[rows], host.end[rows], host.thread[rows])
+        )
         by_thread: dict[int, list[int]] = defaultdict(list)
         for position in tree.order.tolist():
             by_thread[int(host.thread[rows[position]])].append(position)
@@ -202,12 +208,18 @@ class _Builder:
         for rows in streams.values():
             launch = host.start[call[rows]]
             start = device.start[rows]
-            queued_at_launch = np.searchsorted(np.sort(launch), launch, "right") - np.searchsorted(start, launch, "right")
-            queued_at_start = np.searchsorted(np.sort(launch), start, "right") - np.searchsorted(start, start, "right")
+            queued_at_launch = np.searchsorted(np.sort(launch), launch, "right") - np.searchsorted(
+                start, launch, "right"
+            )
+            queued_at_start = np.searchsorted(np.sort(launch), start, "right") - np.searchsorted(
+                start, start, "right"
+            )
             idle[rows] = (queued_at_launch == 1) & (queued_at_start == 0)
         return idle
 
-    def _add_work(self, row: int, last: dict[tuple[int, int], int], idle: bool, waits_for: int | None) -> None:
+    def _add_work(
+        self, row: int, last: dict[tuple[int, int], int], idle: bool, waits_for: int | None
+    ) -> None:
         graph, device = self._graph, self._trace.device
         start, end = self._device_ends[row]
         name = self._trace.names[int(device.name[row])]
@@ -279,7 +291,9 @@ class _Builder:
         host, device = self._trace.host, self._trace.device
         rows = self._order[device.stream[self._order] == stream]
         launches = self._linked.launches.call[rows]
-        later = np.flatnonzero((host.start[launches] > host.start[call]) & (host.thread[launches] == host.thread[call]))
+        later = np.flatnonzero(
+            (host.start[launches] > host.start[call]) & (host.thread[launches] == host.thread[call])
+        )
         return int(rows[later[np.argmin(host.start[launches[later]])]]) if len(later) else NONE
 
 

@@ -112,12 +112,12 @@ def _places(linked: Linked, paths: CallPaths, num_steps: int) -> dict[tuple[str,
 def _types(linked: Linked, row: int) -> str | None:
     argument = int(linked.argument_row[row])
     index = int(linked.trace.operators.types[argument]) if argument != NONE else NONE
-    return "".join(linked.trace.texts[index].decode("utf-8", errors="replace").split()) if index >= 0 else None
+    return (
+        "".join(linked.trace.texts[index].decode("utf-8", errors="replace").split()) if index >= 0 else None
+    )
 
 
-def _match(
-    before: dict[tuple[str, ...], _Place], after: dict[tuple[str, ...], _Place]
-) -> Iterator[Change]:
+def _match(before: dict[tuple[str, ...], _Place], after: dict[tuple[str, ...], _Place]) -> Iterator[Change]:
     for path in before.keys() & after.keys():
         yield _change(path, "changed", before[path], after[path])
     old = _by_module(path for path in before if path not in after)
@@ -182,7 +182,9 @@ def _share(inner: float, outer: float) -> float:
 def _is_slower_in_half(change: Change) -> bool:
     if not change.num_before or not change.num_after:
         return False
-    was_half, is_half = (any(half in (types or "") for half in _HALF) for types in (change.types_before, change.types_after))
+    was_half, is_half = (
+        any(half in (types or "") for half in _HALF) for types in (change.types_before, change.types_after)
+    )
     before, after = change.device_before_us / change.num_before, change.device_after_us / change.num_after
     return is_half and not was_half and after > before * (1 + _NOTABLE)
 

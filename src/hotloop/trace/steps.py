@@ -32,6 +32,7 @@ def find_steps(trace: Trace) -> tuple[Step, ...]:
     )
     # One step may be marked on several threads; one number may come again in a trace of several loops.
     steps = {
-        (int(host.start[row]), int(host.end[row]), numbers[int(host.name[row])]) for row in np.flatnonzero(marked)
+        (int(host.start[row]), int(host.end[row]), numbers[int(host.name[row])])
+        for row in np.flatnonzero(marked)
     }
     return tuple(Step(number, start, end) for start, end, number in sorted(steps))

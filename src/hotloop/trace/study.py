@@ -33,6 +33,7 @@ def analyze(
     *paths: str | Path,
     jobs: int | None = None,
     limit: int | None = 50,
+    window: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> TraceReport:
     """Read and analyze every trace in files and folders.
@@ -67,7 +68,9 @@ def _run(
             yield path, future.result()
 
 
-def _one_file(path: Path, limit: int | None, window: str | None) -> list[tuple[TraceAnalysis, list[Collective]]]:
+def _one_file(
+    path: Path, limit: int | None, window: str | None
+) -> list[tuple[TraceAnalysis, list[Collective]]]:
     return [(analyze_trace(trace, limit, window), find_collectives(trace)) for trace in traces_in(path)]
 
 

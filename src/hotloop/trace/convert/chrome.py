@@ -80,7 +80,13 @@ def _host_events(trace: Trace) -> Iterator[dict[str, Any]]:
     host = trace.host
     arguments = dict(zip(trace.operators.row.tolist(), range(len(trace.operators.row)), strict=True))
     correlations = dict(zip(trace.calls.row.tolist(), trace.calls.correlation.tolist(), strict=True))
-    columns = (host.kind.tolist(), host.name.tolist(), host.start.tolist(), host.end.tolist(), host.thread.tolist())
+    columns = (
+        host.kind.tolist(),
+        host.name.tolist(),
+        host.start.tolist(),
+        host.end.tolist(),
+        host.thread.tolist(),
+    )
     for row, (kind, name, start, end, thread) in enumerate(zip(*columns, strict=True)):
         process, tid = trace.threads[thread]
         event: dict[str, Any] = {

@@ -25,7 +25,9 @@ def write_parquet(trace: Trace, target: Path) -> int:
         from pyarrow import parquet
     except ImportError as error:
         raise HotloopError(
-            "Parquet needs pyarrow, which is not installed", "pip install 'hotloop[parquet]'", ExitCode.MACHINE
+            "Parquet needs pyarrow, which is not installed",
+            "pip install 'hotloop[parquet]'",
+            ExitCode.MACHINE,
         ) from error
     target.mkdir(parents=True, exist_ok=True)
     total = 0
@@ -41,7 +43,9 @@ def _arrow(pa: Any, trace: Trace, key: str, values: Array) -> Any:
     if key == "name":
         return pa.DictionaryArray.from_arrays(pa.array(values), pa.array(trace.names, pa.string()))
     if key == "kind":
-        return pa.DictionaryArray.from_arrays(pa.array(values), pa.array([kind.name.lower() for kind in Kind]))
+        return pa.DictionaryArray.from_arrays(
+            pa.array(values), pa.array([kind.name.lower() for kind in Kind])
+        )
     missing = values == -1 if values.dtype.kind == "i" and not key.endswith("_ns") else None
     return pa.array(values, mask=missing)
 

@@ -5,8 +5,12 @@ from dataclasses import replace
 
 from hotloop.trace.trace import Metadata, Trace
 
-_INSTALLED = re.compile(r"(?:[A-Za-z]:)?[^\s\"';,()\[\]]*?/(?:site-packages|dist-packages|lib/python\d[\d.]*)/")
-_PATH = re.compile(r"(?:[A-Za-z]:[\\/]|[\\/]|~/|\.{1,2}/)?(?:[^\s\"'/\\;,()\[\]<>:|]+[\\/])+(?=[^\s/\\;,()\[\]]+\.\w{1,4}\b)")
+_INSTALLED = re.compile(
+    r"(?:[A-Za-z]:)?[^\s\"';,()\[\]]*?/(?:site-packages|dist-packages|lib/python\d[\d.]*)/"
+)
+_PATH = re.compile(
+    r"(?:[A-Za-z]:[\\/]|[\\/]|~/|\.{1,2}/)?(?:[^\s\"'/\\;,()\[\]<>:|]+[\\/])+(?=[^\s/\\;,()\[\]]+\.\w{1,4}\b)"
+)
 _ABSOLUTE = re.compile(r"(?<![\w.:\]>)])(?:/[\w.@+~-]+){2,}/?")
 _HOME = re.compile(r"(?:/home/|/Users/|\\Users\\|/root/|/data/users/|/scratch/)([A-Za-z_][\w.-]{1,31})")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
@@ -22,7 +26,9 @@ _PUBLIC = frozenset(
     }
 )  # fmt: skip
 """Packages of Python and of the ecosystem: where in them a function stands is no secret, and says what it does."""
-_KEPT_WORDS = frozenset({"lib", "bin", "usr", "opt", "tmp", "var", "miniconda3", "anaconda3", "conda", "envs", "site-packages"})
+_KEPT_WORDS = frozenset(
+    {"lib", "bin", "usr", "opt", "tmp", "var", "miniconda3", "anaconda3", "conda", "envs", "site-packages"}
+)
 
 
 def redact(trace: Trace) -> Trace:
@@ -42,7 +48,9 @@ def redact(trace: Trace) -> Trace:
         names=names,
         texts=texts,
         threads=[(processes[process], index) for index, (process, _) in enumerate(trace.threads)],
-        thread_names={index: re.sub(r"\d{3,}", "", _clean(name, users)) for index, name in trace.thread_names.items()},
+        thread_names={
+            index: re.sub(r"\d{3,}", "", _clean(name, users)) for index, name in trace.thread_names.items()
+        },
         metadata=Metadata(
             rank=meta.rank,
             world_size=meta.world_size,
