@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +37,7 @@ def fix_source(path: str, text: str, rules: Sequence[Rule], allowed: FixSafety) 
         if not chosen:
             break
         changed = _apply(file.module, [edit for one in chosen for edit in one.edits])
-        if changed is None or changed == text or not _better(path, changed, rules, len(found)):
+        if changed is None or changed == text or not _ended(path, changed, rules, found, chosen):
             break
         text, applied = changed, applied + len(chosen)
     return Fixed(text, applied)
@@ -82,8 +83,18 @@ def _apply(module: cst.Module, edits: Sequence[Edit]) -> str | None:
     return changed.code
 
 
-def _better(path: str, text: str, rules: Sequence[Rule], before: int) -> bool:
-    return len(examine(SourceFile(path, text), rules)) < before
+def _ended(
+    path: str, text: str, rules: Sequence[Rule], before: Sequence[Found], chosen: Sequence[Found]
+) -> bool:
+    """Whether each edit ended its finding; others may begin (a pinned batch is copied and waited for)."""
+    left = _counts(examine(SourceFile(path, text), rules))
+    expected = _counts(before)
+    expected.subtract(_counts(chosen))
+    return all(left[code] <= expected[code] for code in _counts(chosen))
+
+
+def _counts(found: Sequence[Found]) -> Counter[str]:
+    return Counter(one.finding.code for one in found)
 
 
 def write_atomically(path: Path, text: str, encoding: str) -> None:

@@ -48,39 +48,46 @@ def check(program: Program, function: cst.FunctionDef) -> Iterator[Hit]:
     """Find the two products with a softmax between them."""
     if "scaled_dot_product_attention" in program.file.text:
         return
-    scores: set[str] = set()
-    weights: dict[str, cst.CSTNode] = {}
-    for assign in program.file.under(function, cst.Assign):
-        name = dotted(assign.targets[0].target) or ""
-        softmax = _softmax_of_scores(program, assign.value, scores)
-        product = _product_with(program, assign.value, weights)
-        if product is not None and not _returned(program, function, weights):
-            yield Hit(product, "softmax(q @ k) @ v, written out")
-            return
-        _follow(program, assign, name, scores, weights, softmax)
-    for statement in program.file.under(function, cst.Return):
-        product = _product_with(program, statement.value, weights) if statement.value is not None else None
-        if product is not None and not _returned(program, function, weights):
-            yield Hit(product, "softmax(q @ k) @ v, written out")
+    flow = _Flow(program)
+    statements: list[cst.Assign | cst.Return] = [
+        *program.file.under(function, cst.Assign),
+        *program.file.under(function, cst.Return),
+    ]
+    for statement in sorted(statements, key=program.file.number):
+        product = flow.follow(statement)
+        if product is not None:
+            if not _returned(program, function, flow.weights):
+                yield Hit(product, "softmax(q @ k) @ v, written out")
             return
 
 
-def _follow(
-    program: Program,
-    assign: cst.Assign,
-    name: str,
-    scores: set[str],
-    weights: dict[str, cst.CSTNode],
-    softmax: cst.Call | None,
-) -> None:
-    used = {n.value for n in program.file.under(assign.value, cst.Name)}
-    if softmax is not None:
-        weights[name] = softmax
-        scores.discard(name)
-    elif used & set(weights) and _product_with(program, assign.value, weights) is None:
-        weights[name] = next(weights[n] for n in used if n in weights)
-    elif _score_product(program, assign.value) or used & scores:
-        scores.add(name)
+class _Flow:
+    """Which names of a function hold scores (a product), and which hold weights (their softmax)."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._scores: set[str] = set()
+        self.weights: dict[str, cst.CSTNode] = {}
+
+    def follow(self, statement: cst.Assign | cst.Return) -> cst.CSTNode | None:
+        """Take one statement in, and give the softmax whose result it multiplies."""
+        if statement.value is None:
+            return None
+        product = _product_with(self._program, statement.value, self.weights)
+        if product is None and isinstance(statement, cst.Assign):
+            self._bind(dotted(statement.targets[0].target) or "", statement.value)
+        return product
+
+    def _bind(self, name: str, value: cst.BaseExpression) -> None:
+        used = {node.value for node in self._program.file.under(value, cst.Name)}
+        softmax = _softmax_of_scores(self._program, value, self._scores)
+        if softmax is not None:
+            self.weights[name] = softmax
+            self._scores.discard(name)
+        elif used & set(self.weights):
+            self.weights[name] = next(self.weights[one] for one in sorted(used) if one in self.weights)
+        elif _score_product(self._program, value) or used & self._scores:
+            self._scores.add(name)
 
 
 def _products(program: Program, node: cst.CSTNode) -> list[list[cst.BaseExpression]]:

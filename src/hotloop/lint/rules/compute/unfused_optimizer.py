@@ -44,13 +44,18 @@ def check(program: Program, call: cst.Call) -> Iterator[Hit]:
         return
     for name in ("foreach", "fused"):
         if is_literal(keyword(call, name), "False"):
-            edit = Edit(call, without_keyword(call, name))
+            edit = Edit(call, _fused(call, name, full in _FUSED and program.on_cuda))
             yield Hit(call, f"{name}=False", Severity.WARNING, edits=(edit,))
             return
     given = keyword(call, "fused") is not None or keyword(call, "foreach") is not None
     if full in _FUSED and program.on_cuda and not given:
         edit = Edit(call, with_keyword(call, "fused", "True"))
         yield Hit(call, f"{full.rpartition('.')[2]} without fused=True", edits=(edit,))
+
+
+def _fused(call: cst.Call, name: str, possible: bool) -> cst.Call:
+    bare = without_keyword(call, name)
+    return with_keyword(bare, "fused", "True") if possible else bare
 
 
 rule = Rule(

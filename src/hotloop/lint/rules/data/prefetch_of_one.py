@@ -1,7 +1,7 @@
 """Workers may be only one batch ahead.
 
 ## What it does
-Finds `prefetch_factor=1`.
+Finds a `DataLoader` with `prefetch_factor=1`.
 
 ## Why it is slow
 A worker with one batch in its queue stops until that batch is taken: any slow sample is a wait for the

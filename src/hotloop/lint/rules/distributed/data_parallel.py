@@ -1,7 +1,7 @@
 """Several GPUs are driven by one process.
 
 ## What it does
-Finds `torch.nn.DataParallel`.
+Finds models that are wrapped in `torch.nn.DataParallel`.
 
 ## Why it is slow
 One Python process launches for all devices under one interpreter lock; in each step the model is copied to
