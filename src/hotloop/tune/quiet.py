@@ -12,8 +12,8 @@ from hotloop.model.tuning import Contention
 
 MAX_FOREIGN = 0.10
 """Share of the machine's processor time that others may take within a block (hazards: a workable limit)."""
-MAX_REPEATS = 4
-MAX_VOID = 12
+MAX_REPEATS = 3
+MAX_VOID = 6
 """Of one set of arms: a machine that never becomes quiet must not eat the budget."""
 WAIT_FOR_QUIET_S = 3.0
 """After a void block the machine is given so long to become quiet before the next try."""
