@@ -133,8 +133,9 @@ class TuneResult(msgspec.Struct, frozen=True, kw_only=True):
 
     command: tuple[str, ...]
     baseline: Baseline
-    floor: float
-    """Relative difference below which nothing is claimed on this machine, from the program against itself."""
+    floor: float | None
+    """Relative difference below which nothing is claimed on this machine, from the program against itself; None: not
+    measured, the session was interrupted."""
     plan: Plan
     refused: tuple[Refusal, ...]
     trials: tuple[Trial, ...]

@@ -36,7 +36,8 @@ class Session:
             self._connection.execute("PRAGMA synchronous=FULL")
             self._connection.execute("PRAGMA busy_timeout=5000")
             self._connection.execute(
-                "CREATE TABLE IF NOT EXISTS entry (key TEXT PRIMARY KEY, body BLOB NOT NULL, at TEXT DEFAULT CURRENT_TIMESTAMP)"
+                "CREATE TABLE IF NOT EXISTS entry "
+                "(key TEXT PRIMARY KEY, body BLOB NOT NULL, at TEXT DEFAULT CURRENT_TIMESTAMP)"
             )
             version = self._connection.execute("PRAGMA user_version").fetchone()[0]
             if version == 0:

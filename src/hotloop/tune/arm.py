@@ -17,8 +17,8 @@ from hotloop.model.tuning import Failure, FailureKind
 from hotloop.observe.processes import read_processes
 from hotloop.observe.spans import Timeline, timelines
 from hotloop.observe.windows import boundaries
-from hotloop.probe.events import Kind
 from hotloop.probe.control import GO_UNTIL, STATE, STEPS, SYNC_AT, WAITING, ControlPage
+from hotloop.probe.events import Kind
 
 POLL_S = 0.002
 
@@ -116,7 +116,7 @@ class Arm:
         return max(spent)
 
     def step_ends(self) -> list[list[float]]:
-        """Return when each step ended, process by process, on a clock that stands still while the arm is held."""
+        """Return when each step ended, by process, on a clock that stands still while the arm is held."""
         return [_running_clock(timeline, self.anchor) for timeline in self.timelines().values()]
 
     def timelines(self) -> dict[int, Timeline]:
@@ -132,7 +132,7 @@ class Arm:
         return max(curves, key=len, default=[])
 
     def effects(self) -> list[Effect]:
-        """Return what the activations say of themselves; on only where every process that took steps says so."""
+        """Return what the activations say; on only where every process that took steps says so."""
         merged: dict[str, Effect] = {}
         for facts in read_processes(self.folder).values():
             if not facts["steps"]:

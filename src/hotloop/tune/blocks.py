@@ -7,12 +7,14 @@ import math
 import msgspec
 
 from hotloop.model.observation import Observation
+from hotloop.stats.parity import MIN_STEPS
+from hotloop.stats.screen import MIN_BLOCKS
 
 BLOCK_S = 0.8
-"""Blocks of 1 s gave usable verdicts with a busy neighbour (1.83 [1.78, 1.84] after 45 s); a little shorter keeps
-more rounds within a trial."""
+"""Blocks of 1 s gave usable verdicts with a busy neighbour (1.83 [1.78, 1.84] after 45 s); a little
+shorter keeps more rounds within a trial."""
 MAX_EPOCH_S = 4.0
-"""Epochs up to this long are timed whole, worker start-up and evaluation included; a longer one hides them less."""
+"""Epochs up to this long are timed whole, with worker start-up and evaluation; longer ones hide them less."""
 WARM_STEPS = 6
 """Two steps in which root modules are found, one in which code is compiled, and a few after that."""
 WARM_S = 1.0
@@ -52,7 +54,9 @@ def shape_blocks(
     discard = min(max(1, num // 6), 20)
     if epoch_steps and epoch_steps * step_s <= MAX_EPOCH_S:
         num = epoch_steps * max(1, round(num / epoch_steps))
-    warm = max(WARM_STEPS, min(200, math.ceil(WARM_S / step_s)))
+    # The shortest trial has to leave a curve of losses that can be compared.
+    curve = MIN_STEPS - MIN_BLOCKS * (num + discard)
+    warm = max(WARM_STEPS, curve, min(200, math.ceil(WARM_S / step_s)))
     if total_steps is None:
         return Blocks(num_steps=num, discard=discard, warm_steps=warm, max_rounds=None)
     warm = min(warm, max(3, total_steps // 5))
@@ -60,4 +64,6 @@ def shape_blocks(
     while num > 1 and usable < 4 * (num + discard):
         num = max(1, num // 2)
         discard = min(discard, max(1, num // 2))
-    return Blocks(num_steps=num, discard=discard, warm_steps=warm, max_rounds=max(0, usable // (num + discard)))
+    return Blocks(
+        num_steps=num, discard=discard, warm_steps=warm, max_rounds=max(0, usable // (num + discard))
+    )

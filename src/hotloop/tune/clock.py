@@ -26,6 +26,10 @@ class Budget:
         """Return the seconds that remain; negative when overdrawn."""
         return self.seconds - self.spent()
 
+    def charge(self, seconds: float) -> None:
+        """Count time that was spent before this span began."""
+        self._start -= seconds
+
     def now(self) -> float:
         """Return the clock."""
         return self._clock()

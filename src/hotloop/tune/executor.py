@@ -1,4 +1,4 @@
-"""What runs trials: the real one starts processes, the simulated one of the tests draws from a known truth."""
+"""What runs trials: the real one starts processes, the one of the tests draws from a known truth."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SetOrder(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         plans: what is on in each arm.
         max_rounds: rounds at most; each gives every arm one block.
-        fresh: all arms are new processes that take the same steps; otherwise the first may be one that lives on.
+        fresh: all arms are new processes that take the same steps; otherwise the first may live on.
     """
 
     plans: tuple[PlanSteps, ...]
@@ -69,7 +69,7 @@ class Executor(Protocol):
         """Run a set until `enough` says so or its rounds are over."""
 
     def perturbed(self, num_losses: int) -> tuple[float, ...]:
-        """Return the losses of the original program with rounding noise on its parameters; empty: it failed."""
+        """Return the losses of the original with rounding noise on its parameters; empty: it failed."""
 
     def fits(self, num_arms: int) -> bool:
         """Whether so many arms can be alive at once."""

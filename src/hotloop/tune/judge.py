@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from statistics import median
+
+import msgspec
 
 from hotloop.model.optimization import Candidate
 from hotloop.model.ratio import Ratio
@@ -12,9 +16,12 @@ from hotloop.stats.pairs import MIN_BLOCKS, ratio_interval
 from hotloop.stats.screen import Screen, promising
 from hotloop.stats.verdict import margin
 from hotloop.tune.executor import SetRecord
+from hotloop.tune.linked import total_contention
 from hotloop.tune.references import References
 
 ACCEPTED = "accepted"
+NO_DIFFERENCE = "no difference"
+DOUBTFUL = "promising as far as one pair can tell"
 ONE_OFF_NOISE_S = 0.5
 """Starts of the same program differ by about this much on a quiet machine."""
 
@@ -35,6 +42,19 @@ def measured(
     )
 
 
+def joined(first: Measured, second: Measured | Failure) -> Measured | Failure:
+    """Return two pairs of one candidate as one; what its first steps cost is seen in fresh pairs only."""
+    if isinstance(second, Failure):
+        return second
+    failed = [pair.parity for pair in (first, second) if pair.parity is not None and not pair.parity.passed]
+    return msgspec.structs.replace(
+        second,
+        pairs=first.pairs + second.pairs,
+        parity=failed[0] if failed else second.parity,
+        contention=total_contention([first.contention, second.contention]),
+    )
+
+
 def one_off_s(before_s: float | None, after_s: float | None) -> float | None:
     """Return what start-up and first steps cost more; None where it was not measured or is noise."""
     if before_s is None or after_s is None or after_s - before_s < ONE_OFF_NOISE_S:
@@ -50,22 +70,65 @@ def ratio_of(outcome: Measured, spread: Spread) -> Ratio | None:
 
 
 def decide_trial(outcome: Measured | Failure, candidate: Candidate, floor: float, spread: Spread) -> str:
-    """Return `ACCEPTED`, or the reason why the candidate is refused."""
+    """Return `ACCEPTED`, `DOUBTFUL` where a fresh pair is wanted, or the reason why it is refused."""
     if isinstance(outcome, Failure):
         return _failure_reason(outcome)
     reason = not_proven(outcome, candidate)
     if reason is not None:
         return reason
-    ratio = ratio_of(outcome, spread)
-    if ratio is None:
-        return "too few blocks to tell: the program ends too early"
-    shown = f"{ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
-    blocks = outcome.pairs[0]
-    if promising(blocks, margin=margin(floor), max_blocks=len(blocks), prior_sd=spread.sd, prior_df=spread.df) is not Screen.KEEP:
-        return f"slower: {shown}" if ratio.high < 1 else f"no difference: {shown}"
+    if _doubtful(outcome, floor, spread):
+        return DOUBTFUL
+    if not _promising(outcome, floor, spread):
+        return f"{_word(outcome)}: {_shown(outcome, spread)}"
     if outcome.parity is not None and not outcome.parity.passed:
         return f"parity: {outcome.parity.evidence}"
     return ACCEPTED
+
+
+def _doubtful(outcome: Measured, floor: float, spread: Spread) -> bool:
+    """Whether one pair shows a gain that may be the two processes' own."""
+    blocks = outcome.pairs[0]
+    if len(outcome.pairs) > 1 or len(blocks) < MIN_BLOCKS:
+        return False
+    return not _surely_faster(outcome, spread) and _last_word(blocks, floor, spread) is Screen.KEEP
+
+
+def _promising(outcome: Measured, floor: float, spread: Spread) -> bool:
+    blocks = outcome.pairs[0]
+    if len(outcome.pairs) > 1:
+        return _surely_faster(outcome, spread)
+    return _last_word(blocks, floor, spread) is Screen.KEEP
+
+
+def _surely_faster(outcome: Measured, spread: Spread) -> bool:
+    """By the interval that screening stops at: see `promising`."""
+    seen = ratio_interval(outcome.pairs, confidence=0.8, prior_sd=spread.sd, prior_df=spread.df)
+    return seen.low > 1
+
+
+def _last_word(blocks: Sequence[float], floor: float, spread: Spread) -> Screen:
+    """Whatever number of blocks a pair has is all there is."""
+    return promising(
+        blocks,
+        margin=margin(floor),
+        min_blocks=MIN_BLOCKS,
+        max_blocks=len(blocks),
+        prior_sd=spread.sd,
+        prior_df=spread.df,
+    )
+
+
+def _word(outcome: Measured) -> str:
+    blocks = [value for pair in outcome.pairs for value in pair]
+    return "slower" if median(blocks) < 0 and max(blocks) < 0 else NO_DIFFERENCE
+
+
+def _shown(outcome: Measured, spread: Spread) -> str:
+    blocks = outcome.pairs[0]
+    ratio = ratio_of(outcome, spread)
+    if ratio is None:
+        return f"{math.exp(median(blocks)):.2f} in {len(blocks)} blocks"
+    return f"{ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
 
 
 def not_proven(outcome: Measured, candidate: Candidate) -> str | None:

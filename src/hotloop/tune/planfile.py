@@ -53,19 +53,24 @@ def read_plan(path: Path) -> Plan:
         raw = tomllib.loads(path.read_text())
     except FileNotFoundError:
         raise HotloopError(
-            f"there is no plan {str(path)!r}", "make one: hotloop tune COMMAND, or name another with --plan FILE"
+            f"there is no plan {str(path)!r}",
+            "make one: hotloop tune COMMAND, or name another with --plan FILE",
         ) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise HotloopError(f"the plan {path} cannot be read: {error}", "name a plan file with --plan FILE") from error
+        raise HotloopError(
+            f"the plan {path} cannot be read: {error}", "name a plan file with --plan FILE"
+        ) from error
     except tomllib.TOMLDecodeError as error:
         raise HotloopError(
-            f"the plan {path} is not TOML: {error}", "correct that place, or make a new plan with hotloop tune"
+            f"the plan {path} is not TOML: {error}",
+            "correct that place, or make a new plan with hotloop tune",
         ) from error
     try:
         plan = msgspec.convert({"speedup": None, "parity": None, **raw}, Plan, strict=False)
     except msgspec.ValidationError as error:
         raise HotloopError(
-            f"{path} is not a hotloop plan: {error}", "correct that place, or make a new plan with hotloop tune"
+            f"{path} is not a hotloop plan: {error}",
+            "correct that place, or make a new plan with hotloop tune",
         ) from error
     _check_steps(path, plan)
     return plan

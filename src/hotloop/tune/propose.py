@@ -55,11 +55,20 @@ def propose(
     return sorted(candidates, key=lambda candidate: -candidate.prior), refused
 
 
+def conflicts(optimizations: Sequence[Optimization]) -> dict[str, frozenset[str]]:
+    """Return what each optimization cannot be on together with, whichever of the two says so."""
+    return {
+        one.name: one.conflicts | {other.name for other in optimizations if one.name in other.conflicts}
+        for one in optimizations
+    }
+
+
 def _unwanted(optimization: Optimization, wishes: Wishes) -> str | None:
     if wishes.only and optimization.name not in wishes.only:
         return "not asked for (--only)"
     if optimization.name in wishes.skip:
         return "left out (--skip)"
     if _LEVELS.index(optimization.numerics) > _LEVELS.index(wishes.allow):
-        return f"changes the training ({optimization.numerics.value}); allow it with --allow {optimization.numerics.value}"
+        level = optimization.numerics.value
+        return f"changes the training ({level}); allow it with --allow {level}"
     return None

@@ -43,7 +43,7 @@ class Watchman:
         self._most: float | None = None
 
     def block(self, run: Callable[[], _Time], pid: int) -> _Time:
-        """Return what a block gave, repeated while others were busy; after `MAX_REPEATS` it is kept as noisy."""
+        """Return what a block gave, repeated while others were busy; at last it is kept as noisy."""
         ours = (os.getpid(), pid)
         for repeat in range(MAX_REPEATS + 1):
             before = self._load.snapshot(ours)

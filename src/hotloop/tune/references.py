@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import msgspec
 
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.tuning import ParityEvidence
-from hotloop.stats.parity import check_parity
+from hotloop.stats.parity import MIN_STEPS, check_parity
 
 
 class References(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,8 +27,9 @@ class References(msgspec.Struct, frozen=True, kw_only=True):
         A plan that lowers precision anywhere is held to the floor of the perturbed run.
         """
         loose = any(candidate.numerics is not Numerics.EXACT for candidate in plan)
-        if not self.original or not losses:
-            return _not_seen(loose)
+        num = min(len(self.original), len(losses))
+        if num < MIN_STEPS and all(math.isfinite(loss) for loss in losses):
+            return _not_compared(loose, num)
         parity = check_parity(
             self.original,
             self.repeat or None,
@@ -38,13 +40,15 @@ class References(msgspec.Struct, frozen=True, kw_only=True):
         return ParityEvidence(**msgspec.structs.asdict(parity))
 
 
-def _not_seen(loose: bool) -> ParityEvidence:
-    """Without a loss nothing proves that reduced precision learns the same; exact changes need no proof."""
+def _not_compared(loose: bool, num: int) -> ParityEvidence:
+    """Without a curve nothing proves that reduced precision learns the same; exact changes need no proof."""
+    seen = f"{num} losses were seen, {MIN_STEPS} are needed to compare" if num else "no loss was seen"
+    why = "" if num else ": backward was never called on a scalar"
     return ParityEvidence(
         passed=not loose,
         statistic=None,
         limit=None,
-        num_steps=0,
+        num_steps=num,
         method="not measured",
-        evidence="backward was never called on a scalar loss, so there is no curve to compare",
+        evidence=seen + why,
     )

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-
-import msgspec
+from collections.abc import Callable, Mapping, Sequence
 
 from hotloop.model.optimization import Candidate, Refusal
-from hotloop.model.tuning import Failure, Measured, Trial
-from hotloop.optimize.registry import get
-from hotloop.stats.floor import Spread
-from hotloop.stats.screen import MAX_BLOCKS, Screen, promising
+from hotloop.model.tuning import Trial
 from hotloop.stats.verdict import margin
-from hotloop.tune.clock import Budget
-from hotloop.tune.executor import Executor, PlanSteps, SetFailed, SetOrder
-from hotloop.tune.journal import Journal, once
-from hotloop.tune.judge import ACCEPTED, decide_trial, measured, ratio_of
-from hotloop.tune.references import References
+from hotloop.tune.executor import Executor, PlanSteps
+from hotloop.tune.ground import Ground
+from hotloop.tune.journal import Ledger
+from hotloop.tune.judge import ACCEPTED, NO_DIFFERENCE
+from hotloop.tune.screening import Screening
 
-SCREEN_ROUNDS = 8
-"""Of one pair; more cannot tell processes from programs (see `stats.screen`), so time goes to fresh pairs."""
-
-
-class Ground(msgspec.Struct, frozen=True, kw_only=True):
-    """What every trial is judged by."""
-
-    floor: float
-    spread: Spread
-    references: References
-    max_rounds: int | None = None
-    """Rounds until the program ends by itself; None: it does not."""
+NO_TIME = "not tried: the time left is needed to confirm what was found"
+FIRST_RESERVE, SECOND_RESERVE = 4, 6
+"""Sets of a confirmation that time is kept for: the fewest and one more; and, in the second round, all."""
+Needed = Callable[[float, int, int], float]
+"""Seconds for a trial that usually takes so long and, after it, so many sets for a plan of so many steps."""
+Conflicts = Mapping[str, frozenset[str]]
+"""Names of optimizations, and those that each cannot be on together with."""
 
 
 class Search:
@@ -38,63 +27,92 @@ class Search:
 
     Args:
         executor: runs the trials.
-        journal: keeps them.
-        budget: the time there is.
+        ledger: keeps them, and the time there is.
         ground: what they are judged by.
+        conflicts: what cannot be on together.
         progress: told of what is tried.
     """
 
     def __init__(
-        self, executor: Executor, journal: Journal, budget: Budget, ground: Ground, progress: Callable[[str], None]
+        self,
+        executor: Executor,
+        ledger: Ledger,
+        ground: Ground,
+        conflicts: Conflicts,
+        progress: Callable[[str], None],
     ) -> None:
-        self._executor = executor
-        self._journal = journal
-        self._budget = budget
+        self._ledger = ledger
         self._ground = ground
+        self._conflicts = conflicts
+        self._screening = Screening(executor, ground, ledger.budget, progress)
         self._progress = progress
         self.plan: PlanSteps = ()
         self.trials: list[Trial] = []
         self.refused: dict[str, Refusal] = {}
 
-    def run(self, candidates: Sequence[Candidate], reserve_s: Callable[[int], float]) -> None:
-        """Try the candidates in order, as far as the budget goes.
+    def run(self, candidates: Sequence[Candidate], needed_s: Needed) -> None:
+        """Try the candidates in order, as far as the budget goes; then again what others may have unlocked.
 
         Args:
             candidates: the most promising first.
-            reserve_s: seconds that confirming a plan of so many steps will take.
+            needed_s: seconds that have to be left for one more trial.
         """
+        self._round(candidates, needed_s, FIRST_RESERVE)
+        again = [candidate for candidate in candidates if self._worth_another_try(candidate)]
+        self._round(again, needed_s, SECOND_RESERVE)
+
+    def _round(self, candidates: Sequence[Candidate], needed_s: Needed, num_sets: int) -> None:
         for number, candidate in enumerate(candidates):
-            if candidate.label in self.refused:
-                continue
-            clash = self._conflict(candidate)
-            if clash is not None:
-                self._refuse(candidate, clash)
+            if candidate.max_gain is not None and candidate.max_gain < 1 + margin(self._ground.floor):
+                self._refuse(
+                    candidate, f"at most {candidate.max_gain:.3f}x is to be had here, within the floor"
+                )
                 continue
             key = self._key(candidate)
-            known = self._journal.get(key, Trial)
-            needed = reserve_s(len(self.plan) + 1) + self._typical_s()
-            if known is None and self._budget.left() < needed:
-                self._refuse(candidate, "not tried: the time left is needed to confirm what was found")
+            needed = needed_s(self._typical_s(), num_sets, len(self.plan) + 1)
+            if not self._ledger.knows(key) and self._ledger.budget.left() < needed:
+                self.refused.setdefault(candidate.label, Refusal(candidate.label, NO_TIME))
                 continue
             self._progress(f"{number + 1}/{len(candidates)} {candidate.label}")
-            trial = once(self._journal, key, Trial, lambda candidate=candidate, key=key: self._try(candidate, key))  # type: ignore[misc]
-            self._take(trial)
+            self._take(self._trial(candidate, key))
+
+    def _worth_another_try(self, candidate: Candidate) -> bool:
+        """Whether it made no difference beside a plan without what came later: layouts help low precision."""
+        last = next((trial for trial in reversed(self.trials) if trial.candidate == candidate), None)
+        if last is None or not last.decision.startswith(NO_DIFFERENCE):
+            return False
+        if any(step.name == candidate.name for step in self.plan):
+            return False
+        return any(step not in last.incumbent and not self.doubtful(step) for step in self.plan)
+
+    def doubtful(self, step: Candidate) -> bool:
+        """Whether a step of the plan may, as far as its trial can tell, be nothing."""
+        trial = next(trial for trial in reversed(self.trials) if trial.candidate == step)
+        return trial.ratio is None or trial.ratio.low <= 1
+
+    def ratio(self, step: Candidate) -> float:
+        """The estimate of a step's trial."""
+        trial = next(trial for trial in reversed(self.trials) if trial.candidate == step)
+        return trial.ratio.ratio if trial.ratio else 1.0
+
+    def _trial(self, candidate: Candidate, key: str) -> Trial:
+        after = with_candidate(self.plan, candidate, self._conflicts)
+        return self._ledger.once(key, Trial, lambda: self._screening.trial(key, candidate, self.plan, after))
 
     def _take(self, trial: Trial) -> None:
         self.trials.append(trial)
-        if trial.decision == ACCEPTED:
-            self.plan = with_candidate(self.plan, trial.candidate)
-        else:
+        if trial.decision != ACCEPTED:
             self._refuse(trial.candidate, trial.decision)
+            return
+        after = with_candidate(self.plan, trial.candidate, self._conflicts)
+        for step in self.plan:
+            if step not in after:
+                self._refuse(step, f"{trial.candidate.label} in its place was faster")
+        self.refused.pop(trial.candidate.label, None)
+        self.plan = after
 
     def _refuse(self, candidate: Candidate, reason: str) -> None:
         self.refused[candidate.label] = Refusal(candidate.label, reason)
-
-    def _conflict(self, candidate: Candidate) -> str | None:
-        for step in self.plan:
-            if step.name in get(candidate.name).conflicts or candidate.name in get(step.name).conflicts:
-                return f"cannot be on together with {step.name}, which is"
-        return None
 
     def _key(self, candidate: Candidate) -> str:
         return f"trial|{'+'.join(step.label for step in self.plan)}|{candidate.label}"
@@ -103,37 +121,9 @@ class Search:
         spent = sorted(trial.seconds for trial in self.trials)
         return spent[len(spent) // 2] if spent else 0.0
 
-    def _try(self, candidate: Candidate, key: str) -> Trial:
-        began = self._budget.now()
-        plan = with_candidate(self.plan, candidate)
-        rounds = min(SCREEN_ROUNDS, self._ground.max_rounds or SCREEN_ROUNDS, MAX_BLOCKS)
-        order = SetOrder(plans=(self.plan, plan), max_rounds=rounds, fresh=False)
-        record = self._executor.run(order, lambda rounds: self._clear(rounds))
-        outcome: Measured | Failure
-        if isinstance(record, SetFailed):
-            outcome = record.failure
-        else:
-            outcome = measured(record, candidate, plan, self._ground.references)
-        ground = self._ground
-        return Trial(
-            key=key,
-            candidate=candidate,
-            incumbent=self.plan,
-            outcome=outcome,
-            decision=decide_trial(outcome, candidate, ground.floor, ground.spread),
-            ratio=ratio_of(outcome, ground.spread) if isinstance(outcome, Measured) else None,
-            seconds=self._budget.now() - began,
-        )
 
-    def _clear(self, rounds: Sequence[Sequence[float]]) -> bool:
-        """Whether the pair needs no more blocks: it is clearly slower, or clearly worth fresh pairs."""
-        blocks = [math.log(times[0] / times[1]) for times in rounds]
-        spread = self._ground.spread
-        answer = promising(blocks, margin=margin(self._ground.floor), prior_sd=spread.sd, prior_df=spread.df)
-        self._progress(f"ratio so far {math.exp(sum(blocks) / len(blocks)):.2f} after {len(blocks)} blocks")
-        return answer is not Screen.MORE
-
-
-def with_candidate(plan: PlanSteps, candidate: Candidate) -> PlanSteps:
-    """Return the plan with a candidate on; it takes the place of the same optimization with other parameters."""
-    return (*(step for step in plan if step.name != candidate.name), candidate)
+def with_candidate(plan: PlanSteps, candidate: Candidate, conflicts: Conflicts) -> PlanSteps:
+    """Return the plan with a candidate on, in place of its own name and of what it cannot be beside."""
+    clash = conflicts.get(candidate.name, frozenset())
+    kept = (step for step in plan if step.name != candidate.name and step.name not in clash)
+    return (*kept, candidate)

@@ -27,8 +27,8 @@ from hotloop.store.session import Session, find_session, new_session
 from hotloop.tune.blocks import Blocks, shape_blocks
 from hotloop.tune.clock import Budget
 from hotloop.tune.duet import DuetExecutor, Setting
-from hotloop.tune.journal import once
-from hotloop.tune.propose import Wishes, propose
+from hotloop.tune.journal import Ledger
+from hotloop.tune.propose import Wishes, conflicts, propose
 from hotloop.tune.tuner import Tuner
 
 OBSERVE_SHARE = 0.5
@@ -73,7 +73,8 @@ def tune(order: TuneOrder, progress: Callable[[str], None], note: Callable[[str]
     session = _session(order, script_of(argv))
     note(f"hotloop: session {session.name}, budget {order.budget_s:.0f} s")
     with _Input() as stdin:
-        observation = once(session, "observation", Observation, lambda: _observe(order, say, budget))
+        ledger = Ledger(session, budget)
+        observation = ledger.once("observation", Observation, lambda: _observe(order, say, budget))
         blocks = shape_blocks(observation, observation.epoch_steps, observation.total_steps)
         if blocks.max_rounds is not None and blocks.max_rounds < MIN_ROUNDS:
             raise HotloopError(
@@ -82,8 +83,16 @@ def tune(order: TuneOrder, progress: Callable[[str], None], note: Callable[[str]
                 ExitCode.PROGRAM_FAILED,
             )
         executor = _executor(argv, observation, blocks, stdin, say)
-        candidates, refused = propose(observation, all_optimizations(), order.wishes)
-        tuner = Tuner(observation, executor, session, budget, say, blocks.max_rounds)
+        catalogue = all_optimizations()
+        candidates, refused = propose(observation, catalogue, order.wishes)
+        tuner = Tuner(
+            observation,
+            executor,
+            ledger,
+            conflicts=conflicts(catalogue),
+            progress=say,
+            max_rounds=blocks.max_rounds,
+        )
         result = tuner.run(candidates, [*refused, *broken_plugins()])
     result = msgspec.structs.replace(result, coverage=_coverage(executor))
     session.put("result", result)
@@ -107,7 +116,11 @@ def _session(order: TuneOrder, script: Path | None) -> Session:
     session = find_session(Path.cwd())
     known = session.get("head", Head)
     if known != head:
-        what = "is of another command" if known is None or known.words != head.words else "is of an earlier script"
+        what = (
+            "is of another command"
+            if known is None or known.words != head.words
+            else "is of an earlier script"
+        )
         raise HotloopError(
             f"the newest session {session.name} {what}, so it cannot be gone on with",
             "start a new one: run the command without --resume",
@@ -116,7 +129,9 @@ def _session(order: TuneOrder, script: Path | None) -> Session:
 
 
 def _digest(script: Path | None) -> str | None:
-    return hashlib.sha256(script.read_bytes()).hexdigest() if script is not None and script.is_file() else None
+    return (
+        hashlib.sha256(script.read_bytes()).hexdigest() if script is not None and script.is_file() else None
+    )
 
 
 def _observe(order: TuneOrder, say: Callable[[str], None], budget: Budget) -> Observation:

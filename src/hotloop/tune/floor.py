@@ -1,0 +1,88 @@
+"""The original against itself: this machine's floor, how much processes differ, and the reference losses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.model.optimization import Candidate, Numerics
+from hotloop.stats.floor import aa_floor, pair_spread
+from hotloop.stats.pairs import MIN_BLOCKS
+from hotloop.tune.executor import Executor, SetFailed, SetOrder, SetRecord
+from hotloop.tune.ground import Ground
+from hotloop.tune.journal import Ledger
+from hotloop.tune.references import References
+
+FLOOR_ROUNDS = 6
+LONG_BUDGET_S = 480.0
+"""From here on two A/A pairs are run: one says nothing of how much pairs differ."""
+
+
+class Groundwork:
+    """Measures what every trial is judged by.
+
+    Args:
+        executor: runs the pairs.
+        ledger: keeps them, and the time there is.
+        progress: told of what is measured.
+        max_rounds: rounds until the program ends by itself; None: it does not.
+    """
+
+    def __init__(
+        self, executor: Executor, ledger: Ledger, progress: Callable[[str], None], max_rounds: int | None
+    ) -> None:
+        self._executor = executor
+        self._ledger = ledger
+        self._progress = progress
+        self._max_rounds = max_rounds
+        self.records: list[SetRecord] = []
+        self.arm_s = 0.0
+        """What one arm of an A/A pair took: start-up and `FLOOR_ROUNDS` blocks."""
+
+    def measure(self, candidates: Sequence[Candidate]) -> Ground:
+        """Return the ground for these candidates.
+
+        Raises:
+            HotloopError: the program cannot be run beside itself.
+        """
+        num_pairs = 2 if self._ledger.budget.seconds >= LONG_BUDGET_S else 1
+        for number in range(num_pairs):
+            self._progress(f"the program against itself, pair {number + 1} of {num_pairs}")
+            self._pair(number)
+        pairs = [record.log_ratios(0, 1) for record in self.records if len(record.rounds) >= MIN_BLOCKS]
+        first, second = self.records[0].arms
+        return Ground(
+            floor=aa_floor(pairs),
+            spread=pair_spread(pairs),
+            references=References(
+                original=first.losses,
+                repeat=second.losses,
+                perturbed=self._perturbed(first.losses, candidates),
+            ),
+            max_rounds=self._max_rounds,
+        )
+
+    def _pair(self, number: int) -> None:
+        key = f"floor|{number}"
+        self.records.append(self._ledger.once(key, SetRecord, self._run))
+        self.arm_s = max(self.arm_s, self._ledger.seconds(key) / 2)
+
+    def _run(self) -> SetRecord:
+        rounds = min(FLOOR_ROUNDS, self._max_rounds or FLOOR_ROUNDS)
+        record = self._executor.run(SetOrder(plans=((), ()), max_rounds=rounds, fresh=True), lambda _: False)
+        if isinstance(record, SetFailed):
+            raise HotloopError(
+                f"the program could not be run in trials: {record.failure.message}\n{record.failure.log_end}",
+                "it must be able to run twice at once, and take enough steps; its output ends above",
+                ExitCode.PROGRAM_FAILED,
+            )
+        return record
+
+    def _perturbed(self, losses: Sequence[float], candidates: Sequence[Candidate]) -> tuple[float, ...]:
+        """Only reduced precision is held to it."""
+        if not losses or all(candidate.numerics is Numerics.EXACT for candidate in candidates):
+            return ()
+        self._progress("the program with rounding noise, for the parity floor")
+        return self._ledger.once(
+            "perturbed", tuple[float, ...], lambda: self._executor.perturbed(len(losses))
+        )

@@ -1,0 +1,89 @@
+"""Whole tune sessions on the simulated machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from hotloop.model.optimization import Candidate, Refusal
+from hotloop.model.tuning import TuneResult
+from hotloop.tune.clock import Budget
+from hotloop.tune.journal import Journal, Ledger
+from hotloop.tune.search import Conflicts
+from hotloop.tune.tuner import Tuner
+from tests.stats.simulated import Noise, random_noise
+from tests.tune.simulated import QUIET, Clock, SimulatedExecutor, Truth, observation
+
+DEFAULT_BUDGET_S = 600.0
+
+
+class Memory:
+    """A journal that lives as long as the test; values go through the encoding of the real one."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, bytes] = {}
+
+    def put(self, key: str, value: object) -> None:
+        self.entries[key] = msgspec.msgpack.encode(value)
+
+    def get(self, key: str, kind: Any) -> Any:
+        body = self.entries.get(key)
+        return None if body is None else msgspec.msgpack.decode(body, type=kind)
+
+    def finished(self) -> list[str]:
+        """The keys of finished work."""
+        return [key for key in self.entries if not key.startswith("seconds|")]
+
+
+class Simulation:
+    """One session: what it was given, and what it did."""
+
+    def __init__(
+        self,
+        truth: Truth,
+        noise: Noise = QUIET,
+        *,
+        seed: int = 0,
+        budget_s: float = DEFAULT_BUDGET_S,
+        journal: Journal | None = None,
+        turn: Callable[[], int] | None = None,
+        before: Callable[[], None] = lambda: None,
+        max_rounds: int | None = None,
+        conflicts: Conflicts | None = None,
+    ) -> None:
+        self.clock = Clock()
+        self.executor = SimulatedExecutor(truth, noise, self.clock, seed, turn=turn, before=before)
+        self.said: list[str] = []
+        self.longest_s = 0.0
+        self._last_s = 0.0
+        self._ledger = Ledger(journal or Memory(), Budget(budget_s, self.clock))
+        self._tuner = Tuner(
+            observation(),
+            self.executor,
+            self._ledger,
+            conflicts=conflicts or {},
+            progress=self.said.append,
+            max_rounds=max_rounds,
+        )
+
+    def run(self, tried: Sequence[Candidate], refused: Sequence[Refusal] = ()) -> TuneResult:
+        """Tune."""
+        return self._tuner.run(tried, refused)
+
+
+def noisy(seed: int) -> Noise:
+    """One of the machines that verdicts have to stand."""
+    return random_noise(np.random.default_rng(seed))
+
+
+def names(result: TuneResult) -> list[str]:
+    """The plan's steps."""
+    return [step.name for step in result.plan.steps]
+
+
+def reasons(result: TuneResult) -> dict[str, str]:
+    """Why each refused candidate was refused."""
+    return {refusal.name: refusal.reason for refusal in result.refused}

@@ -1,0 +1,272 @@
+"""A machine that runs trials in no time: an executor with a known truth, and a clock that it turns."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+import numpy as np
+
+from hotloop.model.observation import Anchor, Memory, Observation, ProgramFacts, RunAccount, StepTime
+from hotloop.model.optimization import Candidate, Effect, Numerics
+from hotloop.model.tuning import Contention, Failure, FailureKind
+from hotloop.tune.executor import ArmRecord, Enough, PlanSteps, SetFailed, SetOrder, SetRecord
+from tests.stats.simulated import Noise
+
+STEP_S = 0.1
+STARTUP_S = 4.0
+WARM_STEPS = 10
+BLOCK_STEPS, DISCARD = 8, 1
+"""What `shape_blocks` makes of a step of 100 ms."""
+QUIET = Noise(pair_sd=0.0, block_sd=0.001, rho=0.0, spike_share=0.0)
+Names = frozenset[str]
+
+
+class Clock:
+    """Seconds that pass only when somebody lets them."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+    def pass_by(self, seconds: float) -> None:
+        self.now_s += seconds
+
+
+class Truth(msgspec.Struct, frozen=True, kw_only=True):
+    """What the candidates really do, by label or name."""
+
+    factors: Mapping[str, float] = {}
+    """True speed ratio of each alone; 1 where it is not named."""
+    together: Mapping[Names, float] = {}
+    """What comes on top where all of these are on: above 1 they help one another."""
+    ineffective: Names = frozenset()
+    """Do not take effect, whatever their ratio."""
+    failures: Mapping[Names, FailureKind] = {}
+    """Fail where all of these are on."""
+    departing: Mapping[Names, float] = {}
+    """The loss departs by so much, relative, where all of these are on; NaN: it diverges."""
+    one_off_s: Mapping[str, float] = {}
+    room: int = 99
+    """So many arms can be alive at once."""
+    ends_after_steps: int | None = None
+    """The program comes to its own end."""
+
+
+class SimulatedExecutor:
+    """Draws what processes would have done.
+
+    Args:
+        truth: what is to be found out.
+        noise: of the machine.
+        clock: turned on by what runs would take.
+        seed: of everything random.
+        turn: a number that is the same whenever the same work is due; None: counts the runs. With it, a run
+            that was lost and is run again gives what it would have given.
+        before: called before every run, warm-up and block: to interrupt.
+    """
+
+    def __init__(
+        self,
+        truth: Truth,
+        noise: Noise,
+        clock: Clock,
+        seed: int = 0,
+        *,
+        turn: Callable[[], int] | None = None,
+        before: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.truth = truth
+        self.noise = noise
+        self.orders: list[SetOrder] = []
+        self.closed = 0
+        self._clock = clock
+        self._seed = seed
+        self._turn = turn
+        self._before = before
+        self._kept: _Process | None = None
+
+    def run(self, order: SetOrder, enough: Enough) -> SetRecord | SetFailed:
+        """Run a set until `enough` says so or its rounds are over."""
+        self._before()
+        self.orders.append(order)
+        rng = self._rng(order)
+        arms: list[_Process] = []
+        index = 0
+        try:
+            for index, plan in enumerate(order.plans):
+                kept = self._take_kept(plan) if not order.fresh and not index else None
+                arms.append(kept or self._start(plan, rng))
+            rounds: list[tuple[float, ...]] = []
+            while len(rounds) < order.max_rounds and not (rounds and enough(rounds)):
+                times = [0.0] * len(arms)
+                numbers = list(range(len(arms)))
+                for index in numbers if len(rounds) % 2 == 0 else reversed(numbers):
+                    times[index] = self._block(arms[index])
+                rounds.append(tuple(times))
+        except _Over as ended:
+            return SetFailed(index, Failure(kind=ended.kind, message=str(ended), log_end="the last words"))
+        if not order.fresh and self._turn is None:
+            self._kept = arms[0]
+        return SetRecord(
+            rounds=tuple(rounds),
+            arms=tuple(arm.record() for arm in arms),
+            contention=Contention(num_blocks=len(rounds) * len(arms), num_void=0, max_foreign_share=0.02),
+        )
+
+    def perturbed(self, num_losses: int) -> tuple[float, ...]:
+        """The losses with rounding noise of reduced precision."""
+        self._before()
+        self._clock.pass_by(STARTUP_S + num_losses * STEP_S)
+        return tuple(losses((), self.truth, np.random.default_rng(self._seed), num_losses, rounding=1e-3))
+
+    def fits(self, num_arms: int) -> bool:
+        """As the truth says."""
+        return num_arms <= self.truth.room
+
+    def close(self) -> None:
+        """Count."""
+        self.closed += 1
+        self._kept = None
+
+    def _rng(self, order: SetOrder) -> np.random.Generator:
+        words = "|".join("+".join(step.label for step in plan) for plan in order.plans)
+        turn = self._turn() if self._turn else len(self.orders)
+        return np.random.default_rng([self._seed, turn, zlib.crc32(words.encode())])
+
+    def _take_kept(self, plan: PlanSteps) -> _Process | None:
+        kept, self._kept = self._kept, None
+        if kept is None or kept.plan != plan:
+            return None
+        kept.fresh = False
+        return kept
+
+    def _start(self, plan: PlanSteps, rng: np.random.Generator) -> _Process:
+        self._before()
+        on = frozenset(word for step in plan for word in (step.name, step.label))
+        for names, kind in self.truth.failures.items():
+            if names <= on:
+                self._clock.pass_by(60.0 if kind is FailureKind.TIMEOUT else STARTUP_S)
+                raise _Over(kind)
+        process = _Process(plan, on, self.truth, self.noise, rng)
+        self._clock.pass_by(process.first_steps_s)
+        return process
+
+    def _block(self, arm: _Process) -> float:
+        self._before()
+        step_s = arm.block()
+        self._clock.pass_by(step_s * (BLOCK_STEPS + DISCARD))
+        return step_s
+
+
+class _Over(Exception):  # noqa: N818 - carries an outcome
+    def __init__(self, kind: FailureKind) -> None:
+        super().__init__(f"the simulated program came to its end: {kind.value}")
+        self.kind = kind
+
+
+class _Process:
+    """One process: a speed of its own for as long as it lives, and blocks that are autocorrelated."""
+
+    def __init__(
+        self, plan: PlanSteps, on: Names, truth: Truth, noise: Noise, rng: np.random.Generator
+    ) -> None:
+        self.plan = plan
+        self.fresh = True
+        self._truth, self._noise, self._rng = truth, noise, rng
+        self._offset = rng.normal(0, noise.pair_sd / math.sqrt(2))
+        self._wander = 0.0
+        self._log_factor = _log_factor(on, truth)
+        self._on = on
+        self._steps = WARM_STEPS
+        one_off = sum(seconds for name, seconds in truth.one_off_s.items() if name in on)
+        self.first_steps_s = STARTUP_S + one_off + WARM_STEPS * self.step_s
+
+    @property
+    def step_s(self) -> float:
+        """Without the noise of blocks."""
+        return STEP_S * math.exp(self._offset - self._log_factor)
+
+    def block(self) -> float:
+        """Seconds a step of the next block."""
+        self._steps += BLOCK_STEPS + DISCARD
+        if self._truth.ends_after_steps is not None and self._steps > self._truth.ends_after_steps:
+            raise _Over(FailureKind.ENDED)
+        noise, rng = self._noise, self._rng
+        shock = rng.standard_t(3) / math.sqrt(3) * math.sqrt(1 - noise.rho**2)
+        self._wander = noise.rho * self._wander + shock
+        spike = rng.exponential(0.1) if rng.random() < noise.spike_share / 2 else 0.0
+        return self.step_s * math.exp(noise.block_sd / math.sqrt(2) * self._wander + spike)
+
+    def record(self) -> ArmRecord:
+        """What it did."""
+        effects = tuple(
+            Effect(step.name, step.name not in self._truth.ineffective, f"{step.name} was looked at")
+            for step in self.plan
+        )
+        curve = losses(self.plan, self._truth, self._rng, self._steps) if self.fresh else ()
+        return ArmRecord(
+            step_s=self.step_s,
+            losses=tuple(curve),
+            effects=effects,
+            peak_bytes=(512 - 64 * len(self.plan)) << 20,
+            first_steps_s=self.first_steps_s if self.fresh else None,
+        )
+
+
+def _log_factor(on: Names, truth: Truth) -> float:
+    alone = sum(math.log(factor) for name, factor in truth.factors.items() if name in on)
+    return alone + sum(math.log(factor) for names, factor in truth.together.items() if names <= on)
+
+
+def losses(
+    plan: PlanSteps, truth: Truth, rng: np.random.Generator, num: int, rounding: float = 0.0
+) -> list[float]:
+    """The same falling curve every time, but for rounding and for what the truth says departs."""
+    on = frozenset(word for step in plan for word in (step.name, step.label))
+    if any(step.numerics is not Numerics.EXACT for step in plan):
+        rounding = 5e-4
+    steps = np.arange(num)
+    batches = 0.02 * np.random.default_rng(7).normal(size=num)
+    curve = 2.0 * (0.3 + 0.7 / (1 + steps / 20)) * (1 + batches)
+    curve = curve * (1 + rounding * rng.normal(size=num) + 1e-7 * rng.normal(size=num))
+    for names, share in truth.departing.items():
+        if names <= on:
+            curve = curve * (1 + share * np.minimum(1, steps / 20))
+    return [float(value) for value in curve]
+
+
+def candidates(*names: str, numerics: Numerics = Numerics.EXACT) -> list[Candidate]:
+    """Candidates by name."""
+    return [Candidate(name=name, numerics=numerics) for name in names]
+
+
+def observation(command: Sequence[str] = ("python", "train.py")) -> Observation:
+    """Of the simulated program."""
+    step = StepTime(
+        num=100,
+        median_s=STEP_S,
+        low_s=0.099,
+        high_s=0.101,
+        p50_s=STEP_S,
+        p95_s=0.11,
+        p99_s=0.12,
+        samples_per_s=320.0,
+    )
+    return Observation(
+        command=tuple(command),
+        step=step,
+        phases={},
+        ranks=(),
+        memory=Memory(peak_bytes=512 << 20, device="cpu", method="resident set"),
+        run=RunAccount(wall_s=14.0, parts={}),
+        coverage=(),
+        program=ProgramFacts(torch_version="2.13.0", script="train.py", script_sha256="0" * 64),
+        anchor=Anchor("optimizer", 0),
+        machine={"cpu_model": "simulated"},
+        exit_code=None,
+    )
