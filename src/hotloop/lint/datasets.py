@@ -71,7 +71,9 @@ def _cheap(program: Program, value: cst.BaseExpression) -> bool:
     if not isinstance(value, cst.Call):
         return False
     full = program.names.call(value)
-    if full in _IN_MEMORY or (isinstance(value.func, cst.Name) and value.func.value in {"list", "range", "zip"}):
+    if full in _IN_MEMORY or (
+        isinstance(value.func, cst.Name) and value.func.value in {"list", "range", "zip"}
+    ):
         return True
     if full in _WRAPPERS and value.args:
         return is_cheap_dataset(program, value.args[0].value)

@@ -25,6 +25,7 @@ class Names:
 
     def __init__(self, file: SourceFile) -> None:
         self._origin: dict[str, str] = {}
+        self._memo: dict[int, str] = {}
         for plain in file.all(cst.Import):
             self._plain(plain)
         for origin in file.all(cst.ImportFrom):
@@ -56,6 +57,13 @@ class Names:
 
     def of(self, node: cst.CSTNode) -> str:
         """The full dotted name of an imported thing; empty where it is not an import."""
+        key = id(node)
+        found = self._memo.get(key)
+        if found is None:
+            found = self._memo[key] = self._resolved(node)
+        return found
+
+    def _resolved(self, node: cst.CSTNode) -> str:
         name = dotted(node)
         if name is None:
             return ""

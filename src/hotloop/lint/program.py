@@ -5,13 +5,14 @@ from functools import cached_property
 
 import libcst as cst
 
-from hotloop.lint.names import Names
+from hotloop.lint.names import Names, dotted
 from hotloop.lint.source_file import SourceFile
 from hotloop.lint.steps import Steps
 from hotloop.lint.syntax import is_literal, keyword
 from hotloop.lint.values import Values
 
 # What a program that runs on an accelerator says somewhere in its source.
+_EVALUATES = re.compile(r"val|test|eval")
 _DEVICE = re.compile(r"cuda|\bdevice\b|\.to\(|accelerat|\bmps\b|\bxpu\b|\bTrainer\b|[Ff]abric")
 _HALF = re.compile(
     r"autocast|bfloat16|float16|\.half\(\)|\bbf16\b|\bfp16\b|GradScaler|\bamp\b|set_float32_matmul|allow_tf32"
@@ -88,7 +89,10 @@ class Program:
         ]
 
     def is_training_loader(self, loader: cst.Call) -> bool:
-        """Whether the loader shuffles or samples, as loaders for training do."""
+        """Whether the loader shuffles or samples and is not named for evaluation."""
+        assign = self.file.enclosing(loader, cst.Assign)
+        if assign is not None and _EVALUATES.search(dotted(assign.targets[0].target) or ""):
+            return False
         shuffle = keyword(loader, "shuffle")
         if shuffle is not None and not is_literal(shuffle, "False"):
             return True

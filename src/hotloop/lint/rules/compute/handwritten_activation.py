@@ -44,12 +44,20 @@ def check(program: Program, product: cst.BinaryOperation) -> Iterator[Hit]:
         return
     called = {_operation(program, call) for call in program.file.under(product, cst.Call)}
     constants = {number.value for number in program.file.under(product, cst.Float)}
+    if not any(isinstance(factor, (cst.Name, cst.Attribute)) for factor in _factors(product)):
+        return  # a distribution function, not an activation
     if "tanh" in called and "0.044715" in constants:
         yield Hit(product, "GELU (tanh form), written out")
     elif "erf" in called and "0.5" in constants and "sqrt" in called | _attributes(program, product):
         yield Hit(product, "GELU (erf form), written out")
     elif _is_silu(program, product):
         yield Hit(product, "SiLU, written out")
+
+
+def _factors(node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Multiply):
+        return [*_factors(node.left), *_factors(node.right)]
+    return [node]
 
 
 def _operation(program: Program, call: cst.Call) -> str:

@@ -8,8 +8,9 @@ Each turn copies all that was gathered so far: n turns copy n squared over two r
 becomes n deep.
 
 ## When it is fine
-The loop has a handful of turns; sampling text grows the context this way and spends its time in the model.
-The rule speaks of code outside `generate` and `sample` functions only.
+The loop has a handful of turns, or each turn needs all that was gathered (dense blocks); sampling text grows
+the context this way and spends its time in the model. The rule speaks of code outside `generate` and `sample`
+functions only.
 
 ## Example
 ```python
@@ -57,7 +58,8 @@ def check(program: Program, assign: cst.Assign) -> Iterator[Hit]:
     grows = any(dotted(element.value) == name for element in parts.elements)
     if not grows or not isinstance(loop, (cst.For, cst.While)):
         return
-    if not _made_in(program, loop, assign, name) and not _generates(program, assign):
+    needed = _made_in(program, loop, assign, name) or _read_in(program, loop, assign, name)
+    if not needed and not _generates(program, assign):
         yield Hit(assign, f"{name} is copied whole in each turn")
 
 
@@ -68,6 +70,12 @@ def _made_in(program: Program, loop: cst.For | cst.While, assign: cst.Assign, na
         [n.value for n in program.file.under(loop.target, cst.Name)] if isinstance(loop, cst.For) else []
     )
     return name in targets or any(not program.file.inside(target, assign) for target in others)
+
+
+def _read_in(program: Program, loop: cst.For | cst.While, assign: cst.Assign, name: str) -> bool:
+    """Whether a turn needs what was gathered so far, as a dense block does."""
+    uses = [node for node in program.file.under(loop.body, cst.Name) if node.value == name]
+    return any(not program.file.inside(node, assign) for node in uses)
 
 
 def _generates(program: Program, node: cst.CSTNode) -> bool:
