@@ -14,8 +14,9 @@ from hotloop.tune.clock import Budget
 from hotloop.tune.journal import Journal, Ledger
 from hotloop.tune.search import Conflicts
 from hotloop.tune.tuner import Tuner
-from tests.stats.simulated import Noise, random_noise
-from tests.tune.simulated import QUIET, Clock, SimulatedExecutor, Truth, observation
+
+from ..stats.simulated import Noise, random_noise
+from .simulated import QUIET, Clock, SimulatedExecutor, Truth, observation
 
 DEFAULT_BUDGET_S = 600.0
 
@@ -57,17 +58,23 @@ class Simulation:
         self.clock = Clock()
         self.executor = SimulatedExecutor(truth, noise, self.clock, seed, turn=turn, before=before)
         self.said: list[str] = []
-        self.longest_s = 0.0
-        self._last_s = 0.0
+        self._told: Callable[[str], None] = self.said.append
         self._ledger = Ledger(journal or Memory(), Budget(budget_s, self.clock))
         self._tuner = Tuner(
             observation(),
             self.executor,
             self._ledger,
             conflicts=conflicts or {},
-            progress=self.said.append,
+            progress=self._tell,
             max_rounds=max_rounds,
         )
+
+    def listen(self, told: Callable[[str], None]) -> None:
+        """Give what is said to somebody else."""
+        self._told = told
+
+    def _tell(self, text: str) -> None:
+        self._told(text)
 
     def run(self, tried: Sequence[Candidate], refused: Sequence[Refusal] = ()) -> TuneResult:
         """Tune."""

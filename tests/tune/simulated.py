@@ -13,7 +13,8 @@ from hotloop.model.observation import Anchor, Memory, Observation, ProgramFacts,
 from hotloop.model.optimization import Candidate, Effect, Numerics
 from hotloop.model.tuning import Contention, Failure, FailureKind
 from hotloop.tune.executor import ArmRecord, Enough, PlanSteps, SetFailed, SetOrder, SetRecord
-from tests.stats.simulated import Noise
+
+from ..stats.simulated import Noise
 
 STEP_S = 0.1
 STARTUP_S = 4.0
@@ -34,7 +35,8 @@ class Clock:
         return self.now_s
 
     def pass_by(self, seconds: float) -> None:
-        self.now_s += seconds
+        """In whole ticks of 2^-20 s, so that times add up to the same in any order."""
+        self.now_s += round(seconds * 2**20) / 2**20
 
 
 class Truth(msgspec.Struct, frozen=True, kw_only=True):

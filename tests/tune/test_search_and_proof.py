@@ -1,0 +1,231 @@
+"""What a session says of candidates whose truth is known."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.model.optimization import Candidate, Numerics, Refusal
+from hotloop.model.tuning import FailureKind
+
+from .sessions import Simulation, names, noisy, reasons
+from .simulated import Truth, candidates
+
+BF16 = Candidate(name="bf16", numerics=Numerics.TOLERANCE)
+
+
+def test_what_helps_is_in_the_plan_and_the_factors_multiply_to_the_total() -> None:
+    truth = Truth(factors={"a": 1.5, "b": 1.2, "slow": 0.7})
+    for seed in range(5):
+        result = Simulation(truth, noisy(seed), seed=seed).run(candidates("a", "null", "slow", "b"))
+        speedup = result.plan.speedup
+        assert set(names(result)) == {"a", "b"}
+        assert speedup is not None
+        assert math.prod(step.ratio for step in result.plan.steps) == pytest.approx(speedup.ratio, rel=1e-9)
+        assert speedup.low <= speedup.ratio <= speedup.high
+        for step in result.plan.steps:
+            assert 1 < step.low <= step.ratio <= step.high
+
+
+def test_the_quoted_number_is_of_fresh_processes_that_ran_exactly_the_plan() -> None:
+    session = Simulation(Truth(factors={"a": 1.5, "b": 1.2}))
+    result = session.run(candidates("a", "b", "null"))
+    last = session.executor.orders[-1]
+    assert last.fresh
+    assert last.plans[0] == ()
+    assert [step.name for step in last.plans[-1]] == names(result) == ["a", "b"]
+
+
+def test_a_slower_one_is_refused_after_two_blocks() -> None:
+    session = Simulation(Truth(factors={"slow": 0.5}))
+    result = session.run(candidates("slow"))
+    assert result.plan.steps == ()
+    assert reasons(result)["slow"] == "slower: 0.50 in 2 blocks"
+
+
+def test_a_short_program_can_be_tuned_with_three_blocks() -> None:
+    result = Simulation(Truth(factors={"a": 1.5}), max_rounds=3).run(candidates("a", "null"))
+    assert names(result) == ["a"]
+
+
+def test_nothing_helps_is_a_result() -> None:
+    result = Simulation(Truth()).run(candidates("null"))
+    assert result.plan.steps == ()
+    assert result.plan.speedup is None
+    assert result.plan.parity is None
+    assert not result.interrupted
+    assert reasons(result)["null"].startswith("no difference: 1.000")
+
+
+def test_without_candidates_there_is_no_trial() -> None:
+    refused = [Refusal("pinned_memory", "does not apply: there is no accelerator")]
+    result = Simulation(Truth()).run([], refused)
+    assert result.trials == ()
+    assert result.refused == tuple(refused)
+
+
+def test_what_did_not_take_effect_is_refused_whatever_its_ratio() -> None:
+    truth = Truth(factors={"a": 1.5}, ineffective=frozenset({"a"}))
+    result = Simulation(truth).run(candidates("a"))
+    assert result.plan.steps == ()
+    assert reasons(result)["a"] == "no effect: a was looked at"
+
+
+class TestTogether:
+    def test_what_helps_alone_but_not_beside_another_is_left_out(self) -> None:
+        truth = Truth(factors={"a": 1.5, "b": 1.4}, together={frozenset({"a", "b"}): 1 / 1.4})
+        result = Simulation(truth).run(candidates("a", "b"))
+        assert names(result) == ["a"]
+        assert reasons(result)["b"].startswith("no difference")
+
+    def test_what_hurts_beside_another_is_left_out(self) -> None:
+        truth = Truth(factors={"a": 1.5, "b": 1.2}, together={frozenset({"a", "b"}): 0.5})
+        result = Simulation(truth).run(candidates("a", "b"))
+        assert names(result) == ["a"]
+        assert reasons(result)["b"].startswith("slower: 0.60")
+
+    def test_what_helps_only_beside_a_later_one_gets_a_second_chance(self) -> None:
+        truth = Truth(factors={"bf16": 1.5}, together={frozenset({"layout", "bf16"}): 1.3})
+        result = Simulation(truth).run([*candidates("layout"), BF16, *candidates("null")])
+        assert names(result) == ["bf16", "layout"]
+        assert result.plan.speedup is not None
+        assert result.plan.speedup.ratio == pytest.approx(1.95, rel=0.02)
+
+    def test_the_better_parameters_take_the_place_of_the_good_ones(self) -> None:
+        truth = Truth(factors={"workers(n=1)": 1.3, "workers(n=2)": 1.8})
+        tried = [Candidate(name="workers", params={"n": number}) for number in (1, 2)]
+        result = Simulation(truth).run(tried)
+        assert [step.params for step in result.plan.steps] == [{"n": 2}]
+        assert reasons(result)["workers(n=1)"] == "workers(n=2) in its place was faster"
+
+    def test_of_two_that_exclude_one_another_the_faster_one_stays(self) -> None:
+        truth = Truth(factors={"a": 1.2, "b": 1.6})
+        conflicts = {"a": frozenset({"b"}), "b": frozenset({"a"})}
+        session = Simulation(truth, conflicts=conflicts)
+        result = session.run(candidates("a", "b"))
+        assert names(result) == ["b"]
+        assert not any(
+            {"a", "b"} <= {step.name for step in plan}
+            for order in session.executor.orders
+            for plan in order.plans
+        )
+
+    def test_a_gain_that_the_observation_rules_out_is_called_unexplained(self) -> None:
+        tried = [Candidate(name="a", max_gain=1.2), Candidate(name="hopeless", max_gain=1.004)]
+        result = Simulation(Truth(factors={"a": 1.5})).run(tried)
+        assert "more than the 1.20x that the observation allows" in result.plan.steps[0].evidence
+        assert reasons(result)["hopeless"] == "at most 1.004x is to be had here, within the floor"
+
+
+class TestParity:
+    def test_one_that_learns_otherwise_is_refused(self) -> None:
+        truth = Truth(factors={"a": 1.5, "b": 1.2}, departing={frozenset({"a"}): 0.1})
+        result = Simulation(truth).run(candidates("a", "b"))
+        assert names(result) == ["b"]
+        assert reasons(result)["a"].startswith("parity: mean deviation")
+
+    def test_one_that_diverges_is_refused(self) -> None:
+        truth = Truth(factors={"a": 1.5}, departing={frozenset({"a"}): math.nan})
+        result = Simulation(truth).run(candidates("a"))
+        assert reasons(result)["a"] == "parity: loss is nan at step 0, the original's is not"
+
+    def test_one_that_breaks_only_in_combination_is_refused(self) -> None:
+        truth = Truth(factors={"a": 1.5, "b": 1.2}, departing={frozenset({"a", "b"}): 0.1})
+        result = Simulation(truth).run(candidates("a", "b"))
+        assert names(result) == ["a"]
+        assert reasons(result)["b"].startswith("parity")
+
+    def test_reduced_precision_is_held_to_the_floor_of_reduced_precision(self) -> None:
+        result = Simulation(Truth(factors={"bf16": 1.5})).run([BF16])
+        assert names(result) == ["bf16"]
+        assert result.plan.parity is not None
+        assert result.plan.parity.passed
+        assert result.plan.parity.evidence.endswith("floor from 2 runs of the original")
+
+
+class TestFailures:
+    @pytest.mark.parametrize("kind", list(FailureKind))
+    def test_a_failing_candidate_is_refused_with_its_reason_and_the_session_goes_on(
+        self, kind: FailureKind
+    ) -> None:
+        truth = Truth(factors={"good": 1.5}, failures={frozenset({"bad"}): kind})
+        result = Simulation(truth).run(candidates("bad", "good"))
+        assert names(result) == ["good"]
+        assert reasons(result)["bad"].startswith(f"failed ({kind.value}): the simulated program")
+
+    def test_one_that_fails_only_when_confirmed_is_dropped(self) -> None:
+        session = Simulation(Truth(factors={"a": 1.5, "b": 1.3, "c": 1.2}))
+        confirming = _fails_when_fresh(session, "b")
+        result = session.run(candidates("a", "b", "c"))
+        assert confirming
+        assert names(result) == ["a", "c"]
+        assert reasons(result)["b"].startswith("failed when the plan was confirmed (crash)")
+
+    def test_a_program_that_cannot_run_beside_itself_is_an_error(self) -> None:
+        session = Simulation(Truth(failures={frozenset(): FailureKind.CRASH}))
+        with pytest.raises(HotloopError, match=r"could not be run in trials(.|\n)*the last words") as caught:
+            session.run(candidates("a"))
+        assert caught.value.code is ExitCode.PROGRAM_FAILED
+        assert session.executor.closed == 1
+
+    def test_an_incumbent_that_comes_to_its_end_does_not_count_against_the_candidate(self) -> None:
+        truth = Truth(factors={"late": 1.5}, ends_after_steps=200)
+        result = Simulation(truth).run(candidates(*(f"null{number}" for number in range(4)), "late"))
+        assert names(result) == ["late"]
+        assert not any(reason.startswith("failed") for reason in reasons(result).values())
+
+    def test_without_room_for_all_the_plan_is_confirmed_two_by_two(self) -> None:
+        session = Simulation(Truth(factors={"a": 1.5, "b": 1.3, "c": 1.2}, room=2))
+        result = session.run(candidates("a", "b", "c"))
+        assert names(result) == ["a", "b", "c"]
+        assert result.plan.speedup is not None
+        assert result.plan.speedup.ratio == pytest.approx(1.5 * 1.3 * 1.2, rel=0.02)
+        assert max(len(order.plans) for order in session.executor.orders) == 2
+
+
+def _fails_when_fresh(session: Simulation, name: str) -> dict[frozenset[str], FailureKind]:
+    """Let the candidate crash from the first confirmation on."""
+    failures: dict[frozenset[str], FailureKind] = {}
+    session.executor.truth = Truth(factors=session.executor.truth.factors, failures=failures)
+    said = session.said.append
+
+    def listen(text: str) -> None:
+        if text.startswith("confirming"):
+            failures[frozenset({name})] = FailureKind.CRASH
+        said(text)
+
+    session.listen(listen)
+    return failures
+
+
+class TestBudget:
+    @pytest.mark.parametrize("budget_s", [1.0, 60.0, 120.0, 300.0])
+    def test_it_is_overdrawn_by_no_more_than_what_had_begun(self, budget_s: float) -> None:
+        tried = candidates(*(f"null{number}" for number in range(20)), "good")
+        for seed in range(5):
+            session = Simulation(Truth(factors={"good": 1.3}), noisy(seed), seed=seed, budget_s=budget_s)
+            result = session.run(tried)
+            # One A/A pair, the trial under way (two pairs), and three sets of the plan that was found.
+            trial_s = 2 * max((trial.seconds for trial in result.trials), default=0.0)
+            num_arms = 2 + max((len(trial.incumbent) for trial in result.trials), default=0)
+            assert result.wall_s < budget_s + 21.5 + trial_s + 3 * num_arms * 11.0
+
+    def test_what_there_was_no_time_for_is_said(self) -> None:
+        result = Simulation(Truth(), budget_s=100.0).run(
+            candidates(*(f"null{number}" for number in range(20)))
+        )
+        untried = [reason for reason in reasons(result).values() if reason.startswith("not tried: the time")]
+        assert len(untried) + len(result.trials) == 20
+        assert untried
+
+    def test_what_finished_work_took_is_charged_to_a_resumed_session(self) -> None:
+        from .sessions import Memory
+
+        journal = Memory()
+        first = Simulation(Truth(factors={"a": 1.3}), journal=journal).run(candidates("a", "null"))
+        again = Simulation(Truth(factors={"a": 1.3}), journal=journal)
+        result = again.run(candidates("a", "null"))
+        assert again.executor.orders == []
+        assert result.wall_s == pytest.approx(first.wall_s)
