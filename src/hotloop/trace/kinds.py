@@ -72,7 +72,7 @@ def kind_of(phase: str, category: str | None) -> Kind:
 
 
 _COMMUNICATION = re.compile(
-    r"nccl|rccl|cross_device_reduce|custom_?all_?reduce|all_?reduce_?(?:one|two)_?(?:stage|shot)"
+    r"nccl|rccl|cross_device_reduce|custom_?all_?reduce|all_?reduce_?(?:one|two)_?(?:stage|shot)|allreduce_fusion"
     r"|(?:one|two)_?shot_?all_?reduce|multimem_(?:all|one)|nvshmem|deep_ep|(?:intranode|internode)::(?:dispatch|combine)",
     re.IGNORECASE,
 )

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from hotloop.trace.salvage import BROKEN
 from hotloop.trace.trace import DeviceProperties, Metadata
 
 _RANK_IN_NAME = re.compile(r"(?:rank|worker)[-_.]?(\d{1,6})(?!\d)", re.IGNORECASE)
@@ -42,7 +43,7 @@ def _rank_in_name(label: str) -> int | None:
 def _decode(raw: dict[str, msgspec.Raw], key: str, shape: Any) -> Any:
     try:
         return msgspec.json.decode(raw[key], type=shape) if key in raw else None
-    except (msgspec.DecodeError, RecursionError):
+    except BROKEN:
         return None
 
 

@@ -68,6 +68,6 @@ def site_in_stack(linked: Linked, row: int) -> PythonSite | None:
 def _frames(text: bytes) -> list[str]:
     try:
         stack = msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return []
     return stack.split(";") if isinstance(stack, str) else []

@@ -21,6 +21,9 @@ _CONTROL = bytes(range(0x20))
 _TO_SPACE = bytes.maketrans(_CONTROL, b" " * len(_CONTROL))
 _GROUP = 256
 
+BROKEN = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+"""What decoding raises on text that is not JSON, nests too deeply, or is not UTF-8."""
+
 
 @dataclass
 class Salvage:
@@ -51,7 +54,7 @@ def salvage(text: bytes, final: bool) -> Salvage:
         piece = mended[inside[0] : inside[-1]].rstrip().removesuffix(b",")
         try:
             result.events.extend(decoder.decode(b"[" + piece + b"]"))
-        except (msgspec.DecodeError, RecursionError):
+        except BROKEN:
             _one_by_one(mended, inside, result)
         if result.footer is not None:
             break
@@ -101,7 +104,7 @@ def _one_by_one(text: bytes, bounds: list[int], result: Salvage) -> None:
             result.events.append(decoder.decode(piece))
         except msgspec.ValidationError:
             _loosely(piece, result)
-        except (msgspec.DecodeError, RecursionError):
+        except BROKEN:
             if end and _ends_the_list(piece, end, decoder, result):
                 result.footer = text[start + end.end() :]
                 return
@@ -119,7 +122,7 @@ def _ends_the_list(
         result.events.append(decoder.decode(piece[: end.start() + 1]))
     except msgspec.ValidationError:
         _loosely(piece[: end.start() + 1], result)
-    except (msgspec.DecodeError, RecursionError):
+    except BROKEN:
         return False
     return True
 
@@ -128,7 +131,7 @@ def _loosely(piece: bytes, result: Salvage) -> None:
     """An event of valid JSON with wrong types: what can be understood of it."""
     try:
         loose = msgspec.json.decode(piece)
-    except (msgspec.DecodeError, RecursionError):
+    except BROKEN:
         loose = None
     if not isinstance(loose, dict):
         result.lost_events += 1

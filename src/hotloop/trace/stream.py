@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from hotloop.trace.event import Event, VerbatimEvent
-from hotloop.trace.salvage import BOUNDARY, Salvage, salvage
+from hotloop.trace.salvage import BOUNDARY, BROKEN, Salvage, salvage
 from hotloop.trace.source import Blocks
 
 CHUNK = 4 << 20
@@ -17,6 +17,8 @@ _MAX_EVENT = 64 << 20
 _MAX_HEADER = 64 << 20
 _MAX_NESTED = 16
 """Cuts tried before a piece counts as damaged."""
+_MAX_UNDECIDED = 4
+"""Chunks read together before a piece that is open at every cut counts as damaged."""
 _MAX_BARREN = 256 << 20
 """Text without any event in it, after which the file is not taken for a trace."""
 
@@ -77,7 +79,11 @@ class EventStream:
                     self.loss.unreadable = f"no event in {barren >> 20} MiB of text"
                     return
                 continue
-            events, footer, cut = self._decode(block, cut)
+            decoded = self._decode(block, cut)
+            if decoded is None:
+                rest = block
+                continue
+            events, footer, cut = decoded
             yield events
             if footer is not None:
                 self._read_footer(footer + block[cut:])
@@ -110,23 +116,27 @@ class EventStream:
                 self.loss.unreadable = "there is no traceEvents list in it"
                 return None
 
-    def _decode(self, block: bytes, cut: int | None) -> tuple[list[Event], bytes | None, int]:
+    def _decode(self, block: bytes, cut: int | None) -> tuple[list[Event], bytes | None, int] | None:
         """The events up to the cut, what follows the list's end if that was before it, and the cut used.
 
-        A cut may have fallen among objects nested inside an event: then an earlier one is tried.
+        A cut may have fallen among objects nested inside an event: then an earlier one is tried. None: there
+        is no earlier one, and more of the file has to be read to know.
         """
         used = cut
         for _ in range(_MAX_NESTED):
             text = b"[" + (block if used is None else block[:used]) + b"]"
             try:
                 return self._keep(text), None, len(block) if used is None else used
-            except (msgspec.DecodeError, RecursionError) as error:
-                end = _TRAILING.search(str(error))
+            except BROKEN as error:
+                found = _TRAILING.search(str(error))
+                end = int(found.group(1)) - 1 if found else None  # msgspec counts the offending byte in
                 nested = "truncated" in str(error)
-            if end and (events := self._up_to(text[: int(end.group(1))])) is not None:
-                return events, text[int(end.group(1)) : -1], len(block) if used is None else used
+            if end is not None and (events := self._up_to(text[:end])) is not None:
+                return events, text[end:-1], len(block) if used is None else used
             earlier = _last_boundary(block, used - 1) if used is not None and nested else None
             if earlier is None:
+                if nested and used is not None and len(block) < _MAX_UNDECIDED * CHUNK:
+                    return None
                 break
             used = earlier
         return self._salvage(block, cut)
@@ -134,7 +144,7 @@ class EventStream:
     def _up_to(self, text: bytes) -> list[Event] | None:
         try:
             return self._keep(text.rstrip())
-        except (msgspec.DecodeError, RecursionError):
+        except BROKEN:
             return None
 
     def _salvage(self, block: bytes, cut: int | None) -> tuple[list[Event], bytes | None, int]:
@@ -162,7 +172,7 @@ class EventStream:
     def _read_metadata(self, text: bytes) -> None:
         try:
             self.metadata.update(msgspec.json.decode(text, type=dict[str, msgspec.Raw]))
-        except (msgspec.DecodeError, RecursionError):
+        except BROKEN:
             self.loss.metadata_lost = True
 
 

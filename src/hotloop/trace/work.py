@@ -43,7 +43,7 @@ def parse_arguments(dims: bytes, types: bytes | None, concrete: bytes | None) ->
         shapes = msgspec.json.decode(dims, type=tuple[Any, ...])
         names = msgspec.json.decode(types, type=tuple[str, ...]) if types else ()
         values = msgspec.json.decode(concrete, type=tuple[Any, ...]) if concrete else ()
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return Arguments(shapes, names, values)
 

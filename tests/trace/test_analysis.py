@@ -1,0 +1,133 @@
+"""What is said about a trace of which every figure is known."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from hotloop.trace import TraceAnalysis, analyze, analyze_trace, read_trace
+from hotloop.trace.gate import check_gate, parse_gate
+from hotloop.model.errors import HotloopError
+from tests.trace.example import example_trace, host, kernel
+
+
+def _analyze(tmp_path: Path, trace: dict[str, Any]) -> TraceAnalysis:
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps(trace))
+    return analyze_trace(read_trace(path))
+
+
+def test_timeline_of_the_example(small_trace: Path) -> None:
+    device = analyze_trace(read_trace(small_trace)).device
+    assert device is not None
+    assert (device.span_us, device.busy_us, device.idle_us) == (36.0, 32.0, 4.0)
+    assert (device.compute_us, device.memory_us, device.communication_us) == (30.0, 2.0, 0.0)
+
+
+def test_step_idle_goes_to_its_causes(small_trace: Path) -> None:
+    (step,) = analyze_trace(read_trace(small_trace)).steps
+    assert (step.span_us, step.busy_us, step.idle_us, step.data_us) == (198.0, 32.0, 166.0, 40.0)
+    causes = {name: value for name, value in step.idle_causes.items() if value}
+    # data 10-50; dispatch 60-80 and 82-84; launched at 70, not running until 90 while the host waits 89-90;
+    # the host is inside the wait 120-124 and 126-130; item() runs on to 140; the rest is Python.
+    assert causes["data_us"] == 40.0
+    assert causes["synchronization_us"] == 9.0
+    assert causes["copy_us"] == 4.0
+    assert sum(causes.values()) == 166.0
+    assert causes["host_us"] == pytest.approx(166 - 40 - 9 - 4 - causes["launch_us"])
+
+
+def test_sync_has_call_operators_and_line(small_trace: Path) -> None:
+    (site,) = analyze_trace(read_trace(small_trace)).syncs
+    assert site.call == "cudaStreamSynchronize"
+    assert site.under == ("aten::item", "aten::_local_scalar_dense")
+    assert (site.path, site.line, site.function) == ("train.py", 10, "step")
+    assert site.total_us == 41.0
+
+
+def test_operator_has_its_kernels_and_its_rate(small_trace: Path) -> None:
+    row = next(row for row in analyze_trace(read_trace(small_trace)).operators if row.name == "aten::mm")
+    assert (row.num_kernels, row.device_us, row.host_us, row.host_self_us) == (1, 30.0, 20.0, 15.0)
+    assert row.flops == 2 * 64 * 32 * 16
+    assert row.size_bytes == 4 * (64 * 32 + 32 * 16 + 64 * 16)
+    assert row.tflops_per_s == pytest.approx(2 * 64 * 32 * 16 / 30e-6 / 1e12)
+    assert row.tensor_cores == "fp32"
+    assert row.bound == "memory"
+
+
+def test_kernel_rows(small_trace: Path) -> None:
+    gemm, copy = analyze_trace(read_trace(small_trace)).kernels
+    assert (gemm.name, gemm.kind, gemm.num, gemm.operator, gemm.queue_us) == ("sgemm_64x32", "compute", 1, "aten::mm", 20.0)
+    assert (copy.kind, copy.total_us) == ("memcpy", 2.0)
+
+
+def test_unlinked_and_dropped_kernels_are_told(tmp_path: Path) -> None:
+    trace = example_trace()
+    trace["traceEvents"] += [kernel("lost_launch", 130, 131, 77), host("cuda_runtime", "cudaLaunchKernel", 150, 152, correlation=78)]
+    notes = {note.code: note for note in _analyze(tmp_path, trace).health}
+    assert (notes["unlinked-kernels"].num, notes["unlinked-kernels"].total) == (1, 3)
+    assert notes["dropped-kernels"].num == 1
+
+
+def test_graph_replays_are_told(tmp_path: Path) -> None:
+    trace = example_trace()
+    trace["traceEvents"] += [host("cuda_runtime", "cudaGraphLaunch", 150, 155, correlation=90)]
+    notes = {note.code: note for note in _analyze(tmp_path, trace).health}
+    assert notes["graph-replays"].severity == "warning"
+    trace["traceEvents"] += [kernel("inside", 156, 158, 90), kernel("inside", 158, 159, 90)]
+    notes = {note.code: note for note in _analyze(tmp_path, trace).health}
+    assert "2 of their kernels" in notes["graph-replays"].message
+
+
+def test_a_step_without_device_events_is_told(tmp_path: Path) -> None:
+    trace = example_trace()
+    trace["traceEvents"] += [host("user_annotation", "ProfilerStep#2", 300, 400)]
+    notes = {note.code: note for note in _analyze(tmp_path, trace).health}
+    assert (notes["empty-steps"].num, notes["empty-steps"].total) == (1, 2)
+
+
+def test_memory_timeline(tmp_path: Path) -> None:
+    trace = example_trace()
+    for at, moved, total in ((5, 100, 1100), (20, 400, 1500), (30, -500, 1000)):
+        trace["traceEvents"].append(
+            {
+                "ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": at,
+                "args": {"Bytes": moved, "Total Allocated": total, "Total Reserved": 2048, "Device Type": 1, "Device Id": 0},
+            }
+        )  # fmt: skip
+    (use,) = _analyze(tmp_path, trace).memory
+    assert (use.peak_bytes, use.peak_at_us, use.reserved_peak_bytes, use.churn_bytes) == (1500, 20.0, 2048, 500)
+    assert use.absolute
+
+
+def test_json_has_the_contracts_names(small_trace: Path) -> None:
+    document = msgspec.json.decode(msgspec.json.encode(analyze(small_trace)))
+    (trace,) = document["traces"]
+    assert {
+        "span_us", "busy_us", "idle_us", "compute_us", "communication_us", "memory_us", "overlap_us",
+        "exposed_communication_us", "exposed_memory_us",
+    } <= trace["device"].keys()  # fmt: skip
+    assert {"health", "kernels", "operators", "findings", "idle_causes"} <= trace.keys()
+    assert all(name.endswith("_us") for name in trace["idle_causes"])
+    assert {"code", "title", "severity", "cost_s", "evidence", "optimization"} <= trace["findings"][0].keys()
+    assert document["schema"] == 1
+
+
+def test_gates(small_trace: Path) -> None:
+    analysis = analyze_trace(read_trace(small_trace))
+    for text, passed in (
+        ("idle<10%", False), ("idle<12%", True), ("busy>=32us", True), ("syncs<1", False), ("syncs<=1", True),
+        ("idle_causes.data<1ms", True), ("peak_memory<1GB", False), ("idle_causes.nonsense<1%", False),
+    ):  # fmt: skip
+        assert check_gate(parse_gate(text), analysis).passed is passed, text
+    for text in ("idle", "nonsense<1", "idle<ten%"):
+        with pytest.raises(HotloopError):
+            parse_gate(text)
+
+
+def test_no_sync_events_no_critical_path(small_trace: Path) -> None:
+    analysis = analyze_trace(read_trace(small_trace))
+    assert analysis.critical_path is None
+    assert "cuda_sync" in (analysis.critical_path_missing or "")
