@@ -1,0 +1,4 @@
+"""Settings as a module; imported by its short name."""
+
+BATCH_SIZE = 64
+STEPS = 300
