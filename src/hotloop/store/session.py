@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,21 +33,30 @@ class Session:
         self.path = path
         with self._explained():
             self._connection = sqlite3.connect(path, isolation_level=None)
-            self._connection.execute("PRAGMA journal_mode=WAL")
-            self._connection.execute("PRAGMA synchronous=FULL")
-            self._connection.execute("PRAGMA busy_timeout=5000")
-            self._connection.execute(
-                "CREATE TABLE IF NOT EXISTS entry "
-                "(key TEXT PRIMARY KEY, body BLOB NOT NULL, at TEXT DEFAULT CURRENT_TIMESTAMP)"
-            )
-            version = self._connection.execute("PRAGMA user_version").fetchone()[0]
-            if version == 0:
-                self._connection.execute(f"PRAGMA user_version={SCHEMA}")
-        if version not in (0, SCHEMA):
+        try:
+            with self._explained():
+                self._prepare()
+        except HotloopError:
+            self._connection.close()
+            raise
+
+    def _prepare(self) -> None:
+        """Set the connection up, and make the table in a new file."""
+        ask = self._connection.execute
+        ask("PRAGMA busy_timeout=5000")
+        version = int(ask("PRAGMA user_version").fetchone()[0])
+        if version not in {0, SCHEMA}:
             raise HotloopError(
-                f"the session file {path} is of schema {version}, this hotloop reads schema {SCHEMA}",
+                f"the session file {self.path} is of schema {version}, this hotloop reads schema {SCHEMA}",
                 "use the hotloop that wrote it, or start a new session without --resume",
             )
+        ask("PRAGMA journal_mode=WAL")
+        ask("PRAGMA synchronous=FULL")
+        ask(
+            "CREATE TABLE IF NOT EXISTS entry "
+            "(key TEXT PRIMARY KEY, body BLOB NOT NULL, at TEXT DEFAULT CURRENT_TIMESTAMP)"
+        )
+        ask(f"PRAGMA user_version={SCHEMA}")
 
     @property
     def name(self) -> str:
@@ -109,9 +119,15 @@ def _explanation(path: Path, error: sqlite3.DatabaseError) -> HotloopError:
             "run from a folder that you may write to",
             ExitCode.MACHINE,
         )
+    if "locked" in text:
+        return HotloopError(
+            f"the session file {path} is in use: {text}",
+            "wait until the other hotloop is done, or start a new session without --resume",
+        )
+    old, new = (shlex.quote(str(name)) for name in (path, f"{path}.damaged"))
     return HotloopError(
         f"the session file {path} is damaged: {text}",
-        f"move it away and start a new session: mv {path} {path}.damaged",
+        f"move it away and start a new session: mv {old} {new}",
     )
 
 
