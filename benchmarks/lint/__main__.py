@@ -1,8 +1,8 @@
 """`python -m benchmarks.lint FOLDER [--lines N] [--markdown FILE]`: lines per second of `hotloop lint`.
 
 Any folder of PyTorch sources will do: the site-packages of transformers or torch, or a checkout of examples.
-Files that never mention torch are left out, so that none is skipped cheaply, and files are taken until the number
-of lines is reached. The command is run as a user runs it, in a process of its own.
+Files that never mention torch are left out, so that none is skipped cheaply, and files are taken until there
+are enough lines. The command is run as a user runs it, in a process of its own.
 """
 
 import argparse

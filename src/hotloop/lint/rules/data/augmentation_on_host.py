@@ -1,8 +1,9 @@
 """Heavy random augmentation runs on the host, one sample at a time.
 
 ## What it does
-Finds a `Compose` of torchvision transforms that holds an expensive random one: colour jitter, blur, elastic
-or affine deformation, RandAugment and its relatives.
+Finds random numbers of `random` or NumPy drawn in a data set's `__getitem__`, and a `Compose` of torchvision
+transforms that holds an expensive random one: colour jitter, blur, elastic or affine deformation, RandAugment
+and its relatives.
 
 ## Why it is slow
 Each of these costs from one to tens of milliseconds of a core for each image. As a batch on the device the
@@ -30,6 +31,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from hotloop.lint.datasets import in_getitem
 from hotloop.lint.program import Program
 from hotloop.lint.rule import Hit, Rule, Visit
 from hotloop.lint.words import words
@@ -46,6 +48,9 @@ _HEAVY = words(
 def check(program: Program, call: cst.Call) -> Iterator[Hit]:
     """Find expensive random transforms in a Compose."""
     full = program.names.call(call)
+    if full.startswith(("random.", "numpy.random.")) and in_getitem(program, call):
+        yield Hit(call, f"{full} decides for each sample on the host")
+        return
     if not (full.startswith("torchvision.transforms") and full.endswith(".Compose")):
         return
     inner = [program.names.call(other) for other in program.file.under(call, cst.Call)]
@@ -61,6 +66,6 @@ rule = Rule(
     advice="If the loader is the bottleneck, augment the whole batch on the device.",
     optimization="device_augmentation",
     page=__doc__,
-    words=("Compose",),
+    words=("Compose", "__getitem__"),
     visits=(Visit(cst.Call, check),),
 )

@@ -1,7 +1,8 @@
 """Batches are copied to the GPU from pageable memory.
 
 ## What it does
-Finds a `DataLoader` for training without `pin_memory=True` in a program that names CUDA.
+Finds a `DataLoader` for training without `pin_memory=True` in a program that names CUDA, and the Hugging Face
+option `dataloader_pin_memory=False`.
 
 ## Why it is slow
 The driver copies a pageable batch into a pinned buffer of its own first, and the host waits for the whole
@@ -36,6 +37,9 @@ from hotloop.model.finding import Severity
 
 def check(program: Program, call: cst.Call) -> Iterator[Hit]:
     """Find training loaders that do not pin, where the program uses CUDA."""
+    if is_literal(keyword(call, "dataloader_pin_memory"), "False"):
+        yield Hit(call, "dataloader_pin_memory is False")
+        return
     if program.names.call(call) != "torch.utils.data.DataLoader" or has_star(call) or not program.on_cuda:
         return
     pin = keyword(call, "pin_memory")
@@ -53,6 +57,6 @@ rule = Rule(
     optimization="pinned_memory",
     fix=FixSafety.SAFE,
     page=__doc__,
-    words=("DataLoader",),
+    words=("DataLoader", "dataloader_pin_memory"),
     visits=(Visit(cst.Call, check),),
 )

@@ -7,7 +7,9 @@ from hotloop.lint.rules.distributed import (
     data_parallel,
     find_unused_parameters_on,
     gradients_copied_to_buckets,
+    graph_not_static,
     slow_backend,
+    small_buckets,
 )
 
 RULES = (
@@ -17,5 +19,7 @@ RULES = (
     data_parallel.rule,
     find_unused_parameters_on.rule,
     gradients_copied_to_buckets.rule,
+    graph_not_static.rule,
     slow_backend.rule,
+    small_buckets.rule,
 )

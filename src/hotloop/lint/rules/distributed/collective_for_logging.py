@@ -1,7 +1,8 @@
 """A number for the log is reduced over all ranks in every step.
 
 ## What it does
-Finds `dist.all_reduce`, `reduce`, `all_gather` and `gather` of a loss in a training loop, in each step.
+Finds `dist.all_reduce`, `reduce`, `all_gather` and `gather` of a loss in a training loop, in each step, and
+Lightning's `self.log(..., sync_dist=True)` in a `training_step` that logs each step.
 
 ## Why it is slow
 A small collective costs the latency of the link and waits for the slowest rank, tens of microseconds to
@@ -31,6 +32,7 @@ import libcst as cst
 from hotloop.lint.names import dotted
 from hotloop.lint.program import Program
 from hotloop.lint.rule import Hit, Rule, Visit
+from hotloop.lint.syntax import is_literal, keyword
 from hotloop.model.finding import Severity
 
 _COLLECTIVES = frozenset(
@@ -40,12 +42,25 @@ _COLLECTIVES = frozenset(
 
 def check(program: Program, call: cst.Call) -> Iterator[Hit]:
     """Find collectives on losses and metrics in the step."""
+    if _logs_and_reduces(program, call):
+        yield Hit(call, "self.log(..., sync_dist=True) in each step")
+        return
     if program.names.call(call) not in _COLLECTIVES or not call.args:
         return
     given = (dotted(call.args[-1].value) or dotted(call.args[0].value) or "").lower()
     about_log = any(word in given for word in ("loss", "acc", "metric", "correct"))
     if about_log and program.steps.in_step_loop(call):
         yield Hit(call, f"{program.names.call(call)} of {given} in each step")
+
+
+def _logs_and_reduces(program: Program, call: cst.Call) -> bool:
+    if dotted(call.func) not in {"self.log", "self.log_dict"} or is_literal(
+        keyword(call, "on_step"), "False"
+    ):
+        return False
+    function = program.file.enclosing(call, cst.FunctionDef)
+    in_step = function is not None and function.name.value == "training_step"
+    return in_step and is_literal(keyword(call, "sync_dist"), "True")
 
 
 rule = Rule(
@@ -55,6 +70,6 @@ rule = Rule(
     advice="Reduce it only in the steps that log it.",
     optimization="deferred_sync",
     page=__doc__,
-    words=("all_reduce", "reduce", "gather"),
+    words=("all_reduce", "reduce", "gather", "sync_dist"),
     visits=(Visit(cst.Call, check),),
 )

@@ -1,7 +1,8 @@
 """Each step searches the graph for parameters without a gradient.
 
 ## What it does
-Finds `find_unused_parameters=True`, and the Lightning strategy `"ddp_find_unused_parameters_true"`.
+Finds `find_unused_parameters=True`, the Hugging Face option `ddp_find_unused_parameters=True`, and the
+Lightning strategy `"ddp_find_unused_parameters_true"`.
 
 ## Why it is slow
 After each forward pass DDP walks the whole autograd graph, and waits for a collective to agree on what was
@@ -45,6 +46,8 @@ def check(program: Program, call: cst.Call) -> Iterator[Hit]:
     if name in _WRAPPERS and is_literal(keyword(call, "find_unused_parameters"), "True"):
         edit = Edit(call, without_keyword(call, "find_unused_parameters"))
         yield Hit(call, "find_unused_parameters=True", edits=(edit,))
+    elif is_literal(keyword(call, "ddp_find_unused_parameters"), "True"):
+        yield Hit(call, "ddp_find_unused_parameters=True")
     elif string(keyword(call, "strategy")) == "ddp_find_unused_parameters_true":
         edit = Edit(call, call.with_deep_changes(keyword(call, "strategy"), value='"ddp"'))  # type: ignore[arg-type]
         yield Hit(call, 'strategy="ddp_find_unused_parameters_true"', edits=(edit,))

@@ -2,8 +2,8 @@
 
 ## What it does
 Finds calls to TensorBoard writers, MLflow, Weights & Biases and `print` that run in each training step, and
-`logging_steps=1` of the Hugging Face trainer. Histograms, images, and writers that go over the network are a
-warning; the rest is information.
+`logging_steps=1` of the Hugging Face trainer, `log_every_n_steps=1` of Lightning's. Histograms, images, and
+writers that go over the network are a warning; the rest is information.
 
 ## Why it is slow
 A histogram copies whole tensors to the host and sorts them; MLflow makes a request; a scalar costs a
@@ -49,9 +49,10 @@ _CHEAP = frozenset({"wandb.log", "print"})
 
 def check(program: Program, call: cst.Call) -> Iterator[Hit]:
     """Find logging in the step."""
-    if integer(keyword(call, "logging_steps")) == 1:
-        yield Hit(call, "logging_steps is 1", Severity.INFO)
-        return
+    for option in ("logging_steps", "log_every_n_steps"):
+        if integer(keyword(call, option)) == 1:
+            yield Hit(call, f"{option} is 1", Severity.INFO)
+            return
     name = (
         program.names.call(call)
         or method(call)
@@ -72,6 +73,6 @@ rule = Rule(
     advice="Log every N steps.",
     optimization="deferred_sync",
     page=__doc__,
-    words=("backward", "training_step", "logging_steps"),
+    words=("backward", "training_step", "logging_steps", "log_every_n_steps"),
     visits=(Visit(cst.Call, check),),
 )
