@@ -63,7 +63,8 @@ def leaves_nothing() -> Iterator[None]:
     before = set(scratch_root().iterdir())
     yield
     assert set(scratch_root().iterdir()) == before
-    assert not psutil.Process().children(recursive=True)
+    left = [process.cmdline() for process in psutil.Process().children(recursive=True)]
+    assert [words for words in left if "hotloop.launch.watchdog" not in words] == []
 
 
 def executor(project: Path, argv: list[str], blocks: Blocks = BLOCKS, *, num_ranks: int = 1) -> DuetExecutor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import IO
 import psutil
 
 from hotloop.launch.isolation import Isolation, wrap
+from hotloop.launch.watchdog import guard
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.probe.config import VARIABLE
 
@@ -131,6 +133,7 @@ def start(
         stdin: what it reads where it has a log; None: nothing.
     """
     become_reaper()
+    guard(os.getpid())
     wrapped = wrap(argv, isolation, scratch, Path.cwd(), environment)
     own = log is not None
     output: IO[bytes] | None = log.open("wb") if log is not None else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -43,17 +44,19 @@ def scratch_root() -> Path:
 
 
 def new_scratch(label: str) -> Path:
-    """Return a new, empty folder."""
-    return Path(tempfile.mkdtemp(prefix=f"{label}-", dir=scratch_root()))
+    """Return a new, empty folder; its name says whose it is, so that it can be swept after that process."""
+    return Path(tempfile.mkdtemp(prefix=f"{label}-{os.getpid()}-", dir=scratch_root()))
+
+
+def belongs_to(folder: Path, owner: int) -> bool:
+    """Whether a scratch folder was made by a process."""
+    return f"-{owner}-" in folder.name
 
 
 def remove(scratch: Path) -> None:
-    """Remove a scratch folder; overlay work folders are unreadable until their mode is changed."""
-
-    def open_up(function: object, path: str, _: object) -> None:
-        os.chmod(path, 0o700)
-        if os.path.isdir(path):
-            shutil.rmtree(path, ignore_errors=True)
-
-    shutil.rmtree(scratch, onerror=open_up)
+    """Remove a scratch folder; overlay work folders cannot be read until their mode is changed."""
+    for folder, inside, _ in os.walk(scratch):
+        for name in inside:
+            with contextlib.suppress(OSError):
+                os.chmod(os.path.join(folder, name), 0o700)
     shutil.rmtree(scratch, ignore_errors=True)
