@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -9,18 +11,22 @@ import click
 from hotloop.cli.files import write_json
 from hotloop.cli.options import COMMAND_SETTINGS, TimeSpan, command_argument, output_options
 from hotloop.cli.screen import Screen
+from hotloop.launch.signals import ended_like_ctrl_c
 from hotloop.model.errors import ExitCode
 from hotloop.model.observation import Observation
 from hotloop.observe.live import Interrupted, Live, observe
 from hotloop.observe.stopping import StopRule
 from hotloop.report.observation import render
+from hotloop.store.session import FOLDER, session_folder
 
 
 @click.command("observe", context_settings=COMMAND_SETTINGS)
 @click.option("--steps", type=click.IntRange(min=1), metavar="N", help="Measure N steps after warm-up.")
 @click.option("--seconds", type=TimeSpan(), help="Measure so long after warm-up.")
 @click.option("--full", is_flag=True, help="Let the program run to its end.")
-@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the Observation.")
+@click.option(
+    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the Observation."
+)
 @output_options
 @command_argument
 def command(
@@ -40,9 +46,11 @@ def command(
     if sum([steps is not None, seconds is not None, full]) > 1:
         raise click.UsageError("--steps, --seconds and --full exclude one another")
     screen = Screen(quiet=quiet, no_color=no_color)
+    kept = Path(FOLDER) / datetime.now().strftime("%Y%m%d-%H%M%S") / "files" if full else None
     rule = StopRule(steps=steps, seconds=seconds, full=full)
     try:
-        observation = observe(Live(words=command, rule=rule), screen.progress)
+        with ended_like_ctrl_c():
+            observation = observe(Live(words=command, rule=rule, keep=kept), screen.progress)
     except Interrupted as stop:
         if stop.observation is not None:
             _show(screen, stop.observation, json_file)
@@ -51,6 +59,7 @@ def command(
         return ExitCode.INTERRUPTED
     finally:
         screen.done()
+        _say_kept(screen, kept)
     _show(screen, observation, json_file)
     if observation.exit_code not in (None, 0):
         screen.note(f"hotloop: the program failed with exit code {observation.exit_code}")
@@ -62,3 +71,9 @@ def _show(screen: Screen, observation: Observation, json_file: Path | None) -> N
     screen.show(render(observation))
     if json_file is not None:
         write_json(json_file, observation)
+
+
+def _say_kept(screen: Screen, kept: Path | None) -> None:
+    if kept is not None and kept.is_dir():
+        session_folder(Path.cwd())  # with its .gitignore
+        screen.note(f"hotloop: what the program wrote is in {kept}{os.sep}")

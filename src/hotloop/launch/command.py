@@ -70,3 +70,18 @@ def _module_script(argv: Sequence[str]) -> Path | None:
     if rest and rest[0] in launchers:
         return next((Path(word) for word in rest[1:] if word.endswith(".py")), None)
     return None
+
+
+def why_unseen(argv: Sequence[str]) -> str | None:
+    """Return which of Python's own options keeps the probe out, as a clause; None: none does."""
+    if not _is_python(argv[0]):
+        return None
+    shut = {"I": "-I isolates Python from its environment", "E": "-E makes Python ignore PYTHONPATH"}
+    shut["S"] = "-S keeps Python from running sitecustomize, where the probe starts"
+    for word in argv[1:]:
+        if not word.startswith("-") or word in {"-", "-m", "-c"} or word.startswith("--"):
+            return None
+        for letter, reason in shut.items():
+            if letter in word and word[1] not in "WX":
+                return reason
+    return None

@@ -1,7 +1,7 @@
-"""Enter the isolation, then become the user's command: `python -m hotloop.launch.enter ORDERS`.
+"""Enter the isolation, then become the user's command: `python -I -S enter.py ORDERS`.
 
-The orders are a JSON file: `argv`, `folders` (to cover), `scratch`, `network`, `cwd`, `environment`. It replaces itself by the command,
-so that the command has no frame and no parent of ours more than it would have otherwise.
+The orders are a JSON file: `argv`, `folders` (to cover), `scratch`, `network`, `cwd`, `environment`. It replaces
+itself by the command, so that the command has no frame and no parent of ours more than it would have otherwise.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import os
 import sys
 from pathlib import Path
 
-from hotloop.launch import namespace
-
 FAILED = 125
 """Exit code when the isolation could not be entered; the reason is in `<scratch>/isolation-error`."""
 
 
 def main(orders_path: str) -> int:
     """Isolate this process and execute the command in it."""
+    from hotloop.launch import namespace
+
     orders = json.loads(Path(orders_path).read_text())
     scratch = Path(orders["scratch"])
     try:
@@ -34,4 +34,5 @@ def main(orders_path: str) -> int:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[2]))
     sys.exit(main(sys.argv[1]))

@@ -55,7 +55,6 @@ def quiet(environment: Mapping[str, str], scratch: Path) -> dict[str, str]:
         **environment,
         **QUIET_TRACKERS,
         "MLFLOW_TRACKING_URI": f"file:{scratch / 'mlruns'}",
-        "PYTHONUNBUFFERED": "1",
     }
 
 

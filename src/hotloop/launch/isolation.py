@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from hotloop.launch.enter import FAILED
+from hotloop.launch import enter
 
 
 class Isolation(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,9 +118,10 @@ def wrap(
             }
         )
     )
-    return [sys.executable, "-m", "hotloop.launch.enter", str(orders)]
+    # Isolated and without site: neither the user's sitecustomize nor a module of the current folder runs here.
+    return [sys.executable, "-I", "-S", enter.__file__, str(orders)]
 
 
 def could_not_enter(exit_code: int | None, scratch: Path) -> bool:
     """Whether a run ended because its isolation failed."""
-    return exit_code == FAILED and (scratch / "isolation-error").exists()
+    return exit_code == enter.FAILED and (scratch / "isolation-error").exists()

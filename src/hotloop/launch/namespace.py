@@ -18,6 +18,8 @@ _NEWUSER = 0x10000000
 _NEWNET = 0x40000000
 _MS_REC, _MS_PRIVATE, _MS_BIND = 0x4000, 1 << 18, 0x1000
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
+COVERS = "covers"
+"""A file beside the upper directory of an overlay: the folder that it covers."""
 
 
 def enter(*, network: bool) -> None:
@@ -62,6 +64,7 @@ def _cover(folder: Path, lower: str, scratch: Path) -> None:
     upper, work = scratch / "upper", scratch / "work"
     upper.mkdir(parents=True, exist_ok=True)
     work.mkdir(parents=True, exist_ok=True)
+    (scratch / COVERS).write_text(str(folder))
     escaped = [
         str(path).replace("\\", "\\\\").replace(":", "\\:").replace(",", "\\,")
         for path in (lower, upper, work)

@@ -8,23 +8,25 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
+import psutil
 
 from hotloop.launch.command import resolve, script_of
 from hotloop.launch.environment import probed, quiet, with_changes
-from hotloop.launch.isolation import Isolation, could_not_enter, plan_isolation
+from hotloop.launch.isolation import plan_isolation
+from hotloop.launch.keep import keep_writes
 from hotloop.launch.network import reaches_out
 from hotloop.launch.process import Run, start
 from hotloop.launch.scratch import new_scratch, remove, scratch_root
 from hotloop.machine.identity import identity
-from hotloop.model.errors import ExitCode, HotloopError
-from hotloop.model.observation import Coverage, Observation
+from hotloop.model.observation import Observation
 from hotloop.observe.build import build, leading
+from hotloop.observe.gaps import no_step, with_gaps
 from hotloop.observe.ranks import steady_windows
 from hotloop.observe.rhythm import find_anchor
 from hotloop.observe.spans import Timeline, timelines
 from hotloop.observe.stopping import StopRule
 from hotloop.probe.config import ProbeConfig
-from hotloop.probe.control import GO_UNTIL, STATE, STEPS, STOP, STOPPED, WAITING, ControlPage
+from hotloop.probe.control import GO_UNTIL, LOST, PID, RANK, STATE, STEPS, STOP, STOPPED, WAITING, ControlPage
 
 Progress = Callable[[str], None]
 POLL_S = 0.25
@@ -50,6 +52,7 @@ class Live(msgspec.Struct, frozen=True, kw_only=True):
         limit_s: after this the program is ended, steps or not; None: no limit.
         changes: environment variables on top of the user's.
         record: False switches the phase timers off (the overhead benchmark).
+        keep: where the files go that a whole run (`rule.full`) wrote; None: nowhere.
     """
 
     words: tuple[str, ...]
@@ -58,6 +61,7 @@ class Live(msgspec.Struct, frozen=True, kw_only=True):
     limit_s: float | None = None
     changes: dict[str, str] = {}
     record: bool = True
+    keep: Path | None = None
 
 
 def observe(live: Live, progress: Progress, environment: Mapping[str, str] | None = None) -> Observation:
@@ -88,16 +92,16 @@ def _observe(
     begin_s = time.monotonic()
     run = start(argv, probed(variables, orders), isolation, scratch, log=live.log)
     watch = _Watch(live, run, folder, page, progress, begin_s)
-    interrupted = False
     try:
-        watch.until_done()
-    except KeyboardInterrupt:
-        interrupted = True
-    exit_code = run.exit_code()
-    if exit_code is None:
-        _stop(run, page)
-    end_s = time.monotonic()
-    page.close()
+        interrupted = _follow(watch, run, page)
+        exit_code = watch.exit_code
+        end_s = time.monotonic()
+        lost = any(row[LOST] for row in page.rows())
+    finally:
+        run.end()
+        page.close()
+        if live.keep is not None and live.rule.full:
+            keep_writes(scratch, live.keep, Path.cwd())
     known = timelines(folder, watch.known)
     observation = build(
         live.words,
@@ -110,11 +114,25 @@ def _observe(
         exit_code=exit_code,
         uses_network=watch.uses_network,
     )
-    observation = _with_isolation(observation, isolation)
+    observation = with_gaps(observation, isolation, lost=lost)
     if interrupted:
         raise Interrupted(observation if observation.step else None)
-    _demand(observation, run, folder, known, watch.timed_out)
+    if observation.step is None:
+        raise no_step(observation, run, folder, known, argv, timed_out=watch.timed_out, lost=lost)
     return observation
+
+
+def _follow(watch: _Watch, run: Run, page: ControlPage) -> bool:
+    """Watch the run to its end, or end it at a step boundary; return whether the user interrupted it."""
+    interrupted = False
+    try:
+        watch.until_done()
+    except KeyboardInterrupt:
+        interrupted = True
+    watch.exit_code = run.exit_code()
+    if watch.exit_code is None:
+        _stop(run, page)
+    return interrupted
 
 
 class _Watch:
@@ -132,6 +150,7 @@ class _Watch:
         self._next_s = 0.0
         self.known: dict[int, Timeline] = {}
         self.timed_out = False
+        self.exit_code: int | None = None
         self.uses_network: bool | None = None
 
     def until_done(self) -> None:
@@ -145,14 +164,19 @@ class _Watch:
                 self._next_s = elapsed * 1.05 + POLL_S
                 if not self.uses_network:
                     self.uses_network = reaches_out(self._run.tree())
-                if self._seen_enough(elapsed):
+                if self._seen_enough(elapsed) or self._lost_all():
                     return
             time.sleep(POLL_S / 5)
+
+    def _lost_all(self) -> bool:
+        """Whether no record will come any more, on a full disk; a whole run goes on all the same."""
+        rows = self._page.rows()
+        return bool(rows) and all(row[LOST] for row in rows) and not self._live.rule.full
 
     def _seen_enough(self, elapsed: float) -> bool:
         timelines(self._folder, self.known)
         lead = leading(self.known)
-        anchor = find_anchor(lead.spans) if lead else None
+        anchor = find_anchor(lead.spans, may_optimize=lead.may_optimize) if lead else None
         steady = steady_windows(lead, anchor) if lead and anchor else []
         measured = sum(window.duration_s for window in steady)
         if not steady:
@@ -164,69 +188,18 @@ class _Watch:
 
 
 def _stop(run: Run, page: ControlPage) -> None:
-    """Let every training process come to a step boundary, the same for all ranks, then end the run there.
+    """Let every training process come to a step boundary, the same for all ranks.
 
     Ranks in step are at most one step apart; without a common last step one would wait for a rank that has stopped.
     """
     rows = page.rows()
     page.numbers[GO_UNTIL] = max((row[STEPS] for row in rows), default=0) + 2
-    try:
-        if len(rows) > 1:
-            run.wait(
-                lambda: all(row[STATE] == WAITING for row in page.rows()),
-                poll_s=0.01,
-                timeout_s=STOP_PATIENCE_S,
-            )
-        page.numbers[STOP] = 1
-        run.wait(
-            lambda: all(row[STATE] == STOPPED for row in page.rows()), poll_s=0.01, timeout_s=STOP_PATIENCE_S
-        )
-    finally:
-        run.end()
+    if sum(row[RANK] >= 0 for row in rows) > 1:
+        run.wait(lambda: _all_in(page, WAITING), poll_s=0.01, timeout_s=STOP_PATIENCE_S)
+    page.numbers[STOP] = 1
+    run.wait(lambda: _all_in(page, STOPPED), poll_s=0.01, timeout_s=STOP_PATIENCE_S)
 
 
-def _with_isolation(observation: Observation, isolation: Isolation) -> Observation:
-    if isolation.missing is None:
-        return observation
-    note = Coverage("isolation", f"{isolation.missing}; what the program writes goes to its own files")
-    return msgspec.structs.replace(observation, coverage=(*observation.coverage, note))
-
-
-def _demand(
-    observation: Observation, run: Run, folder: Path, known: Mapping[int, Timeline], timed_out: bool
-) -> None:
-    """Raise the clearest error for a run in which no step was measured."""
-    if observation.step is not None:
-        return
-    code = observation.exit_code
-    if could_not_enter(code, run.scratch):
-        reason = (run.scratch / "isolation-error").read_text()
-        raise HotloopError(f"the run could not be isolated: {reason}", "please report this", ExitCode.MACHINE)
-    if not any(folder.glob("python-*")):
-        raise HotloopError(
-            f"{observation.command[0]!r} started no Python, so there is no training to measure (exit code {code})",
-            "put hotloop in front of a command that runs a PyTorch program: hotloop observe python train.py",
-        )
-    if code not in (None, 0):
-        raise HotloopError(
-            f"the program failed before two whole steps were measured (exit code {code}); its own output says why",
-            "run it without hotloop to see whether it works by itself",
-            ExitCode.PROGRAM_FAILED,
-        )
-    if not any(folder.glob("torch-*")):
-        raise HotloopError(
-            "the program never imported torch, so there is no training step to measure",
-            "check that the command runs the training program itself, in an environment that has torch",
-        )
-    spans = sum(len(timeline.spans) for timeline in known.values())
-    what = (
-        "took no step"
-        if spans == 0
-        else "took too few steps: the first one is set-up, at least two more are needed"
-    )
-    when = "within the time it was given" if timed_out else "before it ended"
-    raise HotloopError(
-        f"the program {what} {when}: no optimizer step, backward or forward pass repeated",
-        "let it run longer (more steps, more epochs), or check that it trains",
-        ExitCode.PROGRAM_FAILED,
-    )
+def _all_in(page: ControlPage, state: int) -> bool:
+    """Whether all processes that have taken steps and live are held."""
+    return all(row[STATE] == state or not psutil.pid_exists(row[PID]) for row in page.rows())

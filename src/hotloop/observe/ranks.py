@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import Counter
 from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
 from hotloop.model.observation import Anchor, Phase, PhaseTime, RankObservation, StepTime
+from hotloop.observe.rates import rates
 from hotloop.observe.rhythm import fold
 from hotloop.observe.spans import Timeline
 from hotloop.observe.windows import Window, windows
-from hotloop.probe.events import Kind
 from hotloop.stats.steady import steady_from
 from hotloop.stats.summary import summarize
 
@@ -46,7 +44,7 @@ def observe_rank(timeline: Timeline, anchor: Anchor | None, facts: dict[str, Any
 
 def _step(timeline: Timeline, steady: Sequence[Window], facts: dict[str, Any]) -> StepTime:
     summary = summarize([window.duration_s for window in steady])
-    samples, tokens = _rates(timeline, steady, facts)
+    samples, tokens = rates(timeline, steady, facts.get("loaders", ()))
     middle = sorted(steady, key=lambda window: len(window.tokens))[len(steady) // 2]
     return StepTime(
         num=len(steady),
@@ -88,39 +86,3 @@ def _without_wait(phases: dict[Phase, float], exposed_s: float) -> dict[Phase, f
         Phase.BACKWARD: phases[Phase.BACKWARD] - wait,
         Phase.COMMUNICATION: phases[Phase.COMMUNICATION] + wait,
     }
-
-
-def _rates(
-    timeline: Timeline, steady: Sequence[Window], facts: dict[str, Any]
-) -> tuple[float | None, float | None]:
-    """Return samples and tokens per second over the steady steps; None where no batch was seen.
-
-    With a loader a step's samples are its batches times their size; without one, the sum of what the root module was
-    given (the smallest root's where there are several: a discriminator sees each batch twice).
-    """
-    wall = sum(window.duration_s for window in steady)
-    sizes = [(samples, tokens) for time, samples, tokens in timeline.sizes if time >= steady[0].begin_s]
-    if not sizes or not wall:
-        return None, None
-    batch = median(samples for samples, _ in sizes)
-    tokens_each = median(tokens for _, tokens in sizes)
-    loads = sum(window.tokens.count("data") for window in steady)
-    if loads:
-        known = {loader["batch_size"] for loader in facts.get("loaders", ()) if loader["num_iterators"]}
-        if len(known) == 1 and None not in known:
-            batch = min(batch, known.pop()) if tokens_each else known.pop()
-        return loads * batch / wall, (loads * tokens_each / wall) or None
-    forwards = _forwards(timeline, steady)
-    return (forwards * batch / wall) or None, (forwards * tokens_each / wall) or None
-
-
-def _forwards(timeline: Timeline, steady: Sequence[Window]) -> float:
-    """Count the forwards of the root that was called least, within the steady steps."""
-    starts = [window.begin_s for window in steady]
-    counts: Counter[int] = Counter()
-    for span in timeline.spans:
-        if span.kind in {Kind.FORWARD, Kind.EVALUATE}:
-            at = bisect_right(starts, span.begin_s) - 1
-            if at >= 0 and span.end_s <= steady[at].end_s:
-                counts[span.slot] += 1
-    return min(counts.values(), default=0)

@@ -11,6 +11,9 @@ from hotloop.probe.events import Kind
 
 MAX_PERIOD = 64
 """Longer cycles of optimizer steps than this were not seen in published scripts (WGAN critics take 5 to 25)."""
+PATIENCE = 512
+"""Backward calls without a step of an optimizer that exists, after which it is taken to be unused; published
+accumulation loops take up to 40 to a step, LBFGS about 20."""
 TOLERATED = 0.1
 """Share of events that may break the period: epoch ends, a last short accumulation."""
 NAMES = {
@@ -24,13 +27,21 @@ NAMES = {
 }
 
 
-def find_anchor(spans: Sequence[Span]) -> Anchor | None:
-    """Return the event that ends a step; None while too little has happened to tell."""
-    for kind, name, least in ((Kind.OPTIMIZER, "optimizer", 2), (Kind.BACKWARD, "backward", 4)):
-        slots = [span.slot for span in spans if span.kind is kind]
-        if len(slots) >= least:
-            return _anchor_of(slots, name)
-    if any(span.kind is Kind.BACKWARD for span in spans):
+def find_anchor(spans: Sequence[Span], *, may_optimize: bool = False) -> Anchor | None:
+    """Return the event that ends a step; None while too little has happened to tell.
+
+    Args:
+        spans: what one process did.
+        may_optimize: the process still runs and has an optimizer that may yet take its first step: after an epoch of
+            accumulation, the closures of an LBFGS step, or the roll-out of an episode.
+    """
+    slots = [span.slot for span in spans if span.kind is Kind.OPTIMIZER]
+    if len(slots) >= 2:
+        return _anchor_of(slots, "optimizer")
+    slots = [span.slot for span in spans if span.kind is Kind.BACKWARD]
+    if len(slots) >= (PATIENCE if may_optimize else 4):
+        return _anchor_of(slots, "backward")
+    if slots or may_optimize:
         return None
     slots = [span.slot for span in spans if span.kind in {Kind.EVALUATE, Kind.FORWARD} and span.depth == 0]
     return _anchor_of(slots, "forward") if len(slots) >= 4 else None

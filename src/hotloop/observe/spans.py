@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,6 +32,18 @@ class Span:
         return self.end_s - self.begin_s
 
 
+class Size(NamedTuple):
+    """The batch that a forward was given."""
+
+    begin_s: float
+    """When that forward began."""
+    kind: Kind
+    slot: int
+    depth: int
+    samples: int
+    tokens: int
+
+
 @dataclass
 class _Open:
     code: int
@@ -50,18 +63,25 @@ class Timeline:
     folder: Path
     pid: int
     spans: list[Span] = field(default_factory=list)
-    sizes: list[tuple[float, int, int]] = field(default_factory=list)
-    """`(time_s, samples, tokens)` of each forward's input."""
+    sizes: list[Size] = field(default_factory=list)
     torch_s: float | None = None
     """When `import torch` had finished."""
+    optimizers_made: int = 0
     _base_s: float = 0.0
     _read: int = 0
     _open: list[_Open] = field(default_factory=list)
-    _last_s: float = 0.0
+    _size: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         self._base_s = json.loads((self.folder / f"events-{self.pid}.json").read_text())["base_ns"] * NS
-        self.torch_s = self._last_s = self._base_s
+        self.torch_s = self._base_s
+
+    @property
+    def may_optimize(self) -> bool:
+        """Whether the process made an optimizer, or is inside a step of one."""
+        return self.optimizers_made > 0 or any(
+            opened.code >> KIND_SHIFT == Kind.OPTIMIZER for opened in self._open
+        )
 
     def update(self) -> None:
         """Read what was written since the last time."""
@@ -79,16 +99,21 @@ class Timeline:
     def _take(self, time: int, code: int) -> None:
         kind = code >> KIND_SHIFT
         if kind == Kind.SIZE:
-            self.sizes.append((self._last_s, time >> TOKEN_BITS, time & ((1 << TOKEN_BITS) - 1)))
+            self._size = (time >> TOKEN_BITS, time & ((1 << TOKEN_BITS) - 1))
             return
         if kind == Kind.TORCH:
             return
+        if kind == Kind.MADE:
+            self.optimizers_made += 1
+            return
         now = self._base_s + time * NS
-        self._last_s = now
         if code & END:
             self._close(code & ~END, now)
-        else:
-            self._open.append(_Open(code, now))
+            return
+        if self._size is not None:
+            self.sizes.append(Size(now, Kind(kind), code & MAX_SLOT, len(self._open), *self._size))
+            self._size = None
+        self._open.append(_Open(code, now))
 
     def _close(self, code: int, now: float) -> None:
         # An exception in the program leaves spans open: everything above the matching beginning is dropped.

@@ -69,7 +69,7 @@ def windows(timeline: Timeline, anchor: Anchor) -> list[Window]:
 def _window(spans: Sequence[Span], begin_s: float, *, infers: bool) -> Window:
     end_s = spans[-1].end_s
     phases = dict.fromkeys(Phase, 0.0)
-    parts: Counter[Kind] = Counter()
+    parts: dict[Kind, float] = {}
     paused = 0.0
     for span in spans:
         if span.kind is Kind.PAUSE:
@@ -79,25 +79,49 @@ def _window(spans: Sequence[Span], begin_s: float, *, infers: bool) -> Window:
         elif infers and span.kind is Kind.EVALUATE:
             phases[Phase.FORWARD] += span.exclusive_s
         if span.kind in {Kind.EVALUATE, Kind.ITERATOR, Kind.SAVE}:
-            parts[span.kind] += span.exclusive_s
+            parts[span.kind] = parts.get(span.kind, 0.0) + span.exclusive_s
     _move_losses(spans, phases)
     duration = end_s - begin_s - paused
-    phases[Phase.OTHER] = max(0.0, duration - sum(phases.values()) + phases[Phase.OTHER])
+    _close_sum(phases, duration)
     tokens = tuple(NAMES[span.kind] for span in spans if span.kind in NAMES)
-    return Window(begin_s, end_s, duration, phases, tokens, dict(parts), paused > 0)
+    return Window(begin_s, end_s, duration, phases, tokens, parts, paused > 0)
+
+
+def _close_sum(phases: dict[Phase, float], duration: float) -> None:
+    """Let what is in no span be `other`, and the phases add up to the step.
+
+    A span that began before the step and ended in it (a framework's loop inside a forward) gives more than the step.
+    """
+    named = sum(phases.values())
+    if named > duration:
+        for phase in phases:
+            phases[phase] *= duration / named
+        return
+    phases[Phase.OTHER] = duration - named
 
 
 def _move_losses(spans: Sequence[Span], phases: dict[Phase, float]) -> None:
     """Count the time between the end of a forward and the backward that follows it, the loss, as forward.
 
-    Inside an optimizer's closure that time has been counted as the optimizer's.
+    Inside another span, an optimizer's closure, that time has been counted as that span's own.
     """
-    for span, after in zip(spans, spans[1:], strict=False):
+    for index, (span, after) in enumerate(zip(spans, spans[1:], strict=False)):
         if span.kind is Kind.FORWARD and after.kind is Kind.BACKWARD and span.depth == after.depth:
             loss = max(0.0, after.begin_s - span.end_s)
-            phases[Phase.FORWARD] += loss
-            if span.depth:
-                phases[Phase.OPTIMIZER] -= loss
+            outer = _outer(spans, index)
+            if outer is not None:
+                phases[PHASES[outer.kind]] -= loss
+            if outer is not None or not span.depth:
+                phases[Phase.FORWARD] += loss
+
+
+def _outer(spans: Sequence[Span], index: int) -> Span | None:
+    """Return the phase's span around a span: it ends later, one level up."""
+    if not spans[index].depth:
+        return None
+    wanted = spans[index].depth - 1
+    found = next((span for span in spans[index + 1 :] if span.depth == wanted), None)
+    return found if found is not None and found.kind in PHASES else None
 
 
 def _judged(cut: Sequence[Window]) -> list[Window]:

@@ -45,6 +45,8 @@ class Kind(IntEnum):
     """`import torch` has finished (an end without a beginning)."""
     COMPILE = 13
     """torch.compile works on a frame."""
+    MADE = 14
+    """An optimizer was constructed (an end without a beginning, no time): the program means to train."""
 
 
 def begin(kind: Kind, slot: int = 0) -> int:

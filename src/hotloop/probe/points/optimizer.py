@@ -59,6 +59,7 @@ class _Slots:
 
     def made(self, optimizer: Any) -> None:
         self._made_at[optimizer] = user_line(3)
+        self._probe.recorder.raw(end(Kind.MADE))
 
     def of(self, optimizer: Any) -> int:
         number = self._numbers.get(optimizer)

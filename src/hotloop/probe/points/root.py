@@ -243,6 +243,8 @@ class Root:
         compiled = self._hooked is not None and self._hooked.compiled is not None
         facts.roots.append(describe_root(self.module, args, kwargs, compiled=compiled))
         facts.distributed = facts.distributed or distributed_kind(self.module)
+        if hasattr(self.module, "_get_ddp_logging_data"):
+            facts.ddp_modules.append(self._module)
         for device in ("cpu", "cuda"):
             if torch.is_autocast_enabled(device):
                 facts.autocast_dtype = str(torch.get_autocast_dtype(device)).removeprefix("torch.")
