@@ -174,3 +174,8 @@ def test_explain_lists_all_names(capsys: pytest.CaptureFixture[str]) -> None:
 def test_explain_suggests_a_near_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", "sync-in-stp"]) == 2
     assert "sync-in-step" in capsys.readouterr().err
+
+
+def test_explain_knows_optimizations_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "loader_workers"]) == 0
+    assert capsys.readouterr().out.startswith("# loader_workers\n")

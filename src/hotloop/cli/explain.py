@@ -1,47 +1,75 @@
 """`hotloop explain NAME`: the manual page of a finding or an optimization."""
 
 import difflib
-import importlib
-from typing import Protocol, cast
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import click
 
 from hotloop.model.errors import HotloopError
 
 
-class PageSource(Protocol):
-    """A module that holds manual pages."""
+@dataclass(frozen=True)
+class PageSource:
+    """One kind of thing that can be explained; what it needs is imported when it is asked."""
 
-    def names(self) -> list[str]:
-        """The names it has pages for."""
-        ...
-
-    def page(self, name: str) -> str | None:
-        """One page as Markdown."""
-        ...
+    names: Callable[[], list[str]]
+    page: Callable[[str], str | None]
+    """One page as Markdown; None where it has no such name."""
 
 
-# Modules with `names()` and `page(name)`; a kind of thing that can be explained adds its module here.
-_SOURCES: tuple[str, ...] = ("hotloop.lint.pages",)
+def _rule_names() -> list[str]:
+    from hotloop.lint import pages
+
+    return pages.names()
+
+
+def _rule_page(name: str) -> str | None:
+    from hotloop.lint import pages
+
+    return pages.page(name)
+
+
+def _optimization_names() -> list[str]:
+    from hotloop.optimize.registry import all_optimizations
+
+    return [optimization.name for optimization in all_optimizations()]
+
+
+def _optimization_page(name: str) -> str | None:
+    from hotloop.optimize.registry import all_optimizations
+
+    found = next((one for one in all_optimizations() if one.name == name), None)
+    return f"# {name}\n\n{found.manual().strip()}\n" if found is not None else None
+
+
+# Another kind of page is another line here.
+_SOURCES: tuple[PageSource, ...] = (
+    PageSource(_rule_names, _rule_page),
+    PageSource(_optimization_names, _optimization_page),
+)
 
 
 @click.command()
 @click.argument("name", required=False)
 def command(name: str | None) -> None:
     """Print the manual page of a finding or an optimization; without a name, list all names."""
-    sources = [cast(PageSource, importlib.import_module(module)) for module in _SOURCES]
     if name is None:
-        click.echo("\n".join(sorted({known for source in sources for known in source.names()})))
+        click.echo("\n".join(_all_names()))
         return
-    wanted = [page for source in sources if (page := source.page(name)) is not None]
-    if not wanted:
-        raise _unknown(name, sources)
-    click.echo("\n".join(wanted), nl=False)
+    pages = [page for source in _SOURCES if (page := source.page(name)) is not None]
+    if not pages:
+        raise _unknown(name)
+    click.echo("\n".join(pages), nl=False)
 
 
-def _unknown(name: str, sources: list[PageSource]) -> HotloopError:
-    close = difflib.get_close_matches(name, [known for source in sources for known in source.names()], n=3)
-    hint = (
-        f"Did you mean {', '.join(close)}?" if close else "`hotloop explain` without a name lists them all."
+def _all_names() -> list[str]:
+    return sorted({name for source in _SOURCES for name in source.names()})
+
+
+def _unknown(name: str) -> HotloopError:
+    close = difflib.get_close_matches(name, _all_names(), n=3)
+    listed = "`hotloop explain` without a name lists them all."
+    return HotloopError(
+        f"There is no page for {name!r}.", f"Did you mean {', '.join(close)}?" if close else listed
     )
-    return HotloopError(f"There is no page for {name!r}.", hint)

@@ -3,7 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TypeVar, cast
 
 import libcst as cst
@@ -86,6 +86,10 @@ class SourceFile:
         """The node's place in reading order."""
         return self._number[id(node)]
 
+    def last_number(self, node: cst.CSTNode) -> int:
+        """The place in reading order of the last node below this one."""
+        return self._last[self._number[id(node)]]
+
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node that holds this one; None for the module."""
         place = self._parents[self._number[id(node)]]
@@ -126,17 +130,10 @@ class SourceFile:
         )
 
 
-_FIELDS: dict[type[cst.CSTNode], tuple[str, ...]] = dict.fromkeys(_LEAVES, ())
-
-
 def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     """The expressions and statements directly below a node, without white space and punctuation."""
-    kind = type(node)
-    names = _FIELDS.get(kind)
-    if names is None:
-        names = _FIELDS[kind] = _fields(kind)
     below: list[cst.CSTNode] = []
-    for name in names:
+    for name in _fields(type(node)):
         value = getattr(node, name)
         if isinstance(value, cst.CSTNode):
             below.append(value)
@@ -145,7 +142,11 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     return below
 
 
+@cache
 def _fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
+    """The names of the fields that may hold nodes; a cache for the hundred or so node types."""
+    if kind in _LEAVES:
+        return ()
     return tuple(
         name
         for name in kind.__dataclass_fields__

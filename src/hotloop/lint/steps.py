@@ -12,8 +12,8 @@ import libcst as cst
 from hotloop.lint.guards import is_rare_branch, is_threshold_branch, leaves_early
 from hotloop.lint.names import Names, dotted
 from hotloop.lint.source_file import SourceFile
-from hotloop.lint.syntax import method, receiver
-from hotloop.lint.values import Kind, Values
+from hotloop.lint.training_calls import TrainingCalls
+from hotloop.lint.values import Values
 from hotloop.lint.words import words
 
 Loop = cst.For | cst.While
@@ -29,52 +29,17 @@ class Steps:
         self._file = file
         self._names = names
         self._values = values
+        self._calls = TrainingCalls(file, values)
 
-    # -- training calls --
-
-    @cached_property
+    @property
     def backward_calls(self) -> list[cst.Call]:
         """Calls that run the backward pass."""
-        return [call for call in self._file.all(cst.Call) if self._is_backward(call)]
+        return self._calls.backward
 
-    def _is_backward(self, call: cst.Call) -> bool:
-        if method(call) == "manual_backward" or self._is_scaled_step(call):
-            return True
-        owner = receiver(call)
-        return method(call) == "backward" and not (
-            isinstance(owner, cst.Call) and dotted(owner.func) == "super"
-        )
-
-    def _is_scaled_step(self, call: cst.Call) -> bool:
-        """`loss_scaler(loss, optimizer, ...)`: backward and update in one call, as published loops do it."""
-        name = (dotted(call.func) or "").rpartition(".")[2]
-        return name.endswith("scaler") and any(
-            self._sounds_like_optimizer(arg.value) for arg in call.args[1:]
-        )
-
-    @cached_property
+    @property
     def optimizer_steps(self) -> list[cst.Call]:
         """Calls that update the parameters."""
-        return [call for call in self._file.all(cst.Call) if self._is_optimizer_step(call)]
-
-    def _is_optimizer_step(self, call: cst.Call) -> bool:
-        owner = receiver(call)
-        if self._is_scaled_step(call):
-            return True
-        if method(call) != "step" or owner is None:
-            return False
-        if self._values.kind(owner) is Kind.OPTIMIZER:
-            return True
-        if any(self._sounds_like_optimizer(arg.value) for arg in call.args[:1]):
-            return True
-        return self._sounds_like_optimizer(owner)
-
-    @staticmethod
-    def _sounds_like_optimizer(node: cst.CSTNode) -> bool:
-        last = (dotted(node) or "").rpartition(".")[2].lower()
-        return "optim" in last or last in {"opt", "opt_g", "opt_d", "g_opt", "d_opt"}
-
-    # -- step loops --
+        return self._calls.updates
 
     @cached_property
     def functions(self) -> dict[str, list[cst.FunctionDef]]:
@@ -168,8 +133,6 @@ class Steps:
         """Loops over cases in a unit test look like training and are not."""
         function = self._file.enclosing(node, cst.FunctionDef)
         return function is not None and function.name.value.startswith(("test_", "_test"))
-
-    # -- what runs in a step --
 
     @cached_property
     def _roots(self) -> dict[int, cst.CSTNode]:

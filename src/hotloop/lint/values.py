@@ -4,56 +4,21 @@ The inference is cautious: wherever two answers are possible it says UNKNOWN, an
 """
 
 import re
-from collections import defaultdict
-from dataclasses import dataclass
-from enum import Enum, auto
 from functools import cached_property
 
 import libcst as cst
 
 from hotloop.lint import torch_names as known
+from hotloop.lint.bindings import Binding, Bindings
+from hotloop.lint.calls import result_of
+from hotloop.lint.evidence import Evidence
+from hotloop.lint.kinds import Kind, after_method, combined, merged
 from hotloop.lint.names import Names, dotted
 from hotloop.lint.source_file import SourceFile
-from hotloop.lint.syntax import keyword, method, receiver, string
+from hotloop.lint.syntax import string
 from hotloop.lint.words import words
 
-
-class Kind(Enum):
-    """What a value is, as far as the source shows."""
-
-    TENSOR = auto()
-    """One tensor, on a device if the program uses one."""
-    TENSORS = auto()
-    """A tensor or a structure of tensors, such as a model's output."""
-    HOST_TENSOR = auto()
-    """One tensor that is surely in host memory."""
-    BATCH = auto()
-    """What a loader gives: tensors in host memory, perhaps among other things."""
-    NUMPY = auto()
-    PLAIN = auto()
-    """Numbers, strings, lists, sizes, devices."""
-    MODULE = auto()
-    LAYER = auto()
-    """A module that gives exactly one tensor, such as a loss of torch.nn."""
-    LOADER = auto()
-    OPTIMIZER = auto()
-    UNKNOWN = auto()
-
-
-ON_DEVICE = frozenset({Kind.TENSOR})
 _MODULES = frozenset({Kind.MODULE, Kind.LAYER})
-
-
-@dataclass(frozen=True)
-class _Binding:
-    """One place that gives a name its value."""
-
-    number: int
-    value: cst.BaseExpression | None
-    """None: the value is not an expression (a parameter, an import, an exception)."""
-    element: bool
-    """The name is an element of the value: unpacking, a loop's target."""
-    statement: cst.CSTNode
 
 
 _DEPTH = 16  # definitions followed backwards; longer chains were not seen in published scripts
@@ -65,131 +30,10 @@ class Values:
     def __init__(self, file: SourceFile, names: Names) -> None:
         self._file = file
         self._names = names
+        self._bindings = Bindings(file)
+        self._evidence = Evidence(file, names, self._bindings)
         self._memo: dict[int, Kind] = {}
         self._open: set[int] = set()
-
-    # -- who binds what --
-
-    @cached_property
-    def _bindings(self) -> dict[tuple[int, str], list[_Binding]]:
-        """Bindings by scope and name, in reading order."""
-        found: dict[tuple[int, str], list[_Binding]] = defaultdict(list)
-        for assign in self._file.all(cst.Assign):
-            for target in assign.targets:
-                self._bind(found, target.target, assign.value, assign)
-        for annotated in self._file.all(cst.AnnAssign):
-            if annotated.value is not None:
-                self._bind(found, annotated.target, annotated.value, annotated)
-        for augmented in self._file.all(cst.AugAssign):
-            self._bind(found, augmented.target, augmented.value, augmented)
-        for named in self._file.all(cst.NamedExpr):
-            self._bind(found, named.target, named.value, named)
-        for loop in self._file.all(cst.For):
-            self._bind(found, loop.target, loop.iter, loop, element=True)
-        for item in self._file.all(cst.WithItem):
-            if item.asname is not None:
-                self._bind(found, item.asname.name, None, item)
-        for bindings in found.values():
-            bindings.sort(key=lambda binding: binding.number)
-        return found
-
-    def _bind(
-        self,
-        found: dict[tuple[int, str], list[_Binding]],
-        target: cst.CSTNode,
-        value: cst.BaseExpression | None,
-        statement: cst.CSTNode,
-        element: bool = False,
-    ) -> None:
-        if isinstance(target, (cst.Tuple, cst.List)):
-            pairs = self._unpacked(target, value)
-            for part, given in pairs:
-                self._bind(found, part, given or value, statement, element=element or given is None)
-            return
-        name = dotted(target)
-        if name is None:
-            return
-        scope = self._class_scope(target) if name.startswith("self.") else self._scope(target)
-        number = self._file.number(statement)
-        if not isinstance(statement, cst.For):
-            number = self._file._last[number]  # a value is read before the name is bound
-        found[(scope, name)].append(_Binding(number, value, element, statement))
-
-    @staticmethod
-    def _unpacked(
-        target: cst.Tuple | cst.List, value: cst.BaseExpression | None
-    ) -> list[tuple[cst.BaseExpression, cst.BaseExpression | None]]:
-        parts = [element.value for element in target.elements]
-        if isinstance(value, (cst.Tuple, cst.List)) and len(value.elements) == len(parts):
-            return [(part, given.value) for part, given in zip(parts, value.elements, strict=True)]
-        return [(part, None) for part in parts]
-
-    def _scope(self, node: cst.CSTNode) -> int:
-        outer = self._file.enclosing(node, cst.FunctionDef, cst.Lambda, cst.ClassDef)
-        return id(outer) if outer is not None else 0
-
-    def _class_scope(self, node: cst.CSTNode) -> int:
-        outer = self._file.enclosing(node, cst.ClassDef)
-        return id(outer) if outer is not None else 0
-
-    # -- evidence from use --
-
-    @cached_property
-    def _used_as(self) -> dict[tuple[int, str], Kind]:
-        """What a name must be, because of a method that is called on it in the same scope."""
-        evidence: dict[tuple[int, str], Kind] = {}
-        for call in self._file.all(cst.Call):
-            name, on = method(call), receiver(call)
-            text = dotted(on) if on is not None else None
-            if text is None:
-                continue
-            scope = self._class_scope(call) if text.startswith("self.") else self._scope(call)
-            if name == "backward":
-                evidence[(scope, text)] = Kind.TENSOR
-            elif name in known.MODULE_EVIDENCE:
-                evidence.setdefault((scope, text), Kind.MODULE)
-            elif name == "zero_grad":
-                evidence.setdefault((scope, text), Kind.OPTIMIZER)
-        for call in self._file.all(cst.Call):
-            if self._takes_tensor(call):
-                text = dotted(call.args[0].value)
-                if text is not None:
-                    evidence.setdefault((self._scope(call), text), Kind.TENSOR)
-        return evidence
-
-    def _takes_tensor(self, call: cst.Call) -> bool:
-        """Whether the first argument is surely a tensor: a loss, or the input of a torch function."""
-        if not call.args:
-            return False
-        if method(call) in {"backward", "manual_backward", "scale"}:
-            return True
-        called = (dotted(call.func) or "").rpartition(".")[2]
-        return called.endswith("scaler") or self._names.of(call.func).startswith("torch.nn.functional.")
-
-    @cached_property
-    def module_classes(self) -> dict[str, cst.ClassDef]:
-        """Classes of this file that derive from nn.Module, also through one another."""
-        classes = {node.name.value: node for node in self._file.all(cst.ClassDef)}
-        found: dict[str, cst.ClassDef] = {}
-        while True:
-            more = {
-                name: node
-                for name, node in classes.items()
-                if name not in found and any(self._is_module_base(base.value, found) for base in node.bases)
-            }
-            if not more:
-                return found
-            found.update(more)
-
-    def _is_module_base(self, base: cst.BaseExpression, found: dict[str, cst.ClassDef]) -> bool:
-        full = self._names.of(base)
-        if full in known.MODULE_BASES or (
-            full.startswith("torch.nn.") and full.rpartition(".")[2][:1].isupper()
-        ):
-            return True
-        return isinstance(base, cst.Name) and base.value in found
-
-    # -- the inference --
 
     def kind(self, node: cst.CSTNode) -> Kind:
         """What the expression gives at the place where it stands."""
@@ -207,6 +51,11 @@ class Values:
             self._memo[key] = kind
         return kind
 
+    @property
+    def module_classes(self) -> dict[str, cst.ClassDef]:
+        """Classes of this file that derive from nn.Module."""
+        return self._evidence.module_classes
+
     def is_device_tensor(self, node: cst.CSTNode) -> bool:
         """Whether the expression is surely a tensor, and not surely one in host memory."""
         return self.kind(node) is Kind.TENSOR
@@ -221,7 +70,7 @@ class Values:
         if isinstance(node, cst.Call):
             return self._of_call(node)
         if isinstance(node, cst.BinaryOperation):
-            return _combined([self.kind(node.left), self.kind(node.right)])
+            return combined([self.kind(node.left), self.kind(node.right)])
         if isinstance(node, cst.UnaryOperation):
             return Kind.PLAIN if isinstance(node.operator, cst.Not) else self.kind(node.expression)
         if isinstance(node, cst.Comparison):
@@ -229,7 +78,7 @@ class Values:
         if isinstance(node, cst.Subscript):
             return self._element(self.kind(node.value))
         if isinstance(node, cst.IfExp):
-            return _merged([self.kind(node.body), self.kind(node.orelse)])
+            return merged([self.kind(node.body), self.kind(node.orelse)])
         if isinstance(node, _PLAIN_SYNTAX):
             return Kind.PLAIN
         return Kind.UNKNOWN
@@ -239,7 +88,7 @@ class Values:
             isinstance(part.operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn)) for part in node.comparisons
         ):
             return Kind.PLAIN
-        return _combined([self.kind(node.left), *(self.kind(part.comparator) for part in node.comparisons)])
+        return combined([self.kind(node.left), *(self.kind(part.comparator) for part in node.comparisons)])
 
     def _of_name(self, node: cst.Name | cst.Attribute) -> Kind:
         text = dotted(node)
@@ -264,12 +113,12 @@ class Values:
         return Kind.UNKNOWN
 
     def _of_self(self, node: cst.CSTNode, text: str) -> Kind:
-        scope = self._class_scope(node)
-        bound = self._bindings.get((scope, text), [])
+        scope = self._bindings.class_scope(node)
+        bound = self._bindings.of(scope, text)
         kinds = [self._of_binding(b) for b in bound]
-        found = _merged(kinds) if kinds else Kind.UNKNOWN
+        found = merged(kinds) if kinds else Kind.UNKNOWN
         if found is Kind.UNKNOWN:
-            found = self._used_as.get((scope, text), Kind.UNKNOWN)
+            found = self._evidence.of(scope, text)
         if found is Kind.UNKNOWN and isinstance(node, cst.Attribute) and not bound and text.count(".") > 1:
             return self._of_attribute(node)
         return found
@@ -277,7 +126,7 @@ class Values:
     def _of_variable(self, node: cst.CSTNode, text: str) -> Kind:
         function = self._file.enclosing(node, cst.FunctionDef, cst.Lambda, cst.ClassDef)
         scope = id(function) if function is not None else 0
-        bound = self._bindings.get((scope, text), [])
+        bound = self._bindings.of(scope, text)
         before = [b for b in bound if b.number < self._file.number(node)]
         if before:
             found = self._at(node, before)
@@ -291,21 +140,19 @@ class Values:
         else:
             found = Kind.UNKNOWN
         if found is Kind.UNKNOWN:
-            found = self._used_as.get((scope, text), Kind.UNKNOWN)
+            found = self._evidence.of(scope, text)
         return found
 
     def _from_outside(self, function: cst.CSTNode | None, text: str) -> Kind:
         """A name that a function reads from the functions around it or from the module."""
         outer = self._file.enclosing(function, cst.FunctionDef) if function is not None else None
         scope = id(outer) if outer is not None else 0
-        found = _merged(
-            [self._of_binding(b) for b in self._bindings.get((scope, text), [])] or [Kind.UNKNOWN]
-        )
+        found = merged([self._of_binding(b) for b in self._bindings.of(scope, text)] or [Kind.UNKNOWN])
         if found is Kind.UNKNOWN:
-            found = self._used_as.get((scope, text), Kind.UNKNOWN)
+            found = self._evidence.of(scope, text)
         return self._from_outside(outer, text) if found is Kind.UNKNOWN and outer is not None else found
 
-    def _at(self, use: cst.CSTNode, before: list[_Binding]) -> Kind:
+    def _at(self, use: cst.CSTNode, before: list[Binding]) -> Kind:
         """The nearest earlier binding, and those further up that it may not replace."""
         kinds: list[Kind] = []
         for binding in reversed(before):
@@ -314,7 +161,7 @@ class Values:
             kinds.append(self._of_binding(binding))
             if self._always_runs_before(binding.statement, use):
                 break
-        return _merged(kinds) if kinds else Kind.UNKNOWN
+        return merged(kinds) if kinds else Kind.UNKNOWN
 
     def _always_runs_before(self, statement: cst.CSTNode, use: cst.CSTNode) -> bool:
         branch = self._file.enclosing(statement, cst.If, cst.Else, cst.ExceptHandler, cst.Try)
@@ -331,12 +178,12 @@ class Values:
                 return self._file.inside(statement, branch.body)
         return False
 
-    def _of_binding(self, binding: _Binding) -> Kind:
+    def _of_binding(self, binding: Binding) -> Kind:
         if binding.value is None:
             return Kind.UNKNOWN
         kind = self.kind(binding.value)
         if isinstance(binding.statement, cst.AugAssign):
-            return _combined([kind, self.kind(binding.statement.target)])
+            return combined([kind, self.kind(binding.statement.target)])
         if isinstance(binding.statement, cst.For):
             return self._of_loop_target(binding.statement.iter)
         return self._element(kind) if binding.element else kind
@@ -372,14 +219,12 @@ class Values:
             Kind.PLAIN if plain and dotted(parameter.annotation.annotation) in _PLAIN_TYPES else Kind.UNKNOWN
         )
 
-    # -- calls --
-
     def _of_call(self, call: cst.Call) -> Kind:
         full = self._names.of(call.func)
         if full:
-            return self._of_known(call, full)
+            return result_of(full, call, [self.kind(arg.value) for arg in call.args])
         if isinstance(call.func, cst.Name):
-            if call.func.value in self.module_classes:
+            if call.func.value in self._evidence.module_classes:
                 return Kind.MODULE
             if call.func.value in _PLAIN_FUNCTIONS:
                 return Kind.PLAIN
@@ -413,35 +258,6 @@ class Values:
     def _functions(self) -> frozenset[str]:
         return frozenset(function.name.value.lower() for function in self._file.all(cst.FunctionDef))
 
-    def _of_known(self, call: cst.Call, full: str) -> Kind:
-        if full in known.FACTORIES:
-            return self._made(call)
-        if full in known.OPERATIONS:
-            given = [self.kind(arg.value) for arg in call.args]
-            return Kind.HOST_TENSOR if given and all(k in _HOST_SIDE for k in given) else Kind.TENSOR
-        if full.startswith("torch.nn.functional."):
-            return Kind.TENSOR
-        if full.startswith("numpy."):
-            return Kind.NUMPY
-        if full in known.LOADERS:
-            return Kind.LOADER
-        if full.startswith(known.OPTIMIZERS) and full.count(".") == 2 and full[12:13].isupper():
-            return Kind.OPTIMIZER
-        last = full.rpartition(".")[2]
-        if full.startswith("torch.nn.") and last[:1].isupper():
-            return Kind.MODULE if full in known.STRUCTURED_MODULES or "parallel" in full else Kind.LAYER
-        if full.startswith("torchvision.models.") or full == "torch.compile":
-            return Kind.MODULE
-        if full.startswith(("transformers.AutoModel",)):
-            return Kind.MODULE
-        return Kind.UNKNOWN
-
-    def _made(self, call: cst.Call) -> Kind:
-        device = keyword(call, "device")
-        if device is None:
-            return Kind.HOST_TENSOR
-        return Kind.HOST_TENSOR if string(device) == "cpu" else Kind.TENSOR
-
     def _of_method(self, call: cst.Call, func: cst.Attribute) -> Kind:
         name, owner = func.attr.value, self.kind(func.value)
         if owner in _MODULES:
@@ -451,7 +267,7 @@ class Values:
         if name not in known.TENSOR_METHODS and name not in known.PLAIN_METHODS:
             return Kind.UNKNOWN
         if owner in {Kind.TENSOR, Kind.HOST_TENSOR, Kind.TENSORS, Kind.BATCH}:
-            return _after_method(name, owner)
+            return after_method(name, owner)
         if owner is Kind.NUMPY:
             return Kind.PLAIN if name in {"item", "tolist"} else Kind.NUMPY
         return Kind.UNKNOWN
@@ -471,39 +287,6 @@ class Values:
         return full.startswith("torch.") and full.rpartition(".")[2].rstrip("0123456789") in _DTYPES
 
 
-def _after_method(name: str, owner: Kind) -> Kind:
-    if name in {"item", "tolist"} or name in known.PLAIN_METHODS:
-        return Kind.PLAIN
-    if name == "numpy":
-        return Kind.NUMPY
-    if name == "cpu":
-        return Kind.HOST_TENSOR
-    return Kind.HOST_TENSOR if owner in {Kind.HOST_TENSOR, Kind.BATCH} else Kind.TENSOR
-
-
-def _combined(kinds: list[Kind]) -> Kind:
-    """What arithmetic between values of these kinds gives."""
-    if Kind.TENSOR in kinds and Kind.NUMPY not in kinds:
-        return Kind.TENSOR
-    if all(kind is Kind.PLAIN for kind in kinds):
-        return Kind.PLAIN
-    if Kind.NUMPY in kinds and all(kind in {Kind.NUMPY, Kind.PLAIN} for kind in kinds):
-        return Kind.NUMPY
-    if Kind.HOST_TENSOR in kinds and all(kind in _HOST_SIDE for kind in kinds):
-        return Kind.HOST_TENSOR
-    return Kind.UNKNOWN
-
-
-def _merged(kinds: list[Kind]) -> Kind:
-    """What a name is that may hold any of these."""
-    distinct = set(kinds)
-    if len(distinct) == 1:
-        return kinds[0]
-    if distinct <= {Kind.TENSOR, Kind.TENSORS}:
-        return Kind.TENSORS
-    return Kind.MODULE if distinct <= {Kind.MODULE, Kind.LAYER} else Kind.UNKNOWN
-
-
 def _parameter(function: cst.FunctionDef | cst.Lambda, name: str) -> cst.Param | None:
     given = function.params
     every = [*given.posonly_params, *given.params, *given.kwonly_params]
@@ -513,7 +296,6 @@ def _parameter(function: cst.FunctionDef | cst.Lambda, name: str) -> cst.Param |
 _MODEL_NAMES = re.compile(
     r"^(model|net|network|criterion|generator|discriminator|encoder|decoder|classifier)$|_model$"
 )
-_HOST_SIDE = frozenset({Kind.HOST_TENSOR, Kind.PLAIN, Kind.NUMPY, Kind.BATCH})
 _PLAIN_SYNTAX = (
     cst.Integer,
     cst.Float,

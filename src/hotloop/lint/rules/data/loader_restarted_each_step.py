@@ -33,9 +33,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from hotloop.lint.kinds import Kind
 from hotloop.lint.program import Program
 from hotloop.lint.rule import Hit, Rule, Visit
-from hotloop.lint.values import Kind
 from hotloop.model.finding import Severity
 
 

@@ -1,0 +1,82 @@
+"""What a name must be, because of how it is used or what it derives from."""
+
+from functools import cached_property
+
+import libcst as cst
+
+from hotloop.lint import torch_names as known
+from hotloop.lint.bindings import Bindings
+from hotloop.lint.kinds import Kind
+from hotloop.lint.names import Names, dotted
+from hotloop.lint.source_file import SourceFile
+from hotloop.lint.syntax import method, receiver
+
+
+class Evidence:
+    """What the uses of names in one file show."""
+
+    def __init__(self, file: SourceFile, names: Names, bindings: Bindings) -> None:
+        self._file = file
+        self._names = names
+        self._bindings = bindings
+
+    def of(self, scope: int, name: str) -> Kind:
+        """What the name must be in the scope; UNKNOWN where nothing shows it."""
+        return self._all.get((scope, name), Kind.UNKNOWN)
+
+    @cached_property
+    def _all(self) -> dict[tuple[int, str], Kind]:
+        """What a name must be, because of a method that is called on it in the same scope."""
+        evidence: dict[tuple[int, str], Kind] = {}
+        for call in self._file.all(cst.Call):
+            name, on = method(call), receiver(call)
+            text = dotted(on) if on is not None else None
+            if text is None:
+                continue
+            scope = (
+                self._bindings.class_scope(call) if text.startswith("self.") else self._bindings.scope(call)
+            )
+            if name == "backward":
+                evidence[(scope, text)] = Kind.TENSOR
+            elif name in known.MODULE_EVIDENCE:
+                evidence.setdefault((scope, text), Kind.MODULE)
+            elif name == "zero_grad":
+                evidence.setdefault((scope, text), Kind.OPTIMIZER)
+        for call in self._file.all(cst.Call):
+            if self._takes_tensor(call):
+                text = dotted(call.args[0].value)
+                if text is not None:
+                    evidence.setdefault((self._bindings.scope(call), text), Kind.TENSOR)
+        return evidence
+
+    def _takes_tensor(self, call: cst.Call) -> bool:
+        """Whether the first argument is surely a tensor: a loss, or the input of a torch function."""
+        if not call.args:
+            return False
+        if method(call) in {"backward", "manual_backward", "scale"}:
+            return True
+        called = (dotted(call.func) or "").rpartition(".")[2]
+        return called.endswith("scaler") or self._names.of(call.func).startswith("torch.nn.functional.")
+
+    @cached_property
+    def module_classes(self) -> dict[str, cst.ClassDef]:
+        """Classes of this file that derive from nn.Module, also through one another."""
+        classes = {node.name.value: node for node in self._file.all(cst.ClassDef)}
+        found: dict[str, cst.ClassDef] = {}
+        while True:
+            more = {
+                name: node
+                for name, node in classes.items()
+                if name not in found and any(self._is_module_base(base.value, found) for base in node.bases)
+            }
+            if not more:
+                return found
+            found.update(more)
+
+    def _is_module_base(self, base: cst.BaseExpression, found: dict[str, cst.ClassDef]) -> bool:
+        full = self._names.of(base)
+        if full in known.MODULE_BASES or (
+            full.startswith("torch.nn.") and full.rpartition(".")[2][:1].isupper()
+        ):
+            return True
+        return isinstance(base, cst.Name) and base.value in found
