@@ -168,9 +168,9 @@ class Arm:
         return median(gaps) if gaps else float("nan")
 
     def first_steps_s(self, num: int) -> float:
-        """Return how long the first steps took, start-up included."""
-        ends = max(self.step_ends(), key=len)
-        return ends[min(num, len(ends)) - 1] if ends else float("nan")
+        """Return how long the first steps took after the very first, which holds the start-up: compilation is here."""
+        ends = max(self.step_ends(), key=len, default=[])
+        return ends[min(num, len(ends)) - 1] - ends[0] if ends else float("nan")
 
     def end(self) -> None:
         """End the program, and remove what it wrote."""

@@ -20,6 +20,7 @@ from hotloop.optimize.registry import get
 from hotloop.probe.config import ProbeConfig
 from hotloop.probe.control import ControlPage
 from hotloop.stats.pairs import MIN_BLOCKS
+from hotloop.stats.parity import perturbation
 from hotloop.tune.arm import Arm, ArmFailed
 from hotloop.tune.blocks import Blocks
 from hotloop.tune.executor import ArmRecord, Enough, PlanSteps, SetFailed, SetOrder, SetRecord
@@ -27,8 +28,6 @@ from hotloop.tune.quiet import Watchman
 
 SEED = 20_250_101
 """Both arms of a pair start from it; a program that seeds for itself overrides it."""
-PERTURBATION = 2.0**-9
-"""Unit roundoff of bfloat16: 8 bits of significand."""
 MIN_PATIENCE_S = 60.0
 STEP_PATIENCE = 30.0
 """A block may take so many times as long as expected: busy neighbours were seen to cost a factor of 25."""
@@ -112,9 +111,11 @@ class DuetExecutor:
         rounds: list[tuple[float, ...]] = []
         watchman = self._watch(self._progress)
         try:
-            for plan in order.plans[len(arms) :]:
-                arms.append(self._start(plan))
-                self._warm(arms[-1])
+            fresh = [self._start(plan) for plan in order.plans[len(arms) :]]
+            arms += fresh
+            # All start up side by side and wait at their first boundary; what is measured comes after, one by one.
+            for arm in fresh:
+                self._warm(arm)
             while len(rounds) < order.max_rounds and not (rounds and enough(rounds)):
                 rounds.append(self._round(arms, watchman, backwards=len(rounds) % 2 == 1))
         except ArmFailed as failed:
@@ -144,7 +145,7 @@ class DuetExecutor:
         """Run the original once with rounding noise on its parameters, for as many losses."""
         arm: Arm | None = None
         try:
-            arm = self._start((), perturb=PERTURBATION)
+            arm = self._start((), perturb=perturbation("bfloat16"))
             self._warm(arm)
             while len(arm.losses()) < num_losses:
                 self._block(arm)
