@@ -12,7 +12,7 @@ import pytest
 
 from hotloop.model.errors import HotloopError
 from hotloop.trace import read_trace, read_traces
-from hotloop.trace.clock import NO_TIME, Imprecise, nanoseconds
+from hotloop.trace.clock import NO_TIME, ImpreciseError, nanoseconds
 from hotloop.trace.kinds import Kind, is_communication, kind_of
 from hotloop.trace.reader import read_blocks
 from hotloop.trace.source import GzipBlocks, PlainBlocks
@@ -184,7 +184,7 @@ def test_nanoseconds_are_exact() -> None:
     assert nanoseconds([1, 2.5, 3603029046038.437]).tolist() == [1000, 2500, 3603029046038437]
     assert nanoseconds([1661203462598738]).tolist() == [1661203462598738000]
     assert nanoseconds([None, 1.8e16, 10**30]).tolist() == [NO_TIME, NO_TIME, NO_TIME]
-    with pytest.raises(Imprecise):
+    with pytest.raises(ImpreciseError):
         nanoseconds([9_000_000_000_000.123])
 
 

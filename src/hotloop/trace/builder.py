@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from hotloop.trace.clock import NO_TIME, Imprecise, Int64, nanoseconds, nanoseconds_from_text
+from hotloop.trace.clock import NO_TIME, ImpreciseError, Int64, nanoseconds, nanoseconds_from_text
 from hotloop.trace.columns import NONE, Array, Interner, Table, column, integers
 from hotloop.trace.event import Event, EventArgs, VerbatimEvent
 from hotloop.trace.kinds import DEVICE_KINDS, HOST_KINDS, Kind, is_communication, kind_of
@@ -283,7 +283,7 @@ class TraceBuilder:
 def _times(events: list[Event], verbatim: Callable[[], list[VerbatimEvent]]) -> tuple[Int64, Int64]:
     try:
         return nanoseconds([event.ts for event in events]), nanoseconds([event.dur for event in events])
-    except Imprecise:
+    except ImpreciseError:
         texts = verbatim()
     if len(texts) == len(events):
         return (

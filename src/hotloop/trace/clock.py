@@ -15,11 +15,11 @@ _FLOAT_LIMIT_US = 2.0**43
 """Below it neighbouring floats are less than 1 ns apart, so that splitting off the whole microseconds recovers
 every nanosecond. 2**43 us are 101 days, and clocks since boot do get there: above it the text is read."""
 
-_LARGEST_US = 9.2e15
-"""Where microseconds as int64 nanoseconds end: the year 2261 from 1970."""
+_LARGEST_US = 2.3e15
+"""Microseconds since 1970 in the year 2042; twice the end of an event (see nesting.py) still fits an int64."""
 
 
-class Imprecise(Exception):
+class ImpreciseError(Exception):
     """Times too large for a float to hold their nanoseconds: read them from the text."""
 
 
@@ -27,7 +27,7 @@ def nanoseconds(values: list[int | float | None]) -> Int64:
     """Whole nanoseconds; `NO_TIME` where there is no time or where it does not fit.
 
     Raises:
-        Imprecise: a fractional time beyond what a float resolves.
+        ImpreciseError: a fractional time beyond what a float resolves.
     """
     try:
         array = np.array(values)
@@ -46,7 +46,7 @@ def _from_floats(array: NDArray[np.float64]) -> Int64:
     whole = np.floor(array)
     fraction = array - whole
     if bool(np.any((np.abs(array) >= _FLOAT_LIMIT_US) & (fraction != 0))):
-        raise Imprecise
+        raise ImpreciseError
     exact = whole.astype(np.int64) * 1000 + np.rint(fraction * 1000).astype(np.int64)
     return np.where(fits, exact, NO_TIME)
 
@@ -59,7 +59,7 @@ def _one(value: int | float | None) -> int:
     if value is None or not abs(value) <= _LARGEST_US:
         return NO_TIME
     if isinstance(value, float) and abs(value) >= _FLOAT_LIMIT_US and not value.is_integer():
-        raise Imprecise
+        raise ImpreciseError
     return int(value) * 1000 if isinstance(value, int) else round(value * 1000)
 
 

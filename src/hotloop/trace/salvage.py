@@ -19,6 +19,7 @@ _NOT_NUMBERS = re.compile(rb"([:\[,]\s*)-?(?:NaN|nan|Infinity|inf)(?=\s*[,}\]])"
 _BAD_ESCAPE = re.compile(rb'\\(?:u(?![0-9a-fA-F]{4})|(?!["\\/bfnrtu]))')
 _CONTROL = bytes(range(0x20))
 _TO_SPACE = bytes.maketrans(_CONTROL, b" " * len(_CONTROL))
+_LAYOUT_TO_SPACE = bytes.maketrans(b"\r\n\t", b"   ")
 _GROUP = 256
 
 BROKEN = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
@@ -58,6 +59,8 @@ def salvage(text: bytes, final: bool) -> Salvage:
             _one_by_one(mended, inside, result)
         if result.footer is not None:
             break
+    if not result.repairs and not result.lost_events and not result.mistyped_events:
+        result.repairs.append("control characters")  # only line breaks inside strings are mended without a word
     if result.footer is None and final:
         result.footer = _end_in(mended)
     return result
@@ -68,6 +71,8 @@ def _end_in(text: bytes) -> bytes | None:
 
 
 def _mend(text: bytes, result: Salvage) -> bytes:
+    # Between tokens a line break is only white space, so that inside and outside of strings all become blanks.
+    text = text.translate(_LAYOUT_TO_SPACE)
     for kind, mend in _MENDERS:
         mended = mend(text)
         if mended != text:
@@ -81,10 +86,7 @@ def _valid_utf8(text: bytes) -> bytes:
 
 
 def _no_control_characters(text: bytes) -> bytes:
-    # Between tokens a line break is only white space, so that all of them may become blanks.
-    mended = text.translate(_TO_SPACE)
-    layout = text.translate(bytes.maketrans(b"\r\n\t", b"   "))
-    return mended if mended != layout or re.search(rb'"[^"]*[\r\n\t][^"]*"\s*[:,}\]]', text) else text
+    return text.translate(_TO_SPACE)
 
 
 _MENDERS = (
@@ -176,4 +178,4 @@ def _number(value: Any) -> int | float | None:
             value = float(value)
         except ValueError:
             return None
-    return value if isinstance(value, int | float) and math.isfinite(value) else None
+    return value if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)) else None
