@@ -26,7 +26,9 @@ def with_probe(folder: Path, config: ProbeConfig | None = None) -> dict[str, str
     return probed(os.environ, orders)
 
 
-def run_python(argv: Sequence[str], environment: dict[str, str], cwd: Path) -> subprocess.CompletedProcess[str]:
+def run_python(
+    argv: Sequence[str], environment: dict[str, str], cwd: Path
+) -> subprocess.CompletedProcess[str]:
     """Run a Python program to its end."""
     return subprocess.run(
         [sys.executable, *argv],

@@ -88,7 +88,11 @@ def a_whole_model_is_saved() -> Any:
     model = trained()
     torch.save(model, FOLDER / "whole.pt")
     torch.save(model.state_dict(), FOLDER / "state.pt")
-    return [sorted(model.state_dict()), [name for name, _ in model.named_children()], "forward" in model.__dict__]
+    return [
+        sorted(model.state_dict()),
+        [name for name, _ in model.named_children()],
+        "forward" in model.__dict__,
+    ]
 
 
 @case
@@ -465,7 +469,9 @@ def a_stack_no_deeper_in_the_loader() -> Any:
 
 @case
 def own_excepthook_and_modules() -> Any:
-    names = sorted(name for name in sys.modules if name.split(".")[0] in {"config", "probe", "recorder", "events"})
+    names = sorted(
+        name for name in sys.modules if name.split(".")[0] in {"config", "probe", "recorder", "events"}
+    )
     return [sys.excepthook is sys.__excepthook__, names]
 
 
@@ -478,7 +484,7 @@ def _counted(function: Callable[[], Any]) -> Any:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = function()
-    stats = {name: dict(counters[name]) for name in ("stats", "frames", "graph_break")}
+    stats = {name: dict(counters[name]) for name in ("stats", "graph_break")}
     return [result, stats, [str(warning.message)[:60] for warning in caught]]
 
 
@@ -559,7 +565,9 @@ def compile_a_whole_step() -> Any:
 @case
 def compile_the_blocks_of_a_model() -> Any:
     torch.manual_seed(0)
-    model = nn.Sequential(*(torch.compile(nn.Sequential(nn.Linear(8, 8), nn.ReLU()), backend="eager") for _ in range(3)))
+    model = nn.Sequential(
+        *(torch.compile(nn.Sequential(nn.Linear(8, 8), nn.ReLU()), backend="eager") for _ in range(3))
+    )
     return _counted(lambda: train(model, 5))
 
 

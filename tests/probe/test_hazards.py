@@ -42,9 +42,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]
 
 
 @pytest.mark.parametrize("name", _NAMES)
-def test_the_program_sees_no_difference(
-    both: tuple[Path, dict[str, Any], dict[str, Any]], name: str
-) -> None:
+def test_the_program_sees_no_difference(both: tuple[Path, dict[str, Any], dict[str, Any]], name: str) -> None:
     _, without, probed = both
     assert "error" not in without[name], without[name]["error"]
     assert "error" not in probed[name], probed[name]["error"]
@@ -61,7 +59,9 @@ def test_the_probe_was_inside_and_nothing_of_it_failed(
     assert facts["notes"] == []
 
 
-@pytest.mark.parametrize("load", ["torch.load('whole.pt', weights_only=False)", "torch.load('state.pt', weights_only=True)"])
+@pytest.mark.parametrize(
+    "load", ["torch.load('whole.pt', weights_only=False)", "torch.load('state.pt', weights_only=True)"]
+)
 def test_what_was_saved_loads_where_hotloop_is_not_installed(
     both: tuple[Path, dict[str, Any], dict[str, Any]], load: str
 ) -> None:

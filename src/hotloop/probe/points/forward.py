@@ -11,6 +11,7 @@ import functools
 import sys
 from typing import Any
 
+from hotloop.probe.points import step_hooks
 from hotloop.probe.points.root import Root, hook_of
 from hotloop.probe.probe import Probe
 
@@ -26,6 +27,7 @@ def install(probe: Probe) -> Roots:
     roots.search()
     _watch_compile(probe, roots)
     _watch_replicas(probe)
+    _watch_scripting(probe)
     return roots
 
 
@@ -165,11 +167,26 @@ def _watch_compile(probe: Probe, roots: Roots) -> None:
 
 
 def _hide_from_dynamo(roots: Roots) -> None:
+    """Let torch.compile pass over the probe's code: what it finds running it runs as it is, and never reads."""
     from torch._dynamo import callback, trace_rules
+    from torch._dynamo.eval_frame import skip_code
+    from torch.optim import optimizer
 
     callback.on_compile_start(lambda *_: roots.step_aside())
     callback.on_compile_end(lambda *_: roots.step_back())
-    trace_rules.add("hotloop")
+    for name, module in list(sys.modules.items()):
+        if (
+            name.startswith("hotloop.probe.")
+            and name != step_hooks.__name__
+            and not hasattr(module, "__path__")
+        ):
+            trace_rules.add(name)
+    for hook in (
+        *optimizer._global_optimizer_pre_hooks.values(),
+        *optimizer._global_optimizer_post_hooks.values(),
+    ):
+        if getattr(hook, "__module__", None) == step_hooks.__name__:
+            skip_code(hook.__code__)
 
 
 def _watch_replicas(probe: Probe) -> None:
@@ -188,3 +205,26 @@ def _watch_replicas(probe: Probe) -> None:
         return replica
 
     Module._replicate_for_data_parallel = replicate  # type: ignore[method-assign]
+
+
+def _watch_scripting(probe: Probe) -> None:
+    """`torch.jit.script` gives every attribute of a module a type; the hook has none."""
+    import torch
+
+    original = torch.jit.script
+
+    @functools.wraps(original)
+    def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
+        hooks: list[tuple[Any, Any]] = []
+        with probe.survive("script"):
+            modules = obj.modules() if isinstance(obj, torch.nn.Module) else ()
+            hooks = [(module, hook) for module in modules if (hook := hook_of(module)) is not None]
+            for module, hook in hooks:
+                hook.leave(module)
+        try:
+            return original(obj, *args, **kwargs)
+        finally:
+            for module, hook in hooks:
+                hook.come_back(module)
+
+    torch.jit.script = script

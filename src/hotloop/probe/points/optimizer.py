@@ -8,7 +8,8 @@ import weakref
 from typing import Any
 
 from hotloop.probe.callsite import user_line
-from hotloop.probe.events import MAX_SLOT, Kind, begin, end
+from hotloop.probe.events import MAX_SLOT, Kind, end
+from hotloop.probe.points.step_hooks import step_hooks
 from hotloop.probe.probe import Probe
 
 
@@ -21,25 +22,7 @@ def install(probe: Probe) -> None:
     )
 
     slots = _Slots(probe)
-    recorder, boundary = probe.recorder, probe.boundary
-
-    def before(optimizer: Any, args: Any, kwargs: Any) -> None:
-        try:
-            if recorder.training_thread():
-                probe.asleep = False
-                recorder.mark(begin(Kind.OPTIMIZER, slots.of(optimizer)))
-        except Exception:  # the probe fails open
-            probe.note("record:optimizer")
-
-    def after(optimizer: Any, args: Any, kwargs: Any) -> None:
-        try:
-            if recorder.training_thread():
-                slot = slots.of(optimizer)
-                recorder.mark(end(Kind.OPTIMIZER, slot))
-                boundary.ended(Kind.OPTIMIZER, slot)
-        except Exception:  # the probe fails open
-            probe.note("boundary")
-
+    before, after = step_hooks(probe, slots.of)
     register_optimizer_step_pre_hook(before)
     register_optimizer_step_post_hook(after)
     _patch_base_init(probe, Optimizer, slots)

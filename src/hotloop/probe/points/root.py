@@ -61,6 +61,10 @@ class Hook:
         else:
             module.__dict__[_PLACE] = self.compiled
 
+    def come_back(self, module: Any) -> None:
+        """Sit in the module again."""
+        module.__dict__[_PLACE] = self
+
     def __reduce__(self) -> tuple[Any, ...]:
         return (type(None), ())
 

@@ -1,0 +1,50 @@
+"""The two functions that torch calls around every optimizer's step.
+
+They have a module of their own because torch.compile reads them where a program compiles its optimizer's step: it must
+come to nothing in them, so unlike all else of the probe they are not hidden from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hotloop.probe.events import Kind, begin, end
+from hotloop.probe.probe import Probe
+
+StepHook = Callable[[Any, Any, Any], None]
+
+
+def step_hooks(probe: Probe, slot_of: Callable[[Any], int]) -> tuple[StepHook, StepHook]:
+    """Return what is called before and after each step.
+
+    Args:
+        probe: the probe.
+        slot_of: numbers the optimizers.
+    """
+    from torch.compiler import is_compiling
+
+    recorder, boundary = probe.recorder, probe.boundary
+
+    def before(optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ARG001 - the hook's signature
+        if is_compiling():
+            return
+        try:
+            if recorder.training_thread():
+                probe.asleep = False
+                recorder.mark(begin(Kind.OPTIMIZER, slot_of(optimizer)))
+        except Exception:  # the probe fails open
+            probe.note("record:optimizer")
+
+    def after(optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ARG001 - the hook's signature
+        if is_compiling():
+            return
+        try:
+            if recorder.training_thread():
+                slot = slot_of(optimizer)
+                recorder.mark(end(Kind.OPTIMIZER, slot))
+                boundary.ended(Kind.OPTIMIZER, slot)
+        except Exception:  # the probe fails open
+            probe.note("boundary")
+
+    return before, after
