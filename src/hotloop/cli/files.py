@@ -21,6 +21,22 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
 
 
+def check_writable(path: Path) -> None:
+    """Demand that a file can be written later.
+
+    Raises:
+        HotloopError: its folder is not there, or may not be written to.
+    """
+    folder = path.parent
+    reason = "it may not be written to" if folder.is_dir() else "there is no such folder"
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise HotloopError(
+            f"{path} could not be written in {folder}: {reason}",
+            "choose another place for it",
+            ExitCode.MACHINE,
+        )
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file through a temporary one beside it, so that a full disk leaves the old one whole.
 

@@ -16,7 +16,7 @@ COMMAND_SETTINGS: dict[str, Any] = {
 _UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-class TimeSpan(click.ParamType):
+class TimeSpan(click.ParamType):  # type: ignore[type-arg]  # not generic in every version
     """`90`, `90s`, `10m` or `1h`, in seconds."""
 
     name = "TIME"
@@ -31,12 +31,17 @@ class TimeSpan(click.ParamType):
         return float(match[1]) * _UNITS_S[match[2]]
 
 
-class Names(click.ParamType):
+class Names(click.ParamType):  # type: ignore[type-arg]  # likewise
     """A comma-separated list."""
 
     name = "NAMES"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:  # noqa: ARG002
+    def convert(
+        self,
+        value: Any,
+        param: click.Parameter | None,  # noqa: ARG002
+        ctx: click.Context | None,  # noqa: ARG002
+    ) -> tuple[str, ...]:
         """Return the names, blanks stripped."""
         if isinstance(value, tuple):
             return value
@@ -45,7 +50,9 @@ class Names(click.ParamType):
 
 def command_argument(function: Any) -> Any:
     """The user's command: all words that are left."""
-    return click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True, metavar="COMMAND...")(function)
+    return click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True, metavar="COMMAND...")(
+        function
+    )
 
 
 def output_options(function: Any) -> Any:

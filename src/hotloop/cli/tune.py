@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from hotloop.cli.files import write_json, write_text
+from hotloop.cli.files import check_writable, write_json, write_text
 from hotloop.cli.options import COMMAND_SETTINGS, Names, TimeSpan, command_argument, output_options
 from hotloop.cli.screen import Screen
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.optimization import Numerics
 from hotloop.model.tuning import TuneResult
-from hotloop.report.tuning import render
+from hotloop.report.tuning import render, render_next
 from hotloop.tune.planfile import is_plan, to_toml
 from hotloop.tune.propose import Wishes
 from hotloop.tune.whole import TuneOrder, tune
@@ -40,10 +40,13 @@ _PLAN = Path("hotloop.toml")
     show_default=True,
     help="Where the plan goes.",
 )
-@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the result.")
+@click.option(
+    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the result."
+)
 @output_options
 @command_argument
 def command(
+    *,
     budget: float,
     allow: str,
     only: tuple[str, ...],
@@ -60,7 +63,7 @@ def command(
     Runs COMMAND, unmodified, again and again beside itself with one optimization more on; keeps what is faster by more
     than this machine's noise and learns the same; confirms the whole in fresh processes and writes a plan.
     """
-    _check_target(plan_file)
+    _check_targets(plan_file, json_file)
     screen = Screen(quiet=quiet, no_color=no_color)
     order = TuneOrder(
         words=command,
@@ -76,12 +79,16 @@ def command(
     return ExitCode.INTERRUPTED if result.interrupted else ExitCode.DONE
 
 
-def _check_target(plan_file: Path) -> None:
+def _check_targets(plan_file: Path, json_file: Path | None) -> None:
+    """Before ten minutes of trials, not after them."""
     if plan_file.exists() and not is_plan(plan_file):
         raise HotloopError(
             f"{plan_file} exists and is not a hotloop plan, so it will not be overwritten",
             "name another file: --plan FILE",
         )
+    for file in (plan_file, json_file):
+        if file is not None:
+            check_writable(file)
 
 
 def _keep(screen: Screen, result: TuneResult, plan_file: Path, json_file: Path | None) -> None:
@@ -90,11 +97,15 @@ def _keep(screen: Screen, result: TuneResult, plan_file: Path, json_file: Path |
         write_json(json_file, result)
     if result.interrupted and not result.plan.steps:
         return
-    if plan_file.exists():
-        plan_file.replace(plan_file.with_suffix(".previous.toml"))
+    _set_aside(screen, plan_file)
     write_text(plan_file, to_toml(result.plan))
     if result.plan.steps:
-        words = " ".join(result.command)
-        option = "" if plan_file == _PLAN else f"--plan {plan_file} "
-        screen.out.print(f"\nrun it for real   hotloop run {option}{words}", markup=False, soft_wrap=True)
-        screen.out.print(f"read the plan     {plan_file}", markup=False, soft_wrap=True)
+        screen.show(render_next(result, None if plan_file == _PLAN else str(plan_file)))
+
+
+def _set_aside(screen: Screen, plan_file: Path) -> None:
+    """The plan before stays beside the new one, unless something else has that name."""
+    previous = plan_file.with_suffix(".previous.toml")
+    if plan_file.exists() and (is_plan(previous) or not previous.exists()):
+        plan_file.replace(previous)
+        screen.note(f"hotloop: the plan before is kept as {previous}")

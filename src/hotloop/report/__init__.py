@@ -1,0 +1,1 @@
+"""Results as text: terminal screens of 80 columns; imports only model, stats and store."""

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hotloop.model.observation import Observation, Phase, RankObservation, StepTime
+from hotloop.report.layout import facts
 from hotloop.report.quantities import byte_size, duration, percent, rate
 
 BAR = 36
@@ -41,28 +42,31 @@ def _parts(observation: Observation) -> Iterator[RenderableType]:
         yield Text("")
         yield _ranks(observation.ranks)
     yield Text("")
-    yield from _memory(observation)
-    yield _run(observation)
-    yield from _coverage(observation)
+    yield facts([*_memory(observation), ("run", _run(observation))], key_width=7)
+    if observation.coverage:
+        yield Text("\nnot measured", style="bold")
+        yield facts((("", f"{gap.what}: {gap.why}") for gap in observation.coverage), key_width=1)
 
 
 def _step(step: StepTime) -> RenderableType:
-    text = Text()
-    text.append(f"step  {duration(step.median_s)}", style="bold")
-    text.append(f"  [{duration(step.low_s)}, {duration(step.high_s)}] median of {step.num} steps, 95% interval\n")
-    text.append(f"      p95 {duration(step.p95_s)}, p99 {duration(step.p99_s)}")
+    interval = f"[{duration(step.low_s)}, {duration(step.high_s)}]"
+    rates = [f"p95 {duration(step.p95_s)}, p99 {duration(step.p99_s)}"]
     if step.samples_per_s is not None:
-        text.append(f", {rate(step.samples_per_s)} samples/s")
+        rates.append(f"{rate(step.samples_per_s)} samples/s")
     if step.tokens_per_s is not None:
-        text.append(f", {rate(step.tokens_per_s)} tokens/s")
-    text.append(f"\n      rhythm: {' '.join(step.rhythm)}")
-    return text
+        rates.append(f"{rate(step.tokens_per_s)} tokens/s")
+    rows = [
+        ("step", f"{duration(step.median_s)}  {interval} median of {step.num} steps, 95% interval"),
+        ("", ", ".join(rates)),
+        ("", f"rhythm: {' '.join(step.rhythm)}"),
+    ]
+    return facts(rows, key_width=5)
 
 
 def _bars(observation: Observation) -> RenderableType:
     table = Table.grid(padding=(0, 1))
-    for column in ("left", "right", "right", "left"):
-        table.add_column(justify=column, no_wrap=True)  # type: ignore[arg-type]
+    for right in (False, True, True, False):
+        table.add_column(justify="right" if right else "left", no_wrap=True)
     for phase in Phase:
         spent = observation.phases.get(phase)
         if spent is None:
@@ -86,13 +90,13 @@ def _ranks(ranks: tuple[RankObservation, ...]) -> RenderableType:
     return table
 
 
-def _memory(observation: Observation) -> Iterator[RenderableType]:
+def _memory(observation: Observation) -> Iterator[tuple[str, str]]:
     peak = observation.memory.peak_bytes
     if peak is not None:
-        yield Text(f"memory  peak {byte_size(peak)} ({observation.memory.method})")
+        yield "memory", f"peak {byte_size(peak)} ({observation.memory.method})"
 
 
-def _run(observation: Observation) -> RenderableType:
+def _run(observation: Observation) -> str:
     account = observation.run
     steps = sum(spent for name, spent in account.parts.items() if name.startswith("step_"))
     parts = [("steps", steps)] if steps else []
@@ -101,12 +105,7 @@ def _run(observation: Observation) -> RenderableType:
         for name, spent in account.parts.items()
         if not name.startswith("step_") and spent >= 0.005 * account.wall_s
     ]
-    listed = ", ".join(f"{name} {duration(spent)}" for name, spent in sorted(parts, key=lambda part: -part[1]))
-    return Text(f"run     {duration(account.wall_s)}: {listed}")
-
-
-def _coverage(observation: Observation) -> Iterator[RenderableType]:
-    if observation.coverage:
-        yield Text("\nnot measured", style="bold")
-        for gap in observation.coverage:
-            yield Text(f"  {gap.what}: {gap.why}")
+    listed = ", ".join(
+        f"{name} {duration(spent)}" for name, spent in sorted(parts, key=lambda part: -part[1])
+    )
+    return f"{duration(account.wall_s)}: {listed}"

@@ -10,12 +10,13 @@ from rich.text import Text
 
 from hotloop.model.optimization import Refusal
 from hotloop.model.ratio import Ratio
-from hotloop.model.tuning import PlanStep, TuneResult
+from hotloop.model.tuning import Contention, PlanStep, TuneResult
+from hotloop.report.layout import WIDTH, facts, paste
 from hotloop.report.quantities import byte_size, duration, percent, rate
 
-BAR_PER_X = 12
-"""Columns of the waterfall's bar for each 1.0x."""
-MAX_BAR = 30
+BAR = 22
+"""Columns of the waterfall's longest bar; with name, factor, interval and total a line is 80 wide."""
+NAME_WIDTH = 26
 
 
 def render(result: TuneResult) -> RenderableType:
@@ -23,92 +24,135 @@ def render(result: TuneResult) -> RenderableType:
     return Group(*_parts(result))
 
 
+def render_next(result: TuneResult, plan: str | None) -> RenderableType:
+    """Return what to type next.
+
+    Args:
+        result: with a plan that is not empty.
+        plan: the plan's file; None: the one that is looked for first.
+    """
+    option = ["--plan", plan] if plan else []
+    run = paste(["hotloop", "run", *option, *result.command], width=WIDTH)
+    return Group(Text("\nrun it for real", style="bold"), Text(run, overflow="fold"))
+
+
 def _parts(result: TuneResult) -> Iterator[RenderableType]:
-    yield _baseline(result)
+    yield facts([("baseline", _baseline(result))])
     yield Text("")
     if result.plan.steps and result.plan.speedup is not None:
         yield _waterfall(result.plan.steps, result.plan.speedup)
-        yield _proof(result)
+        yield Text("")
+        yield facts(_proof(result))
+    elif result.interrupted:
+        yield Text("the plan is empty: interrupted before anything was proven", style="bold")
     else:
-        yield Text("the plan is empty: nothing that was tried made this program provably faster", style="bold")
+        yield Text(
+            "the plan is empty: nothing that was tried made this program provably faster", style="bold"
+        )
     yield Text("")
     yield from _refused(result.refused)
-    yield _how(result)
+    yield facts(_how(result))
 
 
-def _baseline(result: TuneResult) -> RenderableType:
+def _baseline(result: TuneResult) -> str:
     base = result.baseline
-    text = Text(f"baseline  {duration(base.step_s)} a step [{duration(base.low_s)}, {duration(base.high_s)}]")
-    if base.samples_per_s is not None:
-        text.append(f", {rate(base.samples_per_s)} samples/s")
-    return text
+    text = f"{duration(base.step_s)} a step [{duration(base.low_s)}, {duration(base.high_s)}]"
+    return f"{text}, {rate(base.samples_per_s)} samples/s" if base.samples_per_s is not None else text
 
 
 def _waterfall(steps: tuple[PlanStep, ...], speedup: Ratio) -> RenderableType:
-    table = Table.grid(padding=(0, 1))
-    for justify in ("left", "right", "left", "right", "left"):
-        table.add_column(justify=justify)  # type: ignore[arg-type]
-    total = 1.0
-    table.add_row("as it was", "", "", "1.00x", _bar(1.0))
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(max_width=NAME_WIDTH, overflow="fold")
+    for justify in ("right", "left", "right", "left"):
+        table.add_column(justify="right" if justify == "right" else "left", no_wrap=True)
+    totals = [1.0]
     for step in steps:
-        total *= step.ratio
-        table.add_row(_label(step), f"x{step.ratio:.2f}", f"[{step.low:.2f}, {step.high:.2f}]".replace("[", "\\["), f"{total:.2f}x", _bar(total))
-    table.add_row(
-        Text("confirmed", style="bold"),
-        "",
-        f"\\[{speedup.low:.2f}, {speedup.high:.2f}]",
-        Text(f"{speedup.ratio:.2f}x", style="bold"),
-        "",
-    )
+        totals.append(totals[-1] * step.ratio)
+    columns = BAR / max(totals)
+    table.add_row("as it was", "", "", Text("1.00x"), _bar(columns))
+    for step, total in zip(steps, totals[1:], strict=True):
+        table.add_row(
+            _label(step),
+            Text(f"x{step.ratio:.2f}"),
+            _interval(step),
+            Text(f"{total:.2f}x"),
+            _bar(total * columns),
+        )
+    whole = Text(f"{speedup.ratio:.2f}x", style="bold")
+    table.add_row(Text("confirmed", style="bold"), "", _interval(speedup), whole, "")
     return table
 
 
+def _interval(ratio: Ratio | PlanStep) -> Text:
+    """As text, not as markup: brackets mean styles there."""
+    return Text(f"[{ratio.low:.2f}, {ratio.high:.2f}]")
+
+
 def _label(step: PlanStep) -> Text:
-    inside = ", ".join(f"{key}={value}" for key, value in sorted(step.params.items()))
     text = Text(step.name)
-    if inside:
-        text.append(f"\n  {inside}", style="dim")
+    for key, value in sorted(step.params.items()):
+        text.append(f"\n  {key}={value}", style="dim")
     return text
 
 
-def _bar(total: float) -> Text:
-    return Text("█" * max(1, min(MAX_BAR, round(total * BAR_PER_X))), style="green")
+def _bar(columns: float) -> Text:
+    return Text("█" * max(1, round(columns)), style="green")
 
 
-def _proof(result: TuneResult) -> RenderableType:
-    text = Text()
+def _proof(result: TuneResult) -> Iterator[tuple[str, str]]:
     parity = result.plan.parity
     if parity is not None:
-        verdict = "same" if parity.passed and parity.statistic is not None else "not measured"
-        text.append(f"\nlearning  {verdict}, {parity.num_steps} steps compared: {parity.evidence}")
+        compared = parity.passed and parity.statistic is not None
+        verdict = f"the same, {parity.num_steps} steps compared" if compared else "not measured"
+        yield "learning", f"{verdict}: {parity.evidence}"
     before, after = result.peak_bytes
     if before is not None and after is not None:
-        text.append(f"\nmemory    {byte_size(before)} before, {byte_size(after)} after")
+        yield "memory", f"{byte_size(before)} before, {byte_size(after)} after"
+    key = "one-off"
     for step in result.plan.steps:
         if step.break_even_steps is not None:
-            text.append(f"\none-off   {step.name} earns its start-up back after {step.break_even_steps:,} steps")
-    return text
+            yield key, f"{step.name} earns its start-up back after {step.break_even_steps:,} steps"
+            key = ""
 
 
 def _refused(refused: tuple[Refusal, ...]) -> Iterator[RenderableType]:
+    """Variants of one optimization stand together, under its name."""
     if not refused:
         return
-    yield Text("not in the plan", style="bold")
+    groups: dict[str, list[str]] = {}
     for refusal in refused:
-        yield Text.assemble(("  " + refusal.name, ""), (f"  {refusal.reason}", "dim"))
+        name, _, params = refusal.name.partition("(")
+        variant = f"{params.removesuffix(')')}: " if params else ""
+        groups.setdefault(name, []).append(variant + refusal.reason)
+    yield Text("not in the plan", style="bold")
+    rows = [
+        (f"  {name}" if not at else "", reason)
+        for name, reasons in groups.items()
+        for at, reason in enumerate(reasons)
+    ]
+    width = min(NAME_WIDTH, max(len(key) for key, _ in rows) + 1)
+    yield facts(rows, key_width=width, style="dim")
+    yield Text("")
 
 
-def _how(result: TuneResult) -> RenderableType:
-    load = result.contention
-    text = Text(f"\nmeasured  {result.confirmation}")
-    text.append(f"\n          floor of this machine {percent(result.floor)}, {len(result.trials)} trials in {duration(result.wall_s)}")
-    if load.max_foreign_share is not None:
-        text.append(
-            f"\n          others were busy (up to {percent(load.max_foreign_share)} of the machine): "
-            f"{load.num_void} of {load.num_blocks} blocks repeated, {load.num_noisy} kept noisy"
-        )
+def _how(result: TuneResult) -> Iterator[tuple[str, str]]:
+    yield "measured", result.confirmation
+    floor = percent(result.floor) if result.floor is not None else "not measured"
+    num = len(result.trials)
+    yield "", f"floor of this machine {floor}, {num} trial{'s' * (num != 1)} in {duration(result.wall_s)}"
+    if result.contention.num_void or result.contention.num_noisy:
+        yield "", _contention(result.contention)
     if result.interrupted:
-        text.append("\n          interrupted: what was proven until then; go on with --resume")
+        yield "", "interrupted: go on with --resume"
     for gap in result.coverage:
-        text.append(f"\n          {gap}")
-    return text
+        yield "", gap
+
+
+def _contention(load: Contention) -> str:
+    most = (
+        f" (up to {percent(load.max_foreign_share)} of the machine)"
+        if load.max_foreign_share is not None
+        else ""
+    )
+    noisy = f", {load.num_noisy} kept noisy" if load.num_noisy else ""
+    return f"others were busy{most}: {load.num_void} of {load.num_blocks} blocks repeated{noisy}"

@@ -1,0 +1,35 @@
+"""Shapes that several reports share: lines with a hanging indent, and commands that can be pasted."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+WIDTH = 80
+
+
+def facts(rows: Iterable[tuple[str, str]], *, key_width: int = 9, style: str = "") -> Table:
+    """Return rows of a word and what is said of it; what is too long goes on under itself.
+
+    A row without a word goes on where the one before ended.
+    """
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(width=key_width, overflow="fold")
+    table.add_column(overflow="fold")
+    for key, text in rows:
+        table.add_row(Text(key), Text(text, style=style))
+    return table
+
+
+def paste(words: Sequence[str], *, width: int = WIDTH) -> str:
+    """Return a command that a shell reads as it stands, on several lines where it is longer than the screen."""
+    lines = [""]
+    for word in map(shlex.quote, words):
+        # Two columns for the space and the backslash of a line that goes on.
+        if lines[-1] and len(lines[-1]) + 1 + len(word) > width - 2:
+            lines.append("   ")
+        lines[-1] += f" {word}" if lines[-1] else word
+    return " \\\n".join(lines)

@@ -1,0 +1,32 @@
+"""Hanging indents, and commands that a shell understands."""
+
+from __future__ import annotations
+
+import shlex
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hotloop.report.layout import facts, paste
+
+from .results import shown
+
+
+def test_long_facts_go_on_under_themselves() -> None:
+    text = shown(facts([("memory", "ab " * 40), ("", "and more")]), width=40)
+    lines = text.splitlines()
+    assert lines[0].startswith("memory    ab ab")
+    assert all(line.startswith(" " * 10 + "ab") for line in lines[1:-1])
+    assert lines[-1] == " " * 10 + "and more"
+
+
+@given(st.lists(st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), max_size=30), min_size=1))
+def test_a_pasted_command_is_the_command(words: list[str]) -> None:
+    assert shlex.split(paste(words).replace(" \\\n", " ")) == words
+
+
+def test_a_long_command_goes_on_in_the_next_line() -> None:
+    lines = paste(["python", "train.py", *(f"--option{number}" for number in range(20))]).splitlines()
+    assert len(lines) > 1
+    assert all(line.endswith(" \\") and len(line) <= 80 for line in lines[:-1])
+    assert all(line.startswith("    --option") for line in lines[1:])
