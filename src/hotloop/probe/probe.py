@@ -79,7 +79,7 @@ class Probe:
     def at_exit(self) -> None:
         """Write what is pending, where this process did anything at all (helpers import torch too)."""
         with self.survive("exit"):
-            if self.recorder.thread:
+            if self.recorder.thread or self.facts.notes:
                 self.recorder.flush()
                 self.write_facts()
 
