@@ -36,7 +36,7 @@ class Evidence:
             scope = (
                 self._bindings.class_scope(call) if text.startswith("self.") else self._bindings.scope(call)
             )
-            if name == "backward":
+            if name == "backward" and not call.args:
                 evidence[(scope, text)] = Kind.TENSOR
             elif name in known.MODULE_EVIDENCE:
                 evidence.setdefault((scope, text), Kind.MODULE)
@@ -44,10 +44,22 @@ class Evidence:
                 evidence.setdefault((scope, text), Kind.OPTIMIZER)
         for call in self._file.all(cst.Call):
             if self._takes_tensor(call):
-                text = dotted(call.args[0].value)
+                text = self._tensor_name(call.args[0].value)
                 if text is not None:
                     evidence.setdefault((self._bindings.scope(call), text), Kind.TENSOR)
         return evidence
+
+    def _tensor_name(self, given: cst.BaseExpression) -> str | None:
+        """`x` for `x`, and for `x[i]` where `x.shape` or `x.size()` shows that it is no list."""
+        if not isinstance(given, cst.Subscript):
+            return dotted(given)
+        text = dotted(given.value)
+        return text if text is not None and (self._bindings.scope(given), text) in self._shaped else None
+
+    @cached_property
+    def _shaped(self) -> frozenset[tuple[int, str]]:
+        sized = [node for node in self._file.all(cst.Attribute) if node.attr.value in {"shape", "size"}]
+        return frozenset((self._bindings.scope(node), dotted(node.value) or "") for node in sized)
 
     def _takes_tensor(self, call: cst.Call) -> bool:
         """Whether the first argument is surely a tensor: a loss, or the input of a torch function."""

@@ -41,28 +41,14 @@ class Steps:
         """Calls that update the parameters."""
         return self._calls.updates
 
-    @cached_property
+    @property
     def functions(self) -> dict[str, list[cst.FunctionDef]]:
         """The functions of this file by name."""
-        found: dict[str, list[cst.FunctionDef]] = {}
-        for function in self._file.all(cst.FunctionDef):
-            found.setdefault(function.name.value, []).append(function)
-        return found
+        return self._values.functions.by_name
 
     def callee(self, call: cst.Call) -> cst.FunctionDef | None:
         """The function of this file that a call surely runs."""
-        name = dotted(call.func)
-        if name is None:
-            return None
-        last = name.rpartition(".")[2]
-        found = self.functions.get(last, [])
-        if len(found) != 1 or last in _TOO_COMMON:
-            return None
-        in_class = self._file.enclosing(found[0], cst.ClassDef, cst.FunctionDef)
-        is_method = isinstance(in_class, cst.ClassDef)
-        if is_method != ("." in name) or (is_method and self._names.of(call.func)):
-            return None
-        return found[0]
+        return self._values.functions.callee(call)
 
     @cached_property
     def _training_functions(self) -> dict[int, cst.FunctionDef]:
@@ -251,13 +237,6 @@ def _called(decorator: cst.Decorator) -> str:
 def _head(loop: Loop) -> cst.CSTNode:
     return loop.iter if isinstance(loop, cst.For) else loop.test
 
-
-# Names that too many classes have for a unique definition in this file to be surely the one that is called.
-_TOO_COMMON = words(
-    """
-    step update forward backward zero_grad train eval close log write run get add append to
-    """
-)
 
 # Called from a step only now and then, whatever the guard looks like.
 _NOT_PER_STEP = words(

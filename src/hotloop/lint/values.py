@@ -4,7 +4,6 @@ The inference is cautious: wherever two answers are possible it says UNKNOWN, an
 """
 
 import re
-from functools import cached_property
 
 import libcst as cst
 
@@ -12,6 +11,7 @@ from hotloop.lint import torch_names as known
 from hotloop.lint.bindings import Binding, Bindings
 from hotloop.lint.calls import result_of
 from hotloop.lint.evidence import Evidence
+from hotloop.lint.functions import Functions
 from hotloop.lint.kinds import Kind, after_method, combined, merged
 from hotloop.lint.names import Names, dotted
 from hotloop.lint.source_file import SourceFile
@@ -31,6 +31,7 @@ class Values:
         self._file = file
         self._names = names
         self._bindings = Bindings(file)
+        self.functions = Functions(file, names)
         self._evidence = Evidence(file, names, self._bindings)
         self._memo: dict[int, Kind] = {}
         self._open: set[int] = set()
@@ -139,8 +140,9 @@ class Values:
             return self._from_outside(function, text)
         else:
             found = Kind.UNKNOWN
-        if found is Kind.UNKNOWN:
-            found = self._evidence.of(scope, text)
+        shown = self._evidence.of(scope, text)
+        if found is Kind.UNKNOWN or (found is Kind.TENSORS and shown is Kind.TENSOR):
+            found = shown
         return found
 
     def _from_outside(self, function: cst.CSTNode | None, text: str) -> Kind:
@@ -238,6 +240,10 @@ class Values:
         return self._of_called_value(call)
 
     def _of_called_value(self, call: cst.Call) -> Kind:
+        function = self.functions.callee(call)
+        if function is not None:
+            returned = self.functions.returned(function)
+            return merged([self.kind(value) for value in returned]) if returned else Kind.UNKNOWN
         callee = self.kind(call.func)
         if callee is Kind.LAYER:
             return Kind.TENSOR
@@ -251,12 +257,10 @@ class Values:
         """A variable, no function of this file and no import, whose name can only mean a network."""
         name = (dotted(call.func) or "").rpartition(".")[2].lower()
         return (
-            bool(_MODEL_NAMES.search(name)) and not self._names.of(call.func) and name not in self._functions
+            bool(_MODEL_NAMES.search(name))
+            and not self._names.of(call.func)
+            and name not in self.functions.by_name
         )
-
-    @cached_property
-    def _functions(self) -> frozenset[str]:
-        return frozenset(function.name.value.lower() for function in self._file.all(cst.FunctionDef))
 
     def _of_method(self, call: cst.Call, func: cst.Attribute) -> Kind:
         name, owner = func.attr.value, self.kind(func.value)

@@ -59,11 +59,36 @@ def check_forward(program: Program, outer: cst.Call) -> Iterator[Hit]:
     inner = outer.args[0].value if len(outer.args) == 1 else None
     if not isinstance(inner, cst.Call):
         return
+    yield from _called_in_turn(program, outer, inner)
+
+
+def check_block(program: Program, block: cst.IndentedBlock) -> Iterator[Hit]:
+    """Find `x = self.conv(x)` and `x = self.bn(x)` as neighbours."""
+    for first, second in pairwise(block.body):
+        conv, norm = _self_call(first), _self_call(second)
+        if conv is None or norm is None or conv[0] != norm[0] or dotted(norm[1].args[0].value) != conv[0]:
+            continue
+        yield from _called_in_turn(program, norm[1], conv[1])
+
+
+def _self_call(statement: cst.CSTNode) -> tuple[str, cst.Call] | None:
+    """The name and the call of `name = self.layer(argument)`."""
+    small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+    if (
+        not isinstance(small, cst.Assign)
+        or not isinstance(small.value, cst.Call)
+        or len(small.value.args) != 1
+    ):
+        return None
+    name = dotted(small.targets[0].target)
+    is_layer = (dotted(small.value.func) or "").startswith("self.")
+    return (name, small.value) if name is not None and is_layer else None
+
+
+def _called_in_turn(program: Program, outer: cst.Call, inner: cst.Call) -> Iterator[Hit]:
     norm, conv = dotted(outer.func) or "", dotted(inner.func) or ""
-    if not (norm.startswith("self.") and conv.startswith("self.")):
-        return
     owner = program.file.enclosing(outer, cst.ClassDef)
-    if owner is None:
+    if owner is None or not (norm.startswith("self.") and conv.startswith("self.")):
         return
     made = {dotted(a.targets[0].target): a.value for a in program.file.under(owner, cst.Assign)}
     first, second = made.get(conv), made.get(norm)
@@ -104,5 +129,10 @@ rule = Rule(
     fix=FixSafety.UNSAFE,
     page=__doc__,
     words=("BatchNorm",),
-    visits=(Visit(cst.Call, check_sequence), Visit(cst.List, check_list), Visit(cst.Call, check_forward)),
+    visits=(
+        Visit(cst.Call, check_sequence),
+        Visit(cst.List, check_list),
+        Visit(cst.Call, check_forward),
+        Visit(cst.IndentedBlock, check_block),
+    ),
 )

@@ -1,9 +1,9 @@
 """Heavy random augmentation runs on the host, one sample at a time.
 
 ## What it does
-Finds random numbers of `random` or NumPy drawn in a data set's `__getitem__`, and a `Compose` of torchvision
-transforms that holds an expensive random one: colour jitter, blur, elastic or affine deformation, RandAugment
-and its relatives.
+Finds transforms that a data set's `__getitem__` does by chance (`if random.random() < p`), and a `Compose` of
+torchvision transforms that holds an expensive random one: colour jitter, blur, elastic or affine deformation,
+RandAugment and its relatives.
 
 ## Why it is slow
 Each of these costs from one to tens of milliseconds of a core for each image. As a batch on the device the
@@ -44,11 +44,13 @@ _HEAVY = words(
     """
 )
 
+_CHANCES = words("random.random random.uniform numpy.random.random numpy.random.rand numpy.random.uniform")
+
 
 def check(program: Program, call: cst.Call) -> Iterator[Hit]:
     """Find expensive random transforms in a Compose."""
     full = program.names.call(call)
-    if full.startswith(("random.", "numpy.random.")) and in_getitem(program, call):
+    if full in _CHANCES and in_getitem(program, call) and _decides(program, call):
         yield Hit(call, f"{full} decides for each sample on the host")
         return
     if not (full.startswith("torchvision.transforms") and full.endswith(".Compose")):
@@ -57,6 +59,12 @@ def check(program: Program, call: cst.Call) -> Iterator[Hit]:
     heavy = sorted({name.rpartition(".")[2] for name in inner if name.startswith("torchvision.")} & _HEAVY)
     if heavy:
         yield Hit(call, f"{', '.join(heavy)} for each sample on the host")
+
+
+def _decides(program: Program, call: cst.Call) -> bool:
+    """Whether the number is compared in an `if`: a transform that is done by chance."""
+    branch = program.file.enclosing(call, cst.If)
+    return branch is not None and program.file.inside(call, branch.test)
 
 
 rule = Rule(

@@ -2,8 +2,8 @@
 
 ## What it does
 Finds, in code that runs in each step, a `for` loop over a tensor, or over `range(len(t))`,
-`range(t.size(0))`, `range(t.shape[0])` that indexes a tensor with its counter, when the turns do not depend
-on one another: each only adds to a sum, appends to a list or fills a place.
+`range(t.size(0))`, `range(t.shape[0])` that indexes a tensor with its counter (also in a comprehension), when
+the turns do not depend on one another: each only adds to a sum, appends to a list or fills a place.
 
 ## Why it is slow
 Each turn launches kernels for a single row; a launch costs some microseconds of host time whatever its size.
@@ -52,6 +52,17 @@ def check(program: Program, loop: cst.For) -> Iterator[Hit]:
     yield Hit(loop, seen)
 
 
+def check_comprehension(program: Program, comprehension: cst.GeneratorExp | cst.ListComp) -> Iterator[Hit]:
+    """Find sums and lists over the rows of a tensor, inside a call."""
+    head = comprehension.for_in
+    counter = head.target.value if isinstance(head.target, cst.Name) else ""
+    if not counter or head.inner_for_in is not None or not program.steps.runs_each_step(comprehension):
+        return
+    indexed = _indexed(program, comprehension.elt, head.iter, counter)
+    if indexed and program.file.under(comprehension.elt, cst.Call):
+        yield Hit(comprehension, indexed)
+
+
 def _over_tensor(program: Program, loop: cst.For) -> str:
     iterable = loop.iter
     if (
@@ -73,23 +84,34 @@ def _over_tensor(program: Program, loop: cst.For) -> str:
 
 
 def _over_places(program: Program, loop: cst.For) -> str:
-    if not isinstance(loop.target, cst.Name) or not isinstance(loop.iter, cst.Call):
+    return (
+        _indexed(program, loop.body, loop.iter, loop.target.value)
+        if isinstance(loop.target, cst.Name)
+        else ""
+    )
+
+
+def _indexed(program: Program, body: cst.CSTNode, iterable: cst.BaseExpression, counter: str) -> str:
+    """Whether the body takes row after row of a tensor as long as the range."""
+    if not isinstance(iterable, cst.Call) or dotted(iterable.func) != "range" or len(iterable.args) != 1:
         return ""
-    if dotted(loop.iter.func) != "range" or len(loop.iter.args) != 1:
-        return ""
-    sized = _sized(loop.iter.args[0].value)
-    counted = loop.target.value
-    for subscript in program.file.under(loop.body, cst.Subscript):
-        uses = any(
-            name.value == counted for index in subscript.slice for name in program.file.under(index, cst.Name)
-        )
-        if not uses or program.values.kind(subscript.value) not in _TENSORS:
+    sized = _sized(iterable.args[0].value)
+    for subscript in program.file.under(body, cst.Subscript):
+        first = subscript.slice[0].slice
+        if not isinstance(first, cst.Index) or dotted(first.value) != counter:
             continue
-        if sized is not None and (
-            program.values.kind(sized) in _TENSORS or dotted(sized) == dotted(subscript.value)
-        ):
-            return f"the loop indexes a tensor with {counted}, one row at a time"
+        if sized is not None and _is_rows(program, subscript.value, sized):
+            return f"a tensor is indexed with {counter}, one row at a time"
     return ""
+
+
+def _is_rows(program: Program, indexed: cst.BaseExpression, sized: cst.BaseExpression) -> bool:
+    kinds = {program.values.kind(indexed), program.values.kind(sized)}
+    if kinds & _TENSORS:
+        return True
+    # A model's output that has a shape is a tensor; one that only has a length may be a list.
+    has_shape = not isinstance(program.file.parent(sized), cst.Arg)
+    return has_shape and bool(kinds & {Kind.TENSORS, Kind.BATCH}) and dotted(indexed) == dotted(sized)
 
 
 def _sized(count: cst.BaseExpression) -> cst.BaseExpression | None:
@@ -115,9 +137,20 @@ def _carries(program: Program, loop: cst.For) -> bool:
     for assign in program.file.under(loop.body, cst.Assign):
         for target in assign.targets:
             names = {n.value for n in program.file.under(target.target, cst.Name)}
+            if _adds_to_itself(assign, target):
+                continue
             if not isinstance(target.target, cst.Subscript) and names & _read_before(program, loop, assign):
                 return True
     return False
+
+
+def _adds_to_itself(assign: cst.Assign, target: cst.AssignTarget) -> bool:
+    """`loss = loss + part`: a sum, whatever the order of its terms."""
+    value = assign.value
+    if not isinstance(value, cst.BinaryOperation) or not isinstance(value.operator, cst.Add):
+        return False
+    name = dotted(target.target)
+    return name is not None and name in {dotted(value.left), dotted(value.right)}
 
 
 def _read_before(program: Program, loop: cst.For, assign: cst.Assign) -> set[str]:
@@ -128,7 +161,9 @@ def _read_before(program: Program, loop: cst.For, assign: cst.Assign) -> set[str
 
 def _calls_modules(program: Program, loop: cst.For) -> bool:
     """A network inside the loop is another matter: its parts may differ from turn to turn."""
-    return any(program.values.is_module(call.func) for call in program.file.under(loop.body, cst.Call))
+    return any(
+        program.values.kind(call.func) is Kind.MODULE for call in program.file.under(loop.body, cst.Call)
+    )
 
 
 rule = Rule(
@@ -139,5 +174,9 @@ rule = Rule(
     optimization="vectorized_loop",
     page=__doc__,
     words=("backward", "scaler", "training_step", "compute_loss", "forward"),
-    visits=(Visit(cst.For, check),),
+    visits=(
+        Visit(cst.For, check),
+        Visit(cst.GeneratorExp, check_comprehension),
+        Visit(cst.ListComp, check_comprehension),
+    ),
 )
