@@ -1,4 +1,4 @@
-"""`hotloop tune` on programs as people publish them: it ends well and touches nothing; how fast they are is not asked."""
+"""`hotloop tune` on programs as people publish them: it ends well and touches nothing; speed is not asserted."""
 
 from __future__ import annotations
 
