@@ -34,6 +34,7 @@ def _parts(observation: Observation) -> Iterator[RenderableType]:
     step = observation.step
     if step is None:
         yield Text("no step was measured")
+        yield from _coverage(observation)
         return
     yield _step(step)
     yield Text("")
@@ -43,9 +44,7 @@ def _parts(observation: Observation) -> Iterator[RenderableType]:
         yield _ranks(observation.ranks)
     yield Text("")
     yield facts([*_memory(observation), ("run", _run(observation))], key_width=7)
-    if observation.coverage:
-        yield Text("\nnot measured", style="bold")
-        yield facts((("", f"{gap.what}: {gap.why}") for gap in observation.coverage), key_width=1)
+    yield from _coverage(observation)
 
 
 def _step(step: StepTime) -> RenderableType:
@@ -88,6 +87,12 @@ def _ranks(ranks: tuple[RankObservation, ...]) -> RenderableType:
         shares = [percent(rank.phases[phase].share) if phase in rank.phases else "-" for phase in phases]
         table.add_row(name, duration(rank.step.median_s) if rank.step else "-", *shares)
     return table
+
+
+def _coverage(observation: Observation) -> Iterator[RenderableType]:
+    if observation.coverage:
+        yield Text("\nnot measured", style="bold")
+        yield facts((("", f"{gap.what}: {gap.why}") for gap in observation.coverage), key_width=1)
 
 
 def _memory(observation: Observation) -> Iterator[tuple[str, str]]:
