@@ -12,7 +12,9 @@ def host(cat: str, name: str, start: float, end: float, **args: Any) -> dict[str
     }  # fmt: skip
 
 
-def kernel(name: str, start: float, end: float, correlation: int, stream: int = 7, cat: str = "kernel") -> dict[str, Any]:
+def kernel(
+    name: str, start: float, end: float, correlation: int, *, stream: int = 7, cat: str = "kernel"
+) -> dict[str, Any]:
     return {
         "ph": "X", "cat": cat, "name": name, "pid": 0, "tid": stream, "ts": start, "dur": end - start,
         "args": {"device": 0, "stream": stream, "correlation": correlation, "External id": correlation},
@@ -42,7 +44,9 @@ def example_events() -> list[dict[str, Any]]:
 def example_trace() -> dict[str, Any]:
     return {
         "schemaVersion": 1,
-        "deviceProperties": [{"id": 0, "name": "NVIDIA A100-SXM4-40GB", "computeMajor": 8, "computeMinor": 0}],
+        "deviceProperties": [
+            {"id": 0, "name": "NVIDIA A100-SXM4-40GB", "computeMajor": 8, "computeMinor": 0}
+        ],
         "distributedInfo": {"rank": 3, "world_size": 8},
         "traceEvents": example_events(),
         "traceName": "small.json",

@@ -9,8 +9,8 @@ from typing import Any
 Mutation = Callable[[random.Random, dict[str, Any]], bytes]
 
 _ODD_VALUES: tuple[Any, ...] = (
-    None, "", "x" * 300, -1, 0, 2**31, 2**63, 2**64, -(2**70), 10**400, 1.8446744073709552e16, -0.0, 1e308, True, [], {},
-    [1, [2]], {"a": {"b": []}}, "NaN", "stream 7", "12.5", "\u2028", "\ud83d\ude00",
+    None, "", "x" * 300, -1, 0, 2**31, 2**63, 2**64, -(2**70), 10**400, 1.8446744073709552e16, -0.0, 1e308, True, [],
+    {}, [1, [2]], {"a": {"b": []}}, "NaN", "stream 7", "12.5", "\u2028", "\ud83d\ude00",
 )  # fmt: skip
 _FIELDS = ("ph", "cat", "name", "pid", "tid", "ts", "dur", "args", "id")
 
@@ -65,7 +65,9 @@ def wrong_types(rng: random.Random, trace: dict[str, Any]) -> bytes:
 def huge_times(rng: random.Random, trace: dict[str, Any]) -> bytes:
     events = [dict(event) for event in trace["traceEvents"]]
     for event in rng.sample(events, min(8, len(events))):
-        event[rng.choice(("ts", "dur"))] = rng.choice((10**15, 9.3e15, -9.3e15, 10**30, 1e300, 2**62, -(10**14)))
+        event[rng.choice(("ts", "dur"))] = rng.choice(
+            (10**15, 9.3e15, -9.3e15, 10**30, 1e300, 2**62, -(10**14))
+        )
     return _encode({**trace, "traceEvents": events})
 
 
@@ -73,17 +75,23 @@ def deep_nesting(rng: random.Random, trace: dict[str, Any]) -> bytes:
     depth = rng.choice((50, 2000, 100_000))
     deep = b'{"ph":"X","args":' + b'{"a":' * depth + b"1" + b"}" * depth + b"}"
     lists = b'{"ph":"X","args":{"Input Dims":' + b"[" * depth + b"]" * depth + b"}}"
-    return _encode(trace).replace(b'"traceEvents": [', b'"traceEvents": [' + rng.choice((deep, lists)) + b",", 1)
+    return _encode(trace).replace(
+        b'"traceEvents": [', b'"traceEvents": [' + rng.choice((deep, lists)) + b",", 1
+    )
 
 
 def odd_metadata(rng: random.Random, trace: dict[str, Any]) -> bytes:
-    name = rng.choice(("deviceProperties", "distributedInfo", "baseTimeNanoseconds", "traceEvents", "with_stack"))
+    name = rng.choice(
+        ("deviceProperties", "distributedInfo", "baseTimeNanoseconds", "traceEvents", "with_stack")
+    )
     return _encode({**trace, name: rng.choice((*_ODD_VALUES, [{}], [{"id": "x", "name": 5}], {"rank": {}}))})
 
 
 def not_json(rng: random.Random, trace: dict[str, Any]) -> bytes:
     data = _encode(trace)
-    old, new = rng.choice(((b'"dur": ', b'"dur": NaN, "x": '), (b", ", b",,"), (b'"', b"'"), (b"}", b"}}"), (b"[", b"[[")))
+    old, new = rng.choice(
+        ((b'"dur": ', b'"dur": NaN, "x": '), (b", ", b",,"), (b'"', b"'"), (b"}", b"}}"), (b"[", b"[["))
+    )
     return data.replace(old, new, rng.choice((1, 5, -1)))
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from hotloop.model.errors import HotloopError
 from hotloop.trace import TraceAnalysis, analyze, analyze_trace, read_trace
 from hotloop.trace.gate import check_gate, parse_gate
-from hotloop.model.errors import HotloopError
 from tests.trace.example import example_trace, host, kernel
 
 
@@ -59,13 +59,22 @@ def test_operator_has_its_kernels_and_its_rate(small_trace: Path) -> None:
 
 def test_kernel_rows(small_trace: Path) -> None:
     gemm, copy = analyze_trace(read_trace(small_trace)).kernels
-    assert (gemm.name, gemm.kind, gemm.num, gemm.operator, gemm.queue_us) == ("sgemm_64x32", "compute", 1, "aten::mm", 20.0)
+    assert (gemm.name, gemm.kind, gemm.num, gemm.operator, gemm.queue_us) == (
+        "sgemm_64x32",
+        "compute",
+        1,
+        "aten::mm",
+        20.0,
+    )
     assert (copy.kind, copy.total_us) == ("memcpy", 2.0)
 
 
 def test_unlinked_and_dropped_kernels_are_told(tmp_path: Path) -> None:
     trace = example_trace()
-    trace["traceEvents"] += [kernel("lost_launch", 130, 131, 77), host("cuda_runtime", "cudaLaunchKernel", 150, 152, correlation=78)]
+    trace["traceEvents"] += [
+        kernel("lost_launch", 130, 131, 77),
+        host("cuda_runtime", "cudaLaunchKernel", 150, 152, correlation=78),
+    ]
     notes = {note.code: note for note in _analyze(tmp_path, trace).health}
     assert (notes["unlinked-kernels"].num, notes["unlinked-kernels"].total) == (1, 3)
     assert notes["dropped-kernels"].num == 1
@@ -94,11 +103,18 @@ def test_memory_timeline(tmp_path: Path) -> None:
         trace["traceEvents"].append(
             {
                 "ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": at,
-                "args": {"Bytes": moved, "Total Allocated": total, "Total Reserved": 2048, "Device Type": 1, "Device Id": 0},
+                "args": {
+                    "Bytes": moved, "Total Allocated": total, "Total Reserved": 2048, "Device Type": 1, "Device Id": 0,
+                },
             }
         )  # fmt: skip
     (use,) = _analyze(tmp_path, trace).memory
-    assert (use.peak_bytes, use.peak_at_us, use.reserved_peak_bytes, use.churn_bytes) == (1500, 20.0, 2048, 500)
+    assert (use.peak_bytes, use.peak_at_us, use.reserved_peak_bytes, use.churn_bytes) == (
+        1500,
+        20.0,
+        2048,
+        500,
+    )
     assert use.absolute
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from hotloop.model.errors import HotloopError
 from hotloop.trace import analyze
-from hotloop.trace.linked import link_trace
 from hotloop.trace.idle import IdleCauses
+from hotloop.trace.linked import link_trace
 from hotloop.trace.reader import read_trace
 from hotloop.trace.timeline import DeviceSweep
 from tests.trace.conftest import SHARED
@@ -37,9 +37,7 @@ def _survives(path: Path) -> str:
     try:
         report = analyze(path, jobs=1)
     except HotloopError as error:
-        assert error.message
-        assert error.hint
-        return "error"
+        return "error" if error.message and error.hint else "an error that says nothing"
     msgspec.json.encode(report)
     (analysis,) = report.traces
     if analysis.device is None:
@@ -75,9 +73,9 @@ def _run(tmp_path: Path, seeds: range) -> set[str]:
 
 
 def test_mutated_traces(tmp_path: Path) -> None:
-    assert _run(tmp_path, range(96)) >= {"no device", "answer"}
+    assert _run(tmp_path, range(96)) in ({"no device", "answer"}, {"no device", "answer", "error"})
 
 
 @pytest.mark.slow
 def test_a_thousand_mutated_traces(tmp_path: Path) -> None:
-    assert _run(tmp_path, range(1000)) >= {"no device", "answer"}
+    assert _run(tmp_path, range(1000)) in ({"no device", "answer"}, {"no device", "answer", "error"})

@@ -16,7 +16,9 @@ from tests.trace.example import host, kernel
 from tests.trace.reading import read_events
 
 _SPAN = 60
-_interval = st.tuples(st.integers(0, _SPAN), st.integers(0, 15)).map(lambda pair: (pair[0], pair[0] + pair[1]))
+_interval = st.tuples(st.integers(0, _SPAN), st.integers(0, 15)).map(
+    lambda pair: (pair[0], pair[0] + pair[1])
+)
 _intervals = st.lists(_interval, max_size=12)
 
 
@@ -67,7 +69,9 @@ def _traces(draw: st.DrawFn) -> Trace:
     for start, end in draw(st.lists(_interval, min_size=1, max_size=10)):
         name = draw(st.sampled_from(_KERNELS))
         category = "gpu_memcpy" if name.startswith("Memcpy") else "kernel"
-        events.append(kernel(name, start, end, draw(st.integers(0, 8)), draw(st.integers(1, 2)), category))
+        events.append(
+            kernel(name, start, end, draw(st.integers(0, 8)), stream=draw(st.integers(1, 2)), cat=category)
+        )
     for start, end in draw(_intervals):
         category, name = draw(st.sampled_from(_HOST))
         events.append(host(category, name, start, end, correlation=draw(st.integers(0, 8))))
@@ -118,7 +122,9 @@ def test_parents_are_the_latest_that_enclose(rows: list[tuple[tuple[int, int], i
     order = nesting.order.tolist()
     for place, row in enumerate(order):
         enclosing = [
-            other for other in order[:place] if threads[other] == threads[row] and finish[other] >= finish[row]
+            other
+            for other in order[:place]
+            if threads[other] == threads[row] and finish[other] >= finish[row]
         ]
         assert nesting.parent[row] == (enclosing[-1] if enclosing else -1)
         assert nesting.depth[row] == (nesting.depth[enclosing[-1]] + 1 if enclosing else 0)

@@ -24,6 +24,11 @@ def _read(data: bytes) -> Trace:
     return read_blocks("test.json", PlainBlocks(io.BytesIO(data)))
 
 
+def set_chunk(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr("hotloop.trace.stream.CHUNK", size)
+    monkeypatch.setattr("hotloop.trace.reader.CHUNK", size)
+
+
 def _same(a: Trace, b: Trace) -> bool:
     return np.array_equal(a.host.start, b.host.start) and np.array_equal(a.device.end, b.device.end)
 
@@ -39,10 +44,12 @@ def test_reads_events_and_metadata(small_trace: Path) -> None:
 
 @pytest.mark.parametrize("chunk", [64, 333, 1000, 1 << 20])
 @pytest.mark.parametrize("indent", [None, 2])
-def test_chunks_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch, chunk: int, indent: int | None) -> None:
+def test_chunks_of_any_size_give_the_same(
+    monkeypatch: pytest.MonkeyPatch, chunk: int, indent: int | None
+) -> None:
     data = json.dumps(example_trace(), indent=indent).encode()
     whole = _read(data)
-    monkeypatch.setattr("hotloop.trace.stream.CHUNK", chunk)
+    set_chunk(monkeypatch, chunk)
     cut = _read(data)
     assert _same(whole, cut)
     assert cut.metadata == whole.metadata
@@ -69,8 +76,10 @@ def test_an_empty_list_is_a_trace() -> None:
 
 
 def test_nested_lists_of_objects_are_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    events = [{**event, "args": {**event["args"], "graph": [{"a": 1}, {"a": 2}]}} for event in example_events()]
-    monkeypatch.setattr("hotloop.trace.stream.CHUNK", 500)
+    events = [
+        {**event, "args": {**event["args"], "graph": [{"a": 1}, {"a": 2}]}} for event in example_events()
+    ]
+    set_chunk(monkeypatch, 500)
     trace = _read(json.dumps({"traceEvents": events}).encode())
     assert trace.tally.num_events == len(events)
     assert not trace.loss.lost_events
@@ -155,10 +164,12 @@ def test_what_is_no_trace_says_so() -> None:
 
 
 def test_an_overlong_event_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hotloop.trace.stream.CHUNK", 1 << 12)
+    set_chunk(monkeypatch, 1 << 12)
     monkeypatch.setattr("hotloop.trace.stream._MAX_EVENT", 1 << 16)
     events = example_events()
-    text = json.dumps(events[:5])[:-1] + ', {"name": "' + "x" * (1 << 20) + '"}, ' + json.dumps(events[5:])[1:]
+    text = (
+        json.dumps(events[:5])[:-1] + ', {"name": "' + "x" * (1 << 20) + '"}, ' + json.dumps(events[5:])[1:]
+    )
     trace = _read(b'{"traceEvents": ' + text.encode() + b"}")
     assert trace.loss.lost_bytes > 1 << 19
     assert len(trace.device) == 2
@@ -167,7 +178,7 @@ def test_an_overlong_event_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> No
 def test_text_without_events_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hotloop.trace.stream._MAX_BARREN", 1 << 20)
     monkeypatch.setattr("hotloop.trace.stream._MAX_EVENT", 1 << 18)
-    monkeypatch.setattr("hotloop.trace.stream.CHUNK", 1 << 16)
+    set_chunk(monkeypatch, 1 << 16)
     assert _read(b'{"traceEvents": [' + b" " * (8 << 20)).loss.unreadable is not None
 
 
@@ -197,7 +208,11 @@ def test_times_beyond_a_float_are_read_from_the_text() -> None:
 
 
 def test_durations_that_no_clock_gives() -> None:
-    events = [kernel("a", 0, 5, 1), {**kernel("b", 10, 12, 2), "dur": 18446744073709.551e3}, {**kernel("c", 20, 25, 3), "dur": -4}]
+    events = [
+        kernel("a", 0, 5, 1),
+        {**kernel("b", 10, 12, 2), "dur": 18446744073709.551e3},
+        {**kernel("c", 20, 25, 3), "dur": -4},
+    ]
     trace = _read(json.dumps({"traceEvents": events}).encode())
     assert trace.tally.overflowing_duration == 1
     assert trace.tally.negative_duration == 1

@@ -39,13 +39,18 @@ def test_device_figures_are_exact(report: TraceReport, truth: dict[str, Any]) ->
             if name == "idle_pct":
                 assert 100 * device.idle_us / device.span_us == pytest.approx(expected, abs=5e-4), file
             else:
-                assert getattr(device, _NAMES.get(name, name)) == pytest.approx(expected, abs=1e-6), (file, name)
+                assert getattr(device, _NAMES.get(name, name)) == pytest.approx(expected, abs=1e-6), (
+                    file,
+                    name,
+                )
 
 
 def test_idle_causes_sum_to_idle(report: TraceReport) -> None:
     for analysis in report.traces:
         if analysis.device is not None:
-            assert round(1000 * sum(analysis.idle_causes.values())) == round(1000 * analysis.device.idle_us), analysis.file
+            assert round(1000 * sum(analysis.idle_causes.values())) == round(
+                1000 * analysis.device.idle_us
+            ), analysis.file
 
 
 def test_the_labelled_pair_is_told_apart(report: TraceReport, truth: dict[str, Any]) -> None:
@@ -62,7 +67,11 @@ def test_the_labelled_pair_is_told_apart(report: TraceReport, truth: dict[str, A
 def test_implicit_synchronizations_with_their_cost(report: TraceReport, truth: dict[str, Any]) -> None:
     expected = truth["known"]["owlv2_h100.json.gz"]["implicit_syncs"]
     site = _of(report, "owlv2_h100").syncs[0]
-    assert (site.num, site.call, " -> ".join(site.under)) == (expected["count"], expected["call"], expected["under"])
+    assert (site.num, site.call, " -> ".join(site.under)) == (
+        expected["count"],
+        expected["call"],
+        expected["under"],
+    )
     assert site.implicit
     assert site.total_us / 1000 == pytest.approx(expected["total_ms"], abs=0.05)
     assert site.path is not None
@@ -81,7 +90,9 @@ def test_straggler(shared: Path, truth: dict[str, Any]) -> None:
     assert report.ranks.stragglers[0].rank == known["straggler_rank"]
     assert report.ranks.num_unmatched == 0
     overlaps = [
-        round(100 * a.device.overlap_us / a.device.communication_us, 2) for a in report.traces if a.device is not None
+        round(100 * a.device.overlap_us / a.device.communication_us, 2)
+        for a in report.traces
+        if a.device is not None
     ]
     assert overlaps == known["overlap_percent_by_rank"]
 
@@ -89,7 +100,9 @@ def test_straggler(shared: Path, truth: dict[str, Any]) -> None:
 @pytest.mark.parametrize("model", ["alexnet", "simple_add"])
 def test_critical_paths(shared: Path, truth: dict[str, Any], model: str) -> None:
     file = f"critical_path_{model}_a100.json.gz"
-    path = critical_path(link_trace(read_trace(shared / file)), "[param|pytorch.model.alex_net|0|0|0|measure|forward]")
+    path = critical_path(
+        link_trace(read_trace(shared / file)), "[param|pytorch.model.alex_net|0|0|0|measure|forward]"
+    )
     assert isinstance(path, CriticalPath)
     assert path.total_us == truth["known"][file]["critical_path_us"]
     assert sum(path.parts_us.values()) == pytest.approx(path.total_us)

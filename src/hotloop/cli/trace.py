@@ -46,6 +46,7 @@ def command() -> None:
 @output_options
 def analyze_command(
     paths: tuple[Path, ...],
+    *,
     json_file: Path | None,
     budgets: tuple[str, ...],
     top: int,
@@ -94,7 +95,7 @@ def _unreadable(health: tuple[object, ...]) -> bool:
 @click.option("--top", default=15, show_default=True, type=click.IntRange(min=1), help="Rows of each table.")
 @output_options
 def diff_command(
-    before: Path, after: Path, json_file: Path | None, top: int, quiet: bool, no_color: bool
+    before: Path, after: Path, *, json_file: Path | None, top: int, quiet: bool, no_color: bool
 ) -> int:
     """What changed from trace A to trace B, by operator and module, matched by call tree."""
     from hotloop.cli.trace_diff_text import show_diff
@@ -119,7 +120,7 @@ def diff_command(
 @click.option("--redact", "private", is_flag=True, help="Take out users, hosts, paths and environment.")
 @output_options
 def convert_command(
-    source: Path, target: Path, form: str | None, private: bool, quiet: bool, no_color: bool
+    source: Path, target: Path, *, form: str | None, private: bool, quiet: bool, no_color: bool
 ) -> int:
     """Write a trace for Perfetto (.json, .json.gz), speedscope (.speedscope.json) or as Parquet (a folder)."""
     from hotloop.trace import convert

@@ -222,7 +222,8 @@ def _memory(analysis: TraceAnalysis) -> list[RenderableType]:
         reserved = f", {use.reserved_peak_bytes / 1e9:,.2f} GB reserved" if use.reserved_peak_bytes else ""
         lines.append(
             _bullet(
-                f"memory of {use.device}: peak {use.peak_bytes / 1e9:,.2f} GB{since} at {_ms(use.peak_at_us)} ms{reserved}"
+                f"memory of {use.device}: peak {use.peak_bytes / 1e9:,.2f} GB{since} "
+                f"at {_ms(use.peak_at_us)} ms{reserved}"
             )
         )
     return [Text(), *lines] if lines else []

@@ -149,7 +149,8 @@ def _stream_times(trace: Trace) -> tuple[StreamTime, ...]:
 
 
 def _on(trace: Trace, device: int, stream: int) -> Array:
-    return (trace.device.device == device) & (trace.device.stream == stream)
+    chosen: Array = (trace.device.device == device) & (trace.device.stream == stream)
+    return chosen
 
 
 def _step_timelines(

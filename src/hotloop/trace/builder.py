@@ -1,7 +1,7 @@
 """Lists of decoded events into the columns of a trace."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -28,6 +28,15 @@ _NO_ARGS = EventArgs()
 _I64 = np.int64
 _I32 = np.int32
 _I8 = np.int8
+
+
+class _Batch(NamedTuple):
+    """Events of one sort, out of one list."""
+
+    events: list[Event]
+    kinds: Array
+    start: Int64
+    duration: Int64
 
 
 class _Kinds(dict[tuple[str, str | None], int]):
@@ -86,11 +95,11 @@ class TraceBuilder:
         for kind, add in self._adders().items():
             rows = np.flatnonzero(np.isin(codes, kind) & valid)
             if len(rows):
-                add([events[i] for i in rows.tolist()], codes[rows], start[rows], duration[rows])
+                add(_Batch([events[i] for i in rows.tolist()], codes[rows], start[rows], duration[rows]))
         for i in np.flatnonzero(codes == Kind.META).tolist():
             self._add_metadata(events[i])
 
-    def _adders(self) -> dict[tuple[int, ...], Callable[[list[Event], Array, Int64, Int64], None]]:
+    def _adders(self) -> dict[tuple[int, ...], Callable[[_Batch], None]]:
         return {
             tuple(HOST_KINDS): self._add_host,
             tuple(DEVICE_KINDS): self._add_device,
@@ -119,25 +128,25 @@ class TraceBuilder:
         names = self._names
         return [names[event.name] for event in events]
 
-    def _add_host(self, events: list[Event], kinds: Array, start: Int64, duration: Int64) -> None:
+    def _add_host(self, batch: _Batch) -> None:
         first = self._host.num_rows
         threads = self._threads
         self._host.append(
-            len(events),
+            len(batch.events),
             {
-                "kind": kinds,
-                "name": self._named(events),
-                "start": start,
-                "end": self._ends(start, duration),
-                "thread": [threads[event.pid, event.tid] for event in events],
+                "kind": batch.kinds,
+                "name": self._named(batch.events),
+                "start": batch.start,
+                "end": self._ends(batch.start, batch.duration),
+                "thread": [threads[event.pid, event.tid] for event in batch.events],
             },
         )
-        rows = np.flatnonzero(kinds == Kind.CALL)
+        rows = np.flatnonzero(batch.kinds == Kind.CALL)
         if len(rows):
-            self._add_calls(rows + first, [events[i].args or _NO_ARGS for i in rows.tolist()])
-        rows = np.flatnonzero((kinds == Kind.OPERATOR) | (kinds == Kind.ANNOTATION))
+            self._add_calls(rows + first, [batch.events[i].args or _NO_ARGS for i in rows.tolist()])
+        rows = np.flatnonzero((batch.kinds == Kind.OPERATOR) | (batch.kinds == Kind.ANNOTATION))
         if len(rows):
-            self._add_operators(rows + first, [events[i].args or _NO_ARGS for i in rows.tolist()])
+            self._add_operators(rows + first, [batch.events[i].args or _NO_ARGS for i in rows.tolist()])
 
     def _add_calls(self, rows: Array, args: list[EventArgs]) -> None:
         self._calls.append(
@@ -170,17 +179,17 @@ class TraceBuilder:
         names = self._names
         return [NONE if value is None else names[str(value)] for value in values]
 
-    def _add_device(self, events: list[Event], kinds: Array, start: Int64, duration: Int64) -> None:
-        args = [event.args or _NO_ARGS for event in events]
-        end = self._ends(start, duration)
-        self._tally.zero_kernels += int(np.count_nonzero((end == start) & (kinds == Kind.KERNEL)))
-        device, stream = _place(events, args)
+    def _add_device(self, batch: _Batch) -> None:
+        args = [event.args or _NO_ARGS for event in batch.events]
+        end = self._ends(batch.start, batch.duration)
+        self._tally.zero_kernels += int(np.count_nonzero((end == batch.start) & (batch.kinds == Kind.KERNEL)))
+        device, stream = _place(batch.events, args)
         self._device.append(
-            len(events),
+            len(batch.events),
             {
-                "kind": kinds,
-                "name": self._named(events),
-                "start": start,
+                "kind": batch.kinds,
+                "name": self._named(batch.events),
+                "start": batch.start,
                 "end": end,
                 "device": device,
                 "stream": stream,
@@ -198,15 +207,17 @@ class TraceBuilder:
             },
         )
 
-    def _add_memory(self, events: list[Event], kinds: Array, start: Int64, duration: Int64) -> None:
-        chosen = [i for i, event in enumerate(events) if event.name == "[memory]" and event.args is not None]
+    def _add_memory(self, batch: _Batch) -> None:
+        chosen = [
+            i for i, event in enumerate(batch.events) if event.name == "[memory]" and event.args is not None
+        ]
         if not chosen:
             return
-        args = [events[i].args or _NO_ARGS for i in chosen]
+        args = [batch.events[i].args or _NO_ARGS for i in chosen]
         self._memory.append(
             len(args),
             {
-                "start": start[chosen],
+                "start": batch.start[chosen],
                 "moved_bytes": column(args, "moved_bytes", 0),
                 "allocated": column(args, "allocated"),
                 "reserved": column(args, "reserved"),
@@ -215,15 +226,15 @@ class TraceBuilder:
             },
         )
 
-    def _add_syncs(self, events: list[Event], kinds: Array, start: Int64, duration: Int64) -> None:
-        args = [event.args or _NO_ARGS for event in events]
-        device, stream = _place(events, args)
+    def _add_syncs(self, batch: _Batch) -> None:
+        args = [event.args or _NO_ARGS for event in batch.events]
+        device, stream = _place(batch.events, args)
         self._syncs.append(
-            len(events),
+            len(batch.events),
             {
-                "name": self._named(events),
-                "start": start,
-                "end": self._ends(start, duration),
+                "name": self._named(batch.events),
+                "start": batch.start,
+                "end": self._ends(batch.start, batch.duration),
                 "device": device,
                 "stream": stream,
                 "correlation": column(args, "correlation"),
@@ -232,21 +243,21 @@ class TraceBuilder:
             },
         )
 
-    def _add_annotations(self, events: list[Event], kinds: Array, start: Int64, duration: Int64) -> None:
-        device, stream = _place(events, [event.args or _NO_ARGS for event in events])
+    def _add_annotations(self, batch: _Batch) -> None:
+        device, stream = _place(batch.events, [event.args or _NO_ARGS for event in batch.events])
         self._annotations.append(
-            len(events),
+            len(batch.events),
             {
-                "name": self._named(events),
-                "start": start,
-                "end": self._ends(start, duration),
+                "name": self._named(batch.events),
+                "start": batch.start,
+                "end": self._ends(batch.start, batch.duration),
                 "device": device,
                 "stream": stream,
             },
         )
 
-    def _add_span(self, events: list[Event], kinds: Array, start: Int64, duration: Int64) -> None:
-        self._span = (int(start[0]), int(start[0] + max(int(duration[0]), 0)))
+    def _add_span(self, batch: _Batch) -> None:
+        self._span = (int(batch.start[0]), int(batch.start[0] + max(int(batch.duration[0]), 0)))
 
     def _add_metadata(self, event: Event) -> None:
         if event.name == "thread_name" and event.args is not None and isinstance(event.args.name, str):
@@ -287,8 +298,8 @@ def _times(events: list[Event], verbatim: Callable[[], list[VerbatimEvent]]) -> 
         texts = verbatim()
     if len(texts) == len(events):
         return (
-            nanoseconds_from_text([event.ts for event in texts]),  # type: ignore[misc]
-            nanoseconds_from_text([event.dur for event in texts]),  # type: ignore[misc]
+            nanoseconds_from_text([event.ts for event in texts]),
+            nanoseconds_from_text([event.dur for event in texts]),
         )
     # A salvaged list has no text to go back to: the float as it was decoded is all there is.
     return _from_repr([event.ts for event in events]), _from_repr([event.dur for event in events])

@@ -55,8 +55,7 @@ def call_paths(linked: Linked) -> CallPaths:
 
 
 def _inclusive(linked: Linked, rows: Array, above: Array) -> Int64:
-    total, _ = device_time_by_row(linked)
-    total = total.copy()
+    total: Int64 = device_time_by_row(linked)[0].copy()
     levels = linked.nesting.depth[rows]
     for level in sorted(set(levels.tolist()), reverse=True):
         chosen = np.flatnonzero((levels == level) & (above >= 0))

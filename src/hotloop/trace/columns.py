@@ -25,6 +25,7 @@ class Interner(dict[Any, int]):
         self.values_in_order: list[Any] = []
 
     def __missing__(self, key: Any) -> int:
+        """Give a new value its index."""
         index = len(self.values_in_order)
         self.values_in_order.append(key)
         self[key] = index

@@ -79,7 +79,7 @@ def critical_path(
     if builder.num_events > MAX_EVENTS:
         return NoCriticalPath(f"the window has more than {MAX_EVENTS:,} events; name a shorter one")
     builder.build()
-    return _longest(linked, graph, annotation or "trace")
+    return _longest(graph, annotation or "trace")
 
 
 def _window(trace: Trace, annotation: str | None, instance: int) -> tuple[int, int] | None:
@@ -265,7 +265,7 @@ class _Builder:
         for row in np.flatnonzero(syncs.name == wanted).tolist() if wanted >= 0 else ():
             source = self._recorded_work(row)
             target = self._next_launched(self._call_of(int(syncs.correlation[row])), int(syncs.stream[row]))
-            if source != NONE and target != NONE:
+            if NONE not in (source, target):
                 found[target] = source
         return found
 
@@ -307,7 +307,7 @@ def _part(trace: Trace, row: int) -> str:
     return "communication" if bool(trace.device.is_communication[row]) else "compute"
 
 
-def _longest(linked: Linked, graph: _Graph, window: str) -> CriticalPath | NoCriticalPath:
+def _longest(graph: _Graph, window: str) -> CriticalPath | NoCriticalPath:
     order = _topological(graph)
     if order is None:
         return NoCriticalPath("the events contradict each other: something waits for what comes after it")

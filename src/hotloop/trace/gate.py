@@ -54,7 +54,8 @@ def parse_gate(text: str) -> Gate:
     if not found or not (found[1] in known or found[1].startswith("idle_causes.")):
         raise HotloopError(
             f"{text!r} is not a budget",
-            f"write METRIC<VALUE with one of {', '.join(known)}, idle_causes.CAUSE and a unit of %, us, ms, s, MB or GB",
+            f"write METRIC<VALUE with one of {', '.join(known)}, idle_causes.CAUSE "
+            "and a unit of %, us, ms, s, MB or GB",
         )
     return Gate(text.strip(), found[1], found[2], float(found[3]), found[4] or "")
 

@@ -88,8 +88,8 @@ def _time_notes(trace: Trace) -> list[HealthNote]:
     rows = (
         ("events-without-time", tally.without_time, "have no usable time and are left out"),
         ("negative-durations", tally.negative_duration, "have no or a negative duration and count as instants"),
-        ("overflowing-durations", tally.overflowing_duration, "have a duration that no clock gives and count as instants"),
-        ("zero-duration-kernels", tally.zero_kernels, "are kernels of zero length: the clock was too coarse, their time is missing"),
+        ("overflowing-durations", tally.overflowing_duration, "have an impossible duration and count as instants"),
+        ("zero-duration-kernels", tally.zero_kernels, "are kernels of zero length: the clock was too coarse for them"),
         ("unpaired-events", tally.unpaired, "are begin/end events, which PyTorch does not write; they are left out"),
     )  # fmt: skip
     return [_note(code, "warning", f"{num} events {what}.", num, total) for code, num, what in rows if num]
@@ -128,7 +128,7 @@ def _dropped(linked: Linked) -> list[HealthNote]:
     missing = launching & (calls.correlation > 0) & ~np.isin(calls.correlation, trace.device.correlation)
     if num := int(np.count_nonzero(missing)):
         total = int(np.count_nonzero(launching))
-        message = f"{num} of {total} launches have no kernel in the trace: events were dropped, or the window ended first."
+        message = f"{num} of {total} launches have no kernel: events were dropped, or the window ended first."
         notes.append(_note("dropped-kernels", "warning", message, num, total))
     graphs = _matching(trace, _GRAPH_LAUNCH)[names]
     if num := int(np.count_nonzero(graphs)):

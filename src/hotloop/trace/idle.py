@@ -128,7 +128,7 @@ class IdleCauses:
         order = order[call[order] >= 0]
         launched = self._host.start[call[order]]
         start = device.start[order]
-        before = _last_to_end(device.end, order, start)
+        before = _last_to_end(device.end, start)
         late = (before >= 0) & (launched < device.end[np.maximum(before, 0)])
         same = device.stream[order] == device.stream[np.maximum(before, 0)]
         collective = device.is_communication[np.maximum(before, 0)]
@@ -178,7 +178,7 @@ def _joined(a: Intervals, b: Intervals) -> Intervals:
     return union(np.concatenate((a.start, b.start)), np.concatenate((a.end, b.end)))
 
 
-def _last_to_end(end: Int64, order: Array, start: Int64) -> Array:
+def _last_to_end(end: Int64, start: Int64) -> Array:
     """For each start, the device event that ended last before it; -1: there is none."""
     by_end = np.argsort(end, kind="stable")
     index = np.searchsorted(end[by_end], start, side="right") - 1

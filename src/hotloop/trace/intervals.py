@@ -16,6 +16,7 @@ class Intervals:
     end: Int64
 
     def __len__(self) -> int:
+        """How many intervals there are."""
         return len(self.start)
 
     @property

@@ -78,7 +78,7 @@ def _forward_rows(linked: Linked) -> Array:
 
 
 def _with_children(linked: Linked, rows: Array, nearest: Array, own: Array) -> Array:
-    total = own.copy()
+    total: Array = own.copy()
     deepest_first = rows[np.argsort(-linked.nesting.depth[rows], kind="stable")]
     for row in deepest_first.tolist():
         above = int(linked.nesting.parent[row])

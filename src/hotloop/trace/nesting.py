@@ -27,11 +27,12 @@ class Nesting:
         inside = np.bincount(
             self.parent[has_parent], weights=duration[has_parent].astype(np.float64), minlength=len(host)
         )
-        return np.maximum(duration - inside.astype(np.int64), 0)
+        own: Int64 = np.maximum(duration - inside.astype(np.int64), 0)
+        return own
 
     def chain(self, row: int) -> list[int]:
         """The event and what encloses it, innermost first."""
-        found = []
+        found: list[int] = []
         while row >= 0 and len(found) <= _MAX_DEPTH:
             found.append(row)
             row = int(self.parent[row])

@@ -104,7 +104,7 @@ class _Export:
             return []
         there = self._columns(table)
         listed = ", ".join(name if name in there else f"NULL AS {name}" for name in wanted)
-        return list(self._connection.execute(f"SELECT {listed} FROM {table} WHERE start IS NOT NULL"))  # noqa: S608
+        return list(self._connection.execute(f"SELECT {listed} FROM {table} WHERE start IS NOT NULL"))
 
     def _string(self, value: Any) -> str:
         return self._strings.get(value, str(value)) if isinstance(value, int) else str(value or "")
@@ -186,7 +186,7 @@ class _Export:
             return ()
         there = self._columns("TARGET_INFO_GPU")
         wanted = [name if name in there else "NULL" for name in ("id", "name", "totalMemory", "smCount")]
-        rows = self._connection.execute(f"SELECT {', '.join(wanted)} FROM TARGET_INFO_GPU")  # noqa: S608
+        rows = self._connection.execute(f"SELECT {', '.join(wanted)} FROM TARGET_INFO_GPU")
         return tuple(
             DeviceProperties(id=int(number or 0), name=str(name or ""), memory_bytes=memory, num_sms=sms)
             for number, name, memory, sms in rows

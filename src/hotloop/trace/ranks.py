@@ -123,7 +123,8 @@ def _match(collectives: Sequence[list[Collective]]) -> tuple[list[tuple[str, int
         for collective in one:
             found[collective.name].append(collective)
         by_name.append(found)
-    matched, unmatched = [], 0
+    matched: list[tuple[str, int, list[Collective]]] = []
+    unmatched = 0
     for name in sorted(set().union(*by_name)):
         counts = {len(found.get(name, ())) for found in by_name}
         if len(counts) == 1:

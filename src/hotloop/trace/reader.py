@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hotloop.trace.builder import TraceBuilder
-from hotloop.trace.source import Blocks, find_files, open_traces
-from hotloop.trace.stream import EventStream
+from hotloop.trace.source import Blocks, ReadAhead, find_files, open_traces
+from hotloop.trace.stream import CHUNK, EventStream
 from hotloop.trace.trace import Trace
 
 
@@ -27,8 +27,9 @@ def read_trace(path: str | Path) -> Trace:
 
 def read_blocks(label: str, blocks: Blocks) -> Trace:
     """A trace from a stream of bytes."""
-    stream = EventStream(blocks)
-    builder = TraceBuilder()
-    for events in stream:
-        builder.add(events, stream.verbatim)
+    with ReadAhead(blocks, CHUNK) as ahead:
+        stream = EventStream(ahead)
+        builder = TraceBuilder()
+        for events in stream:
+            builder.add(events, stream.verbatim)
     return builder.finish(label, stream, blocks.damage)

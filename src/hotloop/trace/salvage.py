@@ -60,7 +60,9 @@ def salvage(text: bytes, final: bool) -> Salvage:
         if result.footer is not None:
             break
     if not result.repairs and not result.lost_events and not result.mistyped_events:
-        result.repairs.append("control characters")  # only line breaks inside strings are mended without a word
+        result.repairs.append(
+            "control characters"
+        )  # only line breaks inside strings are mended without a word
     if result.footer is None and final:
         result.footer = _end_in(mended)
     return result

@@ -5,13 +5,15 @@ import re
 import tarfile
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Protocol
 
-from isal import igzip_lib, isal_zlib
+from isal import igzip_lib
 
 from hotloop.model.errors import HotloopError
 
+_GZIP_ERROR: type[Exception] = igzip_lib.error  # type: ignore[assignment]  # the stub names an instance
 _GZIP_MAGIC = b"\x1f\x8b"
 _COMPRESSED_STEP = 1 << 16
 _INFLATED_STEP = 1 << 18
@@ -28,8 +30,10 @@ _MAX_MEMBERS = 16384
 class Blocks(Protocol):
     """A stream of bytes that knows what is wrong with it."""
 
-    damage: str | None
-    """What ended the stream early; None: it is whole so far."""
+    @property
+    def damage(self) -> str | None:
+        """What ended the stream early; None: it is whole so far."""
+        ...
 
     def read(self, size: int) -> bytes:
         """The next bytes, fewer than `size` only at the end."""
@@ -89,7 +93,7 @@ class GzipBlocks:
             self._member = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
         try:
             part: bytes = self._member.decompress(data, max_length=min(missing, _INFLATED_STEP))
-        except isal_zlib.error as error:
+        except _GZIP_ERROR as error:
             self.damage = f"the gzip stream is damaged: {error}"
             return None
         self._num_out += len(part)
@@ -105,6 +109,36 @@ class GzipBlocks:
             self._member = None
             if self._carry and not self._carry.startswith(_GZIP_MAGIC):
                 self._carry = b""
+
+
+class ReadAhead:
+    """The same bytes, the next of them read and inflated on a second thread while the last are decoded."""
+
+    def __init__(self, blocks: Blocks, size: int) -> None:
+        self._blocks = blocks
+        self._size = size
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="hotloop-read")
+        self._next = self._pool.submit(blocks.read, size)
+
+    @property
+    def damage(self) -> str | None:
+        """What ended the stream early."""
+        return self._blocks.damage
+
+    def read(self, size: int) -> bytes:  # noqa: ARG002
+        """The next bytes; how many was said at the start."""
+        data = self._next.result()
+        if data:
+            self._next = self._pool.submit(self._blocks.read, self._size)
+        return data
+
+    def __enter__(self) -> "ReadAhead":
+        """Return itself; the thread runs already."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Wait for the thread to end."""
+        self._pool.shutdown()
 
 
 def find_files(paths: list[Path]) -> list[Path]:

@@ -7,6 +7,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import msgspec
+
 from hotloop.trace.analysis import SCHEMA, TraceAnalysis, analyze_trace
 from hotloop.trace.nsight import is_nsight, read_nsight
 from hotloop.trace.ranks import Collective, Ranks, compare_ranks, find_collectives

@@ -43,7 +43,8 @@ def call_classes(trace: Trace) -> Array:
 def sync_rows(trace: Trace) -> Array:
     """Host rows of calls that wait for the device."""
     calls = np.flatnonzero(trace.host.kind == Kind.CALL)
-    return calls[call_classes(trace)[trace.host.name[calls]] == CallClass.SYNC]
+    waits: Array = calls[call_classes(trace)[trace.host.name[calls]] == CallClass.SYNC]
+    return waits
 
 
 def find_syncs(linked: Linked) -> tuple[SyncSite, ...]:

@@ -23,6 +23,7 @@ class HostEvents:
     """Index into `Trace.threads`."""
 
     def __len__(self) -> int:
+        """How many events there are."""
         return len(self.start)
 
 
@@ -77,6 +78,7 @@ class DeviceEvents:
     is_communication: Array
 
     def __len__(self) -> int:
+        """How many events there are."""
         return len(self.start)
 
 

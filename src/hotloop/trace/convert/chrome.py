@@ -103,8 +103,14 @@ def _host_events(trace: Trace) -> Iterator[dict[str, Any]]:
 def _operator_args(trace: Trace, row: int) -> dict[str, Any]:
     table = trace.operators
     args: dict[str, Any] = {"External id": int(table.external[row])}
-    texts = (("Input Dims", table.dims), ("Input type", table.types), ("Input Strides", table.strides), ("Concrete Inputs", table.concrete), ("Call stack", table.stack))  # fmt: skip
-    for name, column in texts:
+    texts = {
+        "Input Dims": table.dims,
+        "Input type": table.types,
+        "Input Strides": table.strides,
+        "Concrete Inputs": table.concrete,
+        "Call stack": table.stack,
+    }
+    for name, column in texts.items():
         if column[row] >= 0:
             args[name] = msgspec.Raw(trace.texts[int(column[row])])
     if table.sequence[row] >= 0:

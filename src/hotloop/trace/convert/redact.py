@@ -6,7 +6,7 @@ from dataclasses import replace
 from hotloop.trace.trace import Metadata, Trace
 
 _INSTALLED = re.compile(
-    r"(?:[A-Za-z]:)?[^\s\"';,()\[\]]*?/(?:site-packages|dist-packages|lib/python\d[\d.]*)/"
+    r"(?:[A-Za-z]:)?[^\s\"';,()\[\]]*/(?:site-packages|dist-packages|lib/python\d[\d.]*)/"
 )
 _PATH = re.compile(
     r"(?:[A-Za-z]:[\\/]|[\\/]|~/|\.{1,2}/)?(?:[^\s\"'/\\;,()\[\]<>:|]+[\\/])+(?=[^\s/\\;,()\[\]]+\.\w{1,4}\b)"

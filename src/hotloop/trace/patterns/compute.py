@@ -21,7 +21,8 @@ _FOREACH = re.compile(r"^aten::_foreach_|multi_tensor_apply")
 _STEP = re.compile(r"^Optimizer\.step#(.+)\.step$")
 _ZERO = re.compile(r"^Optimizer\.zero_grad#|^## zero_grad ##$")
 _COMPILING = re.compile(
-    r"_compile\.<locals>|compile_fx|_compile_inner|convert_frame|dynamo_timed|CachingAutotuner\.benchmark|TorchDynamo Cache Miss"
+    r"_compile\.<locals>|compile_fx|_compile_inner|convert_frame|dynamo_timed|CachingAutotuner\.benchmark"
+    r"|TorchDynamo Cache Miss"
 )
 
 
@@ -33,15 +34,18 @@ def fp32_matmul(seen: Seen) -> Iterator[Finding]:
     total = sum(row.device_us for row in rows)
     if seen.share(total) < NOTABLE:
         return
+    names = sorted({row.name for row in rows})
+    # bf16 and TF32 came with compute capability 8.0; AMD's 9.x parts have bf16 as well.
+    modern = all((device.major or 0) >= 8 for device in seen.linked.trace.metadata.devices)
     yield Finding(
         code="fp32-matmul",
         title="Matrix products in float32 on a device with matrix units",
         severity=Severity.WARNING,
         metric="operators",
         cost_s=seen.per_step_s(total),
-        evidence=f"{total / 1000:,.1f} ms ({seen.share(total):.1%}) in {', '.join(sorted({row.name for row in rows})[:4])}",
-        advice="autocast to bf16, or allow TF32",
-        optimization="autocast_bf16",
+        evidence=f"{total / 1000:,.1f} ms ({seen.share(total):.1%}) in {', '.join(names[:4])}",
+        advice="autocast to bf16, or allow TF32" if modern else "autocast to fp16 with gradient scaling",
+        optimization="autocast_bf16" if modern else "autocast_fp16",
     )
 
 
@@ -104,7 +108,7 @@ def extra_copies(seen: Seen) -> Iterator[Finding]:
         severity=Severity.INFO,
         metric="operators",
         cost_s=seen.per_step_s(total),
-        evidence=f"{total / 1000:,.1f} ms ({seen.share(total):.1%}) in copies; the largest is {worst.name} {worst.shapes}",
+        evidence=f"{total / 1000:,.1f} ms ({seen.share(total):.1%}) in copies; most in {worst.name} {worst.shapes}",
         advice="drop needless contiguous(), clone() and type conversions, or let compile fuse them",
         optimization="compile",
     )

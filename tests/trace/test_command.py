@@ -1,0 +1,92 @@
+"""`hotloop trace` as users type it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.trace.example import example_trace
+
+
+def _run(*args: object) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "hotloop", "trace", *map(str, args)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_analyze_fits_eighty_columns_and_says_what_matters(small_trace: Path, tmp_path: Path) -> None:
+    done = _run("analyze", small_trace, "--json", tmp_path / "out.json")
+    assert done.returncode == 0, done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    for text in (
+        "NVIDIA A100-SXM4-40GB, rank 3 of 8",
+        "idle because of",
+        "aten::mm",
+        "sgemm_64x32",
+        "sync-in-step",
+    ):
+        assert text in done.stdout
+    document = json.loads((tmp_path / "out.json").read_text())
+    assert document["traces"][0]["device"]["busy_us"] == 32.0
+
+
+def test_budgets_decide_the_exit_code(small_trace: Path) -> None:
+    assert _run("analyze", small_trace, "--budget", "idle<50%").returncode == 0
+    broken = _run("analyze", small_trace, "--budget", "idle<50%", "--budget", "idle<1%")
+    assert broken.returncode == 1
+    assert "broken idle<1%" in broken.stdout
+    assert _run("analyze", small_trace, "--budget", "idle=1").returncode == 2
+
+
+def test_what_is_no_trace_is_wrong_use(tmp_path: Path) -> None:
+    path = tmp_path / "notes.json"
+    path.write_text("hello")
+    done = _run("analyze", path)
+    assert done.returncode == 2
+    assert "not a readable trace" in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+def test_ranks_in_a_folder_are_compared(tmp_path: Path) -> None:
+    for rank, duration in ((0, 90), (1, 20), (2, 80)):
+        trace = example_trace()
+        trace["distributedInfo"]["rank"] = rank
+        collective = {
+            **trace["traceEvents"][5],
+            "name": "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)",
+            "ts": 300 - duration,
+        }
+        trace["traceEvents"].append({**collective, "dur": duration})
+        (tmp_path / f"worker{rank}.json").write_text(json.dumps(trace))
+    done = _run("analyze", tmp_path, "--json", tmp_path / "report.out")
+    assert done.returncode == 0, done.stderr
+    ranks = json.loads((tmp_path / "report.out").read_text())["ranks"]
+    assert ranks["stragglers"][0]["rank"] == 1
+    assert ranks["stragglers"][0]["caused_us"] == 130.0
+    assert "made others wait" in done.stdout
+
+
+def test_diff_and_convert(small_trace: Path, tmp_path: Path) -> None:
+    diff = _run("diff", small_trace, small_trace)
+    assert diff.returncode == 0, diff.stderr
+    assert "device busy" in diff.stdout
+    assert _run("convert", small_trace, tmp_path / "a.json.gz", "--redact").returncode == 0
+    assert _run("convert", small_trace, tmp_path / "a.speedscope.json").returncode == 0
+    assert _run("convert", small_trace, tmp_path / "tables").returncode == 0
+    assert (tmp_path / "tables" / "host.parquet").exists()
+    assert _run("analyze", tmp_path / "a.json.gz").returncode == 0
+
+
+def test_starts_without_torch(small_trace: Path) -> None:
+    code = (
+        "import sys; from hotloop.cli.app import run; "
+        f"run(['trace', 'analyze', {str(small_trace)!r}, '--quiet']); sys.exit('torch' in sys.modules)"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=120).returncode
+        == 0
+    )
