@@ -12,6 +12,7 @@ from hotloop.model.errors import ExitCode, HotloopError
 
 _COMMANDS: dict[str, str] = {
     "observe": "hotloop.cli.observe",
+    "diagnose": "hotloop.cli.diagnose",
     "tune": "hotloop.cli.tune",
     "run": "hotloop.cli.run",
     "demo": "hotloop.cli.demo",

@@ -30,6 +30,18 @@ def _rule_page(name: str) -> str | None:
     return pages.page(name)
 
 
+def _measured_names() -> list[str]:
+    from hotloop.diagnose import pages
+
+    return pages.names()
+
+
+def _measured_page(name: str) -> str | None:
+    from hotloop.diagnose import pages
+
+    return pages.page(name)
+
+
 def _optimization_names() -> list[str]:
     from hotloop.optimize.registry import all_optimizations
 
@@ -45,6 +57,7 @@ def _optimization_page(name: str) -> str | None:
 
 # Another kind of page is another line here.
 _SOURCES: tuple[PageSource, ...] = (
+    PageSource(_measured_names, _measured_page),
     PageSource(_rule_names, _rule_page),
     PageSource(_optimization_names, _optimization_page),
 )

@@ -1,0 +1,148 @@
+"""`hotloop diagnose`: why, and what each thing costs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import click
+import msgspec
+
+from hotloop import __version__
+from hotloop.cli.files import write_json
+from hotloop.cli.options import COMMAND_SETTINGS, TimeSpan, output_options
+from hotloop.cli.screen import Screen
+from hotloop.diagnose import pages
+from hotloop.diagnose.engine import diagnose
+from hotloop.launch.signals import ended_like_ctrl_c
+from hotloop.lint.formats.github import render_github
+from hotloop.lint.formats.sarif import render_sarif
+from hotloop.model.diagnosis import Diagnosis
+from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.model.finding import Severity
+from hotloop.model.observation import Observation
+from hotloop.observe.live import Interrupted, Live, observe
+from hotloop.observe.stopping import StopRule
+from hotloop.report.findings import render
+from hotloop.store.session import find_session, new_session, sessions
+
+_KEY = "observation"
+"""Under which `tune` keeps what it observed, too."""
+
+
+@click.command("diagnose", context_settings=COMMAND_SETTINGS)
+@click.option("--session", "name", metavar="ID", help="Read this session; without a command, the newest.")
+@click.option("--steps", type=click.IntRange(min=1), metavar="N", help="Measure N steps after warm-up.")
+@click.option("--seconds", type=TimeSpan(), help="Measure so long after warm-up.")
+@click.option("--full", is_flag=True, help="Let the program run to its end.")
+@click.option("--format", "format_", type=click.Choice(["text", "json", "sarif", "github"]), default="text")
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the findings as JSON, too.",
+)
+@click.option("--check", is_flag=True, help="End with 1 where there is a warning.")
+@click.option("--verbose", is_flag=True, help="List the rules that lack data, too.")
+@output_options
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[COMMAND...]")
+def command(
+    *,
+    name: str | None,
+    steps: int | None,
+    seconds: float | None,
+    full: bool,
+    format_: str,
+    json_file: Path | None,
+    check: bool,
+    verbose: bool,
+    quiet: bool,
+    no_color: bool,
+    command: tuple[str, ...],
+) -> int:
+    """Say what holds a PyTorch program back, and what each thing costs.
+
+    Runs COMMAND as `observe` does, or reads a session.
+    """
+    rule = _stop_rule(steps, seconds, full=full, command=command, name=name)
+    screen = Screen(quiet=quiet, no_color=no_color)
+    try:
+        found = _observed(screen, command, rule) if command else _kept(name)
+    except Interrupted as stop:
+        screen.done()
+        screen.note("hotloop: interrupted")
+        if stop.observation is not None:
+            _show(screen, diagnose(stop.observation), "text", verbose=verbose)
+        return ExitCode.INTERRUPTED
+    finally:
+        screen.done()
+    _show(screen, found, format_, verbose=verbose)
+    if json_file is not None:
+        write_json(json_file, found)
+    return _exit_code(screen, found, check=check)
+
+
+def _stop_rule(
+    steps: int | None, seconds: float | None, *, full: bool, command: tuple[str, ...], name: str | None
+) -> StopRule:
+    asked = sum([steps is not None, seconds is not None, full])
+    if asked > 1:
+        raise click.UsageError("--steps, --seconds and --full exclude one another")
+    if asked and not command:
+        raise click.UsageError(
+            "--steps, --seconds and --full say how long to measure, and no command is given"
+        )
+    if command and name:
+        raise click.UsageError(
+            "--session reads what was observed before: leave out the command, or --session"
+        )
+    return StopRule(steps=steps, seconds=seconds, full=full)
+
+
+def _observed(screen: Screen, words: tuple[str, ...], rule: StopRule) -> Diagnosis:
+    with ended_like_ctrl_c():
+        observation = observe(Live(words=words, rule=rule), screen.progress)
+    session = new_session(Path.cwd(), datetime.now().strftime("%Y%m%d-%H%M%S"))
+    try:
+        session.put(_KEY, observation)
+        return diagnose(observation, session.name)
+    finally:
+        session.close()
+
+
+def _kept(name: str | None) -> Diagnosis:
+    """The newest session that holds an observation, or the one named."""
+    names = [path.stem for path in sessions(Path.cwd())] if name is None else [name]
+    for one in names or [""]:
+        session = find_session(Path.cwd(), one or None)
+        try:
+            observation = session.get(_KEY, Observation)
+            if observation is not None:
+                return diagnose(observation, session.name)
+        finally:
+            session.close()
+    raise HotloopError(
+        f"the session {name!r} holds no observation" if name else "no session here holds an observation",
+        "give the command to observe: hotloop diagnose python train.py",
+    )
+
+
+def _show(screen: Screen, diagnosis: Diagnosis, format_: str, *, verbose: bool) -> None:
+    if format_ == "text":
+        screen.show(render(diagnosis, verbose=verbose))
+    elif format_ == "json":
+        click.echo(msgspec.json.format(msgspec.json.encode(diagnosis), indent=2).decode())
+    elif format_ == "github":
+        click.echo(render_github(diagnosis.findings), nl=False)
+    else:
+        found = {finding.code: pages.page(finding.code) or finding.title for finding in diagnosis.findings}
+        click.echo(render_sarif(diagnosis.findings, __version__, found), nl=False)
+
+
+def _exit_code(screen: Screen, diagnosis: Diagnosis, *, check: bool) -> int:
+    code = diagnosis.observation.exit_code
+    if code not in (None, 0):
+        screen.note(f"hotloop: the program failed with exit code {code}")
+        return ExitCode.PROGRAM_FAILED
+    loud = any(finding.severity is not Severity.INFO for finding in diagnosis.findings)
+    return ExitCode.GATE if check and loud else ExitCode.DONE

@@ -1,0 +1,52 @@
+"""What several rules ask of an Observation's program and machine."""
+
+from __future__ import annotations
+
+from hotloop.diagnose.abstain import Abstain
+from hotloop.model.observation import LoaderFacts, Observation
+
+
+def step_loader(observation: Observation) -> LoaderFacts | None:
+    """Return the loader that feeds the step; None: the program has none there."""
+    return next((loader for loader in observation.program.loaders if loader.used_in_step), None)
+
+
+def num_cores(observation: Observation) -> int:
+    """Return the cores that the program may use.
+
+    Raises:
+        Abstain: the observation does not tell.
+    """
+    known = observation.machine.get("num_cores")
+    if not isinstance(known, int) or known < 1:
+        raise Abstain("the machine's number of cores")
+    return known
+
+
+def num_processes(observation: Observation) -> int:
+    """Return how many processes train at once."""
+    training = sum(rank.role == "train" for rank in observation.ranks)
+    return max(1, training, observation.program.world_size)
+
+
+def cores_per_process(observation: Observation) -> int:
+    """Return the cores of one training process, at least 1."""
+    return max(1, num_cores(observation) // num_processes(observation))
+
+
+def batch_samples(observation: Observation) -> float | None:
+    """Return the samples of one step; None: no batch was seen."""
+    step = observation.step
+    if step is None or step.samples_per_s is None:
+        return None
+    return step.samples_per_s * step.median_s
+
+
+def trains(observation: Observation) -> bool:
+    """Whether the observed steps have a backward pass."""
+    return observation.anchor is not None and observation.anchor.kind != "forward"
+
+
+def on_cpu(observation: Observation) -> bool:
+    """Whether the model computes on the processor."""
+    return observation.program.device == "cpu"

@@ -1,0 +1,45 @@
+"""What a dynamic rule is: a manual page, and a check that reads an Observation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from hotloop.diagnose.cost import Cost
+from hotloop.model.finding import Severity
+from hotloop.model.observation import Observation
+from hotloop.model.ratio import Ratio
+
+
+@dataclass(frozen=True, kw_only=True)
+class Symptom:
+    """One place where a rule's pattern was measured."""
+
+    evidence: str
+    """The numbers seen, in one sentence without its full stop."""
+    metric: str | None = None
+    path: str | None = None
+    line: int | None = None
+    cost: Cost | None = None
+    """None: the thing was seen, its price was not measured."""
+    gain: Ratio | None = None
+    """None: not predicted."""
+    severity: Severity | None = None
+    """None: by the cost."""
+    advice: str | None = None
+    """Where it differs from the rule's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """One dynamic rule; its file's docstring is its manual page."""
+
+    code: str
+    title: str
+    advice: str
+    page: str
+    check: Callable[[Observation], Iterator[Symptom]]
+    optimization: str | None = None
+    explains: frozenset[str] = frozenset()
+    """Codes of coarser findings that this one is the cause of: they are not reported beside it."""
+    family: str = ""

@@ -1,0 +1,1 @@
+"""The dynamic rules, one file each, in families."""

@@ -1,0 +1,85 @@
+"""Most of the step is the fixed price of its operations, not work on the batch.
+
+## What it does
+Sets what does not grow with the batch (the optimizer's time, and the dispatch of each layer's forward and backward)
+against the step. Given for batches of few samples only, and with the dispatch time of a simple layer, so that what it
+says is a lower estimate.
+
+## Why it is slow
+Python, the dispatcher and kernel launches take the same time for 1 sample as for 64.
+
+## When it is fine
+Where the batch size is part of the method. A larger one is another optimization problem, so `tune` tries it only when
+allowed.
+
+## Example
+```python
+loader = DataLoader(dataset, batch_size=1)
+```
+Use instead:
+```python
+loader = DataLoader(dataset, batch_size=32)
+```
+
+## References
+- [PyTorch, Performance Tuning Guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+- [Horace He, Making Deep Learning Go Brrrr From First Principles](https://horace.io/brrr_intro.html)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hotloop.diagnose.abstain import Abstain
+from hotloop.diagnose.cost import MIDWAY, Cost, phase_cost
+from hotloop.diagnose.facts import batch_samples, trains
+from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.model.observation import Observation, Phase
+
+LAYER_S = 50e-6
+"""Forward and backward of a layer on one sample of four features: 29 us (ReLU), 58 us (Linear), 74 us (BatchNorm),
+95 us (convolution), with one thread (torch 2.13)."""
+FEW = 8
+"""Samples. Published scripts for images and text start at 16; what has to go with fewer (volumes, detection) computes
+so much for each that the fixed part is small."""
+
+
+def check(observation: Observation) -> Iterator[Symptom]:
+    """Set the fixed part of the step against the whole."""
+    if not trains(observation):
+        return
+    samples = batch_samples(observation)
+    if samples is None:
+        raise Abstain("the samples of a step")
+    cost = phase_cost(observation, Phase.FORWARD, Phase.BACKWARD, Phase.OPTIMIZER)
+    if samples > FEW or not cost.step_s:
+        return
+    fixed = _fixed_share(observation, cost.step_s)
+    reach = cost.share - cost.low
+    yield Symptom(
+        evidence=f"{samples:.0f} samples a step, and at least {fixed:.0%} of it does not depend on their number",
+        metric="step.samples_per_s",
+        cost=Cost(fixed, max(0.0, fixed - reach), min(1.0, fixed + reach), cost.step_s),
+        gain=Cost(fixed, 0.0, fixed, cost.step_s).gain(expected=MIDWAY),
+    )
+
+
+def _fixed_share(observation: Observation, step_s: float) -> float:
+    layers = sum(sum(root.layer_counts.values()) for root in observation.program.roots if root.training)
+    computing = sum(
+        observation.phases[phase].share
+        for phase in (Phase.FORWARD, Phase.BACKWARD)
+        if phase in observation.phases
+    )
+    optimizer = observation.phases.get(Phase.OPTIMIZER)
+    return min(computing, layers * LAYER_S / step_s) + (optimizer.share if optimizer else 0.0)
+
+
+rule = Rule(
+    code="batch-too-small",
+    title="The batch is too small to fill the step with work",
+    advice="Use a larger batch, with the learning rate adapted to it.",
+    optimization="larger_batch",
+    page=__doc__ or "",
+    check=check,
+)

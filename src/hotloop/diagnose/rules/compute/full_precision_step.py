@@ -1,0 +1,84 @@
+"""The step computes in full float32 on hardware with faster units.
+
+## What it does
+Finds float32 matrix multiplications or convolutions without autocast where the processor's instruction set or the
+accelerator has units for 16-bit formats. What it would bring is not predicted, so this is information: `tune` measures
+it and checks that training still learns the same.
+
+## Why it is slow
+Units for bfloat16 multiply two to sixteen times faster, and half as many bytes move.
+
+## When it is fine
+Small models; losses that need the range; float64 on purpose, of which the rule says nothing.
+
+## Example
+```python
+loss = loss_fn(model(x), y)
+```
+Use instead:
+```python
+with torch.autocast(device.type, dtype=torch.bfloat16):
+    loss = loss_fn(model(x), y)
+```
+
+## References
+- [PyTorch, Automatic mixed precision](https://docs.pytorch.org/docs/stable/amp.html)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hotloop.diagnose.abstain import Abstain
+from hotloop.diagnose.cost import phase_share
+from hotloop.diagnose.facts import on_cpu
+from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.model.finding import Severity
+from hotloop.model.observation import ModuleFacts, Observation, Phase
+from hotloop.model.ratio import Ratio
+
+_UNITS = {"amx_bf16", "avx512_bf16", "amx_fp16", "avx512_fp16", "sve2", "bf16"}
+"""Flags of /proc/cpuinfo on which oneDNN and the Arm Compute Library use 16-bit multiplication."""
+_DENSE = ("Linear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose2d", "MultiheadAttention", "LSTM", "GRU")
+MOST = 0.5
+"""Gains by hand on published scripts were 1.0 to 2.1x for the whole step."""
+
+
+def check(observation: Observation) -> Iterator[Symptom]:
+    """Compare the model's types with the hardware's units."""
+    program = observation.program
+    if program.autocast_dtype is not None or not any(_dense_in_fp32(root) for root in program.roots):
+        return
+    units = _units(observation)
+    if not units:
+        return
+    computing = phase_share(observation, Phase.FORWARD, Phase.BACKWARD)
+    yield Symptom(
+        evidence=f"float32 without autocast in {computing:.0%} of the step, on hardware with {', '.join(units)}",
+        metric="program.autocast_dtype",
+        severity=Severity.INFO,
+        gain=Ratio(1.0, 1.0, 1.0 / (1.0 - MOST * computing)),
+    )
+
+
+def _dense_in_fp32(root: ModuleFacts) -> bool:
+    return root.dtypes == ("float32",) and any(root.layer_counts.get(name) for name in _DENSE)
+
+
+def _units(observation: Observation) -> list[str]:
+    known = observation.machine.get("isa" if on_cpu(observation) else "accelerators")
+    if known is None:
+        raise Abstain("the machine's instruction sets")
+    if on_cpu(observation):
+        return sorted(_UNITS & set(known))
+    return [str(one.get("name")) for one in known if isinstance(one, dict)]
+
+
+rule = Rule(
+    code="full-precision-step",
+    title="Full float32 on hardware with faster units",
+    advice="Try autocast to bfloat16.",
+    optimization="autocast_bf16",
+    page=__doc__ or "",
+    check=check,
+)

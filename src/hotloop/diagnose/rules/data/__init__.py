@@ -1,0 +1,27 @@
+"""The data path."""
+
+from hotloop.diagnose.rules.data import (
+    input_bound,
+    loader_in_training_process,
+    loader_slower_than_training,
+    sample_by_sample_batches,
+    short_epochs,
+    too_few_workers,
+    too_many_workers,
+    transfer_bound,
+    unpinned_memory,
+    workers_not_persistent,
+)
+
+RULES = (
+    input_bound.rule,
+    loader_in_training_process.rule,
+    loader_slower_than_training.rule,
+    sample_by_sample_batches.rule,
+    short_epochs.rule,
+    too_few_workers.rule,
+    too_many_workers.rule,
+    transfer_bound.rule,
+    unpinned_memory.rule,
+    workers_not_persistent.rule,
+)

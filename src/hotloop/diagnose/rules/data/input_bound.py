@@ -1,0 +1,61 @@
+"""The step waits for data.
+
+## What it does
+Takes the share of the step in which the training loop waits for its next batch. Where the reason is known, too
+(no workers, too few, no free core), that finding is given in its place.
+
+## Why it is slow
+The device, or the cores that compute, do nothing meanwhile.
+
+## When it is fine
+Where the data cannot come faster: a stream, a simulator. A wait below 5% of the step is information.
+
+## Example
+```python
+for x, y in loader:  # 66% of the step
+    train(x, y)
+```
+Use instead:
+```python
+loader = DataLoader(dataset, batch_size=64, shuffle=True, num_workers=4)
+```
+
+## References
+- [PyTorch, Performance Tuning Guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hotloop.diagnose.abstain import Abstain
+from hotloop.diagnose.cost import phase_cost
+from hotloop.diagnose.facts import step_loader
+from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.model.observation import Observation, Phase
+
+
+def check(observation: Observation) -> Iterator[Symptom]:
+    """Take the wait for data."""
+    cost = phase_cost(observation, Phase.DATA, bursts=True)
+    if Phase.DATA not in observation.phases:
+        raise Abstain("a DataLoader in the step")
+    loader = step_loader(observation)
+    yield Symptom(
+        evidence=f"{cost.share:.0%} of the step ({cost.seconds[0] * 1e3:.3g} ms) is waiting for the next batch",
+        metric="phases.data.share",
+        path=loader.path if loader else None,
+        line=loader.line if loader else None,
+        cost=cost,
+        gain=cost.gain(),
+    )
+
+
+rule = Rule(
+    code="input-bound",
+    title="The step waits for data",
+    advice="Find what is slow in loading a sample; decode once and cache, or load beside training.",
+    optimization="loader_workers",
+    page=__doc__ or "",
+    check=check,
+)

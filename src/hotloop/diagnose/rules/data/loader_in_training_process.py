@@ -1,0 +1,77 @@
+"""The loader makes batches in the training process, and the step waits for it.
+
+## What it does
+Finds a loader with `num_workers=0` whose batches the step waits for. The gain is that of a pipeline: with a worker
+the slower of loading and computing sets the pace, and on a CPU both share the cores.
+
+## Why it is slow
+Reading, decoding, augmenting and collating run between two steps, while the device waits.
+
+## When it is fine
+Samples that are quicker to make than to hand over (`sample-by-sample-batches` then); an `IterableDataset` that does
+not divide itself among workers; a machine without a free core.
+
+## Example
+```python
+loader = DataLoader(dataset, batch_size=64, shuffle=True)
+```
+Use instead:
+```python
+loader = DataLoader(dataset, batch_size=64, shuffle=True, num_workers=4, persistent_workers=True)
+```
+
+## References
+- [PyTorch, Single- and Multi-process Data Loading](https://docs.pytorch.org/docs/stable/data.html)
+- [PyTorch issue 23048, choosing the number of workers](https://github.com/pytorch/pytorch/issues/23048)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hotloop.diagnose.cost import phase_cost
+from hotloop.diagnose.facts import cores_per_process, on_cpu, step_loader
+from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.diagnose.rules.data.handing_over import BATCH_S
+from hotloop.model.observation import Observation, Phase
+from hotloop.model.ratio import Ratio
+
+
+def check(observation: Observation) -> Iterator[Symptom]:
+    """Take the wait for a loader without workers."""
+    cost = phase_cost(observation, Phase.DATA)
+    loader = step_loader(observation)
+    if loader is None or loader.num_workers or loader.iterable or cost.seconds[0] < BATCH_S:
+        return
+    yield Symptom(
+        evidence=(
+            f"num_workers=0, and {cost.share:.0%} of the step ({cost.seconds[0] * 1e3:.3g} ms) "
+            f"is making the batch from {loader.dataset}"
+        ),
+        metric="phases.data.share",
+        path=loader.path,
+        line=loader.line,
+        cost=cost,
+        gain=_pipelined(observation, cost.share, cost.gain()),
+    )
+
+
+def _pipelined(observation: Observation, wait: float, bound: Ratio) -> Ratio:
+    """With as many workers as cores; the lower end is no gain at all, the upper one Amdahl's bound."""
+    cores = cores_per_process(observation)
+    compute = 1.0 - wait
+    busy = min(cores, observation.program.num_threads or cores)
+    shared = (wait + compute * busy) / cores if on_cpu(observation) else 0.0
+    expected = 1.0 / max(compute, wait / cores, shared, 1e-2)
+    return Ratio(max(1.0, min(expected, bound.high)), 1.0, bound.high)
+
+
+rule = Rule(
+    code="loader-in-training-process",
+    title="Batches are made in the training process",
+    advice="Give the loader workers.",
+    optimization="loader_workers",
+    explains=frozenset({"input-bound"}),
+    page=__doc__ or "",
+    check=check,
+)

@@ -1,0 +1,68 @@
+"""A batch is put together from samples that are there already, one by one.
+
+## What it does
+Finds a loader without workers that the step waits for, whose batch is made in less time than a worker would need to
+hand it over.
+
+## Why it is slow
+`__getitem__` is called for each sample, then all are stacked: Python and small copies for what is one indexing
+operation on the whole batch. Workers would not help: sending a batch costs more.
+
+## When it is fine
+Steps that are long against it: below 5% it is information.
+
+## Example
+```python
+loader = DataLoader(TensorDataset(x, y), batch_size=64, shuffle=True)
+```
+Use instead:
+```python
+class Batches(TensorDataset):
+    def __getitems__(self, indices):
+        return [tensor[indices] for tensor in self.tensors]
+
+loader = DataLoader(Batches(x, y), batch_size=64, shuffle=True, collate_fn=lambda batch: batch)
+```
+
+## References
+- [PyTorch, torch.utils.data.Dataset, `__getitems__`](https://docs.pytorch.org/docs/stable/data.html)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hotloop.diagnose.cost import MIDWAY, phase_cost
+from hotloop.diagnose.facts import step_loader
+from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.diagnose.rules.data.handing_over import BATCH_S
+from hotloop.model.observation import Observation, Phase
+
+
+def check(observation: Observation) -> Iterator[Symptom]:
+    """Take the wait for a loader whose batches are quick to make."""
+    cost = phase_cost(observation, Phase.DATA)
+    loader = step_loader(observation)
+    if loader is None or loader.num_workers or cost.seconds[0] >= BATCH_S:
+        return
+    yield Symptom(
+        evidence=(
+            f"{cost.share:.0%} of the step is making a batch of {loader.batch_size or 'several'} samples in "
+            f"{cost.seconds[0] * 1e3:.2g} ms, less than a worker takes to hand one over"
+        ),
+        metric="phases.data.share",
+        path=loader.path,
+        line=loader.line,
+        cost=cost,
+        gain=cost.gain(expected=MIDWAY),
+    )
+
+
+rule = Rule(
+    code="sample-by-sample-batches",
+    title="Batches are put together sample by sample",
+    advice="Index the whole batch at once (__getitems__, or a sampler of index lists with batch_size=None).",
+    explains=frozenset({"input-bound"}),
+    page=__doc__ or "",
+    check=check,
+)

@@ -1,0 +1,66 @@
+"""Much of the step is in none of the loop's phases.
+
+## What it does
+Takes the share of the step that is neither data, copies, forward, backward, communication nor the optimizer: the
+program's own code between them. Which line it is, is not measured yet; `hotloop lint` names what stands in the step.
+
+## Why it is slow
+Logging, metrics, moving averages, printing and waiting for values run while the device has nothing queued.
+
+## When it is fine
+Programs whose work is outside the model by design (a simulator between steps). The rule says nothing where data,
+model or optimizer could not be seen, since their time is then in this share.
+
+## Example
+```python
+optimizer.step()
+history.append(compute_metrics(model))  # in each step
+```
+Use instead:
+```python
+optimizer.step()
+if step % 100 == 0:
+    history.append(compute_metrics(model))
+```
+
+## References
+- [PyTorch, Performance Tuning Guide, Avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hotloop.diagnose.abstain import Abstain
+from hotloop.diagnose.cost import MIDWAY, phase_cost
+from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.model.observation import Observation, Phase
+
+_HIDDEN = {
+    "data": "a DataLoader",
+    "forward": "a model that is called as a whole",
+    "optimizer": "an optimizer object",
+}
+
+
+def check(observation: Observation) -> Iterator[Symptom]:
+    """Take what is in no phase."""
+    hidden = [_HIDDEN[gap.what] for gap in observation.coverage if gap.what in _HIDDEN]
+    if hidden:
+        raise Abstain(f"{' and '.join(hidden)} in the step: without it its time cannot be told from the rest")
+    cost = phase_cost(observation, Phase.OTHER)
+    yield Symptom(
+        evidence=f"{cost.share:.0%} of the step ({cost.seconds[0] * 1e3:.3g} ms) is in none of its phases",
+        metric="phases.other.share",
+        cost=cost,
+        gain=cost.gain(expected=MIDWAY),
+    )
+
+
+rule = Rule(
+    code="loop-outside-phases",
+    title="The loop spends its time outside the phases",
+    advice="Look at what runs between optimizer.step() and the next batch: log, measure and save every N steps.",
+    page=__doc__ or "",
+    check=check,
+)

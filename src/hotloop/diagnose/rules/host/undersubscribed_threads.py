@@ -1,0 +1,69 @@
+"""Cores stand idle while the model computes.
+
+## What it does
+Finds a program that computes on the CPU with fewer threads than its processes have cores, loader workers taken off.
+How much of the step runs in parallel is not measured, so this is information; `tune` tries other counts.
+
+## Why it is slow
+`torchrun` exports `OMP_NUM_THREADS=1` to its children; a cluster's default, or a line copied from elsewhere, may do so
+as well.
+
+## When it is fine
+Small models, whose operations are too short to be divided; cores that other programs need.
+
+## Example
+```python
+torch.set_num_threads(1)  # on 8 cores
+```
+Use instead:
+```python
+torch.set_num_threads(8)
+```
+
+## References
+- [PyTorch, torchrun and OMP_NUM_THREADS](https://docs.pytorch.org/docs/stable/elastic/run.html)
+- [PyTorch, Performance Tuning Guide, Utilize OpenMP](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hotloop.diagnose.abstain import Abstain
+from hotloop.diagnose.cost import phase_share
+from hotloop.diagnose.facts import cores_per_process, on_cpu, step_loader
+from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.model.finding import Severity
+from hotloop.model.observation import Observation, Phase
+from hotloop.model.ratio import Ratio
+
+
+def check(observation: Observation) -> Iterator[Symptom]:
+    """Compare threads with cores."""
+    if not on_cpu(observation):
+        return
+    threads = observation.program.num_threads
+    if threads is None:
+        raise Abstain("the number of threads")
+    loader = step_loader(observation)
+    workers = loader.num_workers if loader else 0
+    free = cores_per_process(observation) - workers
+    if threads >= free:
+        return
+    computing = phase_share(observation, Phase.FORWARD, Phase.BACKWARD, Phase.OPTIMIZER)
+    yield Symptom(
+        evidence=f"{threads} computing threads where {free} cores are free, and {computing:.0%} of the step computes",
+        metric="program.num_threads",
+        severity=Severity.INFO,
+        gain=Ratio(1.0, 1.0, 1.0 / (1.0 - computing * (1.0 - threads / free))),
+    )
+
+
+rule = Rule(
+    code="undersubscribed-threads",
+    title="Fewer computing threads than free cores",
+    advice="Try as many threads as each process has cores.",
+    optimization="thread_count",
+    page=__doc__ or "",
+    check=check,
+)

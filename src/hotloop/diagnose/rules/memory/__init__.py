@@ -1,0 +1,5 @@
+"""Memory."""
+
+from hotloop.diagnose.rules.memory import near_memory_limit
+
+RULES = (near_memory_limit.rule,)

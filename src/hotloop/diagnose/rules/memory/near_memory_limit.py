@@ -1,0 +1,70 @@
+"""Memory is nearly full.
+
+## What it does
+Compares the peak of the training process with what the machine, or the accelerator, has.
+
+## Why it is slow
+A full host swaps or kills; a full device makes the allocator give back and ask again, which waits for the device.
+
+## When it is fine
+A peak that is known and does not move. What it costs is not measured.
+
+## Example
+```python
+loader = DataLoader(dataset, batch_size=512)
+```
+Use instead:
+```python
+loader = DataLoader(dataset, batch_size=256)
+```
+
+## References
+- [PyTorch, CUDA memory management](https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management)
+- [earlyoom, which acts when 10% are left](https://github.com/rfjakob/earlyoom)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hotloop.diagnose.abstain import Abstain
+from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.model.finding import Severity
+from hotloop.model.observation import Observation
+
+FULL = 0.9
+"""earlyoom, the out-of-memory daemon that several distributions ship, acts when 10% of memory is left."""
+
+
+def check(observation: Observation) -> Iterator[Symptom]:
+    """Compare the peak with the limit."""
+    peak, limit = observation.memory.peak_bytes, _limit(observation)
+    if peak is None:
+        raise Abstain("the peak of memory")
+    if limit is None:
+        raise Abstain("the size of memory")
+    if peak >= FULL * limit:
+        yield Symptom(
+            evidence=f"the peak of {peak / 1e9:.1f} GB is {peak / limit:.0%} of {limit / 1e9:.1f} GB",
+            metric="memory.peak_bytes",
+            severity=Severity.WARNING,
+        )
+
+
+def _limit(observation: Observation) -> int | None:
+    machine = observation.machine
+    if observation.memory.device == "cpu":
+        known = machine.get("memory_bytes")
+        return known if isinstance(known, int) else None
+    sizes = [one.get("memory_bytes") for one in machine.get("accelerators") or () if isinstance(one, dict)]
+    return min((size for size in sizes if isinstance(size, int)), default=None)
+
+
+rule = Rule(
+    code="near-memory-limit",
+    title="Memory is nearly full",
+    advice="Use a smaller micro-batch with accumulation, or recompute activations.",
+    optimization="activation_checkpointing",
+    page=__doc__ or "",
+    check=check,
+)

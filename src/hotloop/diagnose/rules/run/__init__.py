@@ -1,0 +1,17 @@
+"""The run as a whole."""
+
+from hotloop.diagnose.rules.run import (
+    compilation_heavy,
+    evaluation_in_step,
+    frequent_checkpoints,
+    frequent_evaluation,
+    slow_start,
+)
+
+RULES = (
+    compilation_heavy.rule,
+    evaluation_in_step.rule,
+    frequent_checkpoints.rule,
+    frequent_evaluation.rule,
+    slow_start.rule,
+)

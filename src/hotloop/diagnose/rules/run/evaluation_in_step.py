@@ -1,0 +1,62 @@
+"""A forward without gradients runs in every training step.
+
+## What it does
+Finds evaluation forwards in the step's rhythm. Their time is not separated from the rest outside the phases, which is
+given as the upper end, so this is information.
+
+## Why it is slow
+The validation set, or a second model, is computed in each step.
+
+## When it is fine
+Distillation, a target network, a teacher: then it is part of the method.
+
+## Example
+```python
+for x, y in loader:
+    train(x, y)
+    accuracy = evaluate(model, validation)
+```
+Use instead:
+```python
+    if step % 1000 == 0:
+        accuracy = evaluate(model, validation)
+```
+
+## References
+- [PyTorch, Performance Tuning Guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hotloop.diagnose.cost import MIDWAY, measured_step, phase_cost
+from hotloop.diagnose.facts import trains
+from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.model.finding import Severity
+from hotloop.model.observation import Observation, Phase
+
+
+def check(observation: Observation) -> Iterator[Symptom]:
+    """Look for evaluation in the rhythm."""
+    step = measured_step(observation)
+    if not trains(observation) or not any("evaluate" in part for part in step.rhythm):
+        return
+    cost = phase_cost(observation, Phase.OTHER)
+    yield Symptom(
+        evidence=f"the step's rhythm is {' '.join(step.rhythm)}; {cost.share:.0%} of it is in none of its phases",
+        metric="step.rhythm",
+        cost=cost,
+        gain=cost.gain(expected=MIDWAY),
+        severity=Severity.INFO,
+    )
+
+
+rule = Rule(
+    code="evaluation-in-step",
+    title="An evaluation forward runs in every step",
+    advice="Evaluate every N steps, or once per epoch.",
+    explains=frozenset({"loop-outside-phases"}),
+    page=__doc__ or "",
+    check=check,
+)

@@ -1,0 +1,61 @@
+"""Saving checkpoints takes much of the run.
+
+## What it does
+Takes the share of the loop in `torch.save`. It is a warning from 5% of the loop, where a whole epoch was seen;
+otherwise it is information.
+
+## Why it is slow
+Parameters and optimizer state are copied to the host, pickled and written, while the device waits.
+
+## When it is fine
+Where a lost hour costs more than the saving.
+
+## Example
+```python
+for x, y in loader:
+    train(x, y)
+    torch.save(model.state_dict(), "last.pt")
+```
+Use instead:
+```python
+    if step % 1000 == 0:
+        torch.save(model.state_dict(), "last.pt")
+```
+
+## References
+- [PyTorch, Saving and loading models](https://docs.pytorch.org/tutorials/beginner/saving_loading_models.html)
+- [PyTorch, asynchronous checkpoints](https://docs.pytorch.org/tutorials/recipes/distributed_async_checkpoint_recipe.html)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hotloop.diagnose.cost import between_steps, saw_a_period
+from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.model.finding import Severity
+from hotloop.model.observation import Observation
+
+
+def check(observation: Observation) -> Iterator[Symptom]:
+    """Take the time of saving."""
+    spent = observation.run.parts.get("checkpoint_s", 0.0)
+    cost = between_steps(observation, spent)
+    sure = saw_a_period(observation)
+    where = "of the loop" if sure else "of what was seen of the loop, less than an epoch,"
+    yield Symptom(
+        evidence=f"{cost.share:.0%} {where} is torch.save ({spent:.3g} s)",
+        metric="run.parts.checkpoint_s",
+        cost=cost,
+        gain=cost.gain(),
+        severity=None if sure else Severity.INFO,
+    )
+
+
+rule = Rule(
+    code="frequent-checkpoints",
+    title="Saving checkpoints takes much of the run",
+    advice="Save less often, only what is needed, or in another thread.",
+    page=__doc__ or "",
+    check=check,
+)

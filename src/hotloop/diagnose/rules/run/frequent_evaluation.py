@@ -1,0 +1,67 @@
+"""Evaluation takes much of the run.
+
+## What it does
+Takes the share of the loop that is evaluation, its data loading included. It is a warning from a quarter of the loop,
+where a whole epoch was seen; otherwise it is information.
+
+## Why it is slow
+Time in which nothing is learned.
+
+## When it is fine
+A pass over a validation set as large as the training set takes a quarter of an epoch: a forward is a third of a
+training step. Less than that is usual.
+
+## Example
+```python
+for x, y in loader:
+    train(x, y)
+    if step % 10 == 0:
+        evaluate(model, validation)
+```
+Use instead:
+```python
+    if step % 1000 == 0:
+        evaluate(model, validation)
+```
+
+## References
+- [Kaplan et al. 2020, Scaling Laws for Neural Language Models: 2N FLOPs forward, 4N backward](https://arxiv.org/abs/2001.08361)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hotloop.diagnose.cost import MIDWAY, between_steps, saw_a_period
+from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.model.finding import Severity
+from hotloop.model.observation import Observation
+
+MUCH = 0.25
+"""A forward is a third of a training step (Kaplan et al. 2020: 2N FLOPs against 6N), so an evaluation on as many
+samples as were trained on takes a quarter of the loop."""
+
+
+def check(observation: Observation) -> Iterator[Symptom]:
+    """Take the time of evaluation."""
+    spent = observation.run.parts.get("evaluation_s", 0.0)
+    cost = between_steps(observation, spent)
+    sure = saw_a_period(observation)
+    where = "of the loop" if sure else "of what was seen of the loop, less than an epoch,"
+    yield Symptom(
+        evidence=f"{cost.share:.0%} {where} is evaluation ({spent:.3g} s)",
+        metric="run.parts.evaluation_s",
+        cost=cost,
+        gain=cost.gain(expected=MIDWAY),
+        severity=None if sure and cost.share >= MUCH else Severity.INFO,
+    )
+
+
+rule = Rule(
+    code="frequent-evaluation",
+    title="Evaluation takes much of the run",
+    advice="Evaluate less often, on a part of the data, or under torch.inference_mode() with larger batches.",
+    optimization="no_grad_evaluation",
+    page=__doc__ or "",
+    check=check,
+)

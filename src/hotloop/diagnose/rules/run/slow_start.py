@@ -1,0 +1,63 @@
+"""Starting takes much of the run.
+
+## What it does
+Takes imports, set-up and the first step of a program that ran to its end. Given as information: it is the same for a
+run of any length, so that what it costs is a matter of how long you train.
+
+## Why it is slow
+Reading and decoding a whole data set, building indices, downloading, importing what is not used.
+
+## When it is fine
+Trial runs.
+
+## Example
+```python
+images = [decode(path) for path in paths]  # two minutes before the first step
+```
+Use instead:
+```python
+images = numpy.load("decoded.npy", mmap_mode="r")
+```
+
+## References
+- [Python, -X importtime](https://docs.python.org/3/using/cmdline.html#cmdoption-X)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hotloop.diagnose.abstain import Abstain
+from hotloop.diagnose.cost import measured_step
+from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.model.finding import Severity
+from hotloop.model.observation import Observation
+
+_PARTS = ("import_s", "setup_s", "first_step_s")
+MUCH = 0.25
+"""Of the run: with less, starting costs less than a third of what training itself takes."""
+
+
+def check(observation: Observation) -> Iterator[Symptom]:
+    """Set the start against the whole run."""
+    measured_step(observation)
+    if observation.total_steps is None:
+        raise Abstain("a run that came to its own end (--full)")
+    parts = {name: observation.run.parts.get(name, 0.0) for name in _PARTS}
+    share = sum(parts.values()) / observation.run.wall_s
+    if share >= MUCH:
+        listed = ", ".join(f"{name[:-2].replace('_', ' ')} {spent:.2g} s" for name, spent in parts.items())
+        yield Symptom(
+            evidence=f"{share:.0%} of the run of {observation.run.wall_s:.3g} s is starting: {listed}",
+            metric="run.parts.setup_s",
+            severity=Severity.INFO,
+        )
+
+
+rule = Rule(
+    code="slow-start",
+    title="Starting takes much of the run",
+    advice="Keep what is computed at the start; train longer in one run.",
+    page=__doc__ or "",
+    check=check,
+)
