@@ -42,6 +42,21 @@ def test_an_interrupted_session_with_a_plan_shows_the_plan() -> None:
     assert "interrupted: go on with --resume" in screen
 
 
+def test_what_many_have_in_common_is_said_once() -> None:
+    refused = [Refusal(f"optimization_{number}", "not asked for (--only)") for number in range(5)]
+    screen = shown(
+        render(empty(refused=(*refused, Refusal("compile", "slower: 0.5 in 2 blocks")), trials=()))
+    )
+    assert screen.splitlines()[2:8] == [
+        "the plan is empty: there was nothing to try, or no time for it",
+        "",
+        "not in the plan",
+        "  compile  slower: 0.5 in 2 blocks",
+        "  not asked for (--only): optimization_0, optimization_1, optimization_2,",
+        "  optimization_3, optimization_4",
+    ]
+
+
 @pytest.mark.parametrize("result", [full(), empty(), full(refused=(Refusal("n" * 90, "r" * 200),))])
 @pytest.mark.parametrize("width", [80, 60])
 def test_no_line_is_wider_than_the_screen(result: TuneResult, width: int) -> None:

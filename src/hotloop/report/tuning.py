@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -17,6 +18,8 @@ from hotloop.report.quantities import byte_size, duration, percent, rate
 BAR = 22
 """Columns of the waterfall's longest bar; with name, factor, interval and total a line is 80 wide."""
 NAME_WIDTH = 26
+MANY = 3
+"""So many optimizations with the same reason are one line."""
 
 
 def render(result: TuneResult) -> RenderableType:
@@ -43,15 +46,19 @@ def _parts(result: TuneResult) -> Iterator[RenderableType]:
         yield _waterfall(result.plan.steps, result.plan.speedup)
         yield Text("")
         yield facts(_proof(result))
-    elif result.interrupted:
-        yield Text("the plan is empty: interrupted before anything was proven", style="bold")
     else:
-        yield Text(
-            "the plan is empty: nothing that was tried made this program provably faster", style="bold"
-        )
+        yield Text(f"the plan is empty: {_why_empty(result)}", style="bold")
     yield Text("")
     yield from _refused(result.refused)
     yield facts(_how(result))
+
+
+def _why_empty(result: TuneResult) -> str:
+    if result.interrupted:
+        return "interrupted before anything was proven"
+    if not result.trials:
+        return "there was nothing to try, or no time for it"
+    return "nothing that was tried made this program provably faster"
 
 
 def _baseline(result: TuneResult) -> str:
@@ -116,23 +123,30 @@ def _proof(result: TuneResult) -> Iterator[tuple[str, str]]:
 
 
 def _refused(refused: tuple[Refusal, ...]) -> Iterator[RenderableType]:
-    """Variants of one optimization stand together, under its name."""
+    """Variants of one optimization stand together, and what many have in common is said once."""
     if not refused:
         return
+    common = [reason for reason, num in Counter(one.reason for one in refused).items() if num >= MANY]
+    yield Text("not in the plan", style="bold")
+    rows = list(_variants([one for one in refused if one.reason not in common]))
+    if rows:
+        width = min(NAME_WIDTH, max(len(key) for key, _ in rows) + 1)
+        yield facts(rows, key_width=width, style="dim")
+    for reason in common:
+        names = ", ".join(one.name for one in refused if one.reason == reason)
+        yield facts([("", f"{reason}: {names}")], key_width=1, style="dim")
+    yield Text("")
+
+
+def _variants(refused: Sequence[Refusal]) -> Iterator[tuple[str, str]]:
     groups: dict[str, list[str]] = {}
     for refusal in refused:
         name, _, params = refusal.name.partition("(")
         variant = f"{params.removesuffix(')')}: " if params else ""
         groups.setdefault(name, []).append(variant + refusal.reason)
-    yield Text("not in the plan", style="bold")
-    rows = [
-        (f"  {name}" if not at else "", reason)
-        for name, reasons in groups.items()
-        for at, reason in enumerate(reasons)
-    ]
-    width = min(NAME_WIDTH, max(len(key) for key, _ in rows) + 1)
-    yield facts(rows, key_width=width, style="dim")
-    yield Text("")
+    for name, reasons in groups.items():
+        for at, reason in enumerate(reasons):
+            yield f"  {name}" if not at else "", reason
 
 
 def _how(result: TuneResult) -> Iterator[tuple[str, str]]:

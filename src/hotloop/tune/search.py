@@ -13,7 +13,7 @@ from hotloop.tune.journal import Ledger
 from hotloop.tune.judge import ACCEPTED, NO_DIFFERENCE
 from hotloop.tune.screening import Screening
 
-NO_TIME = "not tried: the time left is needed to confirm what was found"
+NO_TIME = "not tried: too little time was left to try and confirm it (--budget)"
 FIRST_RESERVE, SECOND_RESERVE = 4, 6
 """Sets of a confirmation that time is kept for: the fewest and one more; and, in the second round, all."""
 Needed = Callable[[float, int, int], float]
