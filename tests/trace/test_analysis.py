@@ -147,3 +147,10 @@ def test_no_sync_events_no_critical_path(small_trace: Path) -> None:
     analysis = analyze_trace(read_trace(small_trace))
     assert analysis.critical_path is None
     assert "cuda_sync" in (analysis.critical_path_missing or "")
+
+
+def test_coverage_is_a_share_of_device_time(small_trace: Path) -> None:
+    coverage = analyze_trace(read_trace(small_trace)).coverage
+    assert coverage is not None
+    assert (coverage.launch_share, coverage.operator_share) == (1.0, 1.0)
+    assert coverage.work_share == pytest.approx(30 / 32)

@@ -12,6 +12,7 @@ from rich.text import Text
 from hotloop.cli.screen import Screen
 from hotloop.model.finding import Finding, Severity
 from hotloop.trace.analysis import TraceAnalysis
+from hotloop.trace.coverage import TraceCoverage
 from hotloop.trace.gate import Verdict
 from hotloop.trace.ranks import Ranks
 from hotloop.trace.study import TraceReport
@@ -62,6 +63,8 @@ def show_verdicts(screen: Screen, verdicts: Sequence[Verdict]) -> None:
 
 def _one_trace(analysis: TraceAnalysis, top: int) -> RenderableType:
     parts: list[RenderableType] = [_heading(analysis), *_health_lines(analysis)]
+    if analysis.coverage is not None:
+        parts.append(_coverage(analysis.coverage))
     if analysis.device is not None:
         parts += [Text(), _timeline(analysis.device), Text(), _idle(analysis)]
         parts += _findings(analysis.findings)
@@ -84,6 +87,12 @@ def _heading(analysis: TraceAnalysis) -> Text:
 def _health_lines(analysis: TraceAnalysis) -> list[RenderableType]:
     styles = {"error": "bold red", "warning": "yellow", "info": "dim"}
     return [_bullet(f"{note.severity}: {note.message}", styles[note.severity]) for note in analysis.health]
+
+
+def _coverage(coverage: TraceCoverage) -> RenderableType:
+    shares = (coverage.launch_share, coverage.operator_share, coverage.work_share)
+    launch, operator, work = (f"{share:.0%}" for share in shares)
+    return _bullet(f"of device time, {launch} has a launch, {operator} an operator, {work} known work", "dim")
 
 
 def _serious_health(analysis: TraceAnalysis) -> RenderableType:

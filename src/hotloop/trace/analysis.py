@@ -5,6 +5,7 @@ import numpy as np
 
 from hotloop.model.finding import Finding
 from hotloop.trace.columns import Array
+from hotloop.trace.coverage import TraceCoverage, trace_coverage
 from hotloop.trace.critical_path import CriticalPath, NoCriticalPath, critical_path
 from hotloop.trace.health import HealthNote, health_notes
 from hotloop.trace.idle import IdleCause, IdleCauses, IdleSplit
@@ -56,6 +57,8 @@ class TraceAnalysis(msgspec.Struct, frozen=True, kw_only=True):
     health: tuple[HealthNote, ...]
     device: DeviceTime | None
     """None: there are no device events."""
+    coverage: TraceCoverage | None
+    """What share of device time the figures below rest on; None: there is none."""
     idle_causes: dict[str, float]
     """`<cause>_us`; they add up to `device.idle_us`."""
     data_share: float | None
@@ -109,6 +112,7 @@ def analyze_linked(linked: Linked, limit: int | None = None, window: str | None 
         num_bytes=trace.num_bytes,
         health=health_notes(linked, steps),
         device=device if sweep.num else None,
+        coverage=trace_coverage(linked, operators),
         idle_causes=_named(idle) if sweep.num else {},
         data_share=_data_share(sweep, causes, steps),
         streams=_stream_times(trace),

@@ -15,8 +15,9 @@ from hotloop.trace.reader import read_traces
 from hotloop.trace.source import find_files
 from hotloop.trace.trace import Trace
 
-_WORTH_A_PROCESS = 2 << 20
-"""Bytes on disk from which a file is worth the 0.3 s that a new process takes to start."""
+_WORTH_A_PROCESS = 512 << 10
+"""Bytes on disk from which a file is worth the 0.3 s that a new process takes to start: gzip makes about 15 MB of
+them, which take that long to read."""
 _MEMORY_PER_BYTE = 24
 """Resident bytes per byte on disk: 0.8 per byte of JSON (measured), times 30 that gzip takes off."""
 
