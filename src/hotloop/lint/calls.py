@@ -17,6 +17,8 @@ def result_of(full: str, call: cst.Call, given: list[Kind]) -> Kind:
     """
     if full in known.FACTORIES:
         return _made(call)
+    if full in known.OPERATIONS and full.rpartition(".")[2] in known.PIECES:
+        return Kind.TENSORS
     if full in known.OPERATIONS:
         return Kind.HOST_TENSOR if given and all(k in HOST_SIDE for k in given) else Kind.TENSOR
     if full.startswith("torch.nn.functional."):

@@ -36,6 +36,8 @@ def after_method(name: str, owner: Kind) -> Kind:
         return Kind.PLAIN
     if name == "numpy":
         return Kind.NUMPY
+    if name in known.PIECES:
+        return Kind.TENSORS
     if name == "cpu":
         return Kind.HOST_TENSOR
     return Kind.HOST_TENSOR if owner in {Kind.HOST_TENSOR, Kind.BATCH} else Kind.TENSOR

@@ -43,6 +43,9 @@ TENSOR_METHODS = words(
 )
 """Methods that a tensor has; on the output of a module they can only mean a tensor's."""
 
+PIECES = frozenset({"chunk", "split", "unbind", "tensor_split"})
+"""Give a tuple of tensors; going through it is no loop over rows."""
+
 HOST_METHODS = frozenset({"item", "tolist", "numpy"})
 """Give plain Python or NumPy values."""
 
