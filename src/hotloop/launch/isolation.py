@@ -9,10 +9,19 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from hotloop.launch import enter
+from hotloop.launch.namespace import COVERS
+
+NO_NAMESPACES = "HOTLOOP_NO_NAMESPACES"
+"""Set to anything, this takes namespaces as not permitted: a way to test the guard that stands in for them."""
+_GUARD_ONLY = (
+    "no overlay is permitted on this machine; a guard inside Python redirects writes instead, which misses those of "
+    "C++, Rust and SQLite code and of programs that are not Python"
+)
 
 
 class Isolation(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,11 +31,13 @@ class Isolation(msgspec.Struct, frozen=True, kw_only=True):
         folders: covered by an overlay; empty where overlays are not to be had.
         network: the run has a loopback network of its own.
         missing: why it is less than wanted, for the report; None: it is all there.
+        guarded: kept from writes by a guard inside Python alone, where there is no overlay.
     """
 
     folders: tuple[str, ...] = ()
     network: bool = False
     missing: str | None = None
+    guarded: tuple[str, ...] = ()
 
 
 def plan_isolation(argv: Sequence[str], cwd: Path, scratch_root: Path, *, network: bool) -> Isolation:
@@ -47,7 +58,17 @@ def plan_isolation(argv: Sequence[str], cwd: Path, scratch_root: Path, *, networ
         without = Isolation(folders=wanted.folders, network=False, missing=f"no network of its own: {error}")
         if _try(without, scratch_root) is None:
             return without
-    return Isolation(missing=f"the files cannot be covered by an overlay on this machine ({error})")
+    return Isolation(guarded=wanted.folders, missing=f"{_GUARD_ONLY} ({error})")
+
+
+def guard_orders(isolation: Isolation, scratch: Path) -> dict[str, Any]:
+    """Return what the probe is told of the guard, as fields of its `ProbeConfig`; nothing where there is an overlay."""
+    if not isolation.guarded:
+        return {}
+    place = scratch / "writes" / "guard"
+    place.mkdir(parents=True)
+    (place / COVERS).write_text("/")  # the guard keeps whole paths
+    return {"guard": isolation.guarded, "guard_scratch": str(place)}
 
 
 def protected_folders(argv: Sequence[str], cwd: Path, scratch_root: Path) -> list[Path]:
@@ -90,6 +111,8 @@ def _may_cover(folder: Path, scratch_root: Path) -> bool:
 
 def _try(isolation: Isolation, scratch_root: Path) -> str | None:
     """Return why the isolation cannot be entered, or None."""
+    if os.environ.get(NO_NAMESPACES):
+        return f"{NO_NAMESPACES} is set"
     with tempfile.TemporaryDirectory(dir=scratch_root) as scratch:
         argv = wrap(["true"], isolation, Path(scratch), Path.cwd(), os.environ)
         done = subprocess.run(argv, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)

@@ -12,7 +12,7 @@ import psutil
 
 from hotloop.launch.command import resolve, script_of
 from hotloop.launch.environment import probed, quiet, with_changes
-from hotloop.launch.isolation import plan_isolation
+from hotloop.launch.isolation import guard_orders, plan_isolation
 from hotloop.launch.keep import keep_writes
 from hotloop.launch.network import reaches_out
 from hotloop.launch.process import Run, start
@@ -86,8 +86,9 @@ def _observe(
     folder.mkdir()
     page = ControlPage.create(folder / "control")
     orders = scratch / "probe.json"
-    ProbeConfig(folder=str(folder), record=live.record).save(orders)
     isolation = plan_isolation(argv, Path.cwd(), scratch_root(), network=False)
+    config = ProbeConfig(folder=str(folder), record=live.record, **guard_orders(isolation, scratch))
+    config.save(orders)
     variables = with_changes(quiet(environment, scratch), live.changes)
     begin_s = time.monotonic()
     run = start(argv, probed(variables, orders), isolation, scratch, log=live.log)

@@ -24,6 +24,8 @@ class ProbeConfig:
         losses: keep the value of every loss that backward is called on.
         record: time the phases; off for the overhead benchmark and for `hotloop run`.
         deep: names of the heavy instruments to run in windows of their own.
+        guard: folders that Python code must not write to, where nothing better protects them.
+        guard_scratch: where it writes instead.
     """
 
     folder: str | None
@@ -34,6 +36,8 @@ class ProbeConfig:
     losses: bool = False
     record: bool = True
     deep: tuple[str, ...] = ()
+    guard: tuple[str, ...] = ()
+    guard_scratch: str | None = None
 
     def save(self, path: Path) -> None:
         """Write the orders where `VARIABLE` will point."""
@@ -53,4 +57,5 @@ def load() -> ProbeConfig | None:
     raw["anchor"] = tuple(raw["anchor"]) if raw["anchor"] else None
     raw["activations"] = tuple(raw["activations"])
     raw["deep"] = tuple(raw["deep"])
+    raw["guard"] = tuple(raw["guard"])
     return ProbeConfig(**raw)

@@ -22,6 +22,11 @@ def start() -> None:
         return
     if config.folder:
         _witness(Path(config.folder), "python")
+    if config.guard and config.guard_scratch:
+        from hotloop.probe import guard
+
+        guarded = guard.install(config.guard, config.guard_scratch)
+        when_torch_is_imported(lambda: guard.install_torch(guarded))
     when_torch_is_imported(lambda: _install(config))
 
 

@@ -39,6 +39,8 @@ class Probe:
         self.boundary.on_step.append(self._on_step)
         self.boundary.on_hold.append(self._on_hold)
         self._noted: set[str] = set()
+        self.in_backward = False
+        """A backward is running: modules that are called now compute something again."""
         self.asleep = False
         """True in a forked child that has not trained: its hook points do nothing (loader workers)."""
 

@@ -32,11 +32,11 @@ def _timed(probe: Probe, original: Any, slot: int) -> Any:
         if inside or not enter():
             return original(*args, **kwargs)
         _look(probe, slot, args, kwargs)
-        inside = True
+        inside = probe.in_backward = True
         try:
             result = original(*args, **kwargs)
         finally:
-            inside = False
+            inside = probe.in_backward = False
             leave()
         if slot == BACKWARD or not probe.facts.double_backward:
             with probe.survive("boundary"):

@@ -97,8 +97,16 @@ class Roots:
 
         return __call__
 
+    def own_call(self) -> bool:
+        """Whether a call belongs to the thread that is recorded, in a process that is not asleep."""
+        try:
+            return not self._probe.asleep and self._probe.recorder.own_thread()
+        except Exception:  # the probe fails open
+            self._probe.note("record:forward")
+            return False
+
     def _discover(self, module: Any) -> None:
-        if self._probe.asleep or not self._probe.recorder.own_thread():
+        if self._probe.in_backward or not self.own_call():
             return
         self.adopt(module)
         self._calls += 1

@@ -135,9 +135,11 @@ class Root:
 
     def call(self, plain: Any, args: Any, kwargs: Any) -> Any:
         """Call the module, recorded and changed."""
-        roots, trains = self._roots, self._grad_enabled()
-        if roots.inside or not self._enter(trains, args, kwargs):
+        roots = self._roots
+        if roots.inside or not roots.own_call():
             return plain(*args, **kwargs)
+        trains = self._grad_enabled()
+        recorded = self._enter(trains, args, kwargs)
         roots.inside = True
         try:
             if self._probe.activations and (trains or self._inference()):
@@ -145,14 +147,15 @@ class Root:
             return plain(*args, **kwargs)
         finally:
             roots.inside = False
-            self._leave(trains)
+            if recorded:
+                self._leave(trains)
 
     def _enter(self, trains: bool, args: Any, kwargs: Any) -> bool:
-        """Mark the beginning; return whether this call is recorded at all."""
+        """Mark the beginning; return whether this call is recorded: a recomputation is a part of the backward."""
         try:
-            recorder = self._probe.recorder
-            if self._probe.asleep or not recorder.own_thread():
+            if self._probe.in_backward:
                 return False
+            recorder = self._probe.recorder
             self.calls += 1
             if not self._described:
                 self._note(args, kwargs)
