@@ -51,7 +51,8 @@ def main() -> None:
         done = subprocess.run([*COMMAND, "--resume", "train.py"], cwd=folder, check=False)
         lost += sum(key not in _entries(folder) for key in finished)
     lines = [
-        f"{num} SIGKILLs: {lost} finished entries lost, {repeated} done again, last resume ended with {done.returncode}.",
+        f"{num} SIGKILLs: {lost} finished entries lost, {repeated} done again; "
+        f"the last resume ended with {done.returncode}.",
         "",
         "| kill | | entries finished |",
         "|---|---|---|",

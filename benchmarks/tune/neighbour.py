@@ -2,8 +2,8 @@
 
     python -m benchmarks.tune.neighbour
 
-The program does half as much work again while anomaly mode is on, which `debug_apis_off` switches off: the true ratio is
-1.5 by construction (anomaly mode itself has nothing to watch in it, the work is under no_grad).
+The program does half as much work again while anomaly mode is on, which `debug_apis_off` switches off: the true ratio
+is 1.5 by construction (anomaly mode itself has nothing to watch in it, the work is under no_grad).
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ while True:
         pass
     time.sleep(4)
 """
+TUNE = [sys.executable, "-m", "hotloop", "tune", "--budget", "4m", "--only", "debug_apis_off"]
 
 
 def main() -> None:
@@ -47,8 +48,7 @@ def main() -> None:
         neighbour = subprocess.Popen([sys.executable, "-c", BURN])
         try:
             subprocess.run(
-                [sys.executable, "-m", "hotloop", "tune", "--budget", "4m", "--only", "debug_apis_off"]
-                + ["--json", "out.json", "train.py"],
+                [*TUNE, "--json", "out.json", "train.py"],
                 cwd=folder,
                 check=True,
             )

@@ -18,7 +18,7 @@ def write(name: str, title: str, lines: list[str]) -> None:
         f"# {title}, {today}",
         "",
         f"{machine.cpu_model}, {machine.num_cores} cores, {machine.memory_bytes >> 30} GiB, "
-        f"isa {' '.join(machine.isa_flags) or '-'}, torch {version('torch')}, Python {machine.python_version}.",
+        f"isa {' '.join(machine.isa) or '-'}, torch {version('torch')}, Python {machine.python_version}.",
         "",
     ]
     text = "\n".join([*head, *lines]) + "\n"
