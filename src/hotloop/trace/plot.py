@@ -26,7 +26,7 @@ def plot_breakdown(*analyses: TraceAnalysis, ax: Axes | None = None) -> Axes:
         left = left + values
     axes.set_xlabel("ms")
     axes.invert_yaxis()
-    axes.legend(fontsize="x-small", ncols=2)
+    axes.legend(fontsize="x-small", ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.15))
     return axes
 
 
@@ -63,4 +63,4 @@ def _new_axes() -> Any:
         raise HotloopError(
             "plots need matplotlib, which is not installed", "pip install matplotlib", ExitCode.MACHINE
         ) from error
-    return pyplot.subplots(figsize=(9, 4))[1]
+    return pyplot.subplots(figsize=(9, 4), layout="constrained")[1]
