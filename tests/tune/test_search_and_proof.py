@@ -216,7 +216,9 @@ class TestBudget:
         result = Simulation(Truth(), budget_s=100.0).run(
             candidates(*(f"null{number}" for number in range(20)))
         )
-        untried = [reason for reason in reasons(result).values() if reason.startswith("not tried: too little time")]
+        untried = [
+            reason for reason in reasons(result).values() if reason.startswith("not tried: too little time")
+        ]
         assert len(untried) + len(result.trials) == 20
         assert untried
 

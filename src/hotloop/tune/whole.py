@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import select
@@ -20,10 +21,10 @@ from hotloop.launch.scratch import new_scratch, remove, scratch_root
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.observation import Observation
 from hotloop.model.tuning import TuneResult
-from hotloop.observe.live import Live, observe
+from hotloop.observe.live import Interrupted, Live, observe
 from hotloop.observe.stopping import StopRule
 from hotloop.optimize.registry import all_optimizations, broken_plugins
-from hotloop.store.session import Session, find_session, new_session
+from hotloop.store.session import Session, find_session, new_session, sessions
 from hotloop.tune.blocks import Blocks, shape_blocks
 from hotloop.tune.clock import Budget
 from hotloop.tune.duet import DuetExecutor, Setting
@@ -70,18 +71,11 @@ def tune(order: TuneOrder, progress: Callable[[str], None], note: Callable[[str]
     argv = resolve(order.words)
     budget = Budget(order.budget_s, time.monotonic)
     say = _with_time_left(progress, budget)
-    session = _session(order, script_of(argv))
-    note(f"hotloop: session {session.name}, budget {order.budget_s:.0f} s")
-    with _Input() as stdin:
+    with contextlib.closing(_session(order, script_of(argv))) as session, _Input() as stdin:
+        note(f"hotloop: session {session.name}, budget {order.budget_s:.0f} s")
         ledger = Ledger(session, budget)
         observation = ledger.once("observation", Observation, lambda: _observe(order, say, budget))
-        blocks = shape_blocks(observation, observation.epoch_steps, observation.total_steps)
-        if blocks.max_rounds is not None and blocks.max_rounds < MIN_ROUNDS:
-            raise HotloopError(
-                f"the program ends after {observation.total_steps} steps, too few to compare anything",
-                "give it more to do: more steps, more epochs, or more data",
-                ExitCode.PROGRAM_FAILED,
-            )
+        blocks = _blocks(observation)
         executor = _executor(argv, observation, blocks, stdin, say)
         catalogue = all_optimizations()
         candidates, refused = propose(observation, catalogue, order.wishes)
@@ -94,10 +88,20 @@ def tune(order: TuneOrder, progress: Callable[[str], None], note: Callable[[str]
             max_rounds=blocks.max_rounds,
         )
         result = tuner.run(candidates, [*refused, *broken_plugins()])
-    result = msgspec.structs.replace(result, coverage=_coverage(executor))
-    session.put("result", result)
-    session.close()
+        result = msgspec.structs.replace(result, coverage=_coverage(executor))
+        session.put("result", result)
     return result
+
+
+def _blocks(observation: Observation) -> Blocks:
+    blocks = shape_blocks(observation, observation.epoch_steps, observation.total_steps)
+    if blocks.max_rounds is not None and blocks.max_rounds < MIN_ROUNDS:
+        raise HotloopError(
+            f"the program ends after {observation.total_steps} steps, too few to compare anything",
+            "give it more to do: more steps, more epochs, or more data",
+            ExitCode.PROGRAM_FAILED,
+        )
+    return blocks
 
 
 def _with_time_left(progress: Callable[[str], None], budget: Budget) -> Callable[[str], None]:
@@ -113,19 +117,26 @@ def _session(order: TuneOrder, script: Path | None) -> Session:
         session = new_session(Path.cwd(), datetime.now().strftime("%Y%m%d-%H%M%S"))
         session.put("head", head)
         return session
-    session = find_session(Path.cwd())
-    known = session.get("head", Head)
-    if known != head:
-        what = (
-            "is of another command"
-            if known is None or known.words != head.words
-            else "is of an earlier script"
-        )
-        raise HotloopError(
-            f"the newest session {session.name} {what}, so it cannot be gone on with",
-            "start a new one: run the command without --resume",
-        )
-    return session
+    return _resumed(head)
+
+
+def _resumed(head: Head) -> Session:
+    """The newest session of this command; those of others are passed over."""
+    of_earlier_script = False
+    newest = find_session(Path.cwd())
+    newest.close()
+    for path in sessions(Path.cwd()):
+        session = Session(path)
+        known = session.get("head", Head)
+        if known == head:
+            return session
+        session.close()
+        of_earlier_script |= known is not None and known.words == head.words
+    what = "is of an earlier script" if of_earlier_script else "is of another command"
+    raise HotloopError(
+        f"the newest session {newest.name} {what}, so it cannot be gone on with",
+        "start a new one: run the command without --resume",
+    )
 
 
 def _digest(script: Path | None) -> str | None:
@@ -144,6 +155,8 @@ def _observe(order: TuneOrder, say: Callable[[str], None], budget: Budget) -> Ob
             limit_s=OBSERVE_SHARE * budget.seconds,
         )
         return observe(live, lambda text: say(f"observing, {text}"))
+    except Interrupted:
+        raise KeyboardInterrupt from None  # too little was seen to go on with
     except HotloopError as error:
         log = scratch / "log"
         end = "\n".join(log.read_text(errors="replace").splitlines()[-12:]) if log.exists() else ""
