@@ -11,17 +11,18 @@ import msgspec
 from hotloop.model.observation import (
     Anchor,
     Coverage,
-    LoaderFacts,
     Memory,
     Observation,
     Phase,
     ProgramFacts,
     RankObservation,
+    StepTime,
 )
 from hotloop.observe.account import account
 from hotloop.observe.epochs import epoch_steps
 from hotloop.observe.processes import program_facts, read_processes
-from hotloop.observe.ranks import observe_rank
+from hotloop.observe.ranks import observe_rank, steady_windows
+from hotloop.observe.rates import loader_slots
 from hotloop.observe.rhythm import find_anchor
 from hotloop.observe.spans import Timeline
 from hotloop.observe.windows import boundaries
@@ -29,7 +30,10 @@ from hotloop.observe.windows import boundaries
 
 def leading(timelines: dict[int, Timeline]) -> Timeline | None:
     """Return the process that trained most; its rhythm is the program's."""
-    return max(timelines.values(), key=lambda timeline: len(timeline.spans), default=None)
+    most = max((len(timeline.spans) for timeline in timelines.values()), default=0)
+    # Ranks do the same work: of those that did nearly as much the oldest, rank 0, speaks for all.
+    near = [timeline for timeline in timelines.values() if len(timeline.spans) >= 0.9 * most]
+    return min(near, key=lambda timeline: timeline.pid, default=None)
 
 
 def build(
@@ -70,19 +74,29 @@ def build(
     program = program_facts(processes.get(lead.pid) if lead else None, script)
     return Observation(
         command=tuple(command),
-        step=main.step if main else None,
+        step=_of_all(main.step, trained) if main and main.step else None,
         phases=main.phases if main else {},
         ranks=tuple(trained),
         memory=_memory(trained, program),
         run=account(lead, anchor, begin_s, end_s),
-        coverage=tuple(_coverage(main, program, anchor, lead)),
-        program=_marked(program, main),
+        coverage=tuple(_coverage(main, program, anchor, processes.get(lead.pid) if lead else None)),
+        program=_marked(program, lead, anchor),
         anchor=anchor,
         machine=machine,
         exit_code=exit_code,
         epoch_steps=epoch_steps(lead, anchor) if lead and anchor else None,
         total_steps=len(boundaries(lead, anchor)) if lead and anchor and exit_code is not None else None,
         uses_network=uses_network,
+    )
+
+
+def _of_all(step: StepTime, trained: Sequence[RankObservation]) -> StepTime:
+    """Return one process's step with the samples and tokens of all: they train at the same time."""
+    steps = [rank.step for rank in trained if rank.step]
+    samples = [each.samples_per_s for each in steps if each.samples_per_s is not None]
+    tokens = [each.tokens_per_s for each in steps if each.tokens_per_s is not None]
+    return msgspec.structs.replace(
+        step, samples_per_s=sum(samples) if samples else None, tokens_per_s=sum(tokens) if tokens else None
     )
 
 
@@ -96,20 +110,20 @@ def _memory(ranks: Sequence[RankObservation], program: ProgramFacts) -> Memory:
     return Memory(peak_bytes=max(peaks, default=None), device=program.device, method=method)
 
 
-def _marked(program: ProgramFacts, main: RankObservation | None) -> ProgramFacts:
-    """Mark the loaders that feed the step: those iterated in a run whose step fetches data."""
-    if main is None or main.step is None or not any("data" in part for part in main.step.rhythm):
+def _marked(program: ProgramFacts, lead: Timeline | None, anchor: Anchor | None) -> ProgramFacts:
+    """Mark the loaders that feed the step."""
+    if lead is None or anchor is None:
         return program
-    first = next((index for index, loader in enumerate(program.loaders) if loader.num_iterators), None)
-    loaders: list[LoaderFacts] = [
-        msgspec.structs.replace(loader, used_in_step=index == first)
-        for index, loader in enumerate(program.loaders)
-    ]
-    return msgspec.structs.replace(program, loaders=tuple(loaders))
+    feeding = loader_slots(lead, steady_windows(lead, anchor))
+    loaders = tuple(
+        msgspec.structs.replace(loader, used_in_step=slot in feeding)
+        for slot, loader in enumerate(program.loaders)
+    )
+    return msgspec.structs.replace(program, loaders=loaders)
 
 
 def _coverage(
-    main: RankObservation | None, program: ProgramFacts, anchor: Anchor | None, lead: Timeline | None
+    main: RankObservation | None, program: ProgramFacts, anchor: Anchor | None, facts: dict[str, Any] | None
 ) -> list[Coverage]:
     missing: list[Coverage] = []
     if main is None or main.step is None:
@@ -133,5 +147,7 @@ def _coverage(
         )
     if main.step.samples_per_s is None:
         missing.append(Coverage("samples_per_s", "no tensor was seen going into the model"))
+    if facts and facts.get("other_trainers"):
+        missing.append(Coverage("threads", "other threads of the process train too; one of them is shown"))
     missing.extend(Coverage("probe", note) for note in program.notes)
     return missing

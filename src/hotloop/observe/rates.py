@@ -32,6 +32,15 @@ def rates(
     return (samples or 0) / wall or None, (tokens or 0) / wall or None
 
 
+def loader_slots(timeline: Timeline, steady: Sequence[Window]) -> frozenset[int]:
+    """Return the loaders that gave batches in the steady steps."""
+    step_of = _finder(steady)
+    slots = {
+        span.slot for span in timeline.spans if span.kind is Kind.DATA and step_of(span.end_s) is not None
+    }
+    return frozenset(slots)
+
+
 def _finder(steady: Sequence[Window]) -> Callable[[float], int | None]:
     starts = [window.begin_s for window in steady]
 

@@ -10,7 +10,7 @@ from hotloop.model.observation import Anchor, Phase
 from hotloop.observe.rhythm import NAMES, shape
 from hotloop.observe.spans import Span, Timeline
 from hotloop.probe.boundary import KINDS
-from hotloop.probe.events import Kind
+from hotloop.probe.events import BOOKKEEPING, Kind
 
 PHASES = {
     Kind.DATA: Phase.DATA,
@@ -70,10 +70,11 @@ def _window(spans: Sequence[Span], begin_s: float, *, infers: bool) -> Window:
     end_s = spans[-1].end_s
     phases = dict.fromkeys(Phase, 0.0)
     parts: dict[Kind, float] = {}
-    paused = 0.0
+    paused, held = 0.0, False
     for span in spans:
         if span.kind is Kind.PAUSE:
             paused += span.duration_s
+            held = held or span.slot != BOOKKEEPING
         elif span.kind in PHASES:
             phases[PHASES[span.kind]] += span.exclusive_s
         elif infers and span.kind is Kind.EVALUATE:
@@ -84,7 +85,7 @@ def _window(spans: Sequence[Span], begin_s: float, *, infers: bool) -> Window:
     duration = end_s - begin_s - paused
     _close_sum(phases, duration)
     tokens = tuple(NAMES[span.kind] for span in spans if span.kind in NAMES)
-    return Window(begin_s, end_s, duration, phases, tokens, parts, paused > 0)
+    return Window(begin_s, end_s, duration, phases, tokens, parts, held)
 
 
 def _close_sum(phases: dict[Phase, float], duration: float) -> None:

@@ -11,6 +11,8 @@ import os
 import time
 from pathlib import Path
 
+from hotloop.probe.rank import rank_and_world
+
 STOP, GO_UNTIL, SYNC_AT = 0, 1, 2
 """Header: a flag; the number of steps each process may run; the step count at which a device is synchronized."""
 HEADER = 8
@@ -70,7 +72,8 @@ class Seat:
     def __init__(self, page: ControlPage, folder: Path) -> None:
         self.numbers = page.numbers
         self.at = HEADER + ROW * _take(folder)
-        self.numbers[self.at + RANK] = int(os.environ.get("RANK", -1))
+        rank, _ = rank_and_world()
+        self.numbers[self.at + RANK] = -1 if rank is None else rank
         self.numbers[self.at + PID] = os.getpid()
 
     def lost(self) -> None:

@@ -14,6 +14,8 @@ KIND_SHIFT = SLOT_BITS + 1
 TIME_SHIFT = KIND_SHIFT + 5
 MAX_SLOT = (1 << SLOT_BITS) - 1
 TOKEN_BITS = 28
+BOOKKEEPING = 1
+"""Slot of a pause that is too short to spoil the step it falls into: its time is taken off, the step counts."""
 
 
 class Kind(IntEnum):
@@ -38,7 +40,7 @@ class Kind(IntEnum):
     SAVE = 9
     """`torch.save`."""
     PAUSE = 10
-    """The probe holds the program at a step boundary."""
+    """The probe holds the program at a step boundary (slot 0), or writes down facts (slot `BOOKKEEPING`)."""
     SIZE = 11
     """Not a time: the size of the batch in the forward that follows."""
     TORCH = 12

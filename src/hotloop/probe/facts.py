@@ -11,6 +11,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from hotloop.probe.rank import rank_and_world
+
 FRAMEWORKS = ("lightning", "pytorch_lightning", "transformers", "accelerate")
 VARIABLES = (
     "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "LD_PRELOAD",
@@ -32,6 +34,7 @@ class Facts:
         self.autocast_dtype: str | None = None
         self.distributed: str | None = None
         self.shared_memory = False
+        self.other_trainers = False
         self.ddp_modules: list[weakref.ref[Any]] = []
 
     def write(self, folder: Path, effects: list[dict[str, Any]], steps: int) -> None:
@@ -44,12 +47,13 @@ class Facts:
     def _of_process(self) -> dict[str, Any]:
         import torch
 
+        rank, world_size = rank_and_world()
         cuda = torch.cuda.is_initialized()
         self.anomaly_mode = self.anomaly_mode or torch.is_anomaly_enabled()
         return {
             "pid": os.getpid(),
-            "rank": int(os.environ["RANK"]) if "RANK" in os.environ else None,
-            "world_size": int(os.environ.get("WORLD_SIZE", "1")),
+            "rank": rank,
+            "world_size": world_size,
             "argv": sys.orig_argv,
             "torch_version": torch.__version__,
             "python_version": platform.python_version(),
@@ -63,6 +67,7 @@ class Facts:
             "deterministic": torch.are_deterministic_algorithms_enabled(),
             "double_backward": self.double_backward,
             "shared_memory": self.shared_memory,
+            "other_trainers": self.other_trainers,
             "distributed": self.distributed,
             "autocast_dtype": self.autocast_dtype,
             "exposed_communication_s": self._exposed_communication_s(),
@@ -82,9 +87,10 @@ class Facts:
         for reference in self.ddp_modules:
             module = reference()
             data = module._get_ddp_logging_data() if module is not None else {}
-            communication = data.get("avg_backward_comm_time", 0)
+            communication = float(data.get("avg_backward_comm_time", 0))
             if communication:
-                return max(0, communication - data.get("avg_backward_compute_comm_overlap_time", 0)) * 1e-9
+                overlap = float(data.get("avg_backward_compute_comm_overlap_time", 0))
+                return max(0.0, communication - overlap) * 1e-9
         return None
 
 

@@ -124,7 +124,7 @@ def install(folders: Sequence[str], scratch: str) -> Guard:
     """Guard this process; called before any of the program's code."""
     guard = Guard(folders, scratch)
     sys.dont_write_bytecode = True  # the import system writes by a way of its own
-    builtins.open = io.open = _guarded(guard, io.open, _opener(guard, io.open))  # type: ignore[assignment]
+    builtins.open = io.open = _guarded(guard, io.open, _opener(guard, io.open))
     wraps: dict[Callable[[Guard, Any], Any], tuple[str, ...]] = {
         _descriptor_opener: ("open",),
         _reader: ("stat", "lstat", "access", "readlink", "chdir"),

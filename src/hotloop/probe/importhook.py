@@ -41,7 +41,7 @@ class _TorchFinder:
             del loader.exec_module  # type: ignore[attr-defined]
             original(module)
             with contextlib.suppress(ValueError):  # two threads may import at once
-                sys.meta_path.remove(self)  # type: ignore[arg-type]
+                sys.meta_path.remove(self)
             self._then()
 
         loader.exec_module = exec_module  # type: ignore[attr-defined]
@@ -52,4 +52,4 @@ def when_torch_is_imported(then: Callable[[], None]) -> None:
     if "torch" in sys.modules:
         then()
     else:
-        sys.meta_path.insert(0, _TorchFinder(then))  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _TorchFinder(then))

@@ -13,6 +13,7 @@ from hotloop.probe.activation import Activation
 from hotloop.probe.boundary import Boundary
 from hotloop.probe.config import ProbeConfig
 from hotloop.probe.control import ControlPage
+from hotloop.probe.events import BOOKKEEPING, Kind, begin, end
 from hotloop.probe.facts import Facts
 from hotloop.probe.losses import Losses
 from hotloop.probe.recorder import Recorder
@@ -39,6 +40,7 @@ class Probe:
         self.boundary.on_step.append(self._on_step)
         self.boundary.on_hold.append(self._on_hold)
         self._noted: set[str] = set()
+        self._facts_at = 1
         self.in_backward = False
         """A backward is running: modules that are called now compute something again."""
         self.asleep = False
@@ -94,14 +96,19 @@ class Probe:
             with self.survive(f"effect:{activation.name}"):
                 on, evidence = activation.effect()
                 effects.append({"name": activation.name, "on": bool(on), "evidence": evidence})
+        self.facts.other_trainers = self.recorder.other_trainers
         self.facts.write(self.folder, effects, self.boundary.steps)
         if self.losses:
             self.losses.flush()
 
     def _on_step(self, steps: int) -> None:
-        if steps in {1, 5, 20} or steps % 100 == 0:
+        """Write facts early and then ever more rarely; the time it takes is no part of the step."""
+        if steps == self._facts_at:
+            self._facts_at = max(5, steps * 4)
             with self.survive("facts"):
+                self.recorder.mark(begin(Kind.PAUSE, BOOKKEEPING))
                 self.write_facts()
+                self.recorder.mark(end(Kind.PAUSE, BOOKKEEPING))
 
     def _on_hold(self) -> None:
         """Write facts; the program may be ended while it is held, with its output still in Python's buffers."""

@@ -212,7 +212,7 @@ def _watch_replicas(probe: Probe) -> None:
                 hook.leave(replica)
         return replica
 
-    Module._replicate_for_data_parallel = replicate  # type: ignore[method-assign]
+    Module._replicate_for_data_parallel = replicate
 
 
 def _watch_scripting(probe: Probe) -> None:
