@@ -1,0 +1,1 @@
+"""The fault library against `hotloop diagnose`."""

@@ -1,0 +1,84 @@
+"""`python -m benchmarks.diagnosis [--seconds S] [--only WORD]`: is the injected fault the top finding?
+
+Run from the repository's root. Each program of `tests/faults` is written to a scratch folder, diagnosed by the command
+as a user types it, one at a time, and compared with what was injected. Writes `benchmarks/results/diagnosis-DATE.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.faults.library import CASES, Case
+
+from benchmarks.diagnosis.page import Outcome, page
+
+_RESULTS = Path(__file__).parents[1] / "results"
+_PATIENCE_S = 180
+_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"}
+"""One thread that does not spin: the programs are compared with each other on a machine that may be busy."""
+
+
+def main() -> None:
+    """Diagnose every program and write the page."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.diagnosis", description=__doc__)
+    parser.add_argument(
+        "--seconds", type=float, default=4.0, help="measured of each program after warm-up (4)"
+    )
+    parser.add_argument("--only", default="", help="programs whose name holds this word")
+    parser.add_argument("--out", type=Path, help="where the page goes")
+    given = parser.parse_args()
+    begun = time.perf_counter()
+    outcomes = []
+    for case in (case for case in CASES if given.only in case.name):
+        outcome = diagnose(case, given.seconds)
+        outcomes.append(outcome)
+        print(f"{'ok ' if outcome.right else 'BAD'} {case.name}: {outcome.top} ({outcome.said})", flush=True)
+    path = given.out or _RESULTS / f"diagnosis-{datetime.date.today().isoformat()}.md"
+    path.write_text(page(outcomes, given.seconds, time.perf_counter() - begun), encoding="utf-8")
+    print(path)
+
+
+def diagnose(case: Case, seconds: float) -> Outcome:
+    """Run `hotloop diagnose` on one program."""
+    with tempfile.TemporaryDirectory(prefix="fault-") as name:
+        folder = Path(name)
+        (folder / "train.py").write_text(case.source(), encoding="utf-8")
+        words = ["--quiet", "--seconds", str(seconds), "--json", "found.json", "train.py"]
+        done = _run([sys.executable, "-m", "hotloop", "diagnose", *words], folder)
+        found = folder / "found.json"
+        if not found.is_file():
+            return Outcome(case, None, done.strip().splitlines()[-2:])
+        said: dict[str, Any] = json.loads(found.read_text())
+        return Outcome(case, said, [])
+
+
+def _run(command: Sequence[str], folder: Path) -> str:
+    environment = {**os.environ, **_ENVIRONMENT}
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=environment,
+            timeout=_PATIENCE_S,
+            check=False,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    except subprocess.TimeoutExpired:
+        return f"no answer in {_PATIENCE_S} s"
+    return done.stderr
+
+
+if __name__ == "__main__":
+    main()
