@@ -97,7 +97,9 @@ def run_observe(
     """Observe a program that is written to `train.py` of the folder."""
     (folder / "train.py").write_text(program)
     seen = json_folder / "observation.json"
-    done = hotloop(folder, "observe", *options, "--json", str(seen), *command, stdin=stdin, variables=variables)
+    done = hotloop(
+        folder, "observe", *options, "--json", str(seen), *command, stdin=stdin, variables=variables
+    )
     content = json.loads(seen.read_text()) if seen.exists() else {}
     return Observed(done.returncode, done.stdout, done.stderr, content, folder)
 

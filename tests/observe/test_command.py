@@ -56,7 +56,9 @@ def test_nothing_is_left_of_the_run(tiny: Observed) -> None:
 
 
 def test_a_program_that_crashes_keeps_its_traceback(observe: Observe) -> None:
-    program = TINY.replace("steps += 1", "steps += 1\n        if steps == 9: raise ValueError('my own error')")
+    program = TINY.replace(
+        "steps += 1", "steps += 1\n        if steps == 9: raise ValueError('my own error')"
+    )
     run = observe(program)
     assert run.code == 3
     assert "ValueError: my own error" in run.err

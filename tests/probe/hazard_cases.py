@@ -217,6 +217,15 @@ def lbfgs() -> Any:
 
 
 @case
+def lazy_parameters() -> Any:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.LazyLinear(8), nn.ReLU(), nn.LazyLinear(4))
+    with torch.no_grad():
+        shape = tuple(model(torch.ones(2, 8)).shape)
+    return [shape, train(model, 3)]
+
+
+@case
 def an_absurd_length() -> Any:
     class Endless(Sampler[int]):
         def __iter__(self) -> Any:

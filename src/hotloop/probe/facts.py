@@ -8,6 +8,7 @@ import platform
 import sys
 import weakref
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,13 @@ def _host_peak_bytes() -> int | None:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
+def num_values(parameters: Iterable[Any]) -> int:
+    """Return how many numbers parameters hold; a lazy one has no size before the first forward."""
+    from torch.nn.parameter import is_lazy
+
+    return sum(parameter.numel() for parameter in parameters if not is_lazy(parameter))
+
+
 def describe_root(
     module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, compiled: bool
 ) -> dict[str, Any]:
@@ -117,7 +125,7 @@ def describe_root(
     inner = getattr(module, "_orig_mod", None) or module
     return {
         "cls": type(inner).__name__,
-        "num_parameters": sum(parameter.numel() for parameter in parameters),
+        "num_parameters": num_values(parameters),
         "dtypes": sorted({str(parameter.dtype).removeprefix("torch.") for parameter in parameters}),
         "devices": sorted({parameter.device.type for parameter in parameters}),
         "layer_counts": dict(layers),

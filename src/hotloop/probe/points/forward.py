@@ -11,6 +11,7 @@ import functools
 import sys
 from typing import Any
 
+from hotloop.probe.facts import num_values
 from hotloop.probe.points import step_hooks
 from hotloop.probe.points.root import Root, hook_of
 from hotloop.probe.probe import Probe
@@ -115,7 +116,7 @@ class Roots:
 
     def _slot_for(self, module: Any) -> int:
         """A model made anew (a fold, an episode), the old one gone, has the old one's slot."""
-        kind = (type(module).__name__, sum(parameter.numel() for parameter in module.parameters()))
+        kind = (type(module).__name__, num_values(module.parameters()))
         gone = [root.slot for root in self._known if root.module is None and root.kind == kind]
         alive = {root.slot for root in self._alive()}
         free = [slot for slot in gone if slot not in alive]

@@ -9,6 +9,7 @@ from typing import Any
 
 from hotloop.probe.callsite import user_line
 from hotloop.probe.events import MAX_SLOT, Kind, end
+from hotloop.probe.facts import num_values
 from hotloop.probe.points.step_hooks import step_hooks
 from hotloop.probe.probe import Probe
 
@@ -73,7 +74,7 @@ def _describe(optimizer: Any, path: str | None, line: int | None) -> dict[str, A
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     return {
         "cls": type(optimizer).__name__,
-        "num_parameters": sum(parameter.numel() for parameter in parameters),
+        "num_parameters": num_values(parameters),
         "fused": optimizer.defaults.get("fused"),
         "foreach": optimizer.defaults.get("foreach"),
         "supports_fused": "fused" in inspect.signature(type(optimizer)).parameters,

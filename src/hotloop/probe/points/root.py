@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hotloop.probe.activation import Activation
 from hotloop.probe.events import MAX_SLOT, Kind, begin, end, size_event
-from hotloop.probe.facts import describe_root, distributed_kind
+from hotloop.probe.facts import describe_root, distributed_kind, num_values
 from hotloop.probe.probe import Probe
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Root:
         self._grad_enabled = is_grad_enabled
         self.calls = 0
         self.slot = min(slot, MAX_SLOT)
-        self.kind = (type(module).__name__, sum(parameter.numel() for parameter in module.parameters()))
+        self.kind = (type(module).__name__, num_values(module.parameters()))
         self._described = False
         self._contexts: list[AbstractContextManager[Any]] = []
         self._inputs: list[Activation] = []
