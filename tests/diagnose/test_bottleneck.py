@@ -1,0 +1,43 @@
+"""The bottleneck is one sentence with its number."""
+
+from __future__ import annotations
+
+from hotloop.diagnose.bottleneck import bottleneck
+from hotloop.model.observation import Observation
+
+from .observations import FINE, with_loader, with_parts, with_phases
+
+
+def _sentence(observation: Observation) -> str:
+    found = bottleneck(observation)
+    assert found is not None
+    return found.sentence
+
+
+def test_input_bound_gives_both_rates() -> None:
+    assert _sentence(with_phases(data=0.6, forward=0.2, backward=0.2)) == (
+        "input-bound: 60% of the step waits for data; compute alone would run at 800 samples/s, the loader gives 533"
+    )
+
+
+def test_with_workers_the_loader_sets_the_pace() -> None:
+    observation = with_loader(with_phases(data=0.6, forward=0.2, backward=0.2), num_workers=2)
+    assert _sentence(observation).endswith("the loader gives 320")
+
+
+def test_compute_bound_names_the_wait_for_data() -> None:
+    assert (
+        _sentence(FINE) == "compute-bound: 95% of the step is forward and backward; waiting for data takes 1%"
+    )
+
+
+def test_host_bound() -> None:
+    assert _sentence(with_phases(other=0.6, forward=0.2, backward=0.1)).startswith(
+        "host-bound: 60% of the step"
+    )
+
+
+def test_a_part_between_steps_that_is_longer_than_all_steps() -> None:
+    assert _sentence(with_parts(evaluation_s=20.0)).startswith(
+        "evaluation-bound: 69% of the loop is evaluation"
+    )

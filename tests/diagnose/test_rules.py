@@ -1,0 +1,180 @@
+"""Each rule on a program that has its pattern, and none on one that is fine."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from hotloop.diagnose.engine import diagnose
+from hotloop.diagnose.registry import all_rules
+from hotloop.model.finding import Finding, Severity
+from hotloop.model.observation import (
+    Coverage,
+    Memory,
+    ModuleFacts,
+    Observation,
+    Phase,
+    PhaseTime,
+    RankObservation,
+)
+
+from .observations import FINE, OPTIMIZER, STEP, observed, with_loader, with_parts, with_phases, with_program
+
+_LINEAR = ModuleFacts(
+    cls="Net", num_parameters=10, dtypes=("float32",), layer_counts={"Linear": 4, "ReLU": 4}
+)
+_ONE_SAMPLE = msgspec.structs.replace(STEP, median_s=0.002, low_s=0.0019, high_s=0.0021, samples_per_s=500.0)
+_TWO_RANKS = tuple(
+    RankObservation(
+        rank=rank,
+        pid=rank,
+        role="train",
+        step=STEP,
+        phases={
+            Phase.COMMUNICATION: PhaseTime(wait * 0.1, wait),
+            Phase.FORWARD: PhaseTime(0.1 - wait * 0.1, 1 - wait),
+        },
+    )
+    for rank, wait in enumerate((0.5, 0.5, 0.0))
+)
+
+CASES: dict[str, Observation] = {
+    "input-bound": with_loader(with_phases(data=0.6), iterable=True),
+    "loader-in-training-process": with_phases(data=0.6),
+    "sample-by-sample-batches": with_phases(data=0.03),
+    "too-few-workers": with_loader(with_phases(data=0.6), num_workers=2),
+    "loader-slower-than-training": with_loader(with_phases(data=0.6), num_workers=8),
+    "too-many-workers": with_loader(num_workers=9),
+    "short-epochs": with_parts(epoch_boundary_s=3.0),
+    "workers-not-persistent": with_loader(with_parts(epoch_boundary_s=3.0), num_workers=2, num_iterators=5),
+    "transfer-bound": with_program(with_phases(transfer=0.2), loaders=(), device="cuda"),
+    "unpinned-memory": with_program(with_phases(transfer=0.2), device="cuda"),
+    "anomaly-mode-on": with_program(anomaly_mode=True),
+    "debug-environment-set": with_program(environment={"CUDA_LAUNCH_BLOCKING": "1"}, device="cuda"),
+    "loop-outside-phases": with_phases(other=0.3),
+    "oversubscribed-threads": with_program(num_threads=32),
+    "undersubscribed-threads": with_program(num_threads=1),
+    "unstable-step": observed(step=msgspec.structs.replace(STEP, p95_s=0.3)),
+    "batch-too-small": observed(
+        step=_ONE_SAMPLE, program=msgspec.structs.replace(FINE.program, roots=(_LINEAR,)), ranks=()
+    ),
+    "full-precision-step": msgspec.structs.replace(
+        with_program(roots=(_LINEAR,)), machine={**FINE.machine, "isa": ("amx_bf16",)}
+    ),
+    "unfused-optimizer": with_program(
+        with_phases(optimizer=0.3), optimizers=(msgspec.structs.replace(OPTIMIZER, fused=None),)
+    ),
+    "near-memory-limit": observed(memory=Memory(peak_bytes=15 << 30, device="cpu", method="")),
+    "communication-bound": with_program(with_phases(communication=0.3), world_size=2),
+    "data-parallel": with_program(distributed="dp", device="cuda"),
+    "straggler-rank": observed(ranks=_TWO_RANKS),
+    "compilation-heavy": msgspec.structs.replace(with_parts(compilation_s=20.0), total_steps=90),
+    "evaluation-in-step": msgspec.structs.replace(
+        with_phases(other=0.5),
+        step=msgspec.structs.replace(STEP, rhythm=("data", "forward", "backward", "evaluate")),
+    ),
+    "frequent-checkpoints": with_parts(checkpoint_s=3.0),
+    "frequent-evaluation": with_parts(evaluation_s=6.0),
+    "slow-start": msgspec.structs.replace(with_parts(setup_s=30.0), total_steps=90),
+}
+"""For each code a program that has the pattern."""
+
+QUIET = {
+    "too-many-workers", "undersubscribed-threads", "unstable-step", "full-precision-step", "compilation-heavy",
+    "evaluation-in-step", "slow-start",
+}  # fmt: skip
+"""Codes that are information by their pages, whatever the program."""
+
+
+def _found(observation: Observation) -> dict[str, Finding]:
+    return {finding.code: finding for finding in diagnose(observation).findings}
+
+
+def test_every_rule_has_a_case() -> None:
+    assert {rule.code for rule in all_rules()} == set(CASES)
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_rule_finds_its_pattern(code: str) -> None:
+    finding = _found(CASES[code])[code]
+    assert any(digit in finding.evidence for digit in "0123456789") or code == "data-parallel"
+    assert finding.advice.endswith(".")
+    if finding.cost_s is not None:
+        assert finding.cost_low_s is not None
+        assert finding.cost_high_s is not None
+        assert 0 <= finding.cost_low_s <= finding.cost_s <= finding.cost_high_s
+    if finding.gain is not None:
+        assert 1 <= finding.gain.low <= finding.gain.ratio <= finding.gain.high
+
+
+@pytest.mark.parametrize("code", sorted(set(CASES) - QUIET))
+def test_severity_follows_the_cost(code: str) -> None:
+    expected = Severity.INFO if code == "sample-by-sample-batches" else Severity.WARNING
+    assert _found(CASES[code])[code].severity is expected
+
+
+@pytest.mark.parametrize("code", sorted(QUIET))
+def test_what_is_not_priced_is_information(code: str) -> None:
+    assert _found(CASES[code])[code].severity is Severity.INFO
+
+
+def test_a_program_that_is_fine_gets_no_warning() -> None:
+    assert [one.code for one in _found(FINE).values() if one.severity is not Severity.INFO] == []
+
+
+def test_the_cause_takes_the_place_of_the_symptom() -> None:
+    assert "input-bound" not in _found(CASES["loader-in-training-process"])
+    assert "short-epochs" not in _found(CASES["workers-not-persistent"])
+
+
+def test_a_finding_names_the_line_of_the_loader() -> None:
+    finding = _found(CASES["loader-in-training-process"])["loader-in-training-process"]
+    assert (finding.path, finding.line, finding.metric) == ("train.py", 12, "phases.data.share")
+    assert finding.optimization == "loader_workers"
+    assert finding.cost_s == pytest.approx(0.06)
+
+
+def test_the_gain_is_never_above_amdahls_bound() -> None:
+    gain = _found(CASES["input-bound"])["input-bound"].gain
+    assert gain is not None
+    assert gain.ratio == pytest.approx(1 / (1 - 0.6))
+
+
+def test_a_cost_that_noise_reaches_is_information() -> None:
+    noisy = msgspec.structs.replace(STEP, low_s=0.02, high_s=0.3)
+    observation = msgspec.structs.replace(with_phases(other=0.08), step=noisy)
+    assert _found(observation)["loop-outside-phases"].severity is Severity.INFO
+
+
+def test_a_few_long_pauses_are_information() -> None:
+    phases = dict(with_phases(other=0.3).phases)
+    phases[Phase.OTHER] = PhaseTime(median_s=0.0002, share=0.3)
+    assert _found(observed(phases=phases))["loop-outside-phases"].severity is Severity.INFO
+
+
+def test_evaluation_as_large_as_usual_is_information() -> None:
+    assert _found(with_parts(evaluation_s=2.0))["frequent-evaluation"].severity is Severity.INFO
+
+
+def test_rules_abstain_and_say_what_they_need() -> None:
+    hidden = msgspec.structs.replace(with_phases(other=0.9), coverage=(Coverage("forward", "not called"),))
+    abstained = {one.code: one.needs for one in diagnose(hidden).abstained}
+    assert "a model that is called as a whole" in abstained["loop-outside-phases"]
+    assert "a second epoch" in abstained["short-epochs"]
+    assert "--full" in abstained["slow-start"]
+
+
+def test_the_dearest_comes_first_and_warnings_before_information() -> None:
+    both = with_loader(with_program(with_phases(data=0.3, optimizer=0.15), anomaly_mode=False), num_workers=0)
+    both = with_program(both, optimizers=(msgspec.structs.replace(OPTIMIZER, fused=None),), num_threads=1)
+    findings = diagnose(both).findings
+    loud = [one.severity is not Severity.INFO for one in findings]
+    assert loud == sorted(loud, reverse=True)
+    assert [one.code for one in findings][:2] == ["loader-in-training-process", "unfused-optimizer"]
+
+
+def test_without_a_step_nothing_is_said() -> None:
+    diagnosis = diagnose(observed(step=None, phases={}, ranks=()))
+    assert diagnosis.bottleneck is None
+    assert [one for one in diagnosis.findings if one.severity is not Severity.INFO] == []
+    assert "a measured step" in {one.needs for one in diagnosis.abstained}
