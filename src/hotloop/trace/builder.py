@@ -59,7 +59,7 @@ class TraceBuilder:
         self._span: tuple[int, int] | None = None
         self._host = Table(kind=_I8, name=_I32, start=_I64, end=_I64, thread=_I32)
         self._operators = Table(
-            row=_I32, external=_I64, sequence=_I64, forward_thread=_I64, dims=_I32, types=_I32, strides=_I32,
+            row=_I32, external=_I64, sequence=_I64, forward_thread=_I64, dims=_I32, types=_I32,
             concrete=_I32, stack=_I32,
         )  # fmt: skip
         self._calls = Table(row=_I32, correlation=_I64, external=_I64)
@@ -164,7 +164,6 @@ class TraceBuilder:
                 "forward_thread": column(args, "forward_thread"),
                 "dims": self._text([a.dims for a in args]),
                 "types": self._text([a.types for a in args]),
-                "strides": self._text([a.strides for a in args]),
                 "concrete": self._text([a.concrete for a in args]),
                 "stack": self._text([a.stack for a in args]),
             },

@@ -26,14 +26,14 @@ _RULES = (
         ),
     ),
     (CallClass.WAIT, re.compile(r"StreamWaitEvent")),
-    (CallClass.COPY, re.compile(r"Memcpy|Memset")),
+    (CallClass.COPY, re.compile(r"Memcpy")),
     (
         CallClass.ALLOCATION,
         re.compile(
             r"Malloc|Free(?!ze)|HostAlloc|HostRegister|HostUnregister|MemCreate|MemMap|MemUnmap|MemRelease"
         ),
     ),
-    (CallClass.LAUNCH, re.compile(r"Launch|GraphExec")),
+    (CallClass.LAUNCH, re.compile(r"Launch|GraphExec|Memset")),
 )
 
 

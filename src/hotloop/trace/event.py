@@ -20,20 +20,13 @@ class EventArgs(Struct, gc=False):
     size_bytes: Label = field(name="bytes", default=None)
     grid: Verbatim = UNSET
     block: Verbatim = UNSET
-    occupancy: Label = field(name="est. achieved occupancy %", default=None)
-    registers: Label = field(name="registers per thread", default=None)
     graph_node: Label = field(name="graph node id", default=None)
-    graph: Label = field(name="graph id", default=None)
     dims: Verbatim = field(name="Input Dims", default=UNSET)
     types: Verbatim = field(name="Input type", default=UNSET)
-    strides: Verbatim = field(name="Input Strides", default=UNSET)
     concrete: Verbatim = field(name="Concrete Inputs", default=UNSET)
     stack: Verbatim = field(name="Call stack", default=UNSET)
     sequence: Label = field(name="Sequence number", default=None)
     forward_thread: Label = field(name="Fwd thread id", default=None)
-    python_id: Label = field(name="Python id", default=None)
-    python_parent: Label = field(name="Python parent id", default=None)
-    python_module: Label = field(name="Python module id", default=None)
     collective: Label = field(name="Collective name", default=None)
     in_elements: Label = field(name="In msg nelems", default=None)
     out_elements: Label = field(name="Out msg nelems", default=None)
@@ -45,11 +38,9 @@ class EventArgs(Struct, gc=False):
     moved_bytes: Label = field(name="Bytes", default=None)
     allocated: Label = field(name="Total Allocated", default=None)
     reserved: Label = field(name="Total Reserved", default=None)
-    address: Label = field(name="Addr", default=None)
     device_type: Label = field(name="Device Type", default=None)
     device_id: Label = field(name="Device Id", default=None)
     name: Label = None
-    labels: Label = None
 
 
 class Event(Struct, gc=False):

@@ -54,6 +54,7 @@ class IdleSplit(msgspec.Struct, frozen=True):
         return sum(self.ns.values())
 
 
+_IN_DEVICE = re.compile(r"^Memcpy (?:DtoD|PtoP)")
 _DATA = re.compile(r"^enumerate\(DataLoader\)|(?:^|/)torch/utils/data/dataloader\.py\(\d+\): __next__")
 
 
@@ -93,7 +94,7 @@ class IdleCauses:
         yield IdleCause.PROFILER, _rows(host.start, host.end, host.kind == Kind.OVERHEAD)
         pending = self._launched_and_not_started()
         yield IdleCause.SYNCHRONIZATION, self._calls(CallClass.SYNC)
-        yield IdleCause.COPY, self._calls(CallClass.COPY)
+        yield IdleCause.COPY, self._blocking_copies()
         yield IdleCause.ALLOCATION, self._calls(CallClass.ALLOCATION)
         yield from pending
         yield IdleCause.DATA, self.data
@@ -107,6 +108,17 @@ class IdleCauses:
     def _calls(self, wanted: CallClass) -> Intervals:
         host = self._host
         return _rows(host.start, host.end, (host.kind == Kind.CALL) & (self._classes[host.name] == wanted))
+
+    def _blocking_copies(self) -> Intervals:
+        """Copy calls, except those within devices: they return as soon as the copy is queued."""
+        host, device, call = self._host, self._linked.trace.device, self._linked.launches.call
+        inside = np.array(
+            [_IN_DEVICE.search(name) is not None for name in self._linked.trace.names] or [False]
+        )
+        queued = np.zeros(len(host), dtype=bool)
+        queued[call[(call >= 0) & inside[device.name]]] = True
+        copies = (host.kind == Kind.CALL) & (self._classes[host.name] == CallClass.COPY)
+        return _rows(host.start, host.end, copies & ~queued)
 
     def _named(self, pattern: "re.Pattern[str]") -> Array:
         names = self._linked.trace.names

@@ -179,7 +179,7 @@ class _Export:
         calls = np.flatnonzero(kind == Kind.CALL)
         nothing = np.full(len(calls), NONE, dtype=np.int64)
         empty = _integers([])
-        return host, Calls(calls, correlation_column[calls], nothing), Operators(*([empty] * 9))
+        return host, Calls(calls, correlation_column[calls], nothing), Operators(*([empty] * 8))
 
     def _devices(self) -> tuple[DeviceProperties, ...]:
         if "TARGET_INFO_GPU" not in self._tables:

@@ -37,9 +37,8 @@ class Operators:
     sequence: Int64
     forward_thread: Int64
     dims: Array
-    """Index into `Trace.texts`, as are `types`, `strides`, `concrete` and `stack`."""
+    """Index into `Trace.texts`, as are `types`, `concrete` and `stack`."""
     types: Array
-    strides: Array
     concrete: Array
     stack: Array
 

@@ -106,7 +106,6 @@ def _operator_args(trace: Trace, row: int) -> dict[str, Any]:
     texts = {
         "Input Dims": table.dims,
         "Input type": table.types,
-        "Input Strides": table.strides,
         "Concrete Inputs": table.concrete,
         "Call stack": table.stack,
     }

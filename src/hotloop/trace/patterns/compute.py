@@ -7,6 +7,7 @@ import numpy as np
 
 from hotloop.model.finding import Finding, Severity
 from hotloop.trace.clock import Int64
+from hotloop.trace.intervals import union
 from hotloop.trace.kinds import Kind
 from hotloop.trace.operators import OperatorRow
 from hotloop.trace.patterns.pattern import NOTABLE, Seen
@@ -165,7 +166,7 @@ def recompilation(seen: Seen) -> Iterator[Finding]:
     rows = np.flatnonzero(wanted & (host.kind != Kind.CALL))
     if not len(rows):
         return
-    total = float(np.max(host.end[rows] - host.start[rows])) / 1000
+    total = union(host.start[rows], host.end[rows]).total / 1000
     if seen.share(total) < NOTABLE:
         return
     yield Finding(
@@ -174,7 +175,7 @@ def recompilation(seen: Seen) -> Iterator[Finding]:
         severity=Severity.WARNING,
         metric="operators",
         cost_s=seen.per_step_s(total),
-        evidence=f"{len(rows)} compiler frames, the longest {total / 1000:,.1f} ms",
+        evidence=f"{len(rows)} compiler frames, together {total / 1000:,.1f} ms",
         advice="warm up before profiling; if it recurs, mark changing sizes as dynamic",
         optimization="compile",
     )

@@ -6,8 +6,6 @@ from hotloop.model.finding import Finding, Severity
 from hotloop.trace.idle import IdleCause
 from hotloop.trace.patterns.pattern import NOTABLE, Seen
 
-_PROFILER_FRAMES = ("torch/profiler", "profiler.py", "profile.py")
-
 
 def input_bound(seen: Seen) -> Iterator[Finding]:
     """The device waits for the DataLoader."""
@@ -37,9 +35,8 @@ def input_bound(seen: Seen) -> Iterator[Finding]:
 def sync_in_step(seen: Seen) -> Iterator[Finding]:
     """The host waits for the device in the middle of a step."""
     for site in seen.syncs:
-        profiler = site.path is not None and site.path.endswith(_PROFILER_FRAMES)
-        outside = not site.implicit and site.num <= 2
-        if profiler or outside or seen.share(site.total_us) < NOTABLE:
+        profiler = not site.implicit and site.num <= _BY_THE_PROFILER
+        if profiler or seen.share(site.total_us) < NOTABLE:
             continue
         under = f" under {' -> '.join(site.under)}" if site.under else ""
         yield Finding(
@@ -54,6 +51,10 @@ def sync_in_step(seen: Seen) -> Iterator[Finding]:
             advice="keep the value on the device, or gather it every N steps",
             optimization="deferred_sync",
         )
+
+
+_BY_THE_PROFILER = 2
+"""The profiler itself waits for the device when it starts and when it stops, outside of operators."""
 
 
 def pageable_copies(seen: Seen) -> Iterator[Finding]:
@@ -96,6 +97,6 @@ def launch_bound(seen: Seen) -> Iterator[Finding]:
     )
 
 
-_LAUNCH_US = 10.0
-"""Operator dispatch and launch take 5 to 10 us in the traces here (median cudaLaunchKernel to cudaLaunchKernel under
-operators): kernels shorter than that cannot keep a device busy in eager mode."""
+_LAUNCH_US = 15.0
+"""The median time between two launches of a thread is 16 to 54 us in seven published traces (qwen, owlv2, bert, ResNet,
+DDP, DLRM): kernels shorter than the fastest of these cannot keep a device busy in eager mode."""
