@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import pytest
 
@@ -10,7 +11,7 @@ from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.optimization import Candidate, Numerics, Refusal
 from hotloop.model.tuning import FailureKind
 
-from .sessions import Simulation, names, noisy, reasons
+from .sessions import DEFAULT_BUDGET_S, Simulation, names, noisy, reasons
 from .simulated import Truth, candidates
 
 BF16 = Candidate(name="bf16", numerics=Numerics.TOLERANCE)
@@ -155,14 +156,6 @@ class TestFailures:
         assert names(result) == ["good"]
         assert reasons(result)["bad"].startswith(f"failed ({kind.value}): the simulated program")
 
-    def test_one_that_fails_only_when_confirmed_is_dropped(self) -> None:
-        session = Simulation(Truth(factors={"a": 1.5, "b": 1.3, "c": 1.2}))
-        confirming = _fails_when_fresh(session, "b")
-        result = session.run(candidates("a", "b", "c"))
-        assert confirming
-        assert names(result) == ["a", "c"]
-        assert reasons(result)["b"].startswith("failed when the plan was confirmed (crash)")
-
     def test_a_program_that_cannot_run_beside_itself_is_an_error(self) -> None:
         session = Simulation(Truth(failures={frozenset(): FailureKind.CRASH}))
         with pytest.raises(HotloopError, match=r"could not be run in trials(.|\n)*the last words") as caught:
@@ -180,24 +173,84 @@ class TestFailures:
         session = Simulation(Truth(factors={"a": 1.5, "b": 1.3, "c": 1.2}, room=2))
         result = session.run(candidates("a", "b", "c"))
         assert names(result) == ["a", "b", "c"]
+        assert reasons(result) == {}
         assert result.plan.speedup is not None
         assert result.plan.speedup.ratio == pytest.approx(1.5 * 1.3 * 1.2, rel=0.02)
         assert max(len(order.plans) for order in session.executor.orders) == 2
 
 
-def _fails_when_fresh(session: Simulation, name: str) -> dict[frozenset[str], FailureKind]:
-    """Let the candidate crash from the first confirmation on."""
-    failures: dict[frozenset[str], FailureKind] = {}
-    session.executor.truth = Truth(factors=session.executor.truth.factors, failures=failures)
-    said = session.said.append
+class TestConfirmation:
+    """What was promising and turns out otherwise in fresh processes."""
 
-    def listen(text: str) -> None:
-        if text.startswith("confirming"):
-            failures[frozenset({name})] = FailureKind.CRASH
-        said(text)
+    TRIED = ("a", "b", "c")
+    FACTORS: ClassVar[dict[str, float]] = {"a": 1.5, "b": 1.3, "c": 1.2}
 
-    session.listen(listen)
-    return failures
+    def _session(self, when_confirmed: Truth, budget_s: float = DEFAULT_BUDGET_S) -> Simulation:
+        session = Simulation(Truth(factors=self.FACTORS), budget_s=budget_s)
+
+        def listen(text: str) -> None:
+            if text.startswith("confirming"):
+                session.executor.truth = when_confirmed
+
+        session.listen(listen)
+        return session
+
+    def test_a_crash_drops_the_step_that_made_it(self) -> None:
+        truth = Truth(factors=self.FACTORS, failures={frozenset({"b"}): FailureKind.CRASH})
+        result = self._session(truth).run(candidates(*self.TRIED))
+        assert names(result) == ["a", "c"]
+        assert reasons(result)["b"].startswith("failed when the plan was confirmed (crash)")
+
+    def test_losses_that_depart_drop_the_step_that_did_it(self) -> None:
+        truth = Truth(factors=self.FACTORS, departing={frozenset({"b"}): 0.2})
+        result = self._session(truth).run(candidates(*self.TRIED))
+        assert names(result) == ["a", "c"]
+        assert reasons(result)["b"].startswith("parity when confirmed: ")
+        assert result.plan.speedup is not None
+        assert result.plan.speedup.ratio == pytest.approx(1.8, rel=0.02)
+
+    def test_losses_that_depart_from_the_first_step_on_leave_no_plan(self) -> None:
+        truth = Truth(factors=self.FACTORS, departing={frozenset(): 0.2})
+        result = self._session(truth).run(candidates(*self.TRIED))
+        assert result.plan.steps == ()
+        assert set(reasons(result)) == set(self.TRIED)
+
+    def test_a_step_in_the_middle_that_does_not_help_is_dropped_and_the_rest_is_run_without_it(self) -> None:
+        session = self._session(Truth(factors={"a": 1.5, "c": 1.2}))
+        result = session.run(candidates(*self.TRIED))
+        assert names(result) == ["a", "c"]
+        assert reasons(result)["b"].startswith("not proven when confirmed: 1.000 [0.981, 1.019]")
+        assert [step.name for step in session.executor.orders[-1].plans[-1]] == ["a", "c"]
+
+    def test_without_time_for_that_the_plan_before_it_stands(self) -> None:
+        session = self._session(Truth(factors={"a": 1.5, "c": 1.2}), budget_s=210.0)
+        result = session.run(candidates(*self.TRIED))
+        assert names(result) == ["a"]
+        assert reasons(result)["c"].startswith("helped beside a step that did not hold; no time was left")
+        assert result.plan.speedup is not None
+        assert result.plan.speedup.ratio == pytest.approx(1.5, rel=0.02)
+
+    def test_a_last_step_that_does_not_help_is_dropped_without_another_run(self) -> None:
+        session = self._session(Truth(factors={"a": 1.5, "b": 1.3}))
+        result = session.run(candidates(*self.TRIED))
+        assert names(result) == ["a", "b"]
+        confirming = [order for order in session.executor.orders if len(order.plans) > 2]
+        assert len(confirming) == 3
+
+    def test_where_all_have_no_room_beside_one_another_they_are_confirmed_two_by_two(self) -> None:
+        crowded = Truth(factors=self.FACTORS, failures={frozenset({"c"}): FailureKind.OUT_OF_MEMORY})
+        session = Simulation(Truth(factors=self.FACTORS))
+        said: list[str] = []
+
+        def listen(text: str) -> None:
+            said.append(text)
+            confirming = sum(line.startswith("confirming") for line in said)
+            session.executor.truth = crowded if confirming == 1 else Truth(factors=self.FACTORS)
+
+        session.listen(listen)
+        result = session.run(candidates(*self.TRIED))
+        assert names(result) == ["a", "b", "c"]
+        assert {len(order.plans) for order in session.executor.orders[-9:]} == {2}
 
 
 class TestBudget:

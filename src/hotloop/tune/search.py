@@ -14,8 +14,8 @@ from hotloop.tune.judge import ACCEPTED, NO_DIFFERENCE
 from hotloop.tune.screening import Screening
 
 NO_TIME = "not tried: too little time was left to try and confirm it (--budget)"
-FIRST_RESERVE, SECOND_RESERVE = 4, 6
-"""Sets of a confirmation that time is kept for: the fewest and one more; and, in the second round, all."""
+FIRST_RESERVE, SECOND_RESERVE = 3, 6
+"""Sets of a confirmation that time is kept for: the fewest there are, and in the second round all."""
 Needed = Callable[[float, int, int], float]
 """Seconds for a trial that usually takes so long and, after it, so many sets for a plan of so many steps."""
 Conflicts = Mapping[str, frozenset[str]]
