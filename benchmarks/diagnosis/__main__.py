@@ -18,9 +18,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from tests.faults.library import CASES, Case
 
 from benchmarks.diagnosis.page import Outcome, page
+from hotloop.diagnose.engine import diagnose
+from hotloop.model.diagnosis import Diagnosis
 
 _RESULTS = Path(__file__).parents[1] / "results"
 _PATIENCE_S = 180
@@ -35,12 +38,14 @@ def main() -> None:
         "--seconds", type=float, default=4.0, help="measured of each program after warm-up (4)"
     )
     parser.add_argument("--only", default="", help="programs whose name holds this word")
+    parser.add_argument("--keep", type=Path, help="a folder for what was observed of each program")
+    parser.add_argument("--again", type=Path, help="such a folder: ask the rules again, run nothing")
     parser.add_argument("--out", type=Path, help="where the page goes")
     given = parser.parse_args()
     begun = time.perf_counter()
     outcomes = []
     for case in (case for case in CASES if given.only in case.name):
-        outcome = diagnose(case, given.seconds)
+        outcome = diagnose_again(case, given.again) if given.again else run(case, given.seconds, given.keep)
         outcomes.append(outcome)
         print(f"{'ok ' if outcome.right else 'BAD'} {case.name}: {outcome.top} ({outcome.said})", flush=True)
     path = given.out or _RESULTS / f"diagnosis-{datetime.date.today().isoformat()}.md"
@@ -48,7 +53,7 @@ def main() -> None:
     print(path)
 
 
-def diagnose(case: Case, seconds: float) -> Outcome:
+def run(case: Case, seconds: float, keep: Path | None) -> Outcome:
     """Run `hotloop diagnose` on one program."""
     with tempfile.TemporaryDirectory(prefix="fault-") as name:
         folder = Path(name)
@@ -58,8 +63,20 @@ def diagnose(case: Case, seconds: float) -> Outcome:
         found = folder / "found.json"
         if not found.is_file():
             return Outcome(case, None, done.strip().splitlines()[-2:])
+        if keep is not None:
+            keep.mkdir(exist_ok=True)
+            (keep / f"{case.name}.json").write_bytes(found.read_bytes())
         said: dict[str, Any] = json.loads(found.read_text())
         return Outcome(case, said, [])
+
+
+def diagnose_again(case: Case, folder: Path) -> Outcome:
+    """Ask the rules as they are now about what was observed before."""
+    found = folder / f"{case.name}.json"
+    if not found.is_file():
+        return Outcome(case, None, ["not observed"])
+    observation = msgspec.json.decode(found.read_bytes(), type=Diagnosis).observation
+    return Outcome(case, json.loads(msgspec.json.encode(diagnose(observation))), [])
 
 
 def _run(command: Sequence[str], folder: Path) -> str:

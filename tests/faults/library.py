@@ -209,7 +209,8 @@ def item_storm(num: int) -> Fault:
         f"item_{num}_times",
         frozenset(),
         lambda tree, base: before_backward(
-            tree, f"total = sum(value.item() for value in {base.output}.detach().flatten()[:{num}])"
+            tree,
+            f"total = sum(value.item() for _ in range({num // 10}) for value in {base.output}.detach().flatten()[:10])",
         ),
     )
 

@@ -2,12 +2,12 @@
 
 import json
 
-from hotloop.lint.formats.github import render_github
 from hotloop.lint.formats.json_format import render_json
-from hotloop.lint.formats.sarif import render_sarif
 from hotloop.lint.formats.text import render_text
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.ratio import Ratio
+from hotloop.report.findings_github import render_github
+from hotloop.report.findings_sarif import render_sarif
 
 AT_A_LINE = Finding(
     code="sync-in-step",

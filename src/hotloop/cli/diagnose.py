@@ -15,8 +15,6 @@ from hotloop.cli.screen import Screen
 from hotloop.diagnose import pages
 from hotloop.diagnose.engine import diagnose
 from hotloop.launch.signals import ended_like_ctrl_c
-from hotloop.lint.formats.github import render_github
-from hotloop.lint.formats.sarif import render_sarif
 from hotloop.model.diagnosis import Diagnosis
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.finding import Severity
@@ -24,6 +22,8 @@ from hotloop.model.observation import Observation
 from hotloop.observe.live import Interrupted, Live, observe
 from hotloop.observe.stopping import StopRule
 from hotloop.report.findings import render
+from hotloop.report.findings_github import render_github
+from hotloop.report.findings_sarif import render_sarif
 from hotloop.store.session import find_session, new_session, sessions
 
 _KEY = "observation"

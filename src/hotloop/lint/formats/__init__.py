@@ -1,1 +1,1 @@
-"""Findings as text, JSON, SARIF and GitHub annotations; for static and dynamic findings alike."""
+"""Static findings as text and JSON; SARIF and GitHub annotations, for all findings, are in the report."""

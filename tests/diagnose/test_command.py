@@ -1,0 +1,155 @@
+"""`hotloop diagnose` as it is typed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hotloop.cli.app import run
+from hotloop.model.errors import ExitCode
+from hotloop.model.observation import Observation
+from hotloop.store.session import new_session
+
+from .observations import FINE, observed, with_phases
+
+_SLOW_LOADER = """
+import time
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Slow(Dataset):
+    def __len__(self):
+        return 400
+
+    def __getitem__(self, index):
+        time.sleep(0.01)
+        return torch.zeros(4)
+
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for batch in DataLoader(Slow(), batch_size=4):
+    optimizer.zero_grad()
+    model(batch).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _keep(folder: Path, observation: Observation, stamp: str) -> None:
+    session = new_session(folder, stamp)
+    session.put("observation", observation)
+    session.close()
+
+
+def test_without_a_command_the_newest_session_is_read(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _keep(folder, FINE, "20260101-000000")
+    _keep(folder, with_phases(data=0.6), "20260102-000000")
+    assert run(["diagnose"]) == ExitCode.DONE
+    text = capsys.readouterr().out
+    assert text.startswith("input-bound: 60% of the step waits for data")
+    assert "warning[loader-in-training-process]" in text
+    assert "train.py:12" in text
+    assert "hotloop tune --only loader_workers" in " ".join(text.split())
+
+
+def test_a_session_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _keep(folder, FINE, "20260101-000000")
+    _keep(folder, with_phases(data=0.6), "20260102-000000")
+    assert run(["diagnose", "--session", "20260101-000000"]) == ExitCode.DONE
+    assert "compute-bound: 95%" in capsys.readouterr().out
+
+
+def test_sessions_without_an_observation_are_passed_over(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _keep(folder, FINE, "20260101-000000")
+    new_session(folder, "20260102-000000").close()
+    assert run(["diagnose"]) == ExitCode.DONE
+    assert "compute-bound" in capsys.readouterr().out
+
+
+def test_no_session_says_what_to_type(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["diagnose"]) == ExitCode.USAGE
+    assert "no session" in capsys.readouterr().err
+
+
+def test_check_ends_with_1_on_a_warning_only(folder: Path) -> None:
+    _keep(folder, FINE, "20260101-000000")
+    assert run(["diagnose", "--check"]) == ExitCode.DONE
+    _keep(folder, with_phases(other=0.5), "20260102-000000")
+    assert run(["diagnose", "--check"]) == ExitCode.GATE
+
+
+def test_a_failed_program_ends_with_3(folder: Path) -> None:
+    _keep(folder, observed(exit_code=7), "20260101-000000")
+    assert run(["diagnose"]) == ExitCode.PROGRAM_FAILED
+
+
+def test_json_has_the_names_of_the_contract(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _keep(folder, with_phases(data=0.6), "20260101-000000")
+    assert run(["diagnose", "--format", "json", "--json", "found.json"]) == ExitCode.DONE
+    said = json.loads(capsys.readouterr().out)
+    assert said == json.loads((folder / "found.json").read_text())
+    assert {"bottleneck", "findings", "abstained", "observation", "session", "schema"} <= set(said)
+    first = said["findings"][0]
+    assert first["code"] == "loader-in-training-process"
+    assert first["cost_s"] == pytest.approx(0.06)
+    assert first["gain"]["high"] == pytest.approx(2.5, rel=0.05)
+
+
+def test_sarif_and_github(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _keep(folder, with_phases(data=0.6), "20260101-000000")
+    run(["diagnose", "--format", "sarif"])
+    log = json.loads(capsys.readouterr().out)
+    rules = log["runs"][0]["tool"]["driver"]["rules"]
+    help_texts = {rule["id"]: rule["help"]["text"] for rule in rules}
+    assert "## Why it is slow" in help_texts["loader-in-training-process"]
+    run(["diagnose", "--format", "github"])
+    assert capsys.readouterr().out.startswith(
+        "::warning file=train.py,line=12,title=loader-in-training-process"
+    )
+
+
+def test_verbose_lists_what_abstained(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _keep(folder, FINE, "20260101-000000")
+    run(["diagnose", "--verbose"])
+    assert "slow-start: a run that came to its own end (--full)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words", [["--steps", "5"], ["--session", "x", "train.py"], ["--steps", "5", "--full", "train.py"]]
+)
+def test_options_that_do_not_go_together(folder: Path, words: list[str]) -> None:
+    assert run(["diagnose", *words]) == ExitCode.USAGE
+
+
+def test_explain_shows_measured_and_static_pages(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "slow-start"]) == ExitCode.DONE
+    assert "measured by: `hotloop diagnose`" in capsys.readouterr().out
+    assert run(["explain", "unpinned-memory"]) == ExitCode.DONE
+    text = capsys.readouterr().out
+    assert text.count("# unpinned-memory") == 2
+    assert text.index("measured by") < text.index("- fix: ")
+
+
+@pytest.mark.slow
+def test_a_real_program_is_observed_kept_and_diagnosed(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "train.py").write_text(_SLOW_LOADER)
+    assert run(["diagnose", "--quiet", "--steps", "10", "train.py"]) == ExitCode.DONE
+    first = capfd.readouterr().out
+    assert "input-bound: 9" in first
+    assert "warning[loader-in-training-process]" in first
+    assert "train.py:17" in first.replace("\n", "")
+    assert run(["diagnose", "--quiet"]) == ExitCode.DONE
+    assert capfd.readouterr().out == first
