@@ -54,7 +54,7 @@ def tune(folder: Path, command: list[str], *options: str) -> subprocess.Complete
         "hotloop",
         "tune",
         "--budget",
-        "60s",
+        "30s",
         "--json",
         "out.json",
         *options,

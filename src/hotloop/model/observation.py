@@ -199,4 +199,6 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """Steps until the program ended by itself; None: it was ended."""
     uses_network: bool | None = None
     """Whether a connection beyond this machine was seen; None: could not be looked at."""
+    foreign_share: float | None = None
+    """Share of the machine's processor time that others took meanwhile, 0 to 1; None: not measured."""
     schema: int = SCHEMA

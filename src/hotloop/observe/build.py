@@ -47,6 +47,7 @@ def build(
     end_s: float,
     exit_code: int | None,
     uses_network: bool | None = None,
+    foreign_share: float | None = None,
 ) -> Observation:
     """Return the Observation of a run that has ended.
 
@@ -60,6 +61,7 @@ def build(
         end_s: when it ended.
         exit_code: the program's; None: it was ended by us.
         uses_network: whether a connection beyond this machine was seen.
+        foreign_share: share of the machine's processor time that others took.
     """
     processes = read_processes(folder)
     lead = leading(timelines)
@@ -87,6 +89,7 @@ def build(
         epoch_steps=epoch_steps(lead, anchor) if lead and anchor else None,
         total_steps=len(boundaries(lead, anchor)) if lead and anchor and exit_code is not None else None,
         uses_network=uses_network,
+        foreign_share=foreign_share,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_right
 from collections import Counter
 from statistics import median
@@ -18,7 +19,7 @@ def epoch_steps(timeline: Timeline, anchor: Anchor) -> int | None:
     slot = _training_slot(timeline)
     starts = [span.begin_s for span in timeline.spans if span.kind is Kind.ITERATOR and span.slot == slot]
     counts = [bisect_right(ends, start) for start in starts]
-    lengths = [after - before for before, after in zip(counts, counts[1:], strict=False) if after > before]
+    lengths = [after - before for before, after in itertools.pairwise(counts) if after > before]
     return round(median(lengths)) if lengths else None
 
 

@@ -17,6 +17,7 @@ from hotloop.launch.keep import keep_writes
 from hotloop.launch.network import reaches_out
 from hotloop.launch.process import Run, start
 from hotloop.launch.scratch import new_scratch, remove, scratch_root
+from hotloop.machine.contention import ForeignLoad, foreign_share
 from hotloop.machine.identity import identity
 from hotloop.model.observation import Observation
 from hotloop.observe.build import build, leading
@@ -114,6 +115,7 @@ def _observe(
         end_s=end_s,
         exit_code=exit_code,
         uses_network=watch.uses_network,
+        foreign_share=watch.foreign_share,
     )
     observation = with_gaps(observation, isolation, lost=lost)
     if interrupted:
@@ -153,8 +155,16 @@ class _Watch:
         self.timed_out = False
         self.exit_code: int | None = None
         self.uses_network: bool | None = None
+        self.foreign_share: float | None = None
 
     def until_done(self) -> None:
+        """Follow the run, and see what share of the machine others took meanwhile."""
+        load = ForeignLoad()
+        before = load.snapshot((os.getpid(),))
+        self._follow()
+        self.foreign_share = foreign_share(before, load.snapshot((os.getpid(),)))
+
+    def _follow(self) -> None:
         while self._run.exit_code() is None:
             elapsed = time.monotonic() - self._begin_s
             if self._live.limit_s is not None and elapsed > self._live.limit_s:

@@ -65,7 +65,7 @@ def _phases(steady: Sequence[Window], exposed_s: float | None) -> dict[Phase, Ph
 
     Args:
         steady: the steps.
-        exposed_s: what of each backward is the wait for other ranks' gradients, as DDP itself measured it; None: unknown.
+        exposed_s: what of each backward is the wait for other ranks, as DDP itself measured it; None: unknown.
     """
     total = sum(window.duration_s for window in steady)
     if not total:

@@ -72,7 +72,7 @@ class Timeline:
     _open: list[_Open] = field(default_factory=list)
     _size: tuple[int, int] | None = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self) -> None:  # noqa: D105
         self._base_s = json.loads((self.folder / f"events-{self.pid}.json").read_text())["base_ns"] * NS
         self.torch_s = self._base_s
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,7 +62,7 @@ def windows(timeline: Timeline, anchor: Anchor) -> list[Window]:
     infers = anchor.kind == "forward"
     cut = [
         _window(timeline.spans[before + 1 : at + 1], timeline.spans[before].end_s, infers=infers)
-        for before, at in zip(ends, ends[1:], strict=False)
+        for before, at in itertools.pairwise(ends)
     ]
     return _judged(cut)
 
@@ -106,7 +107,7 @@ def _move_losses(spans: Sequence[Span], phases: dict[Phase, float]) -> None:
 
     Inside another span, an optimizer's closure, that time has been counted as that span's own.
     """
-    for index, (span, after) in enumerate(zip(spans, spans[1:], strict=False)):
+    for index, (span, after) in enumerate(itertools.pairwise(spans)):
         if span.kind is Kind.FORWARD and after.kind is Kind.BACKWARD and span.depth == after.depth:
             loss = max(0.0, after.begin_s - span.end_s)
             outer = _outer(spans, index)
@@ -132,6 +133,7 @@ def _judged(cut: Sequence[Window]) -> list[Window]:
     usual = Counter(shapes[window.tokens] for window in cut).most_common(1)[0][0]
     evaluates = any("evaluate" in part for part in usual)
     every_step_iterates = _median_count(cut, Kind.ITERATOR) > 0
+    every_step_saves = _median_count(cut, Kind.SAVE) > 0
     return [
         Window(
             **{
@@ -140,7 +142,7 @@ def _judged(cut: Sequence[Window]) -> list[Window]:
                 and not window.paused
                 and (evaluates or Kind.EVALUATE not in window.parts)
                 and (every_step_iterates or Kind.ITERATOR not in window.parts)
-                and Kind.SAVE not in window.parts,
+                and (every_step_saves or Kind.SAVE not in window.parts),
             }
         )
         for window in cut

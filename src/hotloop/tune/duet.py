@@ -11,7 +11,7 @@ import msgspec
 import psutil
 
 from hotloop.launch.environment import own_caches, probed, quiet, with_changes
-from hotloop.launch.isolation import Isolation
+from hotloop.launch.isolation import Isolation, guard_orders
 from hotloop.launch.process import start
 from hotloop.launch.scratch import new_scratch, remove
 from hotloop.model.observation import Anchor
@@ -194,6 +194,7 @@ class DuetExecutor:
             seed=SEED,
             perturb=perturb,
             losses=True,
+            **guard_orders(setting.isolation, scratch),
         ).save(orders)
         environment = own_caches(quiet(setting.environment, scratch), self._caches_of(plan))
         if setting.isolation.network:

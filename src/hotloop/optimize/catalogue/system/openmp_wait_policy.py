@@ -14,6 +14,8 @@ from hotloop.optimize.parameters import only
 from hotloop.probe.activation import Activation
 
 PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
+BUSY = 0.10
+"""Share of the machine that others take from which spinning barriers cost a factor (the limit of a void block)."""
 
 
 class OpenmpWaitPolicy(Optimization):
@@ -49,8 +51,10 @@ class OpenmpWaitPolicy(Optimization):
             raise DoesNotApply("OMP_WAIT_POLICY=PASSIVE is set already")
         workers = max((loader.num_workers for loader in program.loaders), default=0)
         wanted = num_processes(observation) * (program.num_threads or 1) + workers
-        # 2.5x was measured with a busy neighbour; without one it is about even.
         prior = 1.5 if wanted > num_cores(observation) else 1.0
+        if (observation.foreign_share or 0.0) > BUSY:
+            # 2.5-5x was measured with a busy neighbour. Tried before all else, it also steadies what comes after.
+            prior = 5.0
         return [Candidate(name=self.name, numerics=self.numerics, prior=prior)]
 
     def validate(self, params: Mapping[str, Any]) -> None:
