@@ -39,6 +39,13 @@ def test_evaluation_a_new_iterator_and_a_checkpoint_make_a_step_irregular(tmp_pa
     ] + [True] * 2
 
 
+def test_a_checkpoint_in_every_step_belongs_to_it(tmp_path: Path) -> None:
+    script = Script(tmp_path)
+    for _ in range(5):
+        script.train(1).span(Kind.SAVE, 10)
+    assert all(step.regular for step in windows(script.timeline(), _STEP))
+
+
 def test_two_optimizers_are_one_step(tmp_path: Path) -> None:
     script = Script(tmp_path)
     for _ in range(6):

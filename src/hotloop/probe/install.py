@@ -12,6 +12,7 @@ from hotloop.probe.events import Kind, end
 from hotloop.probe.importhook import when_torch_is_imported
 
 if TYPE_CHECKING:
+    from hotloop.probe.guard import Guard
     from hotloop.probe.probe import Probe
 
 
@@ -22,12 +23,12 @@ def start() -> None:
         return
     if config.folder:
         _witness(Path(config.folder), "python")
+    guarded = None
     if config.guard and config.guard_scratch:
         from hotloop.probe import guard
 
         guarded = guard.install(config.guard, config.guard_scratch)
-        when_torch_is_imported(lambda: guard.install_torch(guarded))
-    when_torch_is_imported(lambda: _install(config))
+    when_torch_is_imported(lambda: _install(config, guarded))
 
 
 def _witness(folder: Path, what: str) -> None:
@@ -38,9 +39,13 @@ def _witness(folder: Path, what: str) -> None:
         return
 
 
-def _install(config: ProbeConfig) -> None:
+def _install(config: ProbeConfig, guarded: Guard | None = None) -> None:
     """Install all hook points. Whatever fails here must not reach the program: that is the broad catch's reason."""
     try:
+        if guarded is not None:
+            from hotloop.probe.guard import install_torch
+
+            install_torch(guarded)
         from hotloop.probe.probe import Probe
 
         if config.folder:
