@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from hotloop.model.errors import ExitCode
 from hotloop.model.observation import Observation
 from hotloop.store.session import new_session
 
-from .observations import FINE, observed, with_phases
+from .observations import FINE, observed, with_phases, with_program
 
 _SLOW_LOADER = """
 import time
@@ -139,6 +140,49 @@ def test_explain_shows_measured_and_static_pages(capsys: pytest.CaptureFixture[s
     text = capsys.readouterr().out
     assert text.count("# unpinned-memory") == 2
     assert text.index("measured by") < text.index("- fix: ")
+
+
+_ROWS = """import torch
+
+torch.autograd.set_detect_anomaly(True)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(100):
+    loss = model(torch.zeros(8, 4)).sum()
+    loss.backward()
+    optimizer.step()
+    torch.save(model.state_dict(), "last.pt")
+"""
+
+
+def test_the_source_gives_lines_to_what_was_measured(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = folder / "rows.py"
+    script.write_text(_ROWS)
+    digest = hashlib.sha256(script.read_bytes()).hexdigest()
+    _keep(
+        folder, with_program(anomaly_mode=True, script=str(script), script_sha256=digest), "20260101-000000"
+    )
+    run(["diagnose", "--format", "json"])
+    findings = {one["code"]: one for one in json.loads(capsys.readouterr().out)["findings"]}
+    assert (findings["anomaly-mode-on"]["path"], findings["anomaly-mode-on"]["line"]) == (str(script), 3)
+    unpriced = findings["per-step-checkpoint"]
+    assert (unpriced["line"], unpriced["severity"], unpriced["cost_s"]) == (10, "info", None)
+
+
+def test_a_script_that_was_changed_since_is_not_read(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = folder / "rows.py"
+    script.write_text(_ROWS)
+    _keep(
+        folder, with_program(anomaly_mode=True, script=str(script), script_sha256="0" * 64), "20260101-000000"
+    )
+    run(["diagnose", "--format", "json"])
+    findings = {one["code"]: one for one in json.loads(capsys.readouterr().out)["findings"]}
+    assert findings["anomaly-mode-on"]["path"] is None
+    assert "per-step-checkpoint" not in findings
 
 
 @pytest.mark.slow

@@ -154,7 +154,7 @@ def checkpoint(every: int, copies: int) -> Fault:
     """A checkpoint every so many steps, with so many copies of the parameters in it."""
 
     def inject(tree: Tree, base: Base) -> None:
-        save = f"__import__('torch').save([{{k: v.clone() for k, v in {base.model}.state_dict().items()}} "
+        save = f"torch.save([{{k: v.clone() for k, v in {base.model}.state_dict().items()}} "
         save += f"for _ in range({copies})], 'last.pt')"
         after_step(tree, save if every == 1 else f"if step % {every} == 0:\n    {save}")
 
@@ -203,25 +203,26 @@ def restarts(samples: int, workers: int) -> Fault:
     return Fault(f"restarts_{workers}_workers_{samples}_samples", _codes("workers-not-persistent"), inject)
 
 
-def item_storm(num: int) -> Fault:
-    """So many values are read one by one before the backward pass."""
+def item_storm() -> Fault:
+    """Each value of the output is read one by one before the backward pass."""
     return Fault(
-        f"item_{num}_times",
+        "item_each_value",
         frozenset(),
         lambda tree, base: before_backward(
-            tree,
-            f"total = sum(value.item() for _ in range({num // 10}) for value in {base.output}.detach().flatten()[:10])",
+            tree, f"values = [value.item() for value in {base.output}.detach().flatten()]"
         ),
     )
 
 
-def loss_loop(num: int) -> Fault:
-    """So many terms are added to the loss one by one."""
+def loss_loop(times: int) -> Fault:
+    """A part of the loss is computed row by row, so often."""
     return Fault(
-        f"loss_loop_{num}_terms",
+        f"loss_row_by_row_{times}_times",
         frozenset(),
         lambda tree, base: before_backward(
-            tree, f"extra = [{base.output}[0].square().mean() for _ in range({num})]"
+            tree,
+            f"rows = []\nfor _ in range({times}):\n    for row in {base.output}:\n"
+            "        rows.append(row.square().mean())",
         ),
     )
 
@@ -253,6 +254,6 @@ CASES: tuple[Case, ...] = (
     _case("cnn_epochs", threads(8)),
     _case("transformer_tokens", threads(16)),
     _case("lstm_series", restarts(128, 2)),
-    _case("conv_images", item_storm(20000)),
-    _case("mlp_tabular", loss_loop(500)),
+    _case("lstm_series", item_storm()),
+    _case("mlp_tabular", loss_loop(2)),
 )

@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from hotloop import __version__
+from hotloop.cli.diagnose_source import with_source
 from hotloop.cli.files import write_json
 from hotloop.cli.options import COMMAND_SETTINGS, TimeSpan, output_options
 from hotloop.cli.screen import Screen
@@ -67,7 +68,7 @@ def command(
     rule = _stop_rule(steps, seconds, full=full, command=command, name=name)
     screen = Screen(quiet=quiet, no_color=no_color)
     try:
-        found = _observed(screen, command, rule) if command else _kept(name)
+        found = with_source(_observed(screen, command, rule) if command else _kept(name))
     except Interrupted as stop:
         screen.done()
         screen.note("hotloop: interrupted")
