@@ -51,7 +51,8 @@ handler = logging.FileHandler("runs/train.log")
 handler.emit(logging.LogRecord("n", 20, "p", 1, "line", None, None))
 handler.close()
 assert "line" in open("runs/train.log").read()
-for wrong in (lambda: open("no/such/x", "w"), lambda: os.mkdir("runs"), lambda: open("new.txt", "x"), lambda: os.rmdir("runs")):
+attempts = [lambda: open("no/such/x", "w"), lambda: os.mkdir("runs")]
+for wrong in (*attempts, lambda: open("new.txt", "x"), lambda: os.rmdir("runs")):
     try:
         wrong()
     except OSError:
@@ -72,7 +73,11 @@ def test_the_program_sees_its_writes_and_the_tree_stays_as_it_was(tmp_path: Path
         (project / f"{name}.txt").write_text(name)
     before = tree_hash(project)
     done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, str(scratch)], cwd=project, capture_output=True, text=True, check=False
+        [sys.executable, "-c", _PROGRAM, str(scratch)],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.stdout == "all seen\n", done.stderr
     assert tree_hash(project) == before

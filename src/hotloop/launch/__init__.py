@@ -1,0 +1,1 @@
+"""Start a command with the probe inside, kept from the user's files."""

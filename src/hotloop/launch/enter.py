@@ -11,6 +11,8 @@ import os
 import sys
 from pathlib import Path
 
+CANNOT_EXECUTE = 126
+"""Exit code of a command that is there and cannot be executed, as a shell's."""
 FAILED = 125
 """Exit code when the isolation could not be entered; the reason is in `<scratch>/isolation-error`."""
 
@@ -30,7 +32,11 @@ def main(orders_path: str) -> int:
         (scratch / "isolation-error").write_text(str(error))
         return FAILED
     os.chdir(orders["cwd"])
-    os.execvpe(orders["argv"][0], orders["argv"], orders["environment"])
+    try:
+        os.execvpe(orders["argv"][0], orders["argv"], orders["environment"])
+    except OSError as error:
+        sys.stderr.write(f"hotloop: {orders['argv'][0]} cannot be executed: {error.strerror}\n")
+        return CANNOT_EXECUTE
 
 
 if __name__ == "__main__":

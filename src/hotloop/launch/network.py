@@ -23,4 +23,4 @@ def reaches_out(processes: Sequence[psutil.Process]) -> bool | None:
 
 
 def _is_local(address: str) -> bool:
-    return ipaddress.ip_address(address.split("%")[0]).is_loopback
+    return ipaddress.ip_address(address.split("%", maxsplit=1)[0]).is_loopback

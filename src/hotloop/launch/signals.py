@@ -26,5 +26,5 @@ def ended_like_ctrl_c() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
+def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the handler's signature
     raise KeyboardInterrupt

@@ -50,8 +50,11 @@ class Activation:
         return None
 
     def on_forward_inputs(
-        self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Any, Any]:  # noqa: ARG002
+        self,
+        module: Any,  # noqa: ARG002
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> tuple[Any, Any]:
         """Return the arguments with which a training forward of this root is called."""
         return args, kwargs
 

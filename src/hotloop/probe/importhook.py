@@ -21,7 +21,10 @@ class _TorchFinder:
         self._asking = False
 
     def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+        self,
+        name: str,
+        path: Sequence[str] | None = None,  # noqa: ARG002 - the protocol's signature
+        target: ModuleType | None = None,  # noqa: ARG002
     ) -> ModuleSpec | None:
         if name != "torch" or self._asking:
             return None

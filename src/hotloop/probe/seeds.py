@@ -29,7 +29,7 @@ def install_perturbation(probe: Probe) -> None:
 
     done = False
 
-    def once(optimizer: Any, args: Any, kwargs: Any) -> None:
+    def once(optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ARG001 - the hook's signature
         nonlocal done
         if done:  # a hook cannot take itself out: torch is iterating over the hooks
             return

@@ -1,4 +1,4 @@
-"""Runs at the start of every Python process of the command: chains to the user's own sitecustomize, starts the probe."""
+"""Runs at the start of every Python process of the command: starts the probe, chains to the user's sitecustomize."""
 
 import os
 import sys

@@ -1,7 +1,7 @@
 """Hook point `forward`: finds the root modules, then hooks those instances alone (`root.py`).
 
-A root is the outermost module that is called. Until the roots are known, `torch.nn.Module.__call__` is ours and looks at
-every call; then it is torch's again. torch's global module hooks would do it too, but they switch off its fast path,
+A root is the outermost module that is called. Until the roots are known, `torch.nn.Module.__call__` is ours and looks
+at every call; then it is torch's again. torch's global module hooks would do it too, but they switch off its fast path,
 make `torch.compile` warn, and end up inside compiled code.
 """
 
@@ -90,13 +90,13 @@ class Roots:
 
     def _discoverer(self, original: Any) -> Any:
         @functools.wraps(original)
-        def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
+        def call(module: Any, *args: Any, **kwargs: Any) -> Any:
             if self._searching and not self.inside:
                 with self._probe.survive("root.discover"):
                     self._discover(module)
             return original(module, *args, **kwargs)
 
-        return __call__
+        return call
 
     def own_call(self) -> bool:
         """Whether a call belongs to the thread that is recorded, in a process that is not asleep."""

@@ -36,7 +36,7 @@ def _patch_init(probe: Probe, cls: Any) -> None:
     signature = inspect.signature(original)
 
     @functools.wraps(original)
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
         # A subclass may call this with what it likes; only what torch itself would accept is touched.
         with probe.survive("loader.keywords"):
             wanted = _keywords(probe, signature, self, args, kwargs)
@@ -47,7 +47,7 @@ def _patch_init(probe: Probe, cls: Any) -> None:
         with probe.survive("loader.facts"):
             _note(probe, self)
 
-    cls.__init__ = __init__
+    cls.__init__ = init
 
 
 def _keywords(
@@ -128,7 +128,7 @@ def _patch_iter(probe: Probe, cls: Any) -> None:
     sections = _by_slot(probe, Kind.ITERATOR)
 
     @functools.wraps(original)
-    def __iter__(self: Any) -> Any:
+    def iterate(self: Any) -> Any:
         slot = self.__dict__.get(_SLOT, MAX_SLOT)
         enter, leave = sections[min(slot, MAX_SLOT)]
         if not enter():
@@ -140,19 +140,19 @@ def _patch_iter(probe: Probe, cls: Any) -> None:
             if slot < len(probe.facts.loaders):
                 probe.facts.loaders[slot]["num_iterators"] += 1
 
-    cls.__iter__ = __iter__
+    cls.__iter__ = iterate
 
 
 def _patch_iterator_init(probe: Probe, cls: Any) -> None:
     original = cls.__init__
 
     @functools.wraps(original)
-    def __init__(self: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
+    def init(self: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
         original(self, loader, *args, **kwargs)
         with probe.survive("loader.iterator"):
             self.__dict__[_SLOT] = min(loader.__dict__.get(_SLOT, MAX_SLOT), MAX_SLOT)
 
-    cls.__init__ = __init__
+    cls.__init__ = init
 
 
 def _patch_next(probe: Probe, cls: Any) -> None:
@@ -161,7 +161,7 @@ def _patch_next(probe: Probe, cls: Any) -> None:
     acting: list[Activation] = probe.acting("on_batch")
 
     @functools.wraps(original)
-    def __next__(self: Any) -> Any:
+    def fetch(self: Any) -> Any:
         enter, leave = sections[self.__dict__.get(_SLOT, MAX_SLOT)]
         if not enter():
             return original(self)
@@ -173,7 +173,7 @@ def _patch_next(probe: Probe, cls: Any) -> None:
         finally:
             leave()
 
-    cls.__next__ = __next__
+    cls.__next__ = fetch
 
 
 def _by_slot(probe: Probe, kind: Kind) -> list[Section]:

@@ -58,13 +58,9 @@ class _Slots:
         taken = set(self._numbers.values())
         for slot, other in enumerate(known):
             # One made anew at the same line (a fold, an episode), the old one gone, is the same optimizer.
-            if path is not None and (other["path"], other["line"], other["cls"]) == (
-                path,
-                line,
-                facts["cls"],
-            ):
-                if slot not in taken:
-                    return slot
+            same = (other["path"], other["line"], other["cls"]) == (path, line, facts["cls"])
+            if same and path is not None and slot not in taken:
+                return slot
         if len(known) <= MAX_SLOT:
             known.append(facts)
         return len(known) - 1
@@ -87,12 +83,12 @@ def _patch_base_init(probe: Probe, cls: Any, slots: _Slots) -> None:
     original = cls.__init__
 
     @functools.wraps(original)
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         with probe.survive("optimizer.facts"):
             slots.made(self)
 
-    cls.__init__ = __init__
+    cls.__init__ = init
 
 
 def _patch_constructors(probe: Probe) -> None:
@@ -112,7 +108,7 @@ def _patch_constructor(probe: Probe, cls: Any) -> None:
     signature = inspect.signature(original)
 
     @functools.wraps(original)
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
         if type(self) is cls:
             wanted = None
             with probe.survive("optimizer.keywords"):
@@ -123,8 +119,8 @@ def _patch_constructor(probe: Probe, cls: Any) -> None:
         original(self, *args, **kwargs)
 
     # Programs ask inspect.signature(torch.optim.AdamW) for 'fused'.
-    __init__.__signature__ = signature  # type: ignore[attr-defined]
-    cls.__init__ = __init__
+    init.__signature__ = signature  # type: ignore[attr-defined]
+    cls.__init__ = init
 
 
 def _keywords(

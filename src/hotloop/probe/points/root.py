@@ -9,17 +9,23 @@ from __future__ import annotations
 
 import weakref
 from contextlib import AbstractContextManager, ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from hotloop.probe.activation import Activation
 from hotloop.probe.events import MAX_SLOT, Kind, begin, end, size_event
 from hotloop.probe.facts import describe_root, distributed_kind, num_values
 from hotloop.probe.probe import Probe
 
-if TYPE_CHECKING:
-    from hotloop.probe.points.forward import Roots
-
 _PLACE = "_compiled_call_impl"
+
+
+class Surroundings(Protocol):
+    """What a root asks of the roots that it belongs to."""
+
+    inside: bool
+
+    def own_call(self) -> bool:
+        """Whether a call belongs to the thread that is recorded, in a process that is not asleep."""
 
 
 def hook_of(module: Any) -> Hook | None:
@@ -66,10 +72,11 @@ class Hook:
         module.__dict__[_PLACE] = self
 
     def __reduce__(self) -> tuple[Any, ...]:
+        """Become None in a pickle."""
         return (type(None), ())
 
     def __deepcopy__(self, memo: Any) -> None:
-        return None
+        """Become None in a copy."""
 
 
 class Root:
@@ -82,7 +89,7 @@ class Root:
         slot: its number.
     """
 
-    def __init__(self, probe: Probe, roots: Roots, module: Any, slot: int) -> None:
+    def __init__(self, probe: Probe, roots: Surroundings, module: Any, slot: int) -> None:
         from torch import is_grad_enabled
 
         self._probe = probe
