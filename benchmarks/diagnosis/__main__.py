@@ -10,6 +10,7 @@ import argparse
 import datetime
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -26,7 +27,7 @@ from hotloop.diagnose.engine import diagnose
 from hotloop.model.diagnosis import Diagnosis
 
 _RESULTS = Path(__file__).parents[1] / "results"
-_PATIENCE_S = 180
+_PATIENCE_S = 90
 _ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"}
 """One thread that does not spin: the programs are compared with each other on a machine that may be busy."""
 
@@ -80,21 +81,23 @@ def diagnose_again(case: Case, folder: Path) -> Outcome:
 
 
 def _run(command: Sequence[str], folder: Path) -> str:
-    environment = {**os.environ, **_ENVIRONMENT}
-    try:
-        done = subprocess.run(
+    """Return what the command wrote to standard error."""
+    with (folder / "errors").open("w+") as errors:
+        child = subprocess.Popen(
             command,
             cwd=folder,
-            env=environment,
-            timeout=_PATIENCE_S,
-            check=False,
+            env={**os.environ, **_ENVIRONMENT},
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
+            stderr=errors,
         )
-    except subprocess.TimeoutExpired:
-        return f"no answer in {_PATIENCE_S} s"
-    return done.stderr
+        try:
+            child.wait(timeout=_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            child.send_signal(signal.SIGINT)  # hotloop ends the program it observes
+            child.wait(timeout=_PATIENCE_S)
+            return f"no step was measured in {_PATIENCE_S} s"
+        errors.seek(0)
+        return errors.read()
 
 
 if __name__ == "__main__":

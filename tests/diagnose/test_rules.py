@@ -50,6 +50,7 @@ CASES: dict[str, Observation] = {
     "transfer-bound": with_program(with_phases(transfer=0.2), loaders=(), device="cuda"),
     "unpinned-memory": with_program(with_phases(transfer=0.2), device="cuda"),
     "anomaly-mode-on": with_program(anomaly_mode=True),
+    "busy-machine": observed(foreign_share=0.4),
     "debug-environment-set": with_program(environment={"CUDA_LAUNCH_BLOCKING": "1"}, device="cuda"),
     "loop-outside-phases": with_phases(other=0.3),
     "oversubscribed-threads": with_program(num_threads=32),
@@ -80,6 +81,7 @@ CASES: dict[str, Observation] = {
 """For each code a program that has the pattern."""
 
 QUIET = {
+    "busy-machine",
     "too-many-workers", "undersubscribed-threads", "unstable-step", "full-precision-step", "compilation-heavy",
     "evaluation-in-step", "slow-start",
 }  # fmt: skip

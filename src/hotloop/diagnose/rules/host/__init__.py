@@ -2,6 +2,7 @@
 
 from hotloop.diagnose.rules.host import (
     anomaly_mode_on,
+    busy_machine,
     debug_environment_set,
     loop_outside_phases,
     oversubscribed_threads,
@@ -11,6 +12,7 @@ from hotloop.diagnose.rules.host import (
 
 RULES = (
     anomaly_mode_on.rule,
+    busy_machine.rule,
     debug_environment_set.rule,
     loop_outside_phases.rule,
     oversubscribed_threads.rule,
