@@ -84,12 +84,12 @@ class TraceBuilder:
             events: as decoded.
             verbatim: the same events with their times as text, asked for when floats are too coarse.
         """
-        if not events:
-            return
+        self._tally.num_events += len(events)
+        if not any(event.ph for event in events):
+            return  # no trace has a list without a single phase: this is filler
         kinds = self._kinds
         codes = np.array([kinds[event.ph, event.cat] for event in events], dtype=_I8)
         start, duration = _times(events, verbatim)
-        self._tally.num_events += len(events)
         valid = start != NO_TIME
         self._count(codes, valid)
         for kind, add in self._adders().items():

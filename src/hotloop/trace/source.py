@@ -20,7 +20,7 @@ _INFLATED_STEP = 1 << 18
 """Small steps: when a compressed file is damaged, at most this much good text is lost before the damage."""
 _BOMB_RATIO = 200
 """The published traces here compress 14 to 36 times; DEFLATE ends at 1032."""
-_BOMB_FLOOR = 1 << 30
+_BOMB_FLOOR = 128 << 20
 _TRACE_NAME = re.compile(r"\.json(\.gz)?$", re.IGNORECASE)
 _ARCHIVE_NAME = re.compile(r"\.(tar|tar\.gz|tgz|zip)$", re.IGNORECASE)
 _MAX_MEMBERS = 16384
