@@ -93,7 +93,16 @@ def page(outcomes: Sequence[Outcome], seconds: float, wall_s: float) -> str:
         f"| {one.case.name} | {one.expected} | {one.top} | {one.said} | {'yes' if one.right else '**no**'} |"
         for one in outcomes
     ]
+    missed = [one for one in faulty if not one.right]
+    lines += ["", "## Not found yet, and what it would take", ""]
+    lines += [f"- {one.case.name}: {_needs(one)}" for one in missed]
     lines += ["", "## Confusion", "", "| injected | top finding | programs |", "|---|---|---|"]
     counts = Counter((one.expected, one.top) for one in outcomes)
     lines += [f"| {expected} | {top} | {num} |" for (expected, top), num in sorted(counts.items())]
     return "\n".join(lines) + "\n"
+
+
+def _needs(outcome: Outcome) -> str:
+    fault = outcome.case.fault
+    assert fault is not None
+    return fault.needs or f"a better rule; said {outcome.top}"

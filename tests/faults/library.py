@@ -59,6 +59,8 @@ class Fault:
     expected: frozenset[str]
     """The codes that would be right; empty: none exists yet that names it."""
     inject: Callable[[Tree, Base], None]
+    needs: str = ""
+    """What would have to be measured to name it; empty: what is measured suffices."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,8 @@ def checkpoint(every: int, copies: int) -> Fault:
         save += f"for _ in range({copies})], 'last.pt')"
         after_step(tree, save if every == 1 else f"if step % {every} == 0:\n    {save}")
 
-    return Fault(f"saves_every_{every}", _codes("frequent-checkpoints"), inject)
+    needs = "the time of torch.save in steps that all save: it is in the step's `other`" if every == 1 else ""
+    return Fault(f"saves_every_{every}", _codes("frequent-checkpoints"), inject, needs)
 
 
 def logging(values: int) -> Fault:
@@ -211,6 +214,7 @@ def item_storm() -> Fault:
         lambda tree, base: before_backward(
             tree, f"values = [value.item() for value in {base.output}.detach().flatten()]"
         ),
+        "call sites with their time: between forward and backward everything counts as forward",
     )
 
 
@@ -224,6 +228,7 @@ def loss_loop(times: int) -> Fault:
             f"rows = []\nfor _ in range({times}):\n    for row in {base.output}:\n"
             "        rows.append(row.square().mean())",
         ),
+        "host samples or call sites: between forward and backward everything counts as forward",
     )
 
 
@@ -238,19 +243,27 @@ CASES: tuple[Case, ...] = (
     _case("autoencoder", slow_sample(3.0, workers=1)),
     _case("cnn_epochs", slow_sample(2.0, busy=True)),
     _case("mlp_tabular", slow_sample(2.0, workers=2)),
+    _case("lstm_series", slow_sample(0.15)),
+    _case("mixer_accumulating", slow_sample(0.5, busy=True)),
     _case("conv_images", anomaly_mode()),
+    _case("autoencoder", anomaly_mode()),
     _case("lstm_series", anomaly_mode()),
     _case("transformer_tokens", anomaly_mode()),
     _case("mlp_tabular", unfused(32)),
     _case("transformer_tokens", unfused(4)),
+    _case("lstm_series", unfused(2, foreach=True)),
     _case("mlp_tabular", tiny_batch(1)),
+    _case("lstm_series", tiny_batch(2)),
     _case("mixer_accumulating", tiny_batch(1)),
     _case("autoencoder", evaluation(4, 30)),
     _case("lstm_series", evaluation(1, 4)),
+    _case("mlp_tabular", evaluation(10, 20)),
     _case("conv_images", checkpoint(1, 20)),
     _case("mlp_tabular", checkpoint(5, 5)),
     _case("mixer_accumulating", logging(4000)),
     _case("autoencoder", norms(100)),
+    _case("mlp_tabular", logging(300)),
+    _case("conv_images", restarts(256, 1)),
     _case("cnn_epochs", threads(8)),
     _case("transformer_tokens", threads(16)),
     _case("lstm_series", restarts(128, 2)),
