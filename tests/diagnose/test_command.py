@@ -166,9 +166,20 @@ def test_the_source_gives_lines_to_what_was_measured(
     )
     run(["diagnose", "--format", "json"])
     findings = {one["code"]: one for one in json.loads(capsys.readouterr().out)["findings"]}
-    assert (findings["anomaly-mode-on"]["path"], findings["anomaly-mode-on"]["line"]) == (str(script), 3)
+    assert (findings["anomaly-mode-on"]["path"], findings["anomaly-mode-on"]["line"]) == ("rows.py", 3)
     unpriced = findings["per-step-checkpoint"]
     assert (unpriced["line"], unpriced["severity"], unpriced["cost_s"]) == (10, "info", None)
+
+
+def test_a_comment_at_the_line_switches_a_finding_off(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _keep(folder, with_phases(data=0.6), "20260101-000000")
+    (folder / "train.py").write_text(
+        "\n" * 11 + "loader = ...  # hotloop: ignore[loader-in-training-process]\n"
+    )
+    run(["diagnose"])
+    assert "loader-in-training-process" not in capsys.readouterr().out
 
 
 def test_a_script_that_was_changed_since_is_not_read(
@@ -194,6 +205,6 @@ def test_a_real_program_is_observed_kept_and_diagnosed(
     first = capfd.readouterr().out
     assert "input-bound: 9" in first
     assert "warning[loader-in-training-process]" in first
-    assert "train.py:17" in first.replace("\n", "")
+    assert "\n  train.py:16: num_workers=0" in first
     assert run(["diagnose", "--quiet"]) == ExitCode.DONE
     assert capfd.readouterr().out == first

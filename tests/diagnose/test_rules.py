@@ -18,7 +18,17 @@ from hotloop.model.observation import (
     RankObservation,
 )
 
-from .observations import FINE, OPTIMIZER, STEP, observed, with_loader, with_parts, with_phases, with_program
+from .observations import (
+    FINE,
+    LOADER,
+    OPTIMIZER,
+    STEP,
+    observed,
+    with_loader,
+    with_parts,
+    with_phases,
+    with_program,
+)
 
 _LINEAR = ModuleFacts(
     cls="Net", num_parameters=10, dtypes=("float32",), layer_counts={"Linear": 4, "ReLU": 4}
@@ -57,7 +67,11 @@ CASES: dict[str, Observation] = {
     "undersubscribed-threads": with_program(num_threads=1),
     "unstable-step": observed(step=msgspec.structs.replace(STEP, p95_s=0.3)),
     "batch-too-small": observed(
-        step=_ONE_SAMPLE, program=msgspec.structs.replace(FINE.program, roots=(_LINEAR,)), ranks=()
+        step=_ONE_SAMPLE,
+        program=msgspec.structs.replace(
+            FINE.program, roots=(_LINEAR,), loaders=(msgspec.structs.replace(LOADER, batch_size=1),)
+        ),
+        ranks=(),
     ),
     "full-precision-step": msgspec.structs.replace(
         with_program(roots=(_LINEAR,)), machine={**FINE.machine, "isa": ("amx_bf16",)}
@@ -156,6 +170,13 @@ def test_a_few_long_pauses_are_information() -> None:
 
 def test_evaluation_as_large_as_usual_is_information() -> None:
     assert _found(with_parts(evaluation_s=2.0))["frequent-evaluation"].severity is Severity.INFO
+
+
+def test_a_recurrent_layer_is_dispatched_for_each_time_step() -> None:
+    lstm = ModuleFacts(cls="Net", dtypes=("float32",), layer_counts={"LSTM": 1}, input_shapes=((1, 30, 1),))
+    program = msgspec.structs.replace(CASES["batch-too-small"].program, roots=(lstm,))
+    finding = _found(observed(step=_ONE_SAMPLE, program=program))["batch-too-small"]
+    assert finding.cost_s == pytest.approx(30 * 50e-6 + 0.03 * 0.002)
 
 
 def test_rules_abstain_and_say_what_they_need() -> None:

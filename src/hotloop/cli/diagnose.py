@@ -68,7 +68,7 @@ def command(
     rule = _stop_rule(steps, seconds, full=full, command=command, name=name)
     screen = Screen(quiet=quiet, no_color=no_color)
     try:
-        found = with_source(_observed(screen, command, rule) if command else _kept(name))
+        found = with_source(_observed(screen, command, rule) if command else _kept(name), Path.cwd())
     except Interrupted as stop:
         screen.done()
         screen.note("hotloop: interrupted")

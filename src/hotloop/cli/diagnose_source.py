@@ -9,6 +9,7 @@ import msgspec
 
 from hotloop.lint.config import LintConfig
 from hotloop.lint.run import lint_files
+from hotloop.lint.suppress import Suppressions
 from hotloop.model.diagnosis import Diagnosis
 from hotloop.model.errors import HotloopError
 from hotloop.model.finding import Finding, Severity
@@ -17,20 +18,30 @@ _FAMILIES = ("host", "run")
 """What runs in the user's own code, whose time is measured as a phase and not by line."""
 
 
-def with_source(diagnosis: Diagnosis) -> Diagnosis:
+def with_source(diagnosis: Diagnosis, folder: Path) -> Diagnosis:
     """Return the diagnosis with lines from the script, if it is still the one that was observed.
 
-    A measured finding without a line takes that of the static finding of the same code. Static findings that nothing
-    measured stands for come last, as information: they are there, their price is unknown.
+    A measured finding without a line takes that of the static finding of the same code; one whose line says
+    `# hotloop: ignore[CODE]` goes. Static findings that nothing measured stands for come last, as information: they are
+    there, their price is unknown.
+
+    Args:
+        diagnosis: what was measured.
+        folder: paths in it become relative to it, as annotations want them.
     """
     script = _script(diagnosis)
-    if script is None:
-        return diagnosis
-    static = _static(script)
-    placed = tuple(_placed(finding, static) for finding in diagnosis.findings)
+    static = _static(script) if script is not None else []
+    placed = [_placed(finding, static) for finding in diagnosis.findings]
     measured = {finding.code for finding in placed}
-    rest = tuple(_unpriced(one) for one in static if one.code not in measured)
-    return msgspec.structs.replace(diagnosis, findings=(*placed, *rest))
+    rest = [_unpriced(one) for one in static if one.code not in measured]
+    kept = (_relative(one, folder) for one in (*placed, *rest) if not _ignored(one))
+    return msgspec.structs.replace(diagnosis, findings=tuple(kept))
+
+
+def _relative(finding: Finding, folder: Path) -> Finding:
+    if finding.path is None or not Path(finding.path).is_relative_to(folder):
+        return finding
+    return msgspec.structs.replace(finding, path=str(Path(finding.path).relative_to(folder)))
 
 
 def _script(diagnosis: Diagnosis) -> Path | None:
@@ -50,6 +61,16 @@ def _static(script: Path) -> list[Finding]:
     return [
         finding for finding in found if finding.severity is not Severity.INFO and finding.line is not None
     ]
+
+
+def _ignored(finding: Finding) -> bool:
+    if finding.path is None or finding.line is None:
+        return False
+    try:
+        text = Path(finding.path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return Suppressions(text).covers(finding.code, finding.line)
 
 
 def _placed(finding: Finding, static: list[Finding]) -> Finding:

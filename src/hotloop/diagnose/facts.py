@@ -35,11 +35,14 @@ def cores_per_process(observation: Observation) -> int:
 
 
 def batch_samples(observation: Observation) -> float | None:
-    """Return the samples of one step; None: no batch was seen."""
-    step = observation.step
+    """Return the samples of one step, at least a batch of its loader; None: no batch was seen.
+
+    The rate is that of all steps together: where a few take long, it times the median step is less than a batch.
+    """
+    step, loader = observation.step, step_loader(observation)
     if step is None or step.samples_per_s is None:
         return None
-    return step.samples_per_s * step.median_s
+    return max(round(step.samples_per_s * step.median_s), (loader and loader.batch_size) or 1)
 
 
 def trains(observation: Observation) -> bool:

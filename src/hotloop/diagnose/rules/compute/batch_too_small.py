@@ -34,11 +34,13 @@ from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.cost import MIDWAY, Cost, phase_cost
 from hotloop.diagnose.facts import batch_samples, trains
 from hotloop.diagnose.rule import Rule, Symptom
-from hotloop.model.observation import Observation, Phase
+from hotloop.model.observation import ModuleFacts, Observation, Phase
 
 LAYER_S = 50e-6
 """Forward and backward of a layer on one sample of four features: 29 us (ReLU), 58 us (Linear), 74 us (BatchNorm),
 95 us (convolution), with one thread (torch 2.13)."""
+_RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
+"""40 us a time step, forward and backward, for an LSTM of 96 units and two samples: about a layer's price."""
 FEW = 8
 """Samples. Published scripts for images and text start at 16; what has to go with fewer (volumes, detection) computes
 so much for each that the fixed part is small."""
@@ -65,7 +67,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
 
 
 def _fixed_share(observation: Observation, step_s: float) -> float:
-    layers = sum(sum(root.layer_counts.values()) for root in observation.program.roots if root.training)
+    layers = sum(_num_dispatches(root) for root in observation.program.roots if root.training)
     computing = sum(
         observation.phases[phase].share
         for phase in (Phase.FORWARD, Phase.BACKWARD)
@@ -73,6 +75,13 @@ def _fixed_share(observation: Observation, step_s: float) -> float:
     )
     optimizer = observation.phases.get(Phase.OPTIMIZER)
     return min(computing, layers * LAYER_S / step_s) + (optimizer.share if optimizer else 0.0)
+
+
+def _num_dispatches(root: ModuleFacts) -> int:
+    """Return how often a layer is dispatched; a recurrent one is for each time step (dimension 1 of three)."""
+    lengths = [shape[1] for shape in root.input_shapes if len(shape) == 3]
+    length = max(lengths, default=1)
+    return sum(num * (length if name in _RECURRENT else 1) for name, num in root.layer_counts.items())
 
 
 rule = Rule(
