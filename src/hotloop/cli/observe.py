@@ -27,6 +27,7 @@ from hotloop.store.session import FOLDER, session_folder
 @click.option(
     "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the Observation."
 )
+@click.option("--verbose", is_flag=True, help="Keep every line of progress.")
 @output_options
 @command_argument
 def command(
@@ -34,6 +35,7 @@ def command(
     seconds: float | None,
     full: bool,
     json_file: Path | None,
+    verbose: bool,
     quiet: bool,
     no_color: bool,
     command: tuple[str, ...],
@@ -45,7 +47,7 @@ def command(
     """
     if sum([steps is not None, seconds is not None, full]) > 1:
         raise click.UsageError("--steps, --seconds and --full exclude one another")
-    screen = Screen(quiet=quiet, no_color=no_color)
+    screen = Screen(quiet=quiet, no_color=no_color, verbose=verbose)
     kept = Path(FOLDER) / datetime.now().strftime("%Y%m%d-%H%M%S") / "files" if full else None
     rule = StopRule(steps=steps, seconds=seconds, full=full)
     try:

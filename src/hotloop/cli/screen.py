@@ -19,13 +19,15 @@ class Screen:
     Args:
         quiet: no progress.
         no_color: no colours.
+        verbose: every line of progress stays.
     """
 
-    def __init__(self, *, quiet: bool = False, no_color: bool = False) -> None:
+    def __init__(self, *, quiet: bool = False, no_color: bool = False, verbose: bool = False) -> None:
         color = None if not no_color else True
         self.out = Console(no_color=color, highlight=False, width=None if sys.stdout.isatty() else 80)
         self.err = Console(stderr=True, no_color=color, highlight=False, soft_wrap=True)
         self._quiet = quiet
+        self._verbose = verbose
         self._live: LiveDisplay | None = None
         self._last_s = -PLAIN_EVERY_S
 
@@ -43,7 +45,9 @@ class Screen:
         """Show what is going on: one line that changes, on a terminal; now and then a line, elsewhere."""
         if self._quiet:
             return
-        if self.err.is_terminal:
+        if self._verbose:
+            self.note(f"hotloop: {text}")
+        elif self.err.is_terminal:
             if self._live is None:
                 self._live = LiveDisplay(console=self.err, transient=True, auto_refresh=False)
                 self._live.start()

@@ -43,6 +43,7 @@ _PLAN = Path("hotloop.toml")
 @click.option(
     "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the result."
 )
+@click.option("--verbose", is_flag=True, help="Keep every line of progress.")
 @output_options
 @command_argument
 def command(
@@ -54,6 +55,7 @@ def command(
     resume: bool,
     plan_file: Path,
     json_file: Path | None,
+    verbose: bool,
     quiet: bool,
     no_color: bool,
     command: tuple[str, ...],
@@ -64,7 +66,7 @@ def command(
     than this machine's noise and learns the same; confirms the whole in fresh processes and writes a plan.
     """
     _check_targets(plan_file, json_file)
-    screen = Screen(quiet=quiet, no_color=no_color)
+    screen = Screen(quiet=quiet, no_color=no_color, verbose=verbose)
     order = TuneOrder(
         words=command,
         budget_s=budget,
