@@ -68,7 +68,7 @@ class Outcome:
         return f"{severity}; {sentence}"
 
 
-def page(outcomes: Sequence[Outcome], seconds: float, wall_s: float) -> str:
+def page(outcomes: Sequence[Outcome], seconds: float) -> str:
     """The whole page."""
     faulty = [one for one in outcomes if one.case.fault]
     named = [one for one in faulty if one.case.fault and one.case.fault.expected]
@@ -79,7 +79,7 @@ def page(outcomes: Sequence[Outcome], seconds: float, wall_s: float) -> str:
         "",
         f"{datetime.date.today().isoformat()}, {machine.cpu_model}, {machine.num_cores} cores, load "
         f"{os.getloadavg()[0]:.1f} at the end, Python {platform.python_version()}; {seconds:g} s of steps of each "
-        f"program, one thread, passive waiting, {wall_s:.0f} s in all.",
+        f"program, one thread, passive waiting; others took {_foreign(outcomes)} of the machine meanwhile.",
         "",
         f"- The injected fault is the top finding in {sum(one.right for one in faulty)} of {len(faulty)} programs; "
         f"in {sum(one.right for one in named)} of the {len(named)} whose fault a rule exists for.",
@@ -100,6 +100,12 @@ def page(outcomes: Sequence[Outcome], seconds: float, wall_s: float) -> str:
     counts = Counter((one.expected, one.top) for one in outcomes)
     lines += [f"| {expected} | {top} | {num} |" for (expected, top), num in sorted(counts.items())]
     return "\n".join(lines) + "\n"
+
+
+def _foreign(outcomes: Sequence[Outcome]) -> str:
+    shares = [one.diagnosis["observation"].get("foreign_share") for one in outcomes if one.diagnosis]
+    known = [share for share in shares if share is not None]
+    return f"{min(known):.0%} to {max(known):.0%} (known for {len(known)})" if known else "an unknown share"
 
 
 def _needs(outcome: Outcome) -> str:

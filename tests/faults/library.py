@@ -47,6 +47,8 @@ BASES = {
         Base("autoencoder", "autoencoder", "picture", "rebuilt"),
         Base("mixer_accumulating", "mixer", "batch['patches']", "scores"),
         Base("cnn_epochs", "model", "data", "output", _PROGRAMS / "cnn_epochs.py"),
+        Base("siamese", "encoder", "a", "out", _PROGRAMS / "siamese.py"),
+        Base("unet3d", "net", "images", "pred", _PROGRAMS / "unet3d.py"),
     )
 }
 
@@ -247,6 +249,8 @@ CASES: tuple[Case, ...] = (
     _case("mixer_accumulating", slow_sample(0.5, busy=True)),
     _case("conv_images", anomaly_mode()),
     _case("autoencoder", anomaly_mode()),
+    _case("unet3d", anomaly_mode()),
+    _case("siamese", slow_sample(1.0, busy=True)),
     _case("lstm_series", anomaly_mode()),
     _case("transformer_tokens", anomaly_mode()),
     _case("mlp_tabular", unfused(32)),
