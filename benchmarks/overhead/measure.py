@@ -24,7 +24,8 @@ from torch.utils.data import DataLoader, TensorDataset, dataloader
 from hotloop.probe.config import ProbeConfig
 from hotloop.probe.control import ControlPage
 
-STEPS_A_BLOCK = 40
+BLOCK_S = 0.15
+"""Long enough for a flush of the recorder in most blocks, short enough for many blocks against drift."""
 WARM_UP_STEPS = 100
 _PATCHED: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (torch, ("save",)),
@@ -81,7 +82,7 @@ def program(name: str) -> tuple[nn.Module, Callable[[], None]]:
             *(nn.Conv2d(32, 64, 3, padding=1), nn.BatchNorm2d(64), nn.ReLU(), nn.AdaptiveAvgPool2d(1)),
             *(nn.Flatten(), nn.Linear(64, 10)),
         )
-        inputs = torch.randn(512, 3, 32, 32)
+        inputs = torch.randn(512, 3, 16, 16)
     data = TensorDataset(inputs, torch.randint(0, 10, (512,)))
     loader = DataLoader(data, batch_size=32, shuffle=True)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
@@ -104,12 +105,12 @@ def install(folder: Path) -> None:
     _install(ProbeConfig(folder=str(folder)))
 
 
-def block(step: Callable[[], None]) -> tuple[float, float]:
-    """Return the wall and the CPU seconds of a block; its first steps are not counted."""
-    for _ in range(4):
+def block(step: Callable[[], None], num: int) -> tuple[float, float]:
+    """Return the wall and the CPU seconds of so many steps; two more before them are not counted."""
+    for _ in range(2):
         step()
     wall, cpu = time.perf_counter(), time.thread_time()
-    for _ in range(STEPS_A_BLOCK):
+    for _ in range(num):
         step()
     return time.perf_counter() - wall, time.thread_time() - cpu
 
@@ -126,6 +127,7 @@ def main(name: str, seconds: float, folder: Path) -> None:
     for _ in range(WARM_UP_STEPS):
         step()
     hooks.installed()
+    num = max(4, round(BLOCK_S / (block(step, 10)[1] / 10)))
     ratios: dict[str, list[float]] = {"wall": [], "cpu": []}
     steps_s: list[float] = []
     end = time.monotonic() + seconds
@@ -133,11 +135,11 @@ def main(name: str, seconds: float, folder: Path) -> None:
         spent = {True: [0.0, 0.0], False: [0.0, 0.0]}
         for on in (False, True, True, False):
             hooks.switch(on=on)
-            for index, value in enumerate(block(step)):
+            for index, value in enumerate(block(step, num)):
                 spent[on][index] += value
         for index, clock in enumerate(("wall", "cpu")):
             ratios[clock].append(math.log(spent[True][index] / spent[False][index]))
-        steps_s.append(spent[False][1] / (2 * STEPS_A_BLOCK))
+        steps_s.append(spent[False][1] / (2 * num))
     print(json.dumps({"step_s": statistics.median(steps_s), **ratios}))
 
 

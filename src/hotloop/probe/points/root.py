@@ -100,6 +100,7 @@ class Root:
         self.slot = min(slot, MAX_SLOT)
         self.kind = (type(module).__name__, num_values(module.parameters()))
         self._described = False
+        self._size, self._size_event = (0, 0), size_event(0, 0)
         self._contexts: list[AbstractContextManager[Any]] = []
         self._inputs: list[Activation] = []
         self._outputs: list[Activation] = []
@@ -244,7 +245,10 @@ class Root:
             shape = getattr(value, "shape", None)
             if shape is not None and len(shape):
                 tokens = value.numel() if len(shape) == 2 and not value.is_floating_point() else 0
-                self._probe.recorder.raw(size_event(shape[0], tokens))
+                size = (shape[0], tokens)
+                if size != self._size:
+                    self._size, self._size_event = size, size_event(*size)
+                self._probe.recorder.raw(self._size_event)
                 return
 
     def _note(self, args: Any, kwargs: Any) -> None:

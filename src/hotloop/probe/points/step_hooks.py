@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hotloop.probe.events import Kind, begin, end
+from hotloop.probe.events import MAX_SLOT, Kind, begin, end
 from hotloop.probe.probe import Probe
 
 StepHook = Callable[[Any, Any, Any], None]
@@ -25,6 +25,8 @@ def step_hooks(probe: Probe, slot_of: Callable[[Any], int]) -> tuple[StepHook, S
     from torch.compiler import is_compiling
 
     recorder, boundary = probe.recorder, probe.boundary
+    begins = [begin(Kind.OPTIMIZER, slot) for slot in range(MAX_SLOT + 1)]
+    ends = [end(Kind.OPTIMIZER, slot) for slot in range(MAX_SLOT + 1)]
 
     def before(optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ARG001 - the hook's signature
         if is_compiling():
@@ -32,7 +34,7 @@ def step_hooks(probe: Probe, slot_of: Callable[[Any], int]) -> tuple[StepHook, S
         try:
             if recorder.training_thread():
                 probe.asleep = False
-                recorder.mark(begin(Kind.OPTIMIZER, slot_of(optimizer)))
+                recorder.mark(begins[slot_of(optimizer)])
         except Exception:  # the probe fails open
             probe.note("record:optimizer")
 
@@ -42,7 +44,7 @@ def step_hooks(probe: Probe, slot_of: Callable[[Any], int]) -> tuple[StepHook, S
         try:
             if recorder.training_thread():
                 slot = slot_of(optimizer)
-                recorder.mark(end(Kind.OPTIMIZER, slot))
+                recorder.mark(ends[slot])
                 boundary.ended(Kind.OPTIMIZER, slot)
         except Exception:  # the probe fails open
             probe.note("boundary")
