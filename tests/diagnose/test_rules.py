@@ -63,7 +63,7 @@ CASES: dict[str, Observation] = {
     "busy-machine": observed(foreign_share=0.4),
     "debug-environment-set": with_program(environment={"CUDA_LAUNCH_BLOCKING": "1"}, device="cuda"),
     "loop-outside-phases": with_phases(other=0.3),
-    "oversubscribed-threads": with_program(num_threads=32),
+    "oversubscribed-threads": with_program(num_threads=8, world_size=2),
     "undersubscribed-threads": with_program(num_threads=1),
     "unstable-step": observed(step=msgspec.structs.replace(STEP, p95_s=0.3)),
     "batch-too-small": observed(
@@ -170,6 +170,10 @@ def test_a_few_long_pauses_are_information() -> None:
 
 def test_evaluation_as_large_as_usual_is_information() -> None:
     assert _found(with_parts(evaluation_s=2.0))["frequent-evaluation"].severity is Severity.INFO
+
+
+def test_one_process_with_too_many_threads_is_information() -> None:
+    assert _found(with_program(num_threads=32))["oversubscribed-threads"].severity is Severity.INFO
 
 
 def test_a_recurrent_layer_is_dispatched_for_each_time_step() -> None:
