@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+
 from benchmarks.verdicts.parity import parity_table
 from benchmarks.verdicts.sessions import screening_table, verdict_table
 

@@ -1,0 +1,1 @@
+"""One file a command; errors become text and exit codes in `app`."""

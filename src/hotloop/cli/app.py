@@ -26,10 +26,10 @@ _COMMANDS: dict[str, str] = {
 class _LazyGroup(click.Group):
     """A group whose subcommands are imported only when they are named."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(_COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - likewise
         module = _COMMANDS.get(cmd_name)
         if module is None:
             return None

@@ -38,9 +38,13 @@ class Boundary:
         self._recorder = recorder
         self._page = page
         self._seat: Seat | None = None
-        self._counts = {Kind.OPTIMIZER: 0, Kind.BACKWARD: 0, Kind.EVALUATE: 0}
+        self._wanted = KINDS[anchor[0]] if anchor else None
+        # Plain attributes: hashing a member of an IntEnum is a Python call, and this is the hot path.
+        self._num_optimizer = self._num_backward = self._num_evaluate = 0
         self._seen = 0
         self.steps = 0
+        self.never_trained = True
+        """This process has called neither backward nor an optimizer: it may be inference."""
         self.on_step: list[Callable[[int], None]] = []
         self.on_hold: list[Callable[[], None]] = []
         self.synchronize: Callable[[], None] | None = None
@@ -48,31 +52,32 @@ class Boundary:
 
     def ended(self, kind: Kind, slot: int) -> None:
         """Called when an optimizer step, a backward or a forward without gradients has ended."""
-        self._counts[kind] += 1
-        if self._anchor is None:
-            if not self._provisional(kind):
-                return
+        if kind is Kind.OPTIMIZER:
+            self._num_optimizer += 1
+            self.never_trained = False
+        elif kind is Kind.BACKWARD:
+            self._num_backward += 1
+            self.never_trained = False
         else:
-            wanted, at, every = self._anchor
-            if kind is not KINDS[wanted] or at not in (-1, slot):
-                return
-            self._seen += 1
-            if self._seen % every:
-                return
-        self._step()
+            self._num_evaluate += 1
+        if self._wanted is None:
+            if kind is Kind.OPTIMIZER or self._provisional(kind):
+                self._step()
+        elif kind is self._wanted:
+            self._count(slot)
 
-    @property
-    def never_trained(self) -> bool:
-        """Whether this process has called neither backward nor an optimizer: it may be inference."""
-        return self._counts[Kind.OPTIMIZER] == self._counts[Kind.BACKWARD] == 0
+    def _count(self, slot: int) -> None:
+        assert self._anchor is not None
+        _, at, every = self._anchor
+        if at in (-1, slot):
+            self._seen += 1
+            if self._seen % every == 0:
+                self._step()
 
     def _provisional(self, kind: Kind) -> bool:
-        counts = self._counts
-        if kind is Kind.OPTIMIZER:
-            return True
         if kind is Kind.BACKWARD:
-            return counts[Kind.OPTIMIZER] == 0 and counts[Kind.BACKWARD] > PATIENCE
-        return counts[Kind.OPTIMIZER] == counts[Kind.BACKWARD] == 0 and counts[Kind.EVALUATE] > PATIENCE
+            return self._num_optimizer == 0 and self._num_backward > PATIENCE
+        return self.never_trained and self._num_evaluate > PATIENCE
 
     def _step(self) -> None:
         self.steps += 1
@@ -115,5 +120,6 @@ class Boundary:
     def after_fork(self) -> None:
         """In a forked child: it has its own steps and its own seat."""
         self._seat = None
-        self._counts = dict.fromkeys(self._counts, 0)
+        self._num_optimizer = self._num_backward = self._num_evaluate = 0
         self._seen = self.steps = 0
+        self.never_trained = True

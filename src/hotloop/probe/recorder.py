@@ -49,10 +49,10 @@ class Recorder:
     def _make_mark(self) -> Callable[[int], None]:
         if self.folder is None:
             return _nothing
-        append, base, clock = self._events.append, self._base, monotonic_ns
+        append, base, clock, shift = self._events.append, self._base, monotonic_ns, TIME_SHIFT
 
         def mark(code: int) -> None:
-            append((clock() - base) << TIME_SHIFT | code)
+            append((clock() - base) << shift | code)
 
         return mark
 

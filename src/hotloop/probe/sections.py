@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -27,13 +28,13 @@ def section(probe: Probe, kind: Kind, slot: int = 0, *, trains: bool = False) ->
         slot: which of its kind.
         trains: only training does this: it wakes a forked child and decides which thread is recorded.
     """
-    recorder = probe.recorder
+    recorder, ident = probe.recorder, threading.get_ident
     begins, ends = begin(kind, slot), end(kind, slot)
     where = f"record:{kind.name.lower()}"
 
     def enter() -> bool:
         try:
-            if probe.asleep or not recorder.own_thread():
+            if probe.asleep or (ident() != recorder.thread and not recorder.own_thread()):
                 return False
             recorder.mark(begins)
         except Exception:  # the probe fails open
@@ -43,9 +44,10 @@ def section(probe: Probe, kind: Kind, slot: int = 0, *, trains: bool = False) ->
 
     def enter_training() -> bool:
         try:
-            if not recorder.training_thread():
-                return False
-            probe.asleep = False
+            if ident() != recorder.trainer:
+                if not recorder.training_thread():
+                    return False
+                probe.asleep = False
             recorder.mark(begins)
         except Exception:  # the probe fails open
             probe.note(where)

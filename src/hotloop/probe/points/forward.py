@@ -18,6 +18,8 @@ from hotloop.probe.probe import Probe
 
 DISCOVERY_STEPS = 2
 """Steps after which the search ends; in the first step every root has been called once."""
+EARLY_STEPS, LOOK_EVERY = 32, 8
+"""The roots are looked at after each of the first steps, then after every eighth: a look costs 4 us."""
 DISCOVERY_CALLS = 64
 """Outermost calls after which it ends where no step does (inference)."""
 
@@ -126,6 +128,8 @@ class Roots:
         return [root for root in self._known if root.module is not None]
 
     def _on_step(self, steps: int) -> None:
+        if steps % LOOK_EVERY and steps > EARLY_STEPS and not self._searching:
+            return
         if self._searching and steps >= DISCOVERY_STEPS and self._calls_at_step != self._num_calls():
             self.settle()
         for root in self._known:

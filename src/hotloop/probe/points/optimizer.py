@@ -41,14 +41,20 @@ class _Slots:
             weakref.WeakKeyDictionary()
         )
 
+        self._last: Any = _nobody
+        self._last_number = 0
+
     def made(self, optimizer: Any) -> None:
         self._made_at[optimizer] = user_line(3)
         self._probe.recorder.raw(end(Kind.MADE))
 
     def of(self, optimizer: Any) -> int:
+        if self._last() is optimizer:
+            return self._last_number
         number = self._numbers.get(optimizer)
         if number is None:
             number = self._numbers[optimizer] = min(self._new(optimizer), MAX_SLOT)
+        self._last, self._last_number = weakref.ref(optimizer), number
         return number
 
     def _new(self, optimizer: Any) -> int:
@@ -64,6 +70,10 @@ class _Slots:
         if len(known) <= MAX_SLOT:
             known.append(facts)
         return len(known) - 1
+
+
+def _nobody() -> None:
+    """Stands for a weak reference to nothing."""
 
 
 def _describe(optimizer: Any, path: str | None, line: int | None) -> dict[str, Any]:

@@ -100,7 +100,8 @@ class Root:
         self.slot = min(slot, MAX_SLOT)
         self.kind = (type(module).__name__, num_values(module.parameters()))
         self._described = False
-        self._size, self._size_event = (0, 0), size_event(0, 0)
+        self._shape: Any = ()
+        self._size_event = size_event(0, 0)
         self._contexts: list[AbstractContextManager[Any]] = []
         self._inputs: list[Activation] = []
         self._outputs: list[Activation] = []
@@ -241,13 +242,12 @@ class Root:
     # Facts ---------------------------------------------------------------------------------------------------------
 
     def _mark_size(self, args: Any, kwargs: Any) -> None:
-        for value in (*args, *kwargs.values()):
+        for value in args or kwargs.values():
             shape = getattr(value, "shape", None)
-            if shape is not None and len(shape):
-                tokens = value.numel() if len(shape) == 2 and not value.is_floating_point() else 0
-                size = (shape[0], tokens)
-                if size != self._size:
-                    self._size, self._size_event = size, size_event(*size)
+            if shape:
+                if shape != self._shape:
+                    tokens = value.numel() if len(shape) == 2 and not value.is_floating_point() else 0
+                    self._shape, self._size_event = shape, size_event(shape[0], tokens)
                 self._probe.recorder.raw(self._size_event)
                 return
 

@@ -6,6 +6,7 @@ come to nothing in them, so unlike all else of the probe they are not hidden fro
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +25,7 @@ def step_hooks(probe: Probe, slot_of: Callable[[Any], int]) -> tuple[StepHook, S
     """
     from torch.compiler import is_compiling
 
-    recorder, boundary = probe.recorder, probe.boundary
+    recorder, boundary, ident = probe.recorder, probe.boundary, threading.get_ident
     begins = [begin(Kind.OPTIMIZER, slot) for slot in range(MAX_SLOT + 1)]
     ends = [end(Kind.OPTIMIZER, slot) for slot in range(MAX_SLOT + 1)]
 
@@ -32,9 +33,11 @@ def step_hooks(probe: Probe, slot_of: Callable[[Any], int]) -> tuple[StepHook, S
         if is_compiling():
             return
         try:
-            if recorder.training_thread():
+            if ident() != recorder.trainer:
+                if not recorder.training_thread():
+                    return
                 probe.asleep = False
-                recorder.mark(begins[slot_of(optimizer)])
+            recorder.mark(begins[slot_of(optimizer)])
         except Exception:  # the probe fails open
             probe.note("record:optimizer")
 
@@ -42,7 +45,7 @@ def step_hooks(probe: Probe, slot_of: Callable[[Any], int]) -> tuple[StepHook, S
         if is_compiling():
             return
         try:
-            if recorder.training_thread():
+            if ident() == recorder.thread:
                 slot = slot_of(optimizer)
                 recorder.mark(ends[slot])
                 boundary.ended(Kind.OPTIMIZER, slot)

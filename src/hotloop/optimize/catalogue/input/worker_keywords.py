@@ -6,6 +6,7 @@ from typing import Any
 
 from hotloop.optimize.catalogue.input.iterators import IteratorWatch
 from hotloop.optimize.catalogue.input.worker_hazards import reason_against
+from hotloop.optimize.threads import Threads
 from hotloop.probe.activation import Activation
 
 _NEED_WORKERS = ("prefetch_factor", "persistent_workers", "multiprocessing_context", "timeout")
@@ -21,10 +22,15 @@ class WorkerKeywords(Activation):
         num_workers: 0 loads in the training process.
         prefetch_factor: None: the program's, else torch's default.
         persistent_workers: None: the program's.
+        num_threads: of the training process; None: the program's.
     """
 
     def __init__(
-        self, num_workers: int, prefetch_factor: int | None, persistent_workers: bool | None
+        self,
+        num_workers: int,
+        prefetch_factor: int | None,
+        persistent_workers: bool | None,
+        num_threads: int | None = None,
     ) -> None:
         self._num_workers = num_workers
         self._prefetch_factor = prefetch_factor
@@ -32,10 +38,13 @@ class WorkerKeywords(Activation):
         self._left_alone: list[str] = []
         self._num_changed = 0
         self._watch = IteratorWatch()
+        self._threads = Threads(num_threads) if num_threads is not None else None
 
     def on_torch(self) -> None:
-        """Watch the iterators."""
+        """Watch the iterators; set the threads."""
         self._watch.install()
+        if self._threads is not None:
+            self._threads.on_torch()
 
     def on_loader(self, keywords: dict[str, Any]) -> dict[str, Any]:
         """Return the keywords with our workers, or as they are where workers would do harm."""
@@ -65,7 +74,9 @@ class WorkerKeywords(Activation):
         return keywords
 
     def effect(self) -> tuple[bool, str]:
-        """Return whether an iterator with our number of worker processes was seen."""
+        """Return whether an iterator with our number of worker processes was seen, and the threads are ours."""
+        if self._threads is not None and not self._threads.effect()[0]:
+            return self._threads.effect()
         alone = f"; left alone: {'; '.join(self._left_alone)}" if self._left_alone else ""
         if not self._num_changed:
             return False, f"no loader was changed{alone}"

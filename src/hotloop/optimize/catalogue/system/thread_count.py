@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -11,9 +10,8 @@ from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.cores import cores_per_process, num_cores, num_processes
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import integer, only, required
+from hotloop.optimize.threads import VARIABLES, Threads
 from hotloop.probe.activation import Activation
-
-VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class ThreadCount(Optimization):
@@ -40,6 +38,7 @@ class ThreadCount(Optimization):
     name: ClassVar[str] = "thread_count"
     family: ClassVar[str] = "system"
     numerics: ClassVar[Numerics] = Numerics.EXACT
+    conflicts: ClassVar[frozenset[str]] = frozenset({"loader_workers"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the counts to try, the one that fills the cores first."""
@@ -70,7 +69,7 @@ class ThreadCount(Optimization):
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what sets the count, and keeps it."""
-        return _Threads(params["num_threads"])
+        return Threads(params["num_threads"])
 
 
 def _counts(observation: Observation) -> list[int]:
@@ -93,35 +92,3 @@ def _prior(observation: Observation, current: int | None, wanted: int) -> float:
     if current > cores >= wanted:
         return 4.0 if wanted == cores else 2.0
     return (0.5 + 0.5 / current) / (0.5 + 0.5 / wanted)
-
-
-class _Threads(Activation):
-    def __init__(self, num_threads: int) -> None:
-        self._num_threads = num_threads
-        self._num_kept = 0
-        """Calls of the program that would have changed the count."""
-
-    def on_torch(self) -> None:
-        """Set the count and keep it from being changed."""
-        import torch
-
-        original = torch.set_num_threads
-
-        def set_num_threads(num: int) -> None:
-            # torch's own loader workers ask for one thread each, and get it.
-            if sys._getframe(1).f_globals.get("__name__", "").startswith("torch.utils.data"):
-                original(num)
-                return
-            self._num_kept += num != self._num_threads
-            original(self._num_threads)
-
-        original(self._num_threads)
-        torch.set_num_threads = set_num_threads
-
-    def effect(self) -> tuple[bool, str]:
-        """Return whether torch computes with that many threads."""
-        import torch
-
-        seen = torch.get_num_threads()
-        kept = f"; kept against {self._num_kept} calls of the program" if self._num_kept else ""
-        return seen == self._num_threads, f"torch.get_num_threads() is {seen}{kept}"
