@@ -256,3 +256,30 @@ def test_it_does_not_apply(loaders: Any, data: float, reason: str) -> None:
 def test_parameters_out_of_range_are_refused(params: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         LoaderWorkers().validate(params)
+
+
+def test_on_a_cpu_the_workers_may_get_cores_of_the_training_process() -> None:
+    shares = {Phase.DATA: 0.5, Phase.FORWARD: 0.5}
+    seen = observation(shares, {"num_cores": 2}, loaders=(loader(),), num_threads=2)
+    tried = [candidate.params for candidate in LoaderWorkers().candidates(seen)]
+    assert {"num_workers": 1, "num_threads": 1} in tried
+    assert {"num_workers": 1} in tried
+    assert LoaderWorkers().environment({"num_workers": 1, "num_threads": 1})["OMP_NUM_THREADS"] == "1"
+    assert LoaderWorkers().environment({"num_workers": 1}) == {}
+
+
+def test_with_threads_to_spare_nothing_is_taken_from_the_training_process() -> None:
+    shares = {Phase.DATA: 0.5, Phase.FORWARD: 0.5}
+    seen = observation(shares, {"num_cores": 8}, loaders=(loader(),), num_threads=1)
+    assert all("num_threads" not in candidate.params for candidate in LoaderWorkers().candidates(seen))
+
+
+def test_threads_that_were_asked_for_are_part_of_the_proof() -> None:
+    activation = LoaderWorkers().activation({"num_workers": 1, "num_threads": 1})
+    activation.on_torch()
+    changed = DataLoader(**activation.on_loader({"dataset": Numbers(), "batch_size": 4}))
+    assert len(list(changed)) == 8
+    torch.set_num_threads(2)  # the program's own wish is kept out
+    assert torch.get_num_threads() == 1
+    assert activation.effect()[0]
+    del changed
