@@ -163,8 +163,8 @@ def test_a_full_scratch_folder(observe: Observe, tmp_path: Path) -> None:
     if mounted.returncode:
         pytest.skip("no file system can be mounted here")
     try:
-        fill = f"open({str(small / 'fill')!r}, 'wb').write(bytes(69 << 20))"
-        filler = f"try:\n    {fill}\nexcept OSError:\n    pass\nsteps = 0"
+        fill = f"full = open({str(small / 'fill')!r}, 'wb', buffering=0)"
+        filler = f"{fill}\ntry:\n    while full.write(bytes(4096)):\n        pass\nexcept OSError:\n    pass\nsteps = 0"
         program = TINY.replace("steps = 0", filler)
         run = observe(program, variables={"HOTLOOP_SCRATCH": str(small), "HOTLOOP_NO_NAMESPACES": "1"})
         assert run.code == 4, run.err
