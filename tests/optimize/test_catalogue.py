@@ -113,7 +113,8 @@ def test_the_catalogue_is_imported_without_torch() -> None:
 def test_every_file_of_the_catalogue_can_be_imported() -> None:
     folder = ROOT / "src" / "hotloop"
     for path in (folder / "optimize" / "catalogue").rglob("*.py"):
-        importlib.import_module(".".join(path.relative_to(folder.parent).with_suffix("").parts))
+        name = ".".join(path.relative_to(folder.parent).with_suffix("").parts)
+        assert importlib.import_module(name).__doc__, f"{path} does not say what it is"
 
 
 def test_the_page_in_the_documentation_is_up_to_date() -> None:

@@ -16,7 +16,6 @@ class FailureKind(str, Enum):
     CRASH = "crash"
     OUT_OF_MEMORY = "out of memory"
     TIMEOUT = "timeout"
-    DIVERGED = "diverged"
     ENDED = "ended too early"
 
 
