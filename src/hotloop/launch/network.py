@@ -25,7 +25,7 @@ def reaches_out(processes: Sequence[psutil.Process]) -> bool | None:
 def _is_local(address: str) -> bool:
     """Whether an address is this machine's own: ranks of one machine often meet at its outer address."""
     own = {known.address.split("%")[0] for group in psutil.net_if_addrs().values() for known in group}
-    plain = address.split("%")[0]
+    plain = address.split("%", maxsplit=1)[0]
     known = ipaddress.ip_address(plain)
     mapped = getattr(known, "ipv4_mapped", None)
     return plain in own or known.is_loopback or bool(mapped and (mapped.is_loopback or str(mapped) in own))
