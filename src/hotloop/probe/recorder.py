@@ -1,6 +1,6 @@
 """Writes events to a file of this process: an append to an array, flushed at step boundaries.
 
-Measured: 0.15 us an event; a flush of 100 ms of a small loop takes about 15 us.
+Measured: 0.3 us an event (0.06 us of it the clock), on a Zen 3 at 2.4 GHz.
 """
 
 from __future__ import annotations
