@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 
 import msgspec
 import psutil
@@ -21,6 +22,8 @@ from hotloop.machine.contention import ForeignLoad, foreign_share
 from hotloop.machine.identity import identity
 from hotloop.model.observation import Observation
 from hotloop.observe.build import build, leading
+from hotloop.observe.deep import with_deep
+from hotloop.observe.deep_windows import MAX_STEP_S, Course, orders, run_course
 from hotloop.observe.gaps import no_step, with_gaps
 from hotloop.observe.ranks import steady_windows
 from hotloop.observe.rhythm import find_anchor
@@ -53,6 +56,7 @@ class Live(msgspec.Struct, frozen=True, kw_only=True):
         limit_s: after this the program is ended, steps or not; None: no limit.
         changes: environment variables on top of the user's.
         record: False switches the phase timers off (the overhead benchmark).
+        deep: the heavy instruments to look with, in windows of their own, once it has been seen enough.
         keep: where the files go that a whole run (`rule.full`) wrote; None: nowhere.
     """
 
@@ -62,6 +66,7 @@ class Live(msgspec.Struct, frozen=True, kw_only=True):
     limit_s: float | None = None
     changes: dict[str, str] = {}
     record: bool = True
+    deep: tuple[str, ...] = ()
     keep: Path | None = None
 
 
@@ -86,13 +91,18 @@ def _observe(
     folder = scratch / "probe"
     folder.mkdir()
     page = ControlPage.create(folder / "control")
-    orders = scratch / "probe.json"
+    told = scratch / "probe.json"
     isolation = plan_isolation(argv, Path.cwd(), scratch_root(), network=False)
-    config = ProbeConfig(folder=str(folder), record=live.record, **guard_orders(isolation, scratch))
-    config.save(orders)
+    config = ProbeConfig(
+        folder=str(folder),
+        record=live.record,
+        instruments=orders(live.deep),
+        **guard_orders(isolation, scratch),
+    )
+    config.save(told)
     variables = with_changes(quiet(environment, scratch), live.changes)
     begin_s = time.monotonic()
-    run = start(argv, probed(variables, orders), isolation, scratch, log=live.log)
+    run = start(argv, probed(variables, told), isolation, scratch, log=live.log)
     watch = _Watch(live, run, folder, page, progress, begin_s)
     try:
         interrupted = _follow(watch, run, page)
@@ -118,6 +128,7 @@ def _observe(
         foreign_share=watch.foreign_share,
     )
     observation = with_gaps(observation, isolation, lost=lost)
+    observation = with_deep(observation, folder, known, live.deep, watch.why_not_closer)
     if interrupted:
         raise Interrupted(observation if observation.step else None)
     if observation.step is None:
@@ -156,6 +167,12 @@ class _Watch:
         self.exit_code: int | None = None
         self.uses_network: bool | None = None
         self.foreign_share: float | None = None
+        self.why_not_closer: str | None = (
+            "the whole run is the user's own"
+            if live.rule.full
+            else "the program ended before it was seen enough"
+        )
+        """Why the heavy instruments were not put to use; None: they were."""
 
     def until_done(self) -> None:
         """Follow the run, and see what share of the machine others took meanwhile."""
@@ -176,6 +193,7 @@ class _Watch:
                 if not self.uses_network:
                     self.uses_network = reaches_out(self._run.tree())
                 if self._seen_enough(elapsed) or self._lost_all():
+                    self._look_closer()
                     return
             time.sleep(POLL_S / 5)
 
@@ -183,6 +201,22 @@ class _Watch:
         """Whether no record will come any more, on a full disk; a whole run goes on all the same."""
         rows = self._page.rows()
         return bool(rows) and all(row[LOST] for row in rows) and not self._live.rule.full
+
+    def _look_closer(self) -> None:
+        """Run the heavy instruments, once the light measurement is done."""
+        lead = leading(self.known)
+        anchor = find_anchor(lead.spans) if lead else None
+        steady = steady_windows(lead, anchor) if lead and anchor else []
+        names = tuple(order["name"] for order in orders(self._live.deep))
+        if lead is None or anchor is None or not steady or not names:
+            return
+        step_s = median(window.duration_s for window in steady)
+        if step_s > MAX_STEP_S:
+            self.why_not_closer = f"a step takes more than {MAX_STEP_S:g} s"
+            return
+        self.why_not_closer = None
+        course = Course(names=names, anchor=anchor, step_s=step_s, lead=lead.pid)
+        run_course(self._run, self._page, course, self._progress)
 
     def _seen_enough(self, elapsed: float) -> bool:
         timelines(self._folder, self.known)

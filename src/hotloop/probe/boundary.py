@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic_ns
+from typing import Any, Protocol
 
-from hotloop.probe.control import SYNC_AT, ControlPage, Seat
+from hotloop.probe.control import DEEP, SYNC_AT, ControlPage, Seat
 from hotloop.probe.events import Kind, begin, end
 from hotloop.probe.recorder import Recorder
 
@@ -14,6 +15,23 @@ KINDS = {"optimizer": Kind.OPTIMIZER, "backward": Kind.BACKWARD, "forward": Kind
 PATIENCE = 8
 """Backward calls without an optimizer step (forwards without a backward) after which they count as steps
 themselves while the rhythm is not known; more than the accumulation or critic loops of published scripts."""
+
+
+class Windows(Protocol):
+    """The heavy instruments, as the boundary knows them."""
+
+    numbers: Any
+    settled: int
+    """The page's wish that has been met."""
+
+    def ended(self, kind: Kind, slot: int) -> None:
+        """Called at what may end a step, while the page's wish is not met."""
+
+    def finish(self) -> None:
+        """End the window that is open, if one is."""
+
+    def after_fork(self) -> None:
+        """Called in a forked child."""
 
 
 class Boundary:
@@ -47,6 +65,8 @@ class Boundary:
         """This process has called neither backward nor an optimizer: it may be inference."""
         self.on_step: list[Callable[[int], None]] = []
         self.on_hold: list[Callable[[], None]] = []
+        self.windows: Windows | None = None
+        """The heavy instruments; None: none is wanted."""
         self.synchronize: Callable[[], None] | None = None
         """Waits for the device; None on a CPU."""
 
@@ -65,6 +85,14 @@ class Boundary:
                 self._step()
         elif kind is self._wanted:
             self._count(slot)
+        deep = self.windows
+        if deep is not None and deep.numbers[DEEP] != deep.settled:
+            deep.ended(kind, slot)
+
+    def looked(self, number: int) -> None:
+        """Say on the control page that an instrument was run here."""
+        if self._page is not None:
+            (self._seat or self._sit_down(self._page)).looked(number)
 
     def _count(self, slot: int) -> None:
         assert self._anchor is not None
@@ -119,6 +147,8 @@ class Boundary:
 
     def after_fork(self) -> None:
         """In a forked child: it has its own steps and its own seat."""
+        if self.windows is not None:
+            self.windows.after_fork()
         self._seat = None
         self._num_optimizer = self._num_backward = self._num_evaluate = 0
         self._seen = self.steps = 0

@@ -13,11 +13,13 @@ from pathlib import Path
 
 from hotloop.probe.rank import rank_and_world
 
-STOP, GO_UNTIL, SYNC_AT = 0, 1, 2
-"""Header: a flag; the number of steps each process may run; the step count at which a device is synchronized."""
+STOP, GO_UNTIL, SYNC_AT, DEEP, DEEP_KIND, DEEP_SLOT, DEEP_EVERY = range(7)
+"""Header: a flag; the number of steps each process may run; the step count at which a device is synchronized; the
+number of the instrument that is wanted (from 1; 0: none), and what ends a step for it: kind, slot, every how many."""
 HEADER = 8
-PID, RANK, STEPS, BOUNDARY_NS, STATE, PEAK_BYTES, LOST = range(7)
-"""A process's row; LOST: its records ended early (a full disk takes no other message)."""
+PID, RANK, STEPS, BOUNDARY_NS, STATE, PEAK_BYTES, LOST, DEEP_DONE = range(8)
+"""A process's row; LOST: its records ended early (a full disk takes no other message); DEEP_DONE: the instrument that
+was run last."""
 ROW = 8
 MAX_ROWS = 64
 UNLIMITED = 1 << 60
@@ -79,6 +81,10 @@ class Seat:
     def lost(self) -> None:
         """Say that this process's records ended early."""
         self.numbers[self.at + LOST] = 1
+
+    def looked(self, number: int) -> None:
+        """Say that an instrument was run in this process."""
+        self.numbers[self.at + DEEP_DONE] = number
 
     def report(self, steps: int, boundary_ns: int) -> None:
         """Say how far this process is."""

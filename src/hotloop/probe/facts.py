@@ -36,6 +36,7 @@ class Facts:
         self.distributed: str | None = None
         self.shared_memory = False
         self.other_trainers = False
+        self._peaks: dict[str, int | None] = {}
         self.ddp_modules: list[weakref.ref[Any]] = []
 
     def write(self, folder: Path, effects: list[dict[str, Any]], steps: int) -> None:
@@ -49,7 +50,6 @@ class Facts:
         import torch
 
         rank, world_size = rank_and_world()
-        cuda = torch.cuda.is_initialized()
         self.anomaly_mode = self.anomaly_mode or torch.is_anomaly_enabled()
         return {
             "pid": os.getpid(),
@@ -76,9 +76,12 @@ class Facts:
             "cudnn_benchmark": bool(torch.backends.cudnn.benchmark),
             "frameworks": [name for name in FRAMEWORKS if name in sys.modules],
             "environment": {name: os.environ[name] for name in VARIABLES if name in os.environ},
-            "device_peak_bytes": torch.cuda.max_memory_allocated() if cuda else None,
-            "host_peak_bytes": _host_peak_bytes(),
+            **(self._peaks or _peaks()),
         }
+
+    def keep_peaks(self) -> None:
+        """Take the memory's peaks now: what comes later is a heavy instrument's."""
+        self._peaks = self._peaks or _peaks()
 
     def _exposed_communication_s(self) -> float | None:
         """Gradient communication in a backward that no computation hides, from the averages that DDP keeps itself.
@@ -93,6 +96,14 @@ class Facts:
                 overlap = float(data.get("avg_backward_compute_comm_overlap_time", 0))
                 return max(0.0, communication - overlap) * 1e-9
         return None
+
+
+def _peaks() -> dict[str, int | None]:
+    import torch
+
+    used = torch.cuda.is_initialized()
+    device = torch.cuda.max_memory_allocated() if used else None
+    return {"device_peak_bytes": device, "host_peak_bytes": _host_peak_bytes()}
 
 
 def _host_peak_bytes() -> int | None:

@@ -1,0 +1,92 @@
+"""What the heavy instruments saw, each in a short window of its own."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class CallSite(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of call at one line of the user's program."""
+
+    path: str
+    line: int
+    function: str
+    call: str
+    """As it is written: `.item()`, `if tensor`, `float()`, `print`, `.to()`, `torch.zeros`."""
+    kind: str
+    """`sync` (the host asks for a value, and waits on a device), `copy`, or `create`."""
+    device: str
+    """Type of the device that the tensor lives on."""
+    count_per_step: float
+    time_per_step_s: float
+    low_s: float
+    """Lower end of the 95% interval of the time per step."""
+    high_s: float
+    bytes_per_step: float | None = None
+    """Copied or created; None: not a copy, nor a creation."""
+    through: str | None = None
+    """The library's `file:line` that made the call for that line of the user's; None: the line itself calls."""
+
+
+class CallSites(msgspec.Struct, frozen=True, kw_only=True):
+    """Synchronizations, copies and tensor creations of the leading process, by line."""
+
+    num_steps: int
+    window_s: float
+    sites: tuple[CallSite, ...]
+    """The dearest first."""
+
+
+class Frame(msgspec.Struct, frozen=True):
+    """A line of Python."""
+
+    path: str
+    line: int
+    function: str
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """Time that was spent under one stack of calls."""
+
+    stack: tuple[int, ...]
+    """Indices of frames, the outermost first."""
+    process: str
+    """`train`, `worker` (of a loader), or `thread` (another one of the training process)."""
+    phase: str | None
+    """In which phase of the step; None: not the training thread."""
+    spent_s: float
+    num: int
+
+
+class HostLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the user's program, and the time spent in it and in what it calls of others."""
+
+    path: str
+    line: int
+    function: str
+    process: str
+    phase: str | None
+    share: float
+    """Of the sampled time of its kind of process, 0 to 1; of the step where that is the training thread."""
+    spent_s: float
+    num: int
+    """Samples."""
+
+
+class HostSamples(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the host's time goes, by sampling Python stacks."""
+
+    num_steps: int
+    window_s: float
+    interval_s: float
+    lines: tuple[HostLine, ...]
+    """The dearest first."""
+    frames: tuple[Frame, ...]
+    samples: tuple[Sample, ...]
+
+
+class Deep(msgspec.Struct, frozen=True, kw_only=True):
+    """What the deep windows saw; None: that instrument did not run (coverage says why)."""
+
+    call_sites: CallSites | None = None
+    host: HostSamples | None = None

@@ -1,0 +1,57 @@
+"""From what the heavy instruments wrote to the observation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hotloop.model.deep import Deep
+from hotloop.model.observation import Coverage, Observation
+from hotloop.observe.build import leading
+from hotloop.observe.deep_files import DeepFile, usable
+from hotloop.observe.spans import Timeline
+
+Reader = Callable[[Path, DeepFile, Timeline], Any]
+"""Of the run's folder, the leading process's result and its records: the value for its field of `Deep`."""
+READERS: dict[str, Reader] = {}
+"""An instrument's name is the name of its field."""
+
+
+def with_deep(
+    observation: Observation,
+    folder: Path,
+    known: dict[int, Timeline],
+    names: Iterable[str],
+    why_not: str | None,
+) -> Observation:
+    """Return the observation with what the instruments saw, and with what they could not see.
+
+    Args:
+        observation: the light measurement.
+        folder: the probe's folder.
+        known: the records.
+        names: the instruments that were asked for.
+        why_not: why none was run; None: they were.
+    """
+    wanted = tuple(names)
+    lead = leading(known)
+    if not wanted or lead is None:
+        return observation
+    if why_not is not None:
+        return _add(observation, None, [Coverage("deep windows", why_not)])
+    seen: dict[str, Any] = {}
+    gaps = []
+    for name in wanted:
+        file = usable(folder, name, lead.pid)
+        if isinstance(file, Coverage):
+            gaps.append(file)
+        else:
+            seen[name] = READERS[name](folder, file, lead)
+    return _add(observation, Deep(**seen) if seen else None, gaps)
+
+
+def _add(observation: Observation, deep: Deep | None, gaps: list[Coverage]) -> Observation:
+    return msgspec.structs.replace(observation, deep=deep, coverage=(*observation.coverage, *gaps))
