@@ -17,6 +17,7 @@ from hotloop.model.optimization import Candidate, Numerics
 
 if TYPE_CHECKING:
     from hotloop.probe.activation import Activation
+    from hotloop.probe.knob import Knob
 
 
 class DoesNotApply(Exception):  # noqa: N818 - an answer, not an error
@@ -54,6 +55,10 @@ class Optimization(ABC):
 
     def activation(self, params: Mapping[str, Any]) -> Activation | None:  # noqa: ARG002
         """Return what acts inside the user's process; None: the environment is all."""
+        return None
+
+    def knob(self, params: Mapping[str, Any]) -> Knob | None:  # noqa: ARG002
+        """Return the same change as one that can be switched in a running program, for predictions; None: it cannot."""
         return None
 
     @classmethod

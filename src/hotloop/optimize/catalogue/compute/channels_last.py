@@ -9,9 +9,11 @@ from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.bounds import expected, share
 from hotloop.optimize.catalogue.compute.memory_format import MemoryFormat
+from hotloop.optimize.catalogue.compute.memory_format_knob import MemoryFormatKnob
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
 from hotloop.probe.activation import Activation
+from hotloop.probe.knob import Knob
 
 
 class ChannelsLast(Optimization):
@@ -62,6 +64,10 @@ class ChannelsLast(Optimization):
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what changes the layout."""
         return MemoryFormat(self.dimensions)
+
+    def knob(self, params: Mapping[str, Any]) -> Knob:
+        """Return what changes the layout to and fro."""
+        return MemoryFormatKnob(self.dimensions)
 
 
 class ChannelsLast3d(ChannelsLast):

@@ -11,10 +11,14 @@ from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.bounds import expected, share
 from hotloop.optimize.catalogue.compute.compiled_forward import CompiledForward
+from hotloop.optimize.gated import Gated
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import boolean, choice, only
 from hotloop.probe.activation import Activation
+from hotloop.probe.knob import Knob
 
+COMPILING_STEPS = 4
+"""Forward and backward compile in the first step, shapes that differ in the next ones; CUDA graphs warm up in three."""
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
 
@@ -69,6 +73,10 @@ class Compile(Optimization):
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what compiles."""
         return CompiledForward(params.get("mode", "default"), params.get("dynamic"))
+
+    def knob(self, params: Mapping[str, Any]) -> Knob:
+        """Return the gate between the compiled call and the program's own."""
+        return Gated(self.activation(params), settle_steps=COMPILING_STEPS)
 
 
 def _require_compilable(observation: Observation) -> None:

@@ -7,10 +7,12 @@ from typing import Any, ClassVar
 
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
+from hotloop.optimize.catalogue.compute.anomaly_knob import AnomalyKnob
 from hotloop.optimize.catalogue.compute.debug_calls import DebugCalls
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
 from hotloop.probe.activation import Activation
+from hotloop.probe.knob import Knob
 
 
 class DebugApisOff(Optimization):
@@ -53,3 +55,7 @@ class DebugApisOff(Optimization):
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what intercepts the calls."""
         return DebugCalls()
+
+    def knob(self, params: Mapping[str, Any]) -> Knob:
+        """Return what holds anomaly detection off; it is all that candidates are proposed for."""
+        return AnomalyKnob()

@@ -9,9 +9,11 @@ from hotloop.model.observation import Observation, OptimizerFacts, Phase
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.bounds import bound, expected, require_share, share
 from hotloop.optimize.catalogue.compute.optimizer_keywords import OptimizerKeywords
+from hotloop.optimize.catalogue.compute.optimizer_knob import OptimizerKnob
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import choice, only
 from hotloop.probe.activation import Activation
+from hotloop.probe.knob import Knob
 
 IMPLEMENTATIONS = ("fused", "foreach")
 
@@ -70,6 +72,10 @@ class FusedOptimizer(Optimization):
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what changes the optimizers' keywords."""
         return OptimizerKeywords(params.get("implementation", "fused"))
+
+    def knob(self, params: Mapping[str, Any]) -> Knob:
+        """Return what changes living optimizers to and fro."""
+        return OptimizerKnob(params.get("implementation", "fused"))
 
 
 def _plain(observation: Observation) -> Sequence[OptimizerFacts]:

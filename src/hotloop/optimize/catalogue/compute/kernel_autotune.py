@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.bounds import expected, share
+from hotloop.optimize.flag_knob import FlagKnob
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import boolean, choice, only
 from hotloop.probe.activation import Activation
+from hotloop.probe.knob import Knob
 
 FIND_MODES = ("NORMAL", "FAST", "HYBRID", "DYNAMIC_HYBRID")
 
@@ -78,6 +80,10 @@ class KernelAutotune(Optimization):
         """Return what sets the flag."""
         return _Benchmark()
 
+    def knob(self, params: Mapping[str, Any]) -> Knob | None:
+        """Return cuDNN's flag; what MIOpen reads from the environment cannot change later."""
+        return None if params else FlagKnob(_is_on, _set, True)
+
 
 class _Benchmark(Activation):
     def __init__(self) -> None:
@@ -105,3 +111,15 @@ class _Benchmark(Activation):
         if self._device != "cuda":
             return False, f"the model is on {self._device or 'no device'}: nothing is chosen by measuring"
         return True, "torch.backends.cudnn.benchmark is on and the model is on the device"
+
+
+def _is_on() -> Any:
+    import torch
+
+    return torch.backends.cudnn.benchmark
+
+
+def _set(value: Any) -> None:
+    import torch
+
+    torch.backends.cudnn.benchmark = value

@@ -30,7 +30,7 @@ class OptimizerKeywords(Activation):
 
     def on_optimizer(self, cls: type, keywords: dict[str, Any]) -> dict[str, Any]:
         """Return the keywords with the implementation that this class has."""
-        reason = _reason_against(cls, keywords)
+        reason = reason_against(cls, keywords)
         if reason:
             self._left_alone.append(reason)
             return keywords
@@ -59,7 +59,8 @@ class OptimizerKeywords(Activation):
         return on, said or "no optimizer stepped"
 
 
-def _reason_against(cls: type, keywords: dict[str, Any]) -> str:
+def reason_against(cls: type, keywords: dict[str, Any]) -> str:
+    """Return why an optimizer of this class keeps its implementation; empty: it may be changed."""
     if not cls.__module__.startswith("torch.optim"):
         return f"{cls.__name__} is not torch's own"
     if not {"fused", "foreach"} & set(inspect.signature(cls).parameters):

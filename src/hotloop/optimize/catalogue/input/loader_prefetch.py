@@ -10,9 +10,11 @@ from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.bounds import bound, expected, require_share, share
 from hotloop.optimize.catalogue.input.iterators import IteratorWatch
 from hotloop.optimize.catalogue.input.training_loaders import loaders_with_workers
+from hotloop.optimize.catalogue.input.worker_knob import WorkerKnob
 from hotloop.optimize.optimization import Optimization
 from hotloop.optimize.parameters import integer, only, required
 from hotloop.probe.activation import Activation
+from hotloop.probe.knob import Knob
 
 
 class LoaderPrefetch(Optimization):
@@ -65,6 +67,10 @@ class LoaderPrefetch(Optimization):
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what changes the loaders' keywords."""
         return _Prefetch(params["prefetch_factor"])
+
+    def knob(self, params: Mapping[str, Any]) -> Knob:
+        """Return what feeds the steps from longer queues."""
+        return WorkerKnob(None, params["prefetch_factor"])
 
 
 class _Prefetch(Activation):

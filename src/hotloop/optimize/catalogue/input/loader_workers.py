@@ -11,11 +11,13 @@ from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.bounds import MIN_SHARE, bound, share
 from hotloop.optimize.catalogue.input.training_loaders import training_loaders
 from hotloop.optimize.catalogue.input.worker_keywords import WorkerKeywords
+from hotloop.optimize.catalogue.input.worker_knob import WorkerKnob
 from hotloop.optimize.cores import cores_per_process
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import boolean, integer, only, required
 from hotloop.optimize.threads import VARIABLES
 from hotloop.probe.activation import Activation
+from hotloop.probe.knob import Knob
 
 MAX_WORKERS = 16
 """More is not proposed: [A] and the PyTorch forum's experience see diminishing returns after about 8."""
@@ -114,6 +116,15 @@ class LoaderWorkers(Optimization):
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what changes the loaders' keywords, and the threads where that is asked for."""
         return WorkerKeywords(
+            params["num_workers"],
+            params.get("prefetch_factor"),
+            params.get("persistent_workers"),
+            params.get("num_threads"),
+        )
+
+    def knob(self, params: Mapping[str, Any]) -> Knob:
+        """Return what feeds the steps from other workers."""
+        return WorkerKnob(
             params["num_workers"],
             params.get("prefetch_factor"),
             params.get("persistent_workers"),

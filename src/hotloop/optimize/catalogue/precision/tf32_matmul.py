@@ -9,9 +9,11 @@ from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.bounds import expected, share
 from hotloop.optimize.catalogue.precision.full_precision import require_full_precision
+from hotloop.optimize.flag_knob import FlagKnob
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
 from hotloop.probe.activation import Activation
+from hotloop.probe.knob import Knob
 
 FIRST_CAPABILITY = 8
 """Ampere: the first generation with TF32 tensor cores."""
@@ -64,6 +66,10 @@ class Tf32Matmul(Optimization):
         """Return what sets the precision."""
         return _High()
 
+    def knob(self, params: Mapping[str, Any]) -> Knob:
+        """Return the precision as a flag."""
+        return FlagKnob(_precision, _set_precision, "high")
+
 
 class _High(Activation):
     def __init__(self) -> None:
@@ -97,3 +103,15 @@ class _High(Activation):
         if precision != "high":
             return False, f"matmul precision is {precision!r}"
         return self._on, self._seen
+
+
+def _precision() -> Any:
+    import torch
+
+    return torch.get_float32_matmul_precision()
+
+
+def _set_precision(precision: Any) -> None:
+    import torch
+
+    torch.set_float32_matmul_precision(precision)

@@ -11,9 +11,11 @@ from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.system.allocator_in_use import AllocatorInUse
 from hotloop.optimize.catalogue.system.allocator_library import find_library
+from hotloop.optimize.catalogue.system.malloc_knob import MallocKnob
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import choice, only, required
 from hotloop.probe.activation import Activation
+from hotloop.probe.knob import Knob
 
 ALLOCATORS = ("glibc", "jemalloc", "tcmalloc")
 KEEP_BYTES = 4 << 30
@@ -95,3 +97,9 @@ class CpuAllocator(Optimization):
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what looks whether the allocator is in use; it changes nothing."""
         return AllocatorInUse(params["allocator"])
+
+    def knob(self, params: Mapping[str, Any]) -> Knob | None:
+        """Return what sets malloc's switches; another library cannot be loaded later."""
+        if params["allocator"] != "glibc":
+            return None
+        return MallocKnob(KEEP_BYTES, int(GLIBC["MALLOC_TOP_PAD_"]))

@@ -10,8 +10,10 @@ from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.cores import cores_per_process, num_cores, num_processes
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import integer, only, required
+from hotloop.optimize.thread_knob import ThreadKnob
 from hotloop.optimize.threads import VARIABLES, Threads
 from hotloop.probe.activation import Activation
+from hotloop.probe.knob import Knob
 
 
 class ThreadCount(Optimization):
@@ -70,6 +72,10 @@ class ThreadCount(Optimization):
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what sets the count, and keeps it."""
         return Threads(params["num_threads"])
+
+    def knob(self, params: Mapping[str, Any]) -> Knob:
+        """Return what changes the count to and fro."""
+        return ThreadKnob(params["num_threads"])
 
 
 def _counts(observation: Observation) -> list[int]:

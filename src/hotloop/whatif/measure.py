@@ -1,0 +1,82 @@
+"""Ceilings and predictions for an observed program."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from hotloop.launch.isolation import Isolation
+from hotloop.model.ceilings import Ceilings, Prediction
+from hotloop.model.observation import Coverage, Observation
+from hotloop.model.optimization import Candidate
+from hotloop.whatif import read, unswitched
+from hotloop.whatif.orders import ceiling_orders, knob_orders, whatif_config
+from hotloop.whatif.run import Setting, run
+
+NO_LOADER = "no DataLoader feeds the steps, so neither can be taken away"
+
+
+class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
+    """What one more run told."""
+
+    ceilings: Ceilings | None
+    predictions: tuple[Prediction, ...]
+    gaps: tuple[Coverage, ...]
+    seconds: float
+
+
+def measure(
+    observation: Observation,
+    candidates: Sequence[Candidate],
+    argv: Sequence[str],
+    isolation: Isolation,
+    limit_s: float,
+    progress: Callable[[str], None],
+    stdin: Path | None = None,
+) -> WhatIf:
+    """Run the program once more, within a time limit, and return what that told.
+
+    Args:
+        observation: of the program as it is, with its step and anchor.
+        candidates: to predict the gain of.
+        argv: the resolved command.
+        isolation: what the run is kept from.
+        limit_s: for everything.
+        progress: told of what is on.
+        stdin: a copy of what the command reads.
+    """
+    assert observation.anchor is not None
+    limits = ceiling_orders(observation)
+    orders = [*limits, *knob_orders(candidates)]
+    setting = Setting(
+        argv=tuple(argv),
+        environment=dict(os.environ),
+        isolation=isolation,
+        anchor=observation.anchor,
+        shape=whatif_config(observation),
+        limit_s=limit_s,
+        stdin=stdin,
+    )
+    outcome = run(setting, orders, progress)
+    switched = read.predictions(candidates, outcome)
+    others = tuple(unswitched.predictions(observation, candidates, switched))
+    missing = () if limits else (Coverage("ceilings", NO_LOADER),)
+    return WhatIf(
+        ceilings=read.ceilings(observation, outcome) if limits else None,
+        predictions=(*switched, *others),
+        gaps=(*missing, *read.gaps(orders, outcome)),
+        seconds=outcome.seconds,
+    )
+
+
+def with_whatif(observation: Observation, told: WhatIf) -> Observation:
+    """Return the observation with what a further run told."""
+    return msgspec.structs.replace(
+        observation,
+        ceilings=told.ceilings,
+        predictions=told.predictions,
+        coverage=(*observation.coverage, *told.gaps),
+    )

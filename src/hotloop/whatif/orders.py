@@ -1,0 +1,89 @@
+"""What the probe is told to measure, most promising first, and for how many steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from hotloop.model.observation import Observation
+from hotloop.model.optimization import Candidate
+from hotloop.optimize.cores import cores_per_process
+from hotloop.optimize.registry import get
+from hotloop.probe.whatif import Shape
+from hotloop.whatif import cached_batch, loader_alone, transfer_alone
+
+CACHED, LOADER, TRANSFER = "cached batch", "loader alone", "transfer alone"
+BLOCK_S = 0.35
+"""Half of a trial's block (`tune.blocks`): within one process there is less to average away."""
+MAX_EPOCH_S = 2.0
+"""Epochs up to this long are timed whole, with the start of the workers and the evaluation between them."""
+ROUNDS = 3
+"""The fewest block ratios with an interval (`stats.pairs.MIN_BLOCKS`)."""
+WARM_STEPS, WARM_S = 6, 1.0
+"""As in a trial (`tune.blocks`)."""
+LOADER_S = 0.8
+"""To drive the loader with each number of workers; at least three batches."""
+MAX_COUNTS = 5
+_LAST = ("compile", "cpu_allocator")
+"""Compilation may take long, and malloc is not quite as it was after it: what comes before is measured then."""
+
+
+def shape(observation: Observation) -> Shape:
+    """Return blocks that suit the program's step."""
+    assert observation.step is not None
+    step_s = observation.step.median_s
+    num = max(2, math.ceil(BLOCK_S / step_s))
+    epoch = observation.epoch_steps
+    if epoch and epoch * step_s <= MAX_EPOCH_S:
+        num = epoch * max(1, round(num / epoch))
+    return Shape(
+        warm_steps=max(WARM_STEPS, min(200, math.ceil(WARM_S / step_s))),
+        num_steps=num,
+        discard=min(max(1, num // 6), 20),
+        rounds=ROUNDS,
+    )
+
+
+def whatif_config(observation: Observation) -> dict[str, int]:
+    """Return the shape as the probe's orders hold it."""
+    return {key: int(value) for key, value in vars(shape(observation)).items()}
+
+
+def ceiling_orders(observation: Observation) -> list[dict[str, Any]]:
+    """Return the orders for the ceilings; none where no DataLoader feeds the steps."""
+    if not any(loader.used_in_step for loader in observation.program.loaders):
+        return []
+    counts = _worker_counts(observation)
+    orders = [_order(LOADER, loader_alone.LoaderAlone, {"counts": counts, "seconds": LOADER_S})]
+    if observation.program.device != "cpu":
+        orders.append(_order(TRANSFER, transfer_alone.TransferAlone, {}))
+    return [*orders, _order(CACHED, cached_batch.CachedBatch, {})]
+
+
+def _worker_counts(observation: Observation) -> list[int]:
+    """0 and powers of two up to the cores; of many cores the largest."""
+    cores = cores_per_process(observation)
+    powers = [1 << power for power in range(cores.bit_length()) if 1 << power <= cores]
+    return [0, *powers][: MAX_COUNTS - 1] + ([powers[-1]] if len(powers) >= MAX_COUNTS else [])
+
+
+def _order(name: str, cls: type, params: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "module": cls.__module__, "cls": cls.__name__, "params": params}
+
+
+def knob_orders(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
+    """Return the orders for every candidate that can be switched in a running program."""
+    ordered = sorted(candidates, key=_turn)
+    return [
+        {**_order(one.label, type(get(one.name)), msgspec.to_builtins(one.params)), "knob": True}
+        for one in ordered
+        if get(one.name).knob(one.params) is not None
+    ]
+
+
+def _turn(candidate: Candidate) -> tuple[int, float]:
+    late = _LAST.index(candidate.name) + 1 if candidate.name in _LAST else 0
+    return late, -candidate.prior

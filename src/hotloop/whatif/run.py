@@ -1,0 +1,168 @@
+"""One more run of the user's command, in which knobs are switched on and off; ended when they had their turn."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hotloop.launch.environment import own_caches, probed, quiet
+from hotloop.launch.isolation import Isolation, guard_orders
+from hotloop.launch.process import start
+from hotloop.launch.scratch import new_scratch, remove
+from hotloop.model.observation import Anchor
+from hotloop.probe.config import ProbeConfig
+from hotloop.probe.control import ControlPage
+
+POLL_S = 0.1
+MAX_RESTARTS = 2
+"""A knob may end the program (a layout that its `view` refuses); the others are tried without it."""
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """How the run is started.
+
+    Attributes:
+        argv: the resolved command.
+        environment: the user's.
+        isolation: what it is kept from.
+        anchor: what ends a step.
+        shape: of the blocks (`probe.whatif.Shape`).
+        limit_s: for everything together.
+        stdin: a copy of what the command reads; None: nothing.
+    """
+
+    argv: tuple[str, ...]
+    environment: dict[str, str]
+    isolation: Isolation
+    anchor: Anchor
+    shape: dict[str, int]
+    limit_s: float
+    stdin: Path | None = None
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What one training process wrote (see `probe.whatif.Report`)."""
+
+    pid: int
+    rank: int | None
+    blocks: tuple[tuple[str | None, tuple[float, ...]], ...] = ()
+    switched_s: dict[str, float] = {}
+    benches: dict[str, dict[str, Any]] = {}
+    failed: dict[str, str] = {}
+    effects: dict[str, tuple[bool, str]] = {}
+    current: str | None = None
+    done: bool = False
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What all starts of the program gave.
+
+    Attributes:
+        reports: of the leading process, one for each start of the program.
+        gaps: what was not measured, and why.
+        seconds: what it took.
+    """
+
+    reports: tuple[Report, ...]
+    gaps: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+def run(setting: Setting, orders: Sequence[dict[str, Any]], progress: Callable[[str], None]) -> Outcome:
+    """Run the command until every order had its turn, or the time is over."""
+    began = time.monotonic()
+    todo = list(orders)
+    reports: list[Report] = []
+    gaps: list[str] = []
+    for _ in range(1 + MAX_RESTARTS):
+        left = setting.limit_s - (time.monotonic() - began)
+        if not todo or left <= 0:
+            break
+        report, ending = _once(setting, todo, left, progress)
+        if report is None:
+            gaps.append(f"ceilings and predictions: {ending}")
+            break
+        reports.append(report)
+        todo = _remaining(todo, report)
+        if report.done:
+            break
+        if report.current is None:
+            gaps.append(f"{', '.join(order['name'] for order in todo)}: {ending}")
+            break
+        if not ending.startswith(_TIME_OVER):
+            gaps.append(f"{report.current}: the program ended while it was on ({ending})")
+    return Outcome(reports=tuple(reports), gaps=tuple(gaps), seconds=time.monotonic() - began)
+
+
+_TIME_OVER = "the time for it was over"
+
+
+def _remaining(todo: Sequence[dict[str, Any]], report: Report) -> list[dict[str, Any]]:
+    seen = {knob for knob, _ in report.blocks} | set(report.benches) | set(report.failed) | {report.current}
+    return [order for order in todo if order["name"] not in seen]
+
+
+def _once(
+    setting: Setting, orders: Sequence[dict[str, Any]], limit_s: float, progress: Callable[[str], None]
+) -> tuple[Report | None, str]:
+    """Start the program once; return what it wrote, and how it ended."""
+    scratch = new_scratch("whatif")
+    try:
+        folder = scratch / "probe"
+        folder.mkdir()
+        page = ControlPage.create(folder / "control")
+        path = scratch / "probe.json"
+        ProbeConfig(
+            folder=str(folder),
+            anchor=(setting.anchor.kind, setting.anchor.slot, setting.anchor.every),
+            activations=tuple(orders),
+            record=False,
+            whatif=setting.shape,
+            **guard_orders(setting.isolation, scratch),
+        ).save(path)
+        environment = probed(own_caches(quiet(setting.environment, scratch), scratch), path)
+        run = start(
+            setting.argv, environment, setting.isolation, scratch, log=scratch / "log", stdin=setting.stdin
+        )
+        watch = _Watch(folder, progress)
+        try:
+            arrived = run.wait(watch.done, poll_s=POLL_S, timeout_s=limit_s)
+            code = run.exit_code()
+            last = run.log_end(1)
+        finally:
+            run.end()
+            page.close()
+        watch.done()
+        ending = _TIME_OVER if code is None else f"the program ended with exit code {code}: {last}"
+        return watch.leading, "" if arrived else ending
+    finally:
+        remove(scratch)
+
+
+class _Watch:
+    """Reads the reports as they come."""
+
+    def __init__(self, folder: Path, progress: Callable[[str], None]) -> None:
+        self._folder = folder
+        self._progress = progress
+        self._said: str | None = None
+        self.leading: Report | None = None
+
+    def done(self) -> bool:
+        """Whether the leading process is through."""
+        reports = [
+            msgspec.convert(json.loads(path.read_text()), Report, strict=False)
+            for path in self._folder.glob("whatif-*.json")
+        ]
+        self.leading = min(reports, key=lambda one: (one.rank or 0, -len(one.blocks)), default=None)
+        if self.leading is None:
+            return False
+        if self.leading.current and self.leading.current != self._said:
+            self._said = self.leading.current
+            self._progress(f"what if: {self._said}")
+        return self.leading.done
