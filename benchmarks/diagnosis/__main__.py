@@ -1,101 +1,76 @@
-"""`python -m benchmarks.diagnosis [--seconds S] [--only WORD]`: is the injected fault the top finding?
+"""`python -m benchmarks.diagnosis run|page FOLDER`: is the injected fault the top finding?
 
-Run from the repository's root. Each program of `tests/faults` is written to a scratch folder, diagnosed by the command
-as a user types it, one at a time, and compared with what was injected. Writes `benchmarks/results/diagnosis-DATE.md`.
+Run from the repository's root. `run` writes each program of `tests/faults` that FOLDER does not hold yet to a scratch
+folder, diagnoses it by the command as a user types it, and keeps what was observed in FOLDER, so that it can be ended
+at any time and go on later; `--traceml PYTHON` asks TraceML, installed beside that Python, instead. `show` asks the
+rules as they are now about what FOLDER holds; `page` prints the table, and writes `benchmarks/results/diagnosis-DATE.md`.
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime
-import json
-import os
-import signal
-import subprocess
-import sys
-import tempfile
-from collections.abc import Sequence
+import time
 from pathlib import Path
-from typing import Any
 
-import msgspec
-from tests.faults.library import CASES, Case
+from tests.faults.case import Case
+from tests.faults.held_out import HELD_OUT
+from tests.faults.library import CASES
 
-from benchmarks.diagnosis.page import Outcome, page
-from hotloop.diagnose.engine import diagnose
-from hotloop.model.diagnosis import Diagnosis
-
-_RESULTS = Path(__file__).parents[1] / "results"
-_PATIENCE_S = 90
-_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"}
-"""One thread that does not spin: the programs are compared with each other on a machine that may be busy."""
+from benchmarks.diagnosis import programs, traceml
+from benchmarks.diagnosis.page import page
+from benchmarks.tune.page import write
 
 
 def main() -> None:
-    """Diagnose every program and write the page."""
+    """Run programs, or write the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.diagnosis", description=__doc__)
+    parser.add_argument("what", choices=["run", "page", "show"])
+    parser.add_argument("folder", type=Path)
     parser.add_argument(
-        "--seconds", type=float, default=4.0, help="measured of each program after warm-up (4)"
+        "--seconds", type=float, default=3.0, help="measured of each program after warm-up (3)"
+    )
+    parser.add_argument(
+        "--within", type=float, default=float("inf"), help="begin no program after so many seconds"
     )
     parser.add_argument("--only", default="", help="programs whose name holds this word")
-    parser.add_argument("--keep", type=Path, help="a folder for what was observed of each program")
-    parser.add_argument("--again", type=Path, help="such a folder: ask the rules again, run nothing")
-    parser.add_argument("--out", type=Path, help="where the page goes")
+    parser.add_argument("--held-out", action="store_true", help="the programs that no rule was changed for")
+    parser.add_argument("--traceml", type=Path, metavar="PYTHON", help="ask TraceML instead")
     given = parser.parse_args()
-    outcomes = []
-    for case in (case for case in CASES if given.only in case.name):
-        outcome = diagnose_again(case, given.again) if given.again else run(case, given.seconds, given.keep)
-        outcomes.append(outcome)
-        print(f"{'ok ' if outcome.right else 'BAD'} {case.name}: {outcome.top} ({outcome.said})", flush=True)
-    path = given.out or _RESULTS / f"diagnosis-{datetime.date.today().isoformat()}.md"
-    path.write_text(page(outcomes, given.seconds), encoding="utf-8")
-    print(path)
+    given.folder.mkdir(exist_ok=True)
+    cases = [case for case in (HELD_OUT if given.held_out else CASES) if given.only in case.name]
+    if given.what == "run":
+        _run(cases, given)
+    elif given.what == "show":
+        for case in cases:
+            _tell(case, given.folder)
+    else:
+        known = {
+            name: [one for one in (programs.outcome(case, given.folder) for case in which) if one]
+            for name, which in (("library", CASES), ("held out", HELD_OUT))
+        }
+        write("diagnosis", "Diagnosis of programs with one known fault", page(known, given.seconds))
 
 
-def run(case: Case, seconds: float, keep: Path | None) -> Outcome:
-    """Run `hotloop diagnose` on one program."""
-    with tempfile.TemporaryDirectory(prefix="fault-") as name:
-        folder = Path(name)
-        (folder / "train.py").write_text(case.source(), encoding="utf-8")
-        words = ["--quiet", "--seconds", str(seconds), "--json", "found.json", "train.py"]
-        done = _run([sys.executable, "-m", "hotloop", "diagnose", *words], folder)
-        found = folder / "found.json"
-        if not found.is_file():
-            return Outcome(case, None, done.strip().splitlines()[-2:])
-        if keep is not None:
-            keep.mkdir(exist_ok=True)
-            (keep / f"{case.name}.json").write_bytes(found.read_bytes())
-        said: dict[str, Any] = json.loads(found.read_text())
-        return Outcome(case, said, [])
+def _run(cases: list[Case], given: argparse.Namespace) -> None:
+    begin_s = time.monotonic()
+    for case in cases:
+        ends = ("traceml",) if given.traceml else ("json", "failed")
+        if any((given.folder / f"{case.name}.{end}").exists() for end in ends):
+            continue
+        if time.monotonic() - begin_s > given.within:
+            return
+        if given.traceml:
+            traceml.run(case, given.traceml, given.folder)
+        else:
+            programs.run(case, given.seconds, given.folder)
+            _tell(case, given.folder)
 
 
-def diagnose_again(case: Case, folder: Path) -> Outcome:
-    """Ask the rules as they are now about what was observed before."""
-    found = folder / f"{case.name}.json"
-    if not found.is_file():
-        return Outcome(case, None, ["not observed"])
-    observation = msgspec.json.decode(found.read_bytes(), type=Diagnosis).observation
-    return Outcome(case, json.loads(msgspec.json.encode(diagnose(observation))), [])
-
-
-def _run(command: Sequence[str], folder: Path) -> str:
-    """Return what the command wrote to standard error."""
-    with (folder / "errors").open("w+") as errors:
-        child = subprocess.Popen(
-            command,
-            cwd=folder,
-            env={**os.environ, **_ENVIRONMENT},
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-        )
-        try:
-            child.wait(timeout=_PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            child.send_signal(signal.SIGINT)  # hotloop ends the program it observes
-            child.wait(timeout=_PATIENCE_S)
-            return f"no step was measured in {_PATIENCE_S} s"
-        errors.seek(0)
-        return errors.read()
+def _tell(case: Case, folder: Path) -> None:
+    one = programs.outcome(case, folder)
+    if one is not None:
+        word = "ok " if one.right else "BAD"
+        print(f"{word} {case.name}: {one.top} [{one.line}] {' '.join(one.loud)} {one.errors}", flush=True)
 
 
 if __name__ == "__main__":

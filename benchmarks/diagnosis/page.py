@@ -1,114 +1,109 @@
-"""The confusion table, as Markdown."""
+"""The results page: how many, the table, the confusion, and TraceML's answers."""
 
 from __future__ import annotations
 
-import datetime
-import os
-import platform
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from statistics import median
 
-from tests.faults.library import Case
+from benchmarks.diagnosis import traceml
+from benchmarks.diagnosis.outcome import Outcome
 
-from hotloop.machine.identity import identity
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What was said of one program."""
-
-    case: Case
-    diagnosis: dict[str, Any] | None
-    """None: no diagnosis came."""
-    errors: list[str]
-
-    @property
-    def findings(self) -> list[dict[str, Any]]:
-        """The findings, the first first."""
-        return list(self.diagnosis["findings"]) if self.diagnosis else []
-
-    @property
-    def loud(self) -> list[str]:
-        """Codes louder than information."""
-        return [one["code"] for one in self.findings if one["severity"] != "info"]
-
-    @property
-    def top(self) -> str:
-        """The code of the first finding; for clean programs the first warning."""
-        if self.diagnosis is None:
-            return "no diagnosis"
-        if self.case.fault is None:
-            return self.loud[0] if self.loud else "no warning"
-        return str(self.findings[0]["code"]) if self.findings else "nothing"
-
-    @property
-    def expected(self) -> str:
-        """What would be right."""
-        if self.case.fault is None:
-            return "no warning"
-        return " or ".join(sorted(self.case.fault.expected)) or "(no rule names it yet)"
-
-    @property
-    def right(self) -> bool:
-        """Whether the top finding is the injected fault; for clean programs: whether nothing is loud."""
-        if self.diagnosis is None:
-            return False
-        return not self.loud if self.case.fault is None else self.top in self.case.fault.expected
-
-    @property
-    def said(self) -> str:
-        """Severity, cost and bottleneck in a few words."""
-        if self.diagnosis is None:
-            return " ".join(self.errors)
-        first = self.findings[0] if self.findings else None
-        severity = first["severity"] if first else "-"
-        sentence = (self.diagnosis["bottleneck"] or {}).get("sentence", "-")
-        return f"{severity}; {sentence}"
+_MATERIAL = 1.05
+"""A program that takes less than 5% longer than the clean one has no fault that matters."""
 
 
-def page(outcomes: Sequence[Outcome], seconds: float) -> str:
-    """The whole page."""
-    faulty = [one for one in outcomes if one.case.fault]
-    named = [one for one in faulty if one.case.fault and one.case.fault.expected]
-    clean = [one for one in outcomes if not one.case.fault]
-    machine = identity()
+def page(known: Mapping[str, Sequence[Outcome]], seconds: float) -> list[str]:
+    """The whole page, for each set of programs."""
     lines = [
-        "# Diagnosis of programs with one known fault",
-        "",
-        f"{datetime.date.today().isoformat()}, {machine.cpu_model}, {machine.num_cores} cores, load "
-        f"{os.getloadavg()[0]:.1f} at the end, Python {platform.python_version()}; {seconds:g} s of steps of each "
-        f"program, one thread, passive waiting; others took {_foreign(outcomes)} of the machine meanwhile.",
-        "",
-        f"- The injected fault is the top finding in {sum(one.right for one in faulty)} of {len(faulty)} programs; "
-        f"in {sum(one.right for one in named)} of the {len(named)} whose fault a rule exists for.",
+        f"{seconds:g} s of steps of each program, one thread, passive waiting, each run once; others took "
+        f"{_foreign([one for outcomes in known.values() for one in outcomes])} of the machine meanwhile.",
+    ]
+    for name, outcomes in known.items():
+        if outcomes:
+            lines += ["", f"## {name.capitalize()}", "", *_counts(outcomes), "", *_table(outcomes)]
+            lines += ["", *_missed(outcomes), "### Confusion", "", *_confusion(outcomes)]
+    return lines
+
+
+def _counts(outcomes: Sequence[Outcome]) -> list[str]:
+    faulty = [one for one in outcomes if one.case.fault]
+    clean = [one for one in outcomes if not one.case.fault]
+    placed = [one for one in faulty if one.right and one.line != "-"]
+    bases = len({one.case.base.name for one in faulty})
+    asked = [one for one in outcomes if one.other is not None]
+    both = [one for one in asked if one.case.fault]
+    return [
+        f"- The injected fault is the top finding in {_of(faulty)} programs made from {bases} base loops.",
         f"- It is the top finding and a warning in {sum(one.right and bool(one.loud) for one in faulty)}.",
-        f"- {sum(one.right for one in clean)} of {len(clean)} clean programs have no warning.",
+        f"- Where the top finding is the fault and names a line ({len(placed)}), it is a line of the fault in "
+        f"{sum(one.line == 'yes' for one in placed)}.",
+        f"- {_of(clean)} clean programs have no warning.",
+        f"- TraceML, asked about {len(both)} of the faults, names the part of the step in "
+        f"{sum(_theirs(one) for one in both)}; hotloop names the fault in {sum(one.right for one in both)} of these. "
+        f"Of {len(asked) - len(both)} clean programs it blames input or residual in none but "
+        f"{sum(not _theirs(one) for one in asked if not one.case.fault)}.",
+    ]
+
+
+def _table(outcomes: Sequence[Outcome]) -> list[str]:
+    usual = {one.case.base.name: one.sample_s for one in outcomes if not one.case.fault}
+    lines = [
+        "`takes` is the time of the loop per sample against that of the clean program, each run once.",
         "",
-        "| program | injected | top finding | severity; bottleneck | right |",
-        "|---|---|---|---|---|",
+        "| program | takes | injected | top finding | line | right | TraceML |",
+        "|---|---|---|---|---|---|---|",
     ]
-    lines += [
-        f"| {one.case.name} | {one.expected} | {one.top} | {one.said} | {'yes' if one.right else '**no**'} |"
-        for one in outcomes
-    ]
-    missed = [one for one in faulty if not one.right]
-    lines += ["", "## Not found yet, and what it would take", ""]
-    lines += [f"- {one.case.name}: {_needs(one)}" for one in missed]
-    lines += ["", "## Confusion", "", "| injected | top finding | programs |", "|---|---|---|"]
-    counts = Counter((one.expected, one.top) for one in outcomes)
-    lines += [f"| {expected} | {top} | {num} |" for (expected, top), num in sorted(counts.items())]
-    return "\n".join(lines) + "\n"
+    for one in outcomes:
+        ratio = _ratio(one.sample_s, usual.get(one.case.base.name))
+        takes = f"{ratio:.2f}x" if ratio and one.case.fault else ""
+        said = traceml.kind(one.other)
+        theirs = f"{said}{'' if _theirs(one) else ' (no)'}" if said else ""
+        right = "yes" if one.right else "**no**"
+        words = (one.case.name, takes, one.expected, one.top, one.line, right, theirs)
+        lines.append(f"| {' | '.join(words)} |")
+    return lines
+
+
+def _missed(outcomes: Sequence[Outcome]) -> list[str]:
+    lines = [f"- {one.case.name}: said {one.top}. {_first(one)}" for one in outcomes if not one.right]
+    return ["### Not right", "", *lines, ""] if lines else []
+
+
+def _first(one: Outcome) -> str:
+    if not one.findings:
+        return one.errors
+    said = "; ".join(f"{each['code']} ({each['evidence']})" for each in one.findings[:2])
+    needs = one.case.fault.needs if one.case.fault else ""
+    return f"{said}. {f'Needs {needs}.' if needs else ''}"
+
+
+def _confusion(outcomes: Sequence[Outcome]) -> list[str]:
+    counts = Counter((_kind(one), one.top) for one in outcomes)
+    rows = [f"| {kind} | {top} | {num} |" for (kind, top), num in sorted(counts.items())]
+    return ["| injected | top finding | programs |", "|---|---|---|", *rows]
+
+
+def _kind(one: Outcome) -> str:
+    return one.expected
+
+
+def _theirs(one: Outcome) -> bool:
+    return traceml.right(one.case, traceml.kind(one.other))
+
+
+def _of(outcomes: Sequence[Outcome]) -> str:
+    share = sum(one.right for one in outcomes) / len(outcomes) if outcomes else 0.0
+    return f"{sum(one.right for one in outcomes)} of {len(outcomes)} ({share:.0%})"
+
+
+def _ratio(here: float | None, usual: float | None) -> float | None:
+    return here / usual if here and usual else None
 
 
 def _foreign(outcomes: Sequence[Outcome]) -> str:
     shares = [one.diagnosis["observation"].get("foreign_share") for one in outcomes if one.diagnosis]
-    known = [share for share in shares if share is not None]
-    return f"{min(known):.0%} to {max(known):.0%} (known for {len(known)})" if known else "an unknown share"
-
-
-def _needs(outcome: Outcome) -> str:
-    fault = outcome.case.fault
-    assert fault is not None
-    return fault.needs or f"a better rule; said {outcome.top}"
+    measured = [share for share in shares if share is not None]
+    if not measured:
+        return "an unknown share"
+    return f"{min(measured):.0%} to {max(measured):.0%} (median {median(measured):.0%})"

@@ -6,37 +6,58 @@ import ast
 from collections.abc import Callable, Iterator
 
 Tree = ast.Module
+Place = tuple[list[ast.stmt], int]
+"""A block of statements, and an index in it."""
 
 
-def after_torch(tree: Tree, code: str) -> None:
+def after_imports(tree: Tree, code: str) -> None:
     """Insert statements after the module's imports."""
     last = max(
         index for index, node in enumerate(tree.body) if isinstance(node, (ast.Import, ast.ImportFrom))
     )
-    tree.body[last + 1 : last + 1] = _statements(code)
+    tree.body[last + 1 : last + 1] = ast.parse(code).body
 
 
-def in_getitem(tree: Tree, code: str) -> None:
-    """Insert statements at the beginning of each `__getitem__`."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == "__getitem__":
-            node.body[:0] = _statements(code)
+def in_method(tree: Tree, code: str, name: str = "__getitem__") -> None:
+    """Insert statements at the beginning of each method of that name."""
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == name]
+    if not found:
+        raise ValueError(f"the program has no {name}")
+    for node in found:
+        node.body[:0] = ast.parse(code).body
 
 
-def after_step(tree: Tree, code: str) -> None:
-    """Insert statements after the optimizer's step."""
-    for body, index in _calls(tree, _is_optimizer_step):
-        body[index + 1 : index + 1] = _statements(code)
+def places(tree: Tree, text: str) -> list[Place]:
+    """Return where the statement with this text stands, the last first.
+
+    Raises:
+        ValueError: nowhere.
+    """
+    found = [(body, index) for body, index in _statements(tree) if ast.unparse(body[index]).startswith(text)]
+    return _some(found, text)
 
 
-def before_backward(tree: Tree, code: str) -> None:
-    """Insert statements before the backward pass."""
-    for body, index in _calls(tree, lambda call: call.attr == "backward"):
-        body[index:index] = _statements(code)
+def calls(tree: Tree, wanted: Callable[[ast.Attribute], bool]) -> list[Place]:
+    """Return where a statement is a call of such a method, the last first.
+
+    Raises:
+        ValueError: nowhere.
+    """
+    found = []
+    for body, index in _statements(tree):
+        statement = body[index]
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and wanted(call.func):
+            found.append((body, index))
+    return _some(found, "such a call")
 
 
 def set_constant(tree: Tree, name: str, value: int) -> None:
-    """Give a constant of the module another value."""
+    """Give a constant of the module another value.
+
+    Raises:
+        ValueError: it has none of this name.
+    """
     for node in tree.body:
         if (
             isinstance(node, ast.Assign)
@@ -48,32 +69,62 @@ def set_constant(tree: Tree, name: str, value: int) -> None:
     raise ValueError(f"no constant {name}")
 
 
-def set_keyword(tree: Tree, function: str, name: str, value: object) -> None:
-    """Set a keyword of all calls of a function; None takes it away."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == function:
-            node.keywords = [one for one in node.keywords if one.arg != name]
-            if value is not None:
-                node.keywords.append(ast.keyword(name, ast.Constant(value)))  # type: ignore[arg-type]
+def calls_of(tree: Tree, function: str) -> list[ast.Call]:
+    """Return all calls of a function, by its last name; `functools.partial(FUNCTION, ...)` counts as one.
 
-
-def _statements(code: str) -> list[ast.stmt]:
-    return ast.parse(code).body
-
-
-def _is_optimizer_step(call: ast.Attribute) -> bool:
-    return call.attr == "step" and "sched" not in ast.unparse(call.value)
-
-
-def _calls(tree: Tree, wanted: Callable[[ast.Attribute], bool]) -> Iterator[tuple[list[ast.stmt], int]]:
+    Raises:
+        ValueError: it is not called.
+    """
     found = []
     for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        for index, statement in enumerate(body if isinstance(body, list) else []):
-            call = statement.value if isinstance(statement, ast.Expr) else None
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and wanted(call.func):
-                assert body is not None
-                found.append((body, index))
+        if isinstance(node, ast.Call):
+            called = node.args[0] if _last(node.func) == "partial" and node.args else node.func
+            if _last(called) == function:
+                found.append(node)
     if not found:
-        raise ValueError("the program has no such call")
-    yield from reversed(found)
+        raise ValueError(f"no call of {function}")
+    return found
+
+
+def set_keyword(tree: Tree, function: str, name: str, value: object) -> None:
+    """Set a keyword of all calls of a function; None takes it away."""
+    for node in calls_of(tree, function):
+        node.keywords = [one for one in node.keywords if one.arg != name]
+        if value is not None:
+            node.keywords.append(ast.keyword(name, ast.Constant(value)))  # type: ignore[arg-type]
+
+
+def drop_methods(tree: Tree, name: str) -> None:
+    """Take all methods of that name away.
+
+    Raises:
+        ValueError: there is none.
+    """
+    owners = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    before = sum(len(owner.body) for owner in owners)
+    for owner in owners:
+        owner.body = [
+            one for one in owner.body if not (isinstance(one, ast.FunctionDef) and one.name == name)
+        ]
+    if before == sum(len(owner.body) for owner in owners):
+        raise ValueError(f"no method {name}")
+
+
+def _last(node: ast.expr) -> str:
+    return ast.unparse(node).split(".")[-1]
+
+
+def _statements(tree: Tree) -> Iterator[Place]:
+    for node in ast.walk(tree):
+        for field in ("body", "orelse"):
+            block = getattr(node, field, None)
+            if isinstance(block, list):
+                yield from (
+                    (block, index) for index in range(len(block)) if isinstance(block[index], ast.stmt)
+                )
+
+
+def _some(found: list[Place], what: str) -> list[Place]:
+    if not found:
+        raise ValueError(f"the program has no {what}")
+    return found[::-1]

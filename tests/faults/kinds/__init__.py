@@ -1,0 +1,1 @@
+"""The faults, by where the time goes."""
