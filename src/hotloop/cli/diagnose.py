@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from hotloop import __version__
+from hotloop.cli.diagnose_limits import with_limits, without_limits
 from hotloop.cli.diagnose_source import with_source
 from hotloop.cli.files import write_json
 from hotloop.cli.options import COMMAND_SETTINGS, TimeSpan, output_options
@@ -20,6 +21,7 @@ from hotloop.model.diagnosis import Diagnosis
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
+from hotloop.observe.deep_windows import ALL
 from hotloop.observe.live import Interrupted, Live, observe
 from hotloop.observe.stopping import StopRule
 from hotloop.report.findings import render
@@ -43,7 +45,9 @@ _KEY = "observation"
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the findings as JSON, too.",
 )
+@click.option("--no-ceilings", is_flag=True, help="Do not run the program again for its ceilings.")
 @click.option("--check", is_flag=True, help="End with 1 where there is a warning.")
+@click.option("--no-deep", is_flag=True, help="Leave out the call sites, host samples and operators.")
 @click.option("--verbose", is_flag=True, help="List the rules that lack data, too.")
 @output_options
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[COMMAND...]")
@@ -55,7 +59,9 @@ def command(
     full: bool,
     format_: str,
     json_file: Path | None,
+    no_ceilings: bool,
     check: bool,
+    no_deep: bool,
     verbose: bool,
     quiet: bool,
     no_color: bool,
@@ -63,12 +69,18 @@ def command(
 ) -> int:
     """Say what holds a PyTorch program back, and what each thing costs.
 
-    Runs COMMAND as `observe` does, or reads a session.
+    Runs COMMAND as `observe` does, then once more for a minute at most, with its data cached, its loader alone, and
+    what may help switched on and off (--no-ceilings leaves that out); or reads a session.
     """
     rule = _stop_rule(steps, seconds, full=full, command=command, name=name)
     screen = Screen(quiet=quiet, no_color=no_color)
     try:
-        found = with_source(_observed(screen, command, rule) if command else _kept(name), Path.cwd())
+        found = with_source(
+            _observed(screen, command, rule, () if no_deep else ALL, ceilings=not no_ceilings)
+            if command
+            else _kept(name),
+            Path.cwd(),
+        )
     except Interrupted as stop:
         screen.done()
         screen.note("hotloop: interrupted")
@@ -100,9 +112,15 @@ def _stop_rule(
     return StopRule(steps=steps, seconds=seconds, full=full)
 
 
-def _observed(screen: Screen, words: tuple[str, ...], rule: StopRule) -> Diagnosis:
+def _observed(
+    screen: Screen, words: tuple[str, ...], rule: StopRule, deep: tuple[str, ...], *, ceilings: bool
+) -> Diagnosis:
     with ended_like_ctrl_c():
-        observation = observe(Live(words=words, rule=rule), screen.progress)
+        observation = observe(Live(words=words, rule=rule, deep=deep), screen.progress)
+        if ceilings:
+            observation = with_limits(observation, words, screen.progress, full=rule.full)
+        else:
+            observation = without_limits(observation)
     session = new_session(Path.cwd(), datetime.now().strftime("%Y%m%d-%H%M%S"))
     try:
         session.put(_KEY, observation)

@@ -38,7 +38,16 @@ def check_writable(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file through a temporary one beside it, so that a full disk leaves the old one whole.
+    """Write a text file.
+
+    Raises:
+        HotloopError: the file cannot be written.
+    """
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file through a temporary one beside it, so that a full disk leaves the old one whole.
 
     Raises:
         HotloopError: the file cannot be written.
@@ -46,8 +55,8 @@ def write_text(path: Path, text: str) -> None:
     scratch: str | None = None
     try:
         descriptor, scratch = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(text)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
         Path(scratch).chmod(0o644)
         Path(scratch).replace(path)
     except OSError as error:

@@ -10,14 +10,18 @@ import click
 
 from hotloop.cli.files import write_json
 from hotloop.cli.options import COMMAND_SETTINGS, TimeSpan, command_argument, output_options
+from hotloop.cli.sample_files import SampleFiles
 from hotloop.cli.screen import Screen
 from hotloop.launch.signals import ended_like_ctrl_c
 from hotloop.model.errors import ExitCode
 from hotloop.model.observation import Observation
+from hotloop.observe.deep_windows import ALL
 from hotloop.observe.live import Interrupted, Live, observe
 from hotloop.observe.stopping import StopRule
 from hotloop.report.observation import render
 from hotloop.store.session import FOLDER, session_folder
+
+_OUT = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command("observe", context_settings=COMMAND_SETTINGS)
@@ -27,6 +31,9 @@ from hotloop.store.session import FOLDER, session_folder
 @click.option(
     "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the Observation."
 )
+@click.option("--no-deep", is_flag=True, help="Leave out the call sites, host samples and operators.")
+@click.option("--speedscope", type=_OUT, help="Write the host samples for speedscope.")
+@click.option("--cprofile", type=_OUT, help="Write the host samples as a cProfile file.")
 @click.option("--verbose", is_flag=True, help="Keep every line of progress.")
 @output_options
 @command_argument
@@ -35,6 +42,9 @@ def command(
     seconds: float | None,
     full: bool,
     json_file: Path | None,
+    no_deep: bool,
+    speedscope: Path | None,
+    cprofile: Path | None,
     verbose: bool,
     quiet: bool,
     no_color: bool,
@@ -47,12 +57,16 @@ def command(
     """
     if sum([steps is not None, seconds is not None, full]) > 1:
         raise click.UsageError("--steps, --seconds and --full exclude one another")
+    samples = SampleFiles(speedscope=speedscope, cprofile=cprofile)
+    samples.check(looks=not (no_deep or full))
     screen = Screen(quiet=quiet, no_color=no_color, verbose=verbose)
     kept = Path(FOLDER) / datetime.now().strftime("%Y%m%d-%H%M%S") / "files" if full else None
     rule = StopRule(steps=steps, seconds=seconds, full=full)
     try:
         with ended_like_ctrl_c():
-            observation = observe(Live(words=command, rule=rule, keep=kept), screen.progress)
+            observation = observe(
+                Live(words=command, rule=rule, keep=kept, deep=() if no_deep else ALL), screen.progress
+            )
     except Interrupted as stop:
         if stop.observation is not None:
             _show(screen, stop.observation, json_file)
@@ -63,6 +77,7 @@ def command(
         screen.done()
         _say_kept(screen, kept)
     _show(screen, observation, json_file)
+    samples.write(observation)
     if observation.exit_code not in (None, 0):
         screen.note(f"hotloop: the program failed with exit code {observation.exit_code}")
         return ExitCode.PROGRAM_FAILED

@@ -27,8 +27,12 @@ MAX_S = 15.0
 
 def install(probe: Probe) -> None:
     """Be ready to look closer, where a launcher may ask for it."""
-    if probe.page is not None and probe.config.instruments:
-        probe.boundary.windows = DeepWindows(probe, probe.page.numbers)
+    if probe.page is None:
+        return
+    probe.boundary.windows = DeepWindows(probe, probe.page.numbers)
+    for number, order in enumerate(probe.config.instruments, start=1):
+        if "workers" in order:
+            importlib.import_module(order["workers"]).install(probe, number)
 
 
 class DeepWindows:
@@ -89,8 +93,15 @@ class DeepWindows:
             self._begin_ns = monotonic_ns()
             self._active.start()
         except Exception as reason:  # the probe fails open; the reason is kept with the result
-            self._active = None
+            self._drop()
             self._close(None, f"{type(reason).__name__}: {reason}")
+
+    def _drop(self) -> None:
+        """Let an instrument that failed put back what it has changed."""
+        active, self._active = self._active, None
+        if active is not None:
+            with contextlib.suppress(Exception):
+                active.stop()
 
     def _order(self) -> dict[str, Any]:
         return self._probe.config.instruments[self._number - 1]

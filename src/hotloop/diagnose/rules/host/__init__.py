@@ -3,9 +3,13 @@
 from hotloop.diagnose.rules.host import (
     anomaly_mode_on,
     busy_machine,
+    copy_in_step,
     debug_environment_set,
+    hot_line_outside_phases,
     loop_outside_phases,
     oversubscribed_threads,
+    sync_in_step,
+    tensor_creation_in_step,
     undersubscribed_threads,
     unstable_step,
 )
@@ -13,9 +17,13 @@ from hotloop.diagnose.rules.host import (
 RULES = (
     anomaly_mode_on.rule,
     busy_machine.rule,
+    copy_in_step.rule,
     debug_environment_set.rule,
+    hot_line_outside_phases.rule,
     loop_outside_phases.rule,
     oversubscribed_threads.rule,
+    sync_in_step.rule,
+    tensor_creation_in_step.rule,
     undersubscribed_threads.rule,
     unstable_step.rule,
 )

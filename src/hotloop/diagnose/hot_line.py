@@ -1,0 +1,91 @@
+"""The line under which most of a part of the host's time is spent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import sqrt
+
+from hotloop.diagnose.abstain import Abstain
+from hotloop.model.deep import HostSamples, Sample
+from hotloop.model.observation import Observation
+
+MOST = 0.5
+"""A line has to hold half of the part's time: one of several that share it would not explain it."""
+BELONGS = 0.8
+"""And this much of the line's own time has to be in the part: the call of `main()` holds every part."""
+MIN_SAMPLES = 20
+"""With fewer, the 95% interval of a half reaches from a quarter to three quarters."""
+NORMAL_95 = 1.96
+
+
+@dataclass(frozen=True)
+class HotLine:
+    """A line, and its part of the time."""
+
+    path: str
+    line: int
+    function: str
+    share: float
+    """Of the part's time, what the line calls included."""
+    low: float
+    """Lower end of the 95% interval, from the number of samples."""
+    high: float
+
+
+def samples_of(observation: Observation, process: str) -> tuple[HostSamples, list[Sample]]:
+    """Return the samples of one kind of process.
+
+    Raises:
+        Abstain: there are none, or too few.
+    """
+    host = observation.deep.host if observation.deep else None
+    if host is None:
+        raise Abstain("samples of the host's stacks (a run without --no-deep and --full)")
+    own = [sample for sample in host.samples if sample.process == process]
+    if sum(sample.num for sample in own) < MIN_SAMPLES:
+        raise Abstain(f"{MIN_SAMPLES} samples of the host's stacks")
+    return host, own
+
+
+def hot_line(host: HostSamples, part: Iterable[Sample], whole: Iterable[Sample]) -> HotLine | None:
+    """Return the innermost line of the user's that holds most of a part's time; None: it is spread.
+
+    Args:
+        host: for its frames.
+        part: the samples of the part.
+        whole: all samples of that kind of process.
+    """
+    inside = list(part)
+    in_part, depth = _by_line(host, inside)
+    in_whole, _ = _by_line(host, whole)
+    total = sum(sample.spent_s for sample in inside)
+    held = [
+        line for line, spent in in_part.items() if spent >= MOST * total and spent >= BELONGS * in_whole[line]
+    ]
+    if not held or not total:
+        return None
+    path, line, function = best = max(held, key=lambda one: (depth[one], in_part[one]))
+    share = min(1.0, in_part[best] / total)
+    reach = NORMAL_95 * sqrt(share * (1.0 - share) / sum(sample.num for sample in inside))
+    return HotLine(path, line, function, share, max(0.0, share - reach), min(1.0, share + reach))
+
+
+Place = tuple[str, int, str]
+
+
+def _by_line(host: HostSamples, samples: Iterable[Sample]) -> tuple[Counter[Place], dict[Place, int]]:
+    """Return the time under each line of the user's, and how deep it was seen."""
+    spent: Counter[Place] = Counter()
+    depth: dict[Place, int] = {}
+    for sample in samples:
+        lines: dict[Place, int] = {}
+        for level, number in enumerate(sample.stack):
+            frame = host.frames[number]
+            if frame.owner == "user":
+                lines[frame.path, frame.line, frame.function] = level
+        for line, level in lines.items():
+            spent[line] += sample.spent_s  # type: ignore[assignment]  # a Counter of seconds
+            depth[line] = max(level, depth.get(line, 0))
+    return spent, depth

@@ -1,0 +1,69 @@
+"""One line of the data set holds most of the loader's time.
+
+## What it does
+Samples the Python stacks of loader workers while they make batches, or, without workers, those of the training thread
+while it waits for a batch. Takes the innermost line of the program under which half of the samples or more are found,
+where the step waits for data at all.
+
+## Why it is slow
+The loader makes each sample by running this line: decoding, reading, augmenting.
+
+## When it is fine
+Where the step does not wait for data the line costs nothing: below 5% it is information.
+
+## Example
+```python
+def __getitem__(self, index):
+    return [math.log1p(value) for value in self.rows[index]]
+```
+Use instead:
+```python
+def __getitem__(self, index):
+    return torch.log1p(self.rows[index])  # or once, for all rows, before training
+```
+
+## References
+- [PyTorch, torch.utils.data](https://docs.pytorch.org/docs/stable/data.html)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hotloop.diagnose.cost import MIDWAY, Cost, phase_cost
+from hotloop.diagnose.facts import step_loader
+from hotloop.diagnose.hot_line import hot_line, samples_of
+from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.model.observation import Observation, Phase
+
+
+def check(observation: Observation) -> Iterator[Symptom]:
+    """Name the line."""
+    loader = step_loader(observation)
+    if loader is None:
+        return
+    process = "worker" if loader.num_workers else "train"
+    host, own = samples_of(observation, process)
+    part = own if loader.num_workers else [one for one in own if one.phase == Phase.DATA.value]
+    found = hot_line(host, part, own)
+    if found is None:
+        return
+    wait = phase_cost(observation, Phase.DATA, bursts=loader.num_workers > 0)
+    cost = Cost(wait.share * found.share, wait.low * found.low, wait.high * found.high, wait.step_s)
+    yield Symptom(
+        evidence=f"{found.share:.0%} of the time in which batches are made is spent under this line, and the step "
+        f"waits for data {wait.share:.0%} of its time",
+        path=found.path,
+        line=found.line,
+        cost=cost,
+        gain=cost.gain(expected=MIDWAY),
+    )
+
+
+rule = Rule(
+    code="slow-dataset-line",
+    title="One line of the data set holds the loader up",
+    advice="Do this once before training and keep the result, or do it for a whole batch with tensors.",
+    page=__doc__ or "",
+    check=check,
+)

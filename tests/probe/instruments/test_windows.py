@@ -1,0 +1,142 @@
+"""When a process starts and ends an instrument, and what it leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hotloop.observe.deep_files import read_deep
+from hotloop.observe.spans import timelines
+from hotloop.probe.boundary import Boundary
+from hotloop.probe.config import ProbeConfig
+from hotloop.probe.control import DEEP, DEEP_DONE, DEEP_EVERY, DEEP_KIND, DEEP_SLOT, ControlPage
+from hotloop.probe.deep import install
+from hotloop.probe.events import Kind
+from hotloop.probe.probe import Probe
+
+
+class Program:
+    """A program with a probe whose steps are taken by hand."""
+
+    def __init__(self, folder: Path, *instruments: str) -> None:
+        self.folder = folder
+        self.page = ControlPage.create(folder / "control")
+        orders = tuple(
+            {"name": name.lower(), "module": f"{__package__}.counting", "cls": name} for name in instruments
+        )
+        self.probe = Probe(ProbeConfig(folder=str(folder), instruments=orders))
+        install(self.probe)
+        self.wish(0, Kind.OPTIMIZER, 0, 1)
+
+    @property
+    def boundary(self) -> Boundary:
+        """Its step boundary."""
+        return self.probe.boundary
+
+    def wish(self, number: int, kind: Kind = Kind.OPTIMIZER, slot: int = 0, every: int = 1) -> None:
+        """Ask for an instrument, as the launcher does."""
+        for at, value in ((DEEP_KIND, kind), (DEEP_SLOT, slot), (DEEP_EVERY, every), (DEEP, number)):
+            self.page.numbers[at] = value
+
+    def train(self, num: int, kind: Kind = Kind.OPTIMIZER, slot: int = 0) -> None:
+        """Take steps."""
+        for _ in range(num):
+            self.boundary.ended(kind, slot)
+
+    @property
+    def done(self) -> int:
+        """What the process has noted on the page."""
+        return self.page.rows()[0][DEEP_DONE]
+
+
+def test_nothing_happens_unasked(tmp_path: Path) -> None:
+    program = Program(tmp_path, "Counting")
+    program.train(5)
+    assert program.done == 0
+    assert read_deep(tmp_path, "counting") == []
+
+
+def test_a_window_of_whole_steps(tmp_path: Path) -> None:
+    program = Program(tmp_path, "Counting")
+    program.wish(1)
+    program.train(4)
+    assert program.done == 0, "it began at the first boundary and has seen three steps"
+    program.train(1)
+    assert program.done == 1
+    program.train(3)
+    (file,) = read_deep(tmp_path, "counting")
+    assert (file.steps, file.value, file.error) == (4, {"num": 4}, None)
+
+
+def test_one_instrument_after_the_other(tmp_path: Path) -> None:
+    program = Program(tmp_path, "Counting", "Breaking")
+    program.wish(1)
+    program.train(6)
+    program.wish(2)
+    program.train(6)
+    assert program.done == 2
+    (file,) = read_deep(tmp_path, "breaking")
+    assert (file.value, file.error) == (None, "ValueError: broken")
+
+
+def test_an_instrument_that_cannot_be_used_says_so(tmp_path: Path) -> None:
+    program = Program(tmp_path, "Refusing")
+    program.wish(1)
+    program.train(1)
+    (file,) = read_deep(tmp_path, "refusing")
+    assert program.done == 1
+    assert file.error is not None
+    assert "profiles itself" in file.error
+
+
+@pytest.mark.parametrize(("every", "slots"), [(1, (0, 1)), (3, (0, 0, 0))])
+def test_a_step_is_what_the_anchor_says(tmp_path: Path, every: int, slots: tuple[int, ...]) -> None:
+    program = Program(tmp_path, "Counting")
+    program.wish(1, Kind.OPTIMIZER, slots[-1], every)
+    for _ in range(6):
+        for slot in slots:
+            program.train(1, slot=slot)
+    (file,) = read_deep(tmp_path, "counting")
+    assert file.steps == 4
+
+
+def test_a_program_that_ends_in_a_window_leaves_what_was_seen(tmp_path: Path) -> None:
+    program = Program(tmp_path, "Counting")
+    program.wish(1)
+    program.train(3)
+    program.probe.at_exit()
+    (file,) = read_deep(tmp_path, "counting")
+    assert (file.steps, file.value) == (2, {"num": 2})
+
+
+def test_a_wish_that_is_taken_back_ends_the_window(tmp_path: Path) -> None:
+    program = Program(tmp_path, "Counting")
+    program.wish(1)
+    program.train(3)
+    program.wish(0)
+    program.train(1)
+    assert [file.steps for file in read_deep(tmp_path, "counting")] == [2]
+
+
+def test_a_fork_has_no_window(tmp_path: Path) -> None:
+    program = Program(tmp_path, "Counting")
+    program.wish(1)
+    program.train(2)
+    program.probe.after_fork()
+    program.probe.at_exit()
+    assert read_deep(tmp_path, "counting") == []
+
+
+def test_the_window_is_in_the_records(tmp_path: Path) -> None:
+    program = Program(tmp_path, "Counting")
+    program.probe.recorder.own_thread()
+    program.wish(1)
+    program.train(6)
+    program.probe.recorder.flush()
+    (timeline,) = timelines(tmp_path, {}).values()
+    ((number, begin_s, end_s),) = timeline.deep
+    (file,) = read_deep(tmp_path, "counting")
+    assert number == 1
+    assert begin_s <= file.begin_ns * 1e-9 <= file.end_ns * 1e-9 <= end_s
+    assert timeline.spans == []
