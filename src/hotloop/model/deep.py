@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from hotloop.model.operators import Flops, Operators
+
 
 class CallSite(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of call at one line of the user's program."""
@@ -24,6 +26,8 @@ class CallSite(msgspec.Struct, frozen=True, kw_only=True):
     high_s: float
     bytes_per_step: float | None = None
     """Copied or created; None: not a copy, nor a creation."""
+    loading: bool = False
+    """It is called while a DataLoader makes a batch in this process."""
     through: str | None = None
     """The library's `file:line` that made the call for that line of the user's; None: the line itself calls."""
 
@@ -35,6 +39,8 @@ class CallSites(msgspec.Struct, frozen=True, kw_only=True):
     window_s: float
     sites: tuple[CallSite, ...]
     """The dearest first."""
+    functions_watched: bool = True
+    """False: only tensor methods were, because code that torch.compile made is guarded on torch's functions."""
 
 
 class Frame(msgspec.Struct, frozen=True):
@@ -43,6 +49,8 @@ class Frame(msgspec.Struct, frozen=True):
     path: str
     line: int
     function: str
+    owner: str = "user"
+    """`user`, `library`, `torch` or `hotloop`."""
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -88,5 +96,7 @@ class HostSamples(msgspec.Struct, frozen=True, kw_only=True):
 class Deep(msgspec.Struct, frozen=True, kw_only=True):
     """What the deep windows saw; None: that instrument did not run (coverage says why)."""
 
+    operators: Operators | None = None
+    flops: Flops | None = None
     call_sites: CallSites | None = None
     host: HostSamples | None = None

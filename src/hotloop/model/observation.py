@@ -5,6 +5,11 @@ from typing import Any
 
 import msgspec
 
+from hotloop.model.ceilings import Ceilings, Prediction
+from hotloop.model.deep import Deep
+from hotloop.model.monitors import Monitors
+from hotloop.model.operators import Efficiency
+
 SCHEMA = 1
 """Raised when a JSON name changes its meaning or goes away."""
 
@@ -28,6 +33,9 @@ class PhaseTime(msgspec.Struct, frozen=True):
     median_s: float
     share: float
     """Of the step's time, 0 to 1; the shares of all measured phases add up to 1."""
+    low_s: float | None = None
+    """Lower end of the 95% interval of the median; None: of an observation kept by an earlier version."""
+    high_s: float | None = None
 
 
 class StepTime(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +68,8 @@ class RankObservation(msgspec.Struct, frozen=True, kw_only=True):
     """`train`, `infer`, or `idle` (no step was seen)."""
     step: StepTime | None
     phases: dict[Phase, PhaseTime]
+    other: dict[str, PhaseTime] = {}
+    """See `Observation.other`."""
     peak_bytes: int | None = None
 
 
@@ -78,6 +88,20 @@ class RunAccount(msgspec.Struct, frozen=True, kw_only=True):
     wall_s: float
     parts: dict[str, float]
     """`<name>_s` to seconds; they add up to `wall_s`, what is unnamed under `unaccounted_s`."""
+    num_steps: int | None = None
+    """All steps, the first and the irregular ones too; None: no rhythm was found, as below."""
+    num_epochs: int | None = None
+    """Starts of the training loader; None: no loader feeds the step."""
+    num_evaluations: int | None = None
+    """Times that the model was evaluated between training steps."""
+    num_checkpoints: int | None = None
+    """Times that something was saved between two steps."""
+    num_compilations: int | None = None
+    """Times that torch.compile worked on something."""
+    num_recompilations: int | None = None
+    """Of those, the ones after the second step, when all that a step consists of has been compiled once."""
+    recompilation_s: float | None = None
+    """What of `compilation_s` those took."""
 
 
 class Coverage(msgspec.Struct, frozen=True):
@@ -193,6 +217,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     machine: dict[str, Any]
     exit_code: int | None
     """Of the program; None: it was ended at a step boundary after the measurement."""
+    other: dict[str, PhaseTime] = {}
+    """What of the phase `other` has a name: `checkpoint`, `logging`, `evaluate`, `import`, `compilation`."""
     epoch_steps: int | None = None
     """Steps between two starts of the training loader; None: not seen twice."""
     total_steps: int | None = None
@@ -201,4 +227,14 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a connection beyond this machine was seen; None: could not be looked at."""
     foreign_share: float | None = None
     """Share of the machine's processor time that others took meanwhile, 0 to 1; None: not measured."""
+    ceilings: Ceilings | None = None
+    """What the step would be with perfect input, and with a perfect device; None: not measured."""
+    predictions: tuple[Prediction, ...] = ()
+    """The gain expected of the optimizations that apply; empty: not measured."""
+    deep: Deep | None = None
+    """What the heavy instruments saw, each in a short window after the measurement; None: none was run."""
+    efficiency: Efficiency | None = None
+    """The arithmetic of a step against this machine's measured peak; None: FLOPs were not counted."""
+    monitors: Monitors | None = None
+    """What the machine did meanwhile; None: not measured (coverage says why)."""
     schema: int = SCHEMA

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from statistics import median
+
+import msgspec
+
 from hotloop.model.observation import Anchor, Phase, RunAccount
-from hotloop.observe.spans import Timeline
-from hotloop.observe.windows import Window, boundaries, windows
+from hotloop.observe.epochs import training_slot
+from hotloop.observe.evaluation import num_evaluations
+from hotloop.observe.naming import Stage, Usual, name_pieces
+from hotloop.observe.pieces import cut
+from hotloop.observe.spans import Span, Timeline
+from hotloop.observe.windows import ASIDE, WITHIN, Window, boundaries, windows
 from hotloop.probe.events import Kind
 
 
@@ -17,70 +29,132 @@ def account(timeline: Timeline | None, anchor: Anchor | None, begin_s: float, en
         begin_s: when the command was started, on the monotonic clock.
         end_s: when it ended or was ended.
     """
-    wall = end_s - begin_s
+    wall_s = end_s - begin_s
     if timeline is None or timeline.torch_s is None:
-        return RunAccount(wall_s=wall, parts={"unaccounted_s": wall})
-    parts = {"import_s": max(0.0, timeline.torch_s - begin_s)}
+        return RunAccount(wall_s=wall_s, parts={"unaccounted_s": wall_s})
     ends = boundaries(timeline, anchor) if anchor else []
-    if not ends:
-        parts["setup_s"] = max(0.0, end_s - timeline.torch_s)
-        return _closed(wall, parts)
-    first_begin = timeline.spans[0].begin_s
-    first_end, last_end = timeline.spans[ends[0]].end_s, timeline.spans[ends[-1]].end_s
-    parts["setup_s"] = max(0.0, first_begin - timeline.torch_s)
-    parts["first_step_s"] = first_end - first_begin
-    assert anchor is not None
-    for window in windows(timeline, anchor):
-        _add_window(parts, window)
-    _add_tail(parts, timeline, last_end, end_s)
-    return _closed(wall, parts)
+    ledger = _Ledger()
+    ledger.add(_start(timeline, begin_s, timeline.torch_s))
+    if anchor is None or not ends:
+        ledger.stretch(timeline.spans, timeline.torch_s, end_s, Stage.HEAD)
+        return ledger.closed(wall_s)
+    spans, steps = timeline.spans, windows(timeline, anchor)
+    ledger.usual = _usual(timeline, steps, infers=anchor.kind == "forward")
+    ledger.stretch(spans[: ends[0] + 1], timeline.torch_s, spans[ends[0]].end_s, Stage.HEAD)
+    for step, (before, end) in zip(steps, itertools.pairwise(ends), strict=True):
+        ledger.step(spans[before + 1 : end + 1], step)
+    _add_tail(ledger, timeline, ends[-1], end_s)
+    return _counted(ledger.closed(wall_s), timeline, ends)
 
 
-def _add_window(parts: dict[str, float], window: Window) -> None:
-    if window.regular:
-        for phase, spent in window.phases.items():
-            if spent > 0:
-                _add(parts, f"step_{phase.value}_s", spent)
-        return
-    named = {
-        "epoch_boundary_s": window.parts.get(Kind.ITERATOR, 0.0),
-        "checkpoint_s": window.parts.get(Kind.SAVE, 0.0),
-    }
-    trained = sum(
-        window.phases[phase]
-        for phase in (Phase.FORWARD, Phase.BACKWARD, Phase.OPTIMIZER, Phase.TRANSFER, Phase.COMMUNICATION)
+class _Ledger:
+    """Time by name, and how often what came between steps was seen."""
+
+    def __init__(self) -> None:
+        self.usual = Usual()
+        self._parts: Counter[str] = Counter()
+        self._num_evaluations = self._num_checkpoints = 0
+
+    def add(self, parts: Mapping[str, float]) -> None:
+        """Add what has its names."""
+        self._parts.update(parts)
+
+    def stretch(self, spans: Sequence[Span], begin_s: float, end_s: float, stage: Stage) -> None:
+        """Add a stretch that is no regular step."""
+        if end_s <= begin_s:
+            return
+        pieces = cut(spans, begin_s, end_s)
+        self.add(name_pieces(pieces, stage, self.usual))
+        self._num_evaluations += 0 if self.usual.infers else num_evaluations(pieces)
+        self._num_checkpoints += any(piece.kind is Kind.SAVE for piece in pieces)
+
+    def step(self, spans: Sequence[Span], step: Window) -> None:
+        """Add a step."""
+        if step.deep:
+            self.add({"deep_windows_s": step.end_s - step.begin_s})
+        elif not step.regular:
+            self.stretch(spans, step.begin_s, step.end_s, Stage.BETWEEN)
+        else:
+            self.add(_of_step(step, infers=self.usual.infers))
+            self._num_checkpoints += Kind.SAVE in step.parts
+
+    def closed(self, wall_s: float) -> RunAccount:
+        """Return the account, what is left of the wall time unnamed."""
+        parts = {name: spent for name, spent in self._parts.items() if spent > 0}
+        parts["unaccounted_s"] = wall_s - sum(parts.values())
+        return RunAccount(
+            wall_s=wall_s,
+            parts=parts,
+            num_evaluations=self._num_evaluations,
+            num_checkpoints=self._num_checkpoints,
+        )
+
+
+def _counted(run: RunAccount, timeline: Timeline, ends: Sequence[int]) -> RunAccount:
+    """Add how often things happened in the whole run."""
+    slot = training_slot(timeline)
+    starts = sum(span.kind is Kind.ITERATOR and span.slot == slot for span in timeline.spans)
+    compiled = [span for span in timeline.spans if span.kind is Kind.COMPILE]
+    settled_s = timeline.spans[ends[min(1, len(ends) - 1)]].end_s
+    again = [span for span in compiled if span.begin_s > settled_s]
+    return msgspec.structs.replace(
+        run,
+        num_steps=len(ends),
+        num_epochs=starts or None,
+        num_compilations=len(compiled),
+        num_recompilations=len(again),
+        recompilation_s=sum(span.exclusive_s for span in again),
     )
-    data = window.phases[Phase.DATA] - named["epoch_boundary_s"]
-    evaluated = window.parts.get(Kind.EVALUATE, 0.0)
-    rest = window.duration_s - sum(named.values()) - trained - data - evaluated
-    if evaluated:
-        # Loading and scoring around evaluation forwards belong to the evaluation.
-        named["evaluation_s"] = evaluated + data + rest
-    else:
-        named["irregular_step_s"] = data + rest
-    named["irregular_step_s"] = named.get("irregular_step_s", 0.0) + trained
-    named["held_by_hotloop_s"] = window.end_s - window.begin_s - window.duration_s
-    for name, spent in named.items():
-        if spent > 0:
-            _add(parts, name, spent)
 
 
-def _add_tail(parts: dict[str, float], timeline: Timeline, last_end: float, end_s: float) -> None:
-    """What came after the last step: evaluation, a last checkpoint, shut-down; or the wait to be ended."""
-    tail = [span for span in timeline.spans if span.begin_s >= last_end]
-    evaluation = [span for span in tail if span.kind is Kind.EVALUATE]
-    saved = sum(span.exclusive_s for span in tail if span.kind is Kind.SAVE)
-    evaluated = max((span.end_s for span in evaluation), default=last_end) - last_end
-    if evaluated:
-        _add(parts, "evaluation_s", max(0.0, evaluated - saved))
-    if saved:
-        _add(parts, "checkpoint_s", saved)
-    _add(parts, "shutdown_s", max(0.0, end_s - last_end - evaluated - (0 if evaluated else saved)))
+def _start(timeline: Timeline, begin_s: float, torch_s: float) -> dict[str, float]:
+    """What came before torch was there; a process that another one of the command started waited for that one."""
+    python_s = timeline.python_s
+    if python_s is None or not begin_s <= python_s <= torch_s:
+        return {"import_s": max(0.0, torch_s - begin_s)}
+    started = "interpreter_s" if timeline.ppid == os.getpid() else "launcher_s"
+    return {started: python_s - begin_s, "import_s": torch_s - python_s}
 
 
-def _add(parts: dict[str, float], name: str, spent: float) -> None:
-    parts[name] = parts.get(name, 0.0) + spent
+def _usual(timeline: Timeline, steps: Sequence[Window], *, infers: bool) -> Usual:
+    rests = [
+        step.phases[Phase.OTHER] - sum(step.parts.get(kind, 0.0) for kind in ASIDE)
+        for step in steps
+        if step.regular
+    ]
+    fetches: dict[int, list[float]] = {}
+    for span in timeline.spans:
+        if span.kind is Kind.DATA:
+            fetches.setdefault(span.slot, []).append(span.exclusive_s)
+    return Usual(
+        infers=infers,
+        rest_s=max(0.0, median(rests)) if rests else 0.0,
+        fetch_s={slot: median(spent) for slot, spent in fetches.items()},
+    )
 
 
-def _closed(wall: float, parts: dict[str, float]) -> RunAccount:
-    return RunAccount(wall_s=wall, parts={**parts, "unaccounted_s": wall - sum(parts.values())})
+def _of_step(step: Window, *, infers: bool) -> dict[str, float]:
+    """A regular step by phase; what is no phase and has a name is taken from the rest."""
+    aside = {
+        kind: step.parts[kind]
+        for kind in WITHIN
+        if kind in step.parts and not (infers and kind is Kind.EVALUATE)
+    }
+    rest_s = step.phases[Phase.OTHER]
+    fits = min(1.0, rest_s / sum(aside.values())) if any(aside.values()) else 0.0
+    parts = {WITHIN[kind]: spent * fits for kind, spent in aside.items()}
+    phases = {**step.phases, Phase.OTHER: rest_s - sum(parts.values())}
+    held_s = step.end_s - step.begin_s - step.duration_s
+    return {
+        **parts,
+        **{f"step_{phase.value}_s": spent for phase, spent in phases.items()},
+        "held_by_hotloop_s": held_s,
+    }
+
+
+def _add_tail(ledger: _Ledger, timeline: Timeline, last: int, end_s: float) -> None:
+    """What came after the last step, up to the interpreter's end or to where the program was held to be ended."""
+    last_s = timeline.spans[last].end_s
+    stop_s = max(last_s, min(timeline.held_s or timeline.exit_s or end_s, end_s))
+    ledger.stretch(timeline.spans[last + 1 :], last_s, stop_s, Stage.TAIL)
+    ledger.add({"held_by_hotloop_s" if timeline.held_s else "shutdown_s": end_s - stop_s})

@@ -30,9 +30,9 @@ from hotloop.observe.windows import boundaries
 
 def leading(timelines: dict[int, Timeline]) -> Timeline | None:
     """Return the process that trained most; its rhythm is the program's."""
-    most = max((len(timeline.spans) for timeline in timelines.values()), default=0)
+    most = max((timeline.num_loop_spans for timeline in timelines.values()), default=0)
     # Ranks do the same work: of those that did nearly as much the oldest, rank 0, speaks for all.
-    near = [timeline for timeline in timelines.values() if len(timeline.spans) >= 0.9 * most]
+    near = [timeline for timeline in timelines.values() if timeline.num_loop_spans >= 0.9 * most]
     return min(near, key=lambda timeline: timeline.pid, default=None)
 
 
@@ -78,6 +78,7 @@ def build(
         command=tuple(command),
         step=_of_all(main.step, trained) if main and main.step else None,
         phases=main.phases if main else {},
+        other=main.other if main else {},
         ranks=tuple(trained),
         memory=_memory(trained, program),
         run=account(lead, anchor, begin_s, end_s),

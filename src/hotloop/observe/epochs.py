@@ -16,14 +16,14 @@ from hotloop.probe.events import Kind
 def epoch_steps(timeline: Timeline, anchor: Anchor) -> int | None:
     """Return the steps of a typical whole epoch; None where the training loader was not started twice."""
     ends = [timeline.spans[index].end_s for index in boundaries(timeline, anchor)]
-    slot = _training_slot(timeline)
+    slot = training_slot(timeline)
     starts = [span.begin_s for span in timeline.spans if span.kind is Kind.ITERATOR and span.slot == slot]
     counts = [bisect_right(ends, start) for start in starts]
     lengths = [after - before for before, after in itertools.pairwise(counts) if after > before]
     return round(median(lengths)) if lengths else None
 
 
-def _training_slot(timeline: Timeline) -> int | None:
+def training_slot(timeline: Timeline) -> int | None:
     """The loader that gave most of the batches on which a forward with gradients followed."""
     slots: Counter[int] = Counter()
     last: int | None = None

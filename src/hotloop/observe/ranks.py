@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
 from typing import Any
 
 from hotloop.model.observation import Anchor, Phase, PhaseTime, RankObservation, StepTime
 from hotloop.observe.rates import rates
 from hotloop.observe.rhythm import fold
 from hotloop.observe.spans import Timeline
-from hotloop.observe.windows import Window, windows
+from hotloop.observe.windows import WITHIN, Window, windows
+from hotloop.probe.events import Kind
 from hotloop.stats.steady import steady_from
 from hotloop.stats.summary import summarize
 
@@ -19,8 +19,9 @@ MIN_STEPS = 3
 
 
 def steady_windows(timeline: Timeline, anchor: Anchor) -> list[Window]:
-    """Return the regular steps after warm-up."""
-    regular = [window for window in windows(timeline, anchor) if window.regular]
+    """Return the regular steps after warm-up, up to where the first heavy instrument was put to use."""
+    until_s = min((deep.begin_s for deep in timeline.deep), default=float("inf"))
+    regular = [window for window in windows(timeline, anchor) if window.regular and window.end_s <= until_s]
     if len(regular) < 2 * MIN_STEPS:
         return regular
     start = steady_from([window.duration_s for window in regular])
@@ -38,6 +39,7 @@ def observe_rank(timeline: Timeline, anchor: Anchor | None, facts: dict[str, Any
         role=role,
         step=_step(timeline, steady, facts) if steady else None,
         phases=_phases(steady, facts.get("exposed_communication_s")),
+        other=_other(steady, infers=role == "infer"),
         peak_bytes=facts.get("device_peak_bytes") or facts.get("host_peak_bytes"),
     )
 
@@ -73,10 +75,26 @@ def _phases(steady: Sequence[Window], exposed_s: float | None) -> dict[Phase, Ph
     split = [_without_wait(window.phases, exposed_s or 0.0) for window in steady]
     sums = {phase: sum(phases[phase] for phases in split) for phase in Phase}
     return {
-        phase: PhaseTime(median(phases[phase] for phases in split), max(0.0, spent) / total)
+        phase: _phase([phases[phase] for phases in split], max(0.0, spent) / total)
         for phase, spent in sums.items()
         if spent > 0
     }
+
+
+def _other(steady: Sequence[Window], *, infers: bool) -> dict[str, PhaseTime]:
+    """Return what of the rest has a name; it never is more than the rest."""
+    total = sum(window.duration_s for window in steady)
+    named = {}
+    for kind, name in WITHIN.items():
+        samples = [min(window.parts.get(kind, 0.0), window.phases[Phase.OTHER]) for window in steady]
+        if any(samples) and not (infers and kind is Kind.EVALUATE):
+            named[name.removeprefix("step_").removesuffix("_s")] = _phase(samples, sum(samples) / total)
+    return named
+
+
+def _phase(samples_s: Sequence[float], share: float) -> PhaseTime:
+    summary = summarize(samples_s)
+    return PhaseTime(summary.median_s, share, summary.low_s, summary.high_s)
 
 
 def _without_wait(phases: dict[Phase, float], exposed_s: float) -> dict[Phase, float]:

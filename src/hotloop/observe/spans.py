@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hotloop.probe.events import END, KIND_SHIFT, MAX_SLOT, TIME_SHIFT, TOKEN_BITS, Kind
+from hotloop.probe.events import END, KIND_SHIFT, MAX_SLOT, TIME_SHIFT, TOKEN_BITS, Kind, begin
 
 NS = 1e-9
+HELPERS = frozenset({Kind.IMPORT, Kind.LOG, Kind.WORKERS_END})
+"""What a process does that does not train, too."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,15 @@ class Size(NamedTuple):
     tokens: int
 
 
+class Deep(NamedTuple):
+    """A window of a heavy instrument."""
+
+    number: int
+    begin_s: float
+    end_s: float
+    """Infinite while it is open: the program ended in it."""
+
+
 @dataclass
 class _Open:
     code: int
@@ -66,15 +77,32 @@ class Timeline:
     sizes: list[Size] = field(default_factory=list)
     torch_s: float | None = None
     """When `import torch` had finished."""
+    python_s: float | None = None
+    """When the interpreter had started; None: not known."""
+    exit_s: float | None = None
+    """When the interpreter began to shut down; None: it did not, or was ended from outside."""
+    ppid: int | None = None
+    """The process that started it."""
+    deep: list[Deep] = field(default_factory=list)
     optimizers_made: int = 0
+    num_loop_spans: int = 0
+    """Of those, the ones of a loop: what helpers do too is left out."""
     _base_s: float = 0.0
     _read: int = 0
     _open: list[_Open] = field(default_factory=list)
     _size: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:  # noqa: D105
-        self._base_s = json.loads((self.folder / f"events-{self.pid}.json").read_text())["base_ns"] * NS
-        self.torch_s = self._base_s
+        header = json.loads((self.folder / f"events-{self.pid}.json").read_text())
+        self.torch_s = self._base_s = header["base_ns"] * NS
+        self.ppid = header.get("ppid")
+        python_ns = header.get("python_ns")
+        self.python_s = None if python_ns is None else python_ns * NS
+
+    @property
+    def held_s(self) -> float | None:
+        """Since when the probe has held the program at a step boundary; None: it does not."""
+        return next((each.begin_s for each in self._open if each.code == begin(Kind.PAUSE)), None)
 
     @property
     def may_optimize(self) -> bool:
@@ -107,6 +135,12 @@ class Timeline:
             self.optimizers_made += 1
             return
         now = self._base_s + time * NS
+        if kind == Kind.EXIT:
+            self.exit_s = now
+            return
+        if kind == Kind.DEEP:
+            self._look(code, now)
+            return
         if code & END:
             self._close(code & ~END, now)
             return
@@ -114,6 +148,13 @@ class Timeline:
             self.sizes.append(Size(now, Kind(kind), code & MAX_SLOT, len(self._open), *self._size))
             self._size = None
         self._open.append(_Open(code, now))
+
+    def _look(self, code: int, now: float) -> None:
+        """Keep a window apart from the spans: it begins inside one and ends inside another (an optimizer's closure)."""
+        if code & END and self.deep:
+            self.deep[-1] = self.deep[-1]._replace(end_s=now)
+        else:
+            self.deep.append(Deep(code & MAX_SLOT, now, float("inf")))
 
     def _close(self, code: int, now: float) -> None:
         # An exception in the program leaves spans open: everything above the matching beginning is dropped.
@@ -129,6 +170,7 @@ class Timeline:
             self._open[-1].inside_s += duration
         kind, slot = Kind(code >> KIND_SHIFT), code & MAX_SLOT
         self.spans.append(Span(kind, slot, opened.begin_s, now, duration - opened.inside_s, len(self._open)))
+        self.num_loop_spans += kind not in HELPERS
 
 
 def timelines(folder: Path, known: dict[int, Timeline]) -> dict[int, Timeline]:

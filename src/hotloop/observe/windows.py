@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hotloop.model.observation import Anchor, Phase
 from hotloop.observe.rhythm import NAMES, shape
-from hotloop.observe.spans import Span, Timeline
+from hotloop.observe.spans import Deep, Span, Timeline
 from hotloop.probe.boundary import KINDS
 from hotloop.probe.events import BOOKKEEPING, Kind
 
@@ -22,6 +22,19 @@ PHASES = {
     Kind.COMMUNICATION: Phase.COMMUNICATION,
     Kind.OPTIMIZER: Phase.OPTIMIZER,
 }
+ASIDE = frozenset({Kind.SAVE, Kind.LOG, Kind.IMPORT, Kind.COMPILE, Kind.WORKERS_END})
+"""What may happen anywhere in a step without being a part of its rhythm."""
+WITHIN = {
+    Kind.SAVE: "checkpoint_s",
+    Kind.LOG: "logging_s",
+    Kind.IMPORT: "import_s",
+    Kind.COMPILE: "compilation_s",
+    Kind.WORKERS_END: "epoch_boundary_s",
+    Kind.EVALUATE: "step_evaluate_s",
+}
+"""What is no phase of a step and has a name of its own."""
+RARE = (Kind.EVALUATE, Kind.ITERATOR, Kind.SAVE, Kind.COMPILE)
+"""What makes a step irregular, unless nearly every step has it."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +48,11 @@ class Window:
     """Seconds of each phase; what is in no span is `other`."""
     tokens: tuple[str, ...]
     parts: dict[Kind, float]
-    """Seconds of what is no phase: `EVALUATE`, `ITERATOR`, `SAVE`."""
+    """Seconds of what is no phase: `EVALUATE`, `ITERATOR`, and those of `ASIDE`."""
     paused: bool
     regular: bool = True
+    deep: bool = False
+    """A heavy instrument looked at it, or was put away in it."""
 
 
 def is_anchor(span: Span, anchor: Anchor) -> bool:
@@ -55,8 +70,8 @@ def boundaries(timeline: Timeline, anchor: Anchor) -> list[int]:
 def windows(timeline: Timeline, anchor: Anchor) -> list[Window]:
     """Return the steps of a process, the first (which holds the set-up) left out, each marked regular or not.
 
-    A step is irregular when its shape differs from the usual one, a loader was iterated anew in it, or a checkpoint
-    was saved: those belong to the run's account, not to the step's.
+    A step is irregular when its shape differs from the usual one, a loader was iterated anew in it, a checkpoint was
+    saved or something was compiled: those belong to the run's account, not to the step's.
     """
     ends = boundaries(timeline, anchor)
     infers = anchor.kind == "forward"
@@ -64,7 +79,13 @@ def windows(timeline: Timeline, anchor: Anchor) -> list[Window]:
         _window(timeline.spans[before + 1 : at + 1], timeline.spans[before].end_s, infers=infers)
         for before, at in itertools.pairwise(ends)
     ]
-    return _judged(cut)
+    return _judged([_looked_at(window, timeline.deep) for window in cut])
+
+
+def _looked_at(window: Window, deep: Sequence[Deep]) -> Window:
+    """Mark a step that a heavy instrument's window touches."""
+    touched = any(each.begin_s < window.end_s and each.end_s > window.begin_s for each in deep)
+    return replace(window, deep=True) if touched else window
 
 
 def _window(spans: Sequence[Span], begin_s: float, *, infers: bool) -> Window:
@@ -80,7 +101,7 @@ def _window(spans: Sequence[Span], begin_s: float, *, infers: bool) -> Window:
             phases[PHASES[span.kind]] += span.exclusive_s
         elif infers and span.kind is Kind.EVALUATE:
             phases[Phase.FORWARD] += span.exclusive_s
-        if span.kind in {Kind.EVALUATE, Kind.ITERATOR, Kind.SAVE}:
+        if span.kind in ASIDE or span.kind in RARE:
             parts[span.kind] = parts.get(span.kind, 0.0) + span.exclusive_s
     _move_losses(spans, phases)
     duration = end_s - begin_s - paused
@@ -107,14 +128,24 @@ def _move_losses(spans: Sequence[Span], phases: dict[Phase, float]) -> None:
 
     Inside another span, an optimizer's closure, that time has been counted as that span's own.
     """
-    for index, (span, after) in enumerate(itertools.pairwise(spans)):
+    rhythm = [span for span in spans if span.kind not in ASIDE]
+    for index, (span, after) in enumerate(itertools.pairwise(rhythm)):
         if span.kind is Kind.FORWARD and after.kind is Kind.BACKWARD and span.depth == after.depth:
-            loss = max(0.0, after.begin_s - span.end_s)
-            outer = _outer(spans, index)
+            loss = max(0.0, after.begin_s - span.end_s - _aside_s(spans, span.end_s, after.begin_s))
+            outer = _outer(rhythm, index)
             if outer is not None:
                 phases[PHASES[outer.kind]] -= loss
             if outer is not None or not span.depth:
                 phases[Phase.FORWARD] += loss
+
+
+def _aside_s(spans: Sequence[Span], begin_s: float, end_s: float) -> float:
+    """Return the time of what has a name of its own between two moments."""
+    return sum(
+        span.exclusive_s
+        for span in spans
+        if span.kind in ASIDE and span.begin_s >= begin_s and span.end_s <= end_s
+    )
 
 
 def _outer(spans: Sequence[Span], index: int) -> Span | None:
@@ -132,22 +163,19 @@ def _judged(cut: Sequence[Window]) -> list[Window]:
     shapes = {tokens: shape(tokens) for tokens in {window.tokens for window in cut}}
     usual = Counter(shapes[window.tokens] for window in cut).most_common(1)[0][0]
     evaluates = any("evaluate" in part for part in usual)
-    every_step_iterates = _median_count(cut, Kind.ITERATOR) > 0
-    every_step_saves = _median_count(cut, Kind.SAVE) > 0
+    unusual = [kind for kind in RARE if not (evaluates if kind is Kind.EVALUATE else _in_most(cut, kind))]
     return [
         Window(
             **{
                 **window.__dict__,
                 "regular": shapes[window.tokens] == usual
-                and not window.paused
-                and (evaluates or Kind.EVALUATE not in window.parts)
-                and (every_step_iterates or Kind.ITERATOR not in window.parts)
-                and (every_step_saves or Kind.SAVE not in window.parts),
+                and not (window.paused or window.deep)
+                and not any(kind in window.parts for kind in unusual),
             }
         )
         for window in cut
     ]
 
 
-def _median_count(cut: Sequence[Window], kind: Kind) -> float:
-    return sorted(kind in window.parts for window in cut)[len(cut) // 2]
+def _in_most(cut: Sequence[Window], kind: Kind) -> bool:
+    return sum(kind in window.parts for window in cut) > len(cut) // 2

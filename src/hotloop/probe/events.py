@@ -49,6 +49,16 @@ class Kind(IntEnum):
     """torch.compile works on a frame."""
     MADE = 14
     """An optimizer was constructed (an end without a beginning, no time): the program means to train."""
+    DEEP = 15
+    """A heavy instrument looks, from one step boundary to a later one; slot: its number. It nests in nothing."""
+    IMPORT = 16
+    """A module is imported after torch: the outermost import alone."""
+    LOG = 17
+    """The program writes to its standard streams, a log handler, a progress bar or a tracker."""
+    EXIT = 18
+    """The interpreter shuts down (an end without a beginning)."""
+    WORKERS_END = 19
+    """A loader's workers are ended; slot: the loader."""
 
 
 def begin(kind: Kind, slot: int = 0) -> int:

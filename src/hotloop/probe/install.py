@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from time import monotonic_ns
 from typing import TYPE_CHECKING
 
 from hotloop.probe.config import ProbeConfig, load
@@ -28,7 +29,8 @@ def start() -> None:
         from hotloop.probe import guard
 
         guarded = guard.install(config.guard, config.guard_scratch)
-    when_torch_is_imported(lambda: _install(config, guarded))
+    python_ns = monotonic_ns()
+    when_torch_is_imported(lambda: _install(config, guarded, python_ns))
 
 
 def _witness(folder: Path, what: str) -> None:
@@ -39,7 +41,7 @@ def _witness(folder: Path, what: str) -> None:
         return
 
 
-def _install(config: ProbeConfig, guarded: Guard | None = None) -> None:
+def _install(config: ProbeConfig, guarded: Guard | None = None, python_ns: int | None = None) -> None:
     """Install all hook points. Whatever fails here must not reach the program: that is the broad catch's reason."""
     try:
         if guarded is not None:
@@ -51,6 +53,7 @@ def _install(config: ProbeConfig, guarded: Guard | None = None) -> None:
         if config.folder:
             _witness(Path(config.folder), "torch")
         probe = Probe(config)
+        probe.recorder.python_ns = python_ns
         with probe.survive("install"):
             _install_points(probe)
     except Exception as error:  # the probe fails open
@@ -60,7 +63,18 @@ def _install(config: ProbeConfig, guarded: Guard | None = None) -> None:
 
 
 def _install_points(probe: Probe) -> None:
-    from hotloop.probe.points import backward, communication, forward, loader, optimizer, save, transfer
+    from hotloop.probe.points import (
+        backward,
+        communication,
+        forward,
+        imports,
+        libraries,
+        loader,
+        logs,
+        optimizer,
+        save,
+        transfer,
+    )
 
     probe.load_activations()
     probe.recorder.raw(end(Kind.TORCH))
@@ -72,9 +86,21 @@ def _install_points(probe: Probe) -> None:
         except Exception:  # an optimization that fails is dropped, the program goes on
             probe.drop(activation, "on_torch")
     _seed(probe)
-    for point in (loader, transfer, forward, backward, communication, optimizer, save):
+    for point in (loader, transfer, forward, backward, communication, optimizer, save, logs):
         with probe.survive(point.__name__):
             point.install(probe)
+    with probe.survive(imports.__name__):
+        imports.install(probe, libraries.waiting(probe))
+    if probe.config.instruments:
+        with probe.survive("deep"):
+            from hotloop.probe import deep
+
+            deep.install(probe)
+    if probe.config.whatif is not None:
+        with probe.survive("whatif"):
+            from hotloop.probe.whatif import Shape, WhatIf
+
+            WhatIf(probe, Shape(**probe.config.whatif))
 
 
 def _seed(probe: Probe) -> None:

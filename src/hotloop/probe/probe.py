@@ -36,7 +36,8 @@ class Probe:
         self.facts = Facts()
         self.losses = Losses(self.folder) if config.losses and self.folder else None
         self.activations: list[Activation] = []
-        self.boundary = Boundary(config.anchor, self.folder, self.recorder, self._page())
+        self.page = self._page()
+        self.boundary = Boundary(config.anchor, self.folder, self.recorder, self.page)
         self.boundary.on_step.append(self._on_step)
         self.boundary.on_hold.append(self._on_hold)
         self._noted: set[str] = set()
@@ -55,7 +56,8 @@ class Probe:
         for order in self.config.activations:
             with self.survive(f"activation:{order['name']}"):
                 cls = getattr(importlib.import_module(order["module"]), order["cls"])
-                activation = cls().activation(order["params"])
+                made = cls()
+                activation = (made.knob if order.get("knob") else made.activation)(order["params"])
                 if activation is not None:
                     activation.name = order["name"]
                     self.activations.append(activation)
@@ -83,7 +85,10 @@ class Probe:
     def at_exit(self) -> None:
         """Write what is pending, where this process did anything at all (helpers import torch too)."""
         with self.survive("exit"):
+            if self.boundary.windows is not None:
+                self.boundary.windows.finish()
             if self.recorder.thread or self.facts.notes:
+                self.recorder.mark(end(Kind.EXIT))
                 self.recorder.flush()
                 self.write_facts()
 

@@ -35,6 +35,8 @@ class Recorder:
         """The thread whose events are kept: the one that trains, until then the first that recorded; 0: none yet."""
         self.trainer = 0
         """The first thread that called backward or an optimizer; 0: none yet."""
+        self.python_ns: int | None = None
+        """When this process's interpreter had started; None: not known."""
         self.lost: str | None = None
         """Why recording ended early; None: it did not."""
         self.other_trainers = False
@@ -60,6 +62,10 @@ class Recorder:
         """Append an event that carries no time."""
         if self.folder is not None:
             self._events.append(event)
+
+    def has_room(self) -> bool:
+        """Whether more may be kept: a helper that only logs comes to no step boundary, where it would be written."""
+        return self.thread != 0 or len(self._events) < FLUSH_LEN
 
     def own_thread(self) -> bool:
         """Whether the calling thread is the one whose events are kept; the first caller becomes it."""
@@ -110,7 +116,12 @@ class Recorder:
     def _open(self) -> None:
         assert self.folder is not None
         pid = os.getpid()
-        header: dict[str, Any] = {"pid": pid, "ppid": os.getppid(), "base_ns": self._base}
+        header: dict[str, Any] = {
+            "pid": pid,
+            "ppid": os.getppid(),
+            "base_ns": self._base,
+            "python_ns": self.python_ns,
+        }
         (self.folder / f"events-{pid}.json").write_text(json.dumps(header))
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         self._descriptor = os.open(self.folder / f"events-{pid}.bin", flags, 0o644)

@@ -19,7 +19,7 @@ class Section(NamedTuple):
     """Marks the end."""
 
 
-def section(probe: Probe, kind: Kind, slot: int = 0, *, trains: bool = False) -> Section:
+def section(probe: Probe, kind: Kind, slot: int = 0, *, trains: bool = False, aside: bool = False) -> Section:
     """Return the marks of a kind and slot.
 
     Args:
@@ -27,8 +27,9 @@ def section(probe: Probe, kind: Kind, slot: int = 0, *, trains: bool = False) ->
         kind: what begins and ends.
         slot: which of its kind.
         trains: only training does this: it wakes a forked child and decides which thread is recorded.
+        aside: helpers do this too (imports, logging): it never decides which thread is recorded.
     """
-    recorder, ident = probe.recorder, threading.get_ident
+    recorder, ident, main = probe.recorder, threading.get_ident, threading.main_thread().ident
     begins, ends = begin(kind, slot), end(kind, slot)
     where = f"record:{kind.name.lower()}"
 
@@ -54,13 +55,23 @@ def section(probe: Probe, kind: Kind, slot: int = 0, *, trains: bool = False) ->
             return False
         return True
 
+    def enter_aside() -> bool:
+        try:
+            if probe.asleep or ident() != (recorder.thread or main) or not recorder.has_room():
+                return False
+            recorder.mark(begins)
+        except Exception:  # the probe fails open
+            probe.note(where)
+            return False
+        return True
+
     def leave() -> None:
         try:
             recorder.mark(ends)
         except Exception:  # the probe fails open
             probe.note(where)
 
-    return Section(enter_training if trains else enter, leave)
+    return Section(enter_training if trains else enter_aside if aside else enter, leave)
 
 
 def around(marks: Section, original: Any) -> Any:

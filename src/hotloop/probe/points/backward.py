@@ -22,8 +22,10 @@ def install(probe: Probe) -> None:
 
 
 def _timed(probe: Probe, original: Any, slot: int) -> Any:
+    from torch import is_anomaly_enabled
+
     enter, leave = section(probe, Kind.BACKWARD, slot, trains=True)
-    ended = probe.boundary.ended
+    ended, facts = probe.boundary.ended, probe.facts
     inside = False
 
     @functools.wraps(original)
@@ -32,6 +34,8 @@ def _timed(probe: Probe, original: Any, slot: int) -> Any:
         # Reentrant checkpointing calls backward from inside a backward.
         if inside or not enter():
             return original(*args, **kwargs)
+        if not facts.anomaly_mode and is_anomaly_enabled():  # it may be on around this call alone
+            facts.anomaly_mode = True
         if kwargs or probe.losses is not None:
             _look(probe, slot, args, kwargs)
         inside = probe.in_backward = True
@@ -40,7 +44,7 @@ def _timed(probe: Probe, original: Any, slot: int) -> Any:
         finally:
             inside = probe.in_backward = False
             leave()
-        if slot == BACKWARD or not probe.facts.double_backward:
+        if slot == BACKWARD or not facts.double_backward:
             try:
                 ended(Kind.BACKWARD, slot)
             except Exception:  # the probe fails open

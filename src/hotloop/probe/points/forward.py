@@ -11,10 +11,12 @@ import functools
 import sys
 from typing import Any
 
+from hotloop.probe.events import Kind
 from hotloop.probe.facts import num_values
 from hotloop.probe.points import step_hooks
 from hotloop.probe.points.root import Root, hook_of
 from hotloop.probe.probe import Probe
+from hotloop.probe.sections import section
 
 DISCOVERY_STEPS = 2
 """Steps after which the search ends; in the first step every root has been called once."""
@@ -173,10 +175,21 @@ def _watch_compile(probe: Probe, roots: Roots) -> None:
             with probe.survive("compile"):
                 roots.step_aside()
                 _hide_from_dynamo(roots)
+                _time_compilation(probe)
                 roots.step_back()
         return original(*args, **kwargs)
 
     torch.compile = compile_
+
+
+def _time_compilation(probe: Probe) -> None:
+    """Mark the beginning and end of what torch.compile works on."""
+    from torch._dynamo import callback
+
+    enter, leave = section(probe, Kind.COMPILE, aside=True)
+    under_way: list[bool] = []
+    callback.on_compile_start(lambda *_: under_way.append(enter()))
+    callback.on_compile_end(lambda *_: leave() if under_way and under_way.pop() else None)
 
 
 def _hide_from_dynamo(roots: Roots) -> None:

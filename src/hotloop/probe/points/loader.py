@@ -20,12 +20,13 @@ _SAME = ("path", "line", "batch_size", "dataset", "dataset_len", "sampler")
 def install(probe: Probe) -> None:
     """Patch the loader classes; class methods, so that names imported earlier are the same objects."""
     from torch.utils.data import DataLoader
-    from torch.utils.data.dataloader import _BaseDataLoaderIter
+    from torch.utils.data.dataloader import _BaseDataLoaderIter, _MultiProcessingDataLoaderIter
 
     _patch_init(probe, DataLoader)
     _patch_iter(probe, DataLoader)
     _patch_iterator_init(probe, _BaseDataLoaderIter)
     _patch_next(probe, _BaseDataLoaderIter)
+    _patch_shutdown(probe, _MultiProcessingDataLoaderIter)
 
 
 # Construction ------------------------------------------------------------------------------------------------------
@@ -176,8 +177,27 @@ def _patch_next(probe: Probe, cls: Any) -> None:
     cls.__next__ = fetch
 
 
-def _by_slot(probe: Probe, kind: Kind) -> list[Section]:
-    return [section(probe, kind, slot) for slot in range(MAX_SLOT + 1)]
+def _patch_shutdown(probe: Probe, cls: Any) -> None:
+    """Workers that are not kept end within the last fetch of an epoch, or when the garbage collector comes."""
+    original = cls._shutdown_workers
+    sections = _by_slot(probe, Kind.WORKERS_END, aside=True)
+
+    @functools.wraps(original)
+    def shutdown(self: Any) -> None:
+        enter, leave = sections[self.__dict__.get(_SLOT, MAX_SLOT)]
+        if not enter():
+            original(self)
+            return
+        try:
+            original(self)
+        finally:
+            leave()
+
+    cls._shutdown_workers = shutdown
+
+
+def _by_slot(probe: Probe, kind: Kind, *, aside: bool = False) -> list[Section]:
+    return [section(probe, kind, slot, aside=aside) for slot in range(MAX_SLOT + 1)]
 
 
 def _handed_on(probe: Probe, activation: Activation, batch: Any) -> Any:

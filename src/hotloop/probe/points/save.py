@@ -1,4 +1,4 @@
-"""Not a phase of the step: `torch.save`, so that checkpointing is accounted for by name."""
+"""Not a phase of the step: `torch.save` and its like, so that checkpointing is accounted for by name."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from hotloop.probe.sections import around, section
 
 
 def install(probe: Probe) -> None:
-    """Patch `torch.save`."""
+    """Patch `torch.save` and `torch.jit.save`."""
     import torch
 
-    original = torch.save
-    torch.save = functools.wraps(original)(around(section(probe, Kind.SAVE), original))
+    marks = section(probe, Kind.SAVE)
+    for module in (torch, torch.jit):
+        original = module.save
+        module.save = functools.wraps(original)(around(marks, original))

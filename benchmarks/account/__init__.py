@@ -1,0 +1,1 @@
+"""What share of whole runs the account names."""

@@ -1,0 +1,77 @@
+"""The operators of a step, their arithmetic, and what share of the machine's peak that is."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Operator(msgspec.Struct, frozen=True, kw_only=True):
+    """One operator at one set of shapes, per step."""
+
+    name: str
+    """As torch.profiler has it: `aten::mkldnn_convolution`."""
+    shapes: tuple[tuple[int, ...], ...]
+    """Of its tensors; empty: it takes none, or lists of them."""
+    count: float
+    self_s: float
+    """Host time without that of operators inside it."""
+    device_s: float | None
+    """Time on the device of what it launched itself; None: nothing runs on a device."""
+    share: float
+    """Of the time of all operators, on the device where there is one, 0 to 1."""
+    allocated_bytes: float
+    """What it allocates itself, freed later or not."""
+    flop: float | None = None
+    """Of its products; None: it computes none, or they were not counted."""
+
+
+class Operators(msgspec.Struct, frozen=True, kw_only=True):
+    """What torch.profiler saw in the leading process."""
+
+    num_steps: int
+    window_s: float
+    num: float
+    """Calls of operators per step, those inside others left out."""
+    self_s: float
+    """Host time per step in all of them, under the profiler."""
+    device_s: float | None
+    """Device time per step in all of them; None: nothing runs on a device."""
+    operators: tuple[Operator, ...]
+    """The dearest first."""
+
+
+class Product(msgspec.Struct, frozen=True, kw_only=True):
+    """One matrix product, convolution, attention or recurrent layer at one set of shapes, per step."""
+
+    name: str
+    shapes: tuple[tuple[int, ...], ...]
+    dtype: str
+    """Of its first tensor: `float32`."""
+    count: float
+    flop: float
+
+
+class Flops(msgspec.Struct, frozen=True, kw_only=True):
+    """Floating-point operations of one step of the leading process; what the backward computes again counts, too."""
+
+    flop: float
+    products: tuple[Product, ...]
+    """The largest first."""
+    unknown: tuple[str, ...] = ()
+    """Operators that compute and have no formula: theirs are missing."""
+
+
+class Efficiency(msgspec.Struct, frozen=True, kw_only=True):
+    """The arithmetic of a step against what this machine can do."""
+
+    flop: float
+    """Per step, of all processes that train."""
+    flop_per_s: float
+    """Over the light step time."""
+    precision: str
+    """In which most of it is computed: `fp32`, `tf32`, `bf16`, `fp16`, `fp64`."""
+    peak_flop_per_s: float | None = None
+    """Measured on this machine in this precision, of all devices that the steps use; None: see `why_no_peak`."""
+    mfu: float | None = None
+    """Share of that peak, 0 to 1."""
+    why_no_peak: str | None = None
