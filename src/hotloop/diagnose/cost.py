@@ -98,13 +98,13 @@ def between_steps(observation: Observation, spent_s: float) -> Cost:
     whole_s = loop_s(observation)
     if not whole_s:
         raise Abstain("steps in the account of the run")
-    num_steps = max(1.0, steps_s(observation) / step.median_s)
+    num_steps = observation.run.num_steps or max(1.0, steps_s(observation) / step.median_s)
     share = min(1.0, spent_s / whole_s)
     reach = share * (1.0 - share) * _spread(step)
     return Cost(share, max(0.0, share - reach), min(1.0, share + reach), whole_s / num_steps)
 
 
-_RECURRING = ("epoch_boundary_s", "checkpoint_s", "evaluation_s", "irregular_step_s")
+_RECURRING = ("epoch_boundary_s", "checkpoint_s", "evaluation_s", "logging_s", "irregular_step_s")
 
 
 def steps_s(observation: Observation) -> float:

@@ -191,6 +191,7 @@ def host_sources(pids: tuple[int, ...]) -> list[Source]:
             psutil.net_io_counters,
             {"bytes_recv": "network_received_bytes_per_s", "bytes_sent": "network_sent_bytes_per_s"},
         ),
+        CounterSource(psutil.swap_memory, {"sin": "swap_in_bytes_per_s", "sout": "swap_out_bytes_per_s"}),
         TemperatureSource(),
         ForeignSource(pids),
     ]

@@ -11,6 +11,7 @@ from hotloop.diagnose.rules.data import (
     too_many_workers,
     transfer_bound,
     unpinned_memory,
+    waiting_for_disk,
     workers_not_persistent,
 )
 
@@ -25,5 +26,6 @@ RULES = (
     too_many_workers.rule,
     transfer_bound.rule,
     unpinned_memory.rule,
+    waiting_for_disk.rule,
     workers_not_persistent.rule,
 )

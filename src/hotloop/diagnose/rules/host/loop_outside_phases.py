@@ -33,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.cost import MIDWAY, phase_cost
+from hotloop.diagnose.cost import MIDWAY, phase_cost, phase_share
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
@@ -53,7 +53,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     hidden = [_HIDDEN[gap.what] for gap in observation.coverage if gap.what in _HIDDEN]
     if hidden:
         raise Abstain(f"{' and '.join(hidden)} in the step: without it its time cannot be told from the rest")
-    cost = phase_cost(observation, Phase.OTHER)
+    cost = phase_cost(observation, Phase.OTHER).times(_unnamed(observation))
     small = cost.share < USUAL
     yield Symptom(
         evidence=f"{cost.share:.0%} of the step ({cost.seconds[0] * 1e3:.3g} ms) is in none of its phases",
@@ -62,6 +62,12 @@ def check(observation: Observation) -> Iterator[Symptom]:
         gain=cost.gain(expected=MIDWAY),
         severity=Severity.INFO if small else None,
     )
+
+
+def _unnamed(observation: Observation) -> float:
+    """Return the fraction of the rest that has no name: saving, logging and evaluation are other rules' matter."""
+    rest = phase_share(observation, Phase.OTHER)
+    return max(0.0, 1.0 - sum(part.share for part in observation.other.values()) / rest) if rest else 0.0
 
 
 rule = Rule(

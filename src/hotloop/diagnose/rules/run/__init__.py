@@ -5,6 +5,8 @@ from hotloop.diagnose.rules.run import (
     evaluation_in_step,
     frequent_checkpoints,
     frequent_evaluation,
+    logging_in_step,
+    recompilation,
     slow_start,
 )
 
@@ -13,5 +15,7 @@ RULES = (
     evaluation_in_step.rule,
     frequent_checkpoints.rule,
     frequent_evaluation.rule,
+    logging_in_step.rule,
+    recompilation.rule,
     slow_start.rule,
 )

@@ -1,8 +1,8 @@
 """A forward without gradients runs in every training step.
 
 ## What it does
-Finds evaluation forwards in the step's rhythm. Their time is not separated from the rest outside the phases, which is
-given as the upper end, so this is information.
+Finds evaluation forwards in the step's rhythm, and takes their time: what is computed of their results is not in it. A
+method may need them, so this is information.
 
 ## Why it is slow
 The validation set, or a second model, is computed in each step.
@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.cost import MIDWAY, measured_step, phase_cost
+from hotloop.diagnose.cost import MIDWAY, measured_step, phase_cost, phase_share
 from hotloop.diagnose.facts import trains
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
@@ -43,8 +43,11 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if not trains(observation) or not any("evaluate" in part for part in step.rhythm):
         return
     cost = phase_cost(observation, Phase.OTHER)
+    evaluated, rest = observation.other.get("evaluate"), phase_share(observation, Phase.OTHER)
+    if evaluated is not None and rest:
+        cost = cost.times(min(1.0, evaluated.share / rest))
     yield Symptom(
-        evidence=f"the step's rhythm is {' '.join(step.rhythm)}; {cost.share:.0%} of it is in none of its phases",
+        evidence=f"the step's rhythm is {' '.join(step.rhythm)}; {cost.share:.0%} of it is evaluation",
         metric="step.rhythm",
         cost=cost,
         gain=cost.gain(expected=MIDWAY),
@@ -56,7 +59,6 @@ rule = Rule(
     code="evaluation-in-step",
     title="An evaluation forward runs in every step",
     advice="Evaluate every N steps, or once per epoch.",
-    explains=frozenset({"loop-outside-phases"}),
     page=__doc__ or "",
     check=check,
 )

@@ -1,0 +1,91 @@
+"""Watch the machine beside the program, and sum up what was seen over its steady steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+import numpy as np
+
+from hotloop.machine.columns import Columns, Metric
+from hotloop.model.monitors import Monitor, Monitors
+from hotloop.model.observation import Coverage, Observation
+from hotloop.observe.build import leading
+from hotloop.observe.ranks import steady_windows
+from hotloop.observe.spans import Timeline
+
+INTERVAL_S = 0.5
+MAX_SAMPLES = 7200
+"""An hour; of longer runs evenly spaced samples are kept, since all are stored with every session."""
+
+
+def with_monitors(
+    observation: Observation,
+    columns: Columns,
+    errors: Mapping[str, str],
+    known: dict[int, Timeline],
+    begin_s: float,
+) -> Observation:
+    """Return the observation with what the machine did, and with what could not be watched.
+
+    Args:
+        observation: the light measurement.
+        columns: what the monitors saw.
+        errors: what they could not, by source.
+        known: the records; the steady steps of the leading process are what means are taken over.
+        begin_s: when the command was started.
+    """
+    gaps = [Coverage(f"monitor {source}", why) for source, why in errors.items()]
+    steady = _steady(observation, known)
+    monitors = None if steady is None else summarize(columns, *steady, begin_s)
+    if steady is not None and monitors is None:
+        gaps.append(Coverage("monitors", f"the steady steps took less than two samples of {INTERVAL_S} s"))
+    return msgspec.structs.replace(observation, monitors=monitors, coverage=(*observation.coverage, *gaps))
+
+
+def _steady(observation: Observation, known: dict[int, Timeline]) -> tuple[float, float] | None:
+    lead = leading(known)
+    if lead is None or observation.anchor is None:
+        return None
+    steps = steady_windows(lead, observation.anchor)
+    return (steps[0].begin_s, steps[-1].end_s) if steps else None
+
+
+def summarize(columns: Columns, from_s: float, to_s: float, begin_s: float) -> Monitors | None:
+    """Return the metrics between two moments; None where none was measured twice in between.
+
+    A rate covers the time since the sample before, so the sample that ends just after the steady steps counts, too.
+    """
+    times = columns.times_s
+    within = (times - INTERVAL_S / 2 >= from_s) & (times - INTERVAL_S / 2 <= to_s)
+    if within.sum() < 2:
+        return None
+    every = -(-len(times) // MAX_SAMPLES)
+    return Monitors(
+        interval_s=INTERVAL_S * every,
+        begin_s=from_s - begin_s,
+        end_s=to_s - begin_s,
+        times_s=tuple(float(time) for time in np.round(times[::every] - begin_s, 3)),
+        metrics={
+            str(metric): monitor
+            for metric in sorted(columns.metrics, key=str)
+            if (monitor := _summary(columns, metric, within, every)) is not None
+        },
+    )
+
+
+def _summary(columns: Columns, metric: Metric, within: np.ndarray, every: int) -> Monitor | None:
+    column = columns.column(metric)
+    assert column is not None
+    # A reason to throttle has a sample only where it held, of which a mean must not be taken.
+    if any(key == "reason" for key, _ in metric.labels):
+        column = np.nan_to_num(column)
+    seen = column[within & ~np.isnan(column)]
+    if not len(seen):
+        return None
+    return Monitor(
+        mean=float(seen.mean()),
+        p95=float(np.quantile(seen, 0.95)),
+        max=float(seen.max()),
+        samples=tuple(None if np.isnan(value) else float(f"{value:.6g}") for value in column[::every]),
+    )

@@ -1,0 +1,86 @@
+"""Observations with what monitors, operators and the account of the run tell."""
+
+from __future__ import annotations
+
+import msgspec
+
+from hotloop.model.deep import Deep
+from hotloop.model.monitors import Monitor, Monitors
+from hotloop.model.observation import Observation
+from hotloop.model.operators import Efficiency, Operator, Operators
+
+from .observations import FINE, observed, with_loader, with_parts, with_phases, with_program
+
+
+def with_monitors(observation: Observation = FINE, **means: float) -> Observation:
+    """Return it with metrics that had one value all the time."""
+    metrics = {
+        name.replace("__", "{") + ("}" if "__" in name else ""): Monitor(
+            mean=value, p95=value, max=value, samples=(value, value)
+        )
+        for name, value in means.items()
+    }
+    seen = Monitors(interval_s=0.5, begin_s=2.0, end_s=3.0, times_s=(2.0, 2.5), metrics=metrics)
+    return msgspec.structs.replace(observation, monitors=seen)
+
+
+def with_gpu(observation: Observation, name: str, label: str, value: float) -> Observation:
+    """Return it with a metric of a GPU."""
+    monitor = Monitor(mean=value, p95=value, max=value, samples=(value,))
+    seen = Monitors(
+        interval_s=0.5, begin_s=0.0, end_s=1.0, times_s=(0.5,), metrics={f"{name}{{{label}}}": monitor}
+    )
+    return msgspec.structs.replace(observation, monitors=seen)
+
+
+def operator(name: str, share: float, count: float = 10.0) -> Operator:
+    """Return an operator of so large a share of the time."""
+    return Operator(
+        name=name,
+        shapes=((8, 16),),
+        count=count,
+        self_s=share * 0.1,
+        device_s=None,
+        share=share,
+        allocated_bytes=0.0,
+    )
+
+
+def with_operators(*operators: Operator, num: float = 1000.0) -> Observation:
+    """Return the fine program's observation with these operators."""
+    seen = Operators(num_steps=3, window_s=0.3, num=num, self_s=0.09, device_s=None, operators=operators)
+    return observed(deep=Deep(operators=seen))
+
+
+_MATMUL = operator("aten::addmm", 0.7)
+_SLOW = Efficiency(
+    flop=1e9, flop_per_s=1e10, precision="fp32", peak_flop_per_s=2e11, mfu=0.05, why_no_peak=None
+)
+_COMPILED_AGAIN = msgspec.structs.replace(
+    with_parts(compilation_s=3.0).run,
+    num_steps=90,
+    num_compilations=9,
+    num_recompilations=8,
+    recompilation_s=2.0,
+)
+WATCHED: dict[str, Observation] = {
+    "stolen-time": with_monitors(cpu_steal_ratio=0.2),
+    "swapping": with_monitors(swap_in_bytes_per_s=20e6),
+    "waiting-for-disk": with_monitors(
+        with_loader(with_phases(data=0.5)), cpu_iowait_ratio=0.1, disk_read_bytes_per_s=50e6
+    ),
+    "throttled-device": with_gpu(
+        FINE, "gpu_throttled_ratio", 'gpu="0",reason="hardware thermal slowdown"', 0.5
+    ),
+    "idle-device": with_gpu(with_program(device="cuda"), "gpu_utilization_ratio", 'gpu="0"', 0.2),
+    "low-efficiency": msgspec.structs.replace(with_operators(_MATMUL), efficiency=_SLOW),
+    "many-tiny-operators": with_operators(_MATMUL, num=40_000.0),
+    "tensor-copies": with_operators(_MATMUL, operator("aten::copy_", 0.25)),
+    "logging-in-step": msgspec.structs.replace(
+        FINE, run=msgspec.structs.replace(with_parts(logging_s=3.0).run, num_steps=90)
+    ),
+    "recompilation": observed(run=_COMPILED_AGAIN),
+}
+"""For each code a program that has the pattern."""
+QUIET_WATCHED = {"stolen-time", "waiting-for-disk", "idle-device", "low-efficiency"}
+"""Those that are information by their pages."""

@@ -1,0 +1,58 @@
+"""What the machine did over the steady steps, from samples that are known."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from hotloop.machine.columns import Columns, Metric
+from hotloop.model.monitors import Monitors
+from hotloop.observe.monitoring import MAX_SAMPLES, summarize
+
+_BUSY = Metric("cpu_busy_ratio")
+
+
+def _columns(num: int = 20) -> Columns:
+    columns = Columns()
+    for index in range(num):
+        sample = {_BUSY: 0.1 if index < 10 else 0.9}
+        if index in {12, 13}:
+            sample[Metric("gpu_throttled_ratio", (("gpu", "0"), ("reason", "power cap")))] = 1.0
+        if index % 5 == 0:
+            sample[Metric("cpu_foreign_ratio")] = 0.2
+        columns.append(100.0 + 0.5 * index, sample)
+    return columns
+
+
+def test_means_are_of_the_steady_steps_and_samples_of_the_whole_run() -> None:
+    seen = summarize(_columns(), 104.7, 110.0, 99.0)
+    assert seen is not None
+    assert seen.metrics["cpu_busy_ratio"].mean == pytest.approx(0.9)
+    assert len(seen.metrics["cpu_busy_ratio"].samples) == len(seen.times_s) == 20
+    assert seen.times_s[0] == 1.0
+    assert (seen.begin_s, seen.end_s) == pytest.approx((5.7, 11.0))
+
+
+def test_what_is_not_in_every_sample() -> None:
+    seen = summarize(_columns(), 104.7, 110.0, 99.0)
+    assert seen is not None
+    assert seen.metrics["cpu_foreign_ratio"].mean == pytest.approx(0.2), "a mean of what was measured"
+    assert seen.metrics["cpu_foreign_ratio"].samples[1] is None
+    (reason,) = seen.labelled("gpu_throttled_ratio").values()
+    assert reason.mean == pytest.approx(0.2), "a reason is seen only while it holds"
+
+
+def test_too_short_for_two_samples() -> None:
+    assert summarize(_columns(), 104.7, 105.0, 99.0) is None
+
+
+def test_a_long_run_keeps_evenly_spaced_samples() -> None:
+    seen = summarize(_columns(2 * MAX_SAMPLES), 104.7, 4000.0, 99.0)
+    assert seen is not None
+    assert len(seen.times_s) == MAX_SAMPLES
+    assert seen.interval_s == 1.0
+
+
+def test_they_are_kept_with_the_observation() -> None:
+    seen = summarize(_columns(), 104.7, 110.0, 99.0)
+    assert msgspec.json.decode(msgspec.json.encode(seen), type=Monitors) == seen
