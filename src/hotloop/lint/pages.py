@@ -1,33 +1,10 @@
 """Manual pages of the static rules, for `hotloop explain`."""
 
-from hotloop.lint.registry import all_rules
+from pathlib import Path
+
+from hotloop.lint.registry import FAMILIES, all_rules
 from hotloop.lint.rule import FixSafety, Rule
-
-
-def names() -> list[str]:
-    """The codes of all static rules."""
-    return [rule.code for rule in all_rules()]
-
-
-def page(name: str) -> str | None:
-    """The manual page of one rule as Markdown; None where no rule has the name."""
-    return next((render(rule) for rule in all_rules() if rule.code == name), None)
-
-
-def render(rule: Rule, level: int = 1) -> str:
-    """A rule's page: its name, what is declared about it, and its docstring."""
-    head = "#" * level
-    title, _, body = rule.page.strip().partition("\n")
-    body = body.replace("\n## ", f"\n{head}# ")
-    return f"{head} {rule.code}\n\n{title}\n\n{_facts(rule)}\n{body.rstrip()}\n"
-
-
-def _facts(rule: Rule) -> str:
-    rows = [f"- severity: {rule.severity.value}", f"- family: {rule.family}"]
-    rows.append(f"- tried by: {rule.optimization or 'a person has to'}")
-    rows.append(f"- fix: {_FIX[rule.fix]}")
-    return "\n".join(rows) + "\n"
-
+from hotloop.lint.rulebook import RuleBook
 
 _FIX = {
     None: "none",
@@ -35,3 +12,27 @@ _FIX = {
     FixSafety.UNSAFE: "unsafe, `--fix --unsafe` applies it",
     FixSafety.DISPLAY: "only shown",
 }
+
+
+def _facts(rule: Rule) -> list[str]:
+    return [
+        f"severity: {rule.severity.value}",
+        f"family: {rule.family}",
+        f"tried by: {rule.optimization or 'a person has to'}",
+        f"fix: {_FIX[rule.fix]}",
+    ]
+
+
+BOOK = RuleBook(
+    rules=all_rules,
+    families=FAMILIES,
+    introduction=Path(__file__).with_name("manual_introduction.md"),
+    facts=_facts,
+    columns={
+        "severity": lambda rule: rule.severity.value,
+        "fix": lambda rule: rule.fix.name.lower() if rule.fix is not None else "",
+        "tried by": lambda rule: rule.optimization or "",
+    },
+)
+names = BOOK.names
+page = BOOK.page
