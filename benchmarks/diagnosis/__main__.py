@@ -3,7 +3,7 @@
 Run from the repository's root. `run` writes each program of `tests/faults` that FOLDER does not hold yet to a scratch
 folder, diagnoses it by the command as a user types it, and keeps what was observed in FOLDER, so that it can be ended
 at any time and go on later; `--traceml PYTHON` asks TraceML, installed beside that Python, instead. `show` asks the
-rules as they are now about what FOLDER holds; `page` prints the table, and writes `benchmarks/results/diagnosis-DATE.md`.
+rules as they are now about what FOLDER holds; `page` prints the table and writes `benchmarks/results/diagnosis-*.md`.
 """
 
 from __future__ import annotations
@@ -33,13 +33,17 @@ def main() -> None:
         "--within", type=float, default=float("inf"), help="begin no program after so many seconds"
     )
     parser.add_argument("--only", default="", help="programs whose name holds this word")
+    parser.add_argument(
+        "--part", default="1/1", help="2/3 is every third program from the second on: several can run at once"
+    )
     parser.add_argument("--held-out", action="store_true", help="the programs that no rule was changed for")
     parser.add_argument("--traceml", type=Path, metavar="PYTHON", help="ask TraceML instead")
     given = parser.parse_args()
     given.folder.mkdir(exist_ok=True)
     cases = [case for case in (HELD_OUT if given.held_out else CASES) if given.only in case.name]
+    part, parts = map(int, given.part.split("/"))
     if given.what == "run":
-        _run(cases, given)
+        _run(cases[part - 1 :: parts], given)
     elif given.what == "show":
         for case in cases:
             _tell(case, given.folder)

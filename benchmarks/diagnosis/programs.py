@@ -30,7 +30,7 @@ def run(case: Case, seconds: float, folder: Path) -> Path | None:
     with tempfile.TemporaryDirectory(prefix="fault-") as name:
         here = Path(name)
         (here / "train.py").write_text(case.source(), encoding="utf-8")
-        words = ["--quiet", "--seconds", str(seconds), "--json", "found.json", *case.words]
+        words = ["--quiet", "--no-ceilings", "--seconds", str(seconds), "--json", "found.json", *case.words]
         errors = patiently([sys.executable, "-m", "hotloop", "diagnose", *words], here)
         found = here / "found.json"
         if not found.is_file():

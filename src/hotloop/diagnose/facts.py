@@ -5,6 +5,9 @@ from __future__ import annotations
 from hotloop.diagnose.abstain import Abstain
 from hotloop.model.observation import LoaderFacts, Observation
 
+BUSY = 0.1
+"""Under 10% of the machine in foreign hands was a workable limit for comparisons on two cores."""
+
 
 def step_loader(observation: Observation) -> LoaderFacts | None:
     """Return the loader that feeds the step; None: the program has none there."""
@@ -53,3 +56,8 @@ def trains(observation: Observation) -> bool:
 def on_cpu(observation: Observation) -> bool:
     """Whether the model computes on the processor."""
     return observation.program.device == "cpu"
+
+
+def contended(observation: Observation) -> bool:
+    """Whether others took so much of the processors meanwhile that waiting on a CPU says little of the program."""
+    return on_cpu(observation) and (observation.foreign_share or 0.0) >= BUSY

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.distributions import Categorical
 
-BATCH = 512
+BATCH = 128
 HORIZON = 12
 
 

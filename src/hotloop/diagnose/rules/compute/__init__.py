@@ -1,9 +1,23 @@
 """What the model and the optimizer compute."""
 
-from hotloop.diagnose.rules.compute import batch_too_small, full_precision_step, unfused_optimizer
+from hotloop.diagnose.rules.compute import (
+    batch_too_small,
+    double_precision,
+    full_precision_step,
+    idle_device,
+    low_efficiency,
+    many_tiny_operators,
+    tensor_copies,
+    unfused_optimizer,
+)
 
 RULES = (
     batch_too_small.rule,
+    double_precision.rule,
     full_precision_step.rule,
+    idle_device.rule,
+    low_efficiency.rule,
+    many_tiny_operators.rule,
+    tensor_copies.rule,
     unfused_optimizer.rule,
 )

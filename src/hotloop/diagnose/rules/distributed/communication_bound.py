@@ -8,7 +8,8 @@ measured of its own.
 Gradients travel over a link that is slower than the backward, or all of them at its end.
 
 ## When it is fine
-Below 5% of the step it is information. A rank that waits for a slower one is `straggler-rank`.
+Below 5% of the step it is information, and so it is on a CPU that others use meanwhile: the ranks then wait for their
+cores. A rank that waits for a slower one is `straggler-rank`.
 
 ## Example
 ```python
@@ -33,7 +34,9 @@ from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.cost import MIDWAY, phase_cost
+from hotloop.diagnose.facts import contended
 from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
 
 
@@ -49,6 +52,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         metric="phases.communication.share",
         cost=cost,
         gain=cost.gain(expected=MIDWAY),
+        severity=Severity.INFO if contended(observation) else None,
     )
 
 

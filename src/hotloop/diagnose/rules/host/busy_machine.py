@@ -29,12 +29,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
+from hotloop.diagnose.facts import BUSY
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
-
-BUSY = 0.1
-"""Under 10% of the machine in foreign hands was a workable limit for comparisons on two cores."""
 
 
 def check(observation: Observation) -> Iterator[Symptom]:

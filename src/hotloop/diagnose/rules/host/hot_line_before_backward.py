@@ -1,0 +1,78 @@
+"""One line of your own, between the model and the backward pass, takes much of the step.
+
+## What it does
+Takes the samples of the host's stacks between the end of the last step's model call and the backward pass that are
+under no module, and finds the line that holds most of them. What the line makes the backward pass cost is not in it.
+
+## Why it is slow
+A loop in Python over rows, values read one by one, a loss put together from many small operations: each of them pays
+for the interpreter, the dispatcher and autograd, where one operation on the whole batch would do.
+
+## When it is fine
+A loss that is large by nature: one operation on a large tensor.
+
+## Example
+```python
+for row in output:
+    penalty = penalty + (row - row.mean()).square().mean()
+```
+Use instead:
+```python
+penalty = (output - output.mean(1, keepdim=True)).square().mean(1).sum()
+```
+
+## References
+- [PyTorch, Performance Tuning Guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hotloop.diagnose.cost import MIDWAY, Cost, phase_cost
+from hotloop.diagnose.hot_line import hot_line, samples_of
+from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.model.deep import HostSamples, Sample
+from hotloop.model.finding import Severity
+from hotloop.model.observation import Observation, Phase
+
+_CALLS_A_MODULE = "_call_impl"
+"""`torch.nn.Module._call_impl` stands in the stack of whatever a module computes, the root module and losses alike."""
+MUCH = 0.1
+"""Of the step: a functional loss and what belongs to it took less in programs without a fault."""
+
+
+def check(observation: Observation) -> Iterator[Symptom]:
+    """Name the line."""
+    host, own = samples_of(observation, "train")
+    forward = [one for one in own if one.phase == Phase.FORWARD.value]
+    outside = [one for one in forward if not _in_module(host, one)]
+    found = hot_line(host, outside, own)
+    whole_s = sum(one.spent_s for one in forward)
+    if found is None or not whole_s:
+        return
+    part = sum(one.spent_s for one in outside) / whole_s
+    rest = phase_cost(observation, Phase.FORWARD).times(part)
+    cost = Cost(rest.share * found.share, rest.low * found.low, rest.high * found.high, rest.step_s)
+    yield Symptom(
+        evidence=f"{cost.share:.0%} of the step ({cost.seconds[0] * 1e3:.3g} ms) is spent under this line, between the "
+        "model and the backward pass",
+        path=found.path,
+        line=found.line,
+        cost=cost,
+        gain=cost.gain(expected=MIDWAY),
+        severity=Severity.INFO if cost.share < MUCH else None,
+    )
+
+
+def _in_module(host: HostSamples, sample: Sample) -> bool:
+    return any(host.frames[number].function.endswith(_CALLS_A_MODULE) for number in sample.stack)
+
+
+rule = Rule(
+    code="hot-line-before-backward",
+    title="One line between the model and the backward pass takes much of the step",
+    advice="Compute it for the whole batch at once, every N steps only, or leave it out of the graph.",
+    page=__doc__ or "",
+    check=check,
+)
