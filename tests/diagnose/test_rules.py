@@ -18,6 +18,7 @@ from hotloop.model.observation import (
     RankObservation,
 )
 
+from . import deep_observations
 from .observations import (
     FINE,
     LOADER,
@@ -29,6 +30,7 @@ from .observations import (
     with_phases,
     with_program,
 )
+from .watched_cases import QUIET_WATCHED, WATCHED
 
 _LINEAR = ModuleFacts(
     cls="Net", num_parameters=10, dtypes=("float32",), layer_counts={"Linear": 4, "ReLU": 4}
@@ -49,6 +51,11 @@ _TWO_RANKS = tuple(
 )
 
 CASES: dict[str, Observation] = {
+    **deep_observations.CASES,
+    "hot-line-before-backward": deep_observations.with_stacks(
+        FINE, ((0, 1), "train", "forward", 60), ((0,), "train", "backward", 40)
+    ),
+    "double-precision": with_program(roots=(msgspec.structs.replace(_LINEAR, dtypes=("float64",)),)),
     "input-bound": with_loader(with_phases(data=0.6), iterable=True),
     "loader-in-training-process": with_phases(data=0.6),
     "sample-by-sample-batches": with_phases(data=0.03),
@@ -91,6 +98,7 @@ CASES: dict[str, Observation] = {
     "frequent-checkpoints": with_parts(checkpoint_s=3.0),
     "frequent-evaluation": with_parts(evaluation_s=6.0),
     "slow-start": msgspec.structs.replace(with_parts(setup_s=30.0), total_steps=90),
+    **WATCHED,
 }
 """For each code a program that has the pattern."""
 
@@ -98,6 +106,7 @@ QUIET = {
     "busy-machine",
     "too-many-workers", "undersubscribed-threads", "unstable-step", "full-precision-step", "compilation-heavy",
     "evaluation-in-step", "slow-start",
+    *QUIET_WATCHED,
 }  # fmt: skip
 """Codes that are information by their pages, whatever the program."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import sqrt
@@ -75,9 +75,9 @@ def hot_line(host: HostSamples, part: Iterable[Sample], whole: Iterable[Sample])
 Place = tuple[str, int, str]
 
 
-def _by_line(host: HostSamples, samples: Iterable[Sample]) -> tuple[Counter[Place], dict[Place, int]]:
+def _by_line(host: HostSamples, samples: Iterable[Sample]) -> tuple[dict[Place, float], dict[Place, int]]:
     """Return the time under each line of the user's, and how deep it was seen."""
-    spent: Counter[Place] = Counter()
+    spent: dict[Place, float] = defaultdict(float)
     depth: dict[Place, int] = {}
     for sample in samples:
         lines: dict[Place, int] = {}
@@ -86,6 +86,6 @@ def _by_line(host: HostSamples, samples: Iterable[Sample]) -> tuple[Counter[Plac
             if frame.owner == "user":
                 lines[frame.path, frame.line, frame.function] = level
         for line, level in lines.items():
-            spent[line] += sample.spent_s  # type: ignore[assignment]  # a Counter of seconds
+            spent[line] += sample.spent_s
             depth[line] = max(level, depth.get(line, 0))
     return spent, depth

@@ -25,6 +25,10 @@ MAX_S = 15.0
 """A window of slow steps ends at the first boundary after this, however few steps it has."""
 
 
+_NEVER = -1
+"""No wish is this: while a window is open every boundary counts."""
+
+
 def install(probe: Probe) -> None:
     """Be ready to look closer, where a launcher may ask for it."""
     if probe.page is None:
@@ -33,6 +37,13 @@ def install(probe: Probe) -> None:
     for number, order in enumerate(probe.config.instruments, start=1):
         if "workers" in order:
             importlib.import_module(order["workers"]).install(probe, number)
+
+
+def hide_from_dynamo() -> None:
+    """Let torch.compile, once it is imported, run what it finds of the instruments as it is, and never read it."""
+    rules = sys.modules.get("torch._dynamo.trace_rules")
+    if rules is not None:
+        rules.add("hotloop.probe.instruments")
 
 
 class DeepWindows:
@@ -87,6 +98,7 @@ class DeepWindows:
         self._probe.recorder.mark(begin(Kind.DEEP, wanted))
         self._probe.facts.keep_peaks()
         self._number, self._anchors, self.steps = wanted, 0, 0
+        self.settled = _NEVER
         try:
             self._active = self._make(self._order())
             self._watch_compile()
@@ -108,8 +120,7 @@ class DeepWindows:
 
     def _make(self, order: dict[str, Any]) -> Instrument:
         cls = getattr(importlib.import_module(order["module"]), order["cls"])
-        if "torch._dynamo" in sys.modules:  # what it finds running of ours it runs as it is, and never reads
-            sys.modules["torch._dynamo.trace_rules"].add(order["module"])
+        hide_from_dynamo()
         instrument: Instrument = cls(self._probe, **order.get("params", {}))
         return instrument
 

@@ -15,6 +15,8 @@ from hotloop.report.quantities import duration, percent, significant
 MAX_ROWS = 10
 PLACE = 30
 """Columns for a file and its line."""
+CALL = 18
+FUNCTION = 24
 
 
 def render_deep(deep: Deep) -> Iterator[RenderableType]:
@@ -36,14 +38,23 @@ def _call_sites(seen: CallSites) -> Iterator[RenderableType]:
     table = _table(("where", False), ("call", False), ("a step", True), ("time", True), ("kind", False))
     for site in shown[:MAX_ROWS]:
         table.add_row(
-            place(site.path, site.line),
-            _shortened(site.call, 22),
+            _where(site),
+            _shortened(site.call, CALL),
             f"{significant(site.count_per_step)}x",
             duration(site.time_per_step_s),
             _kind(site),
         )
     yield table
     yield from _more(shown)
+    if not seen.functions_watched:
+        yield Text(" methods of tensors alone: the program runs compiled code")
+
+
+def _where(site: CallSite) -> str:
+    """Return the line; where a library called for it, that library's line first."""
+    if site.through is None:
+        return place(site.path, site.line)
+    return _shortened(f"{Path(site.through).name} for {Path(site.path).name}:{site.line}", PLACE)
 
 
 def _kind(site: CallSite) -> str:
@@ -56,7 +67,7 @@ def _host(seen: HostSamples) -> Iterator[RenderableType]:
     table = _table(("where", False), ("function", False), ("share", True), ("phase", False))
     for line in seen.lines[:MAX_ROWS]:
         table.add_row(
-            place(line.path, line.line), _shortened(line.function, 24), percent(line.share), _of(line)
+            place(line.path, line.line), _shortened(line.function, FUNCTION), percent(line.share), _of(line)
         )
     yield table
     yield from _more(seen.lines)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -50,20 +52,22 @@ def probe(tmp_path: Path) -> Probe:
 
 
 @pytest.fixture
-def watch(tmp_path: Path, probe: Probe) -> Watch:
+def watch(tmp_path: Path, probe: Probe, monkeypatch: pytest.MonkeyPatch) -> Watch:
     """Run a program's set-up, then its function `step` in the window."""
 
     def run(text: str, num_steps: int = 1) -> Watched:
         path = tmp_path / "program.py"
         text = textwrap.dedent(text)
         path.write_text(text)
-        names: dict[str, Any] = {"__name__": "program", "__file__": str(path)}
-        exec(compile(text, str(path), "exec"), names)
+        module = ModuleType("program")
+        module.__file__ = str(path)
+        monkeypatch.setitem(sys.modules, "program", module)
+        exec(compile(text, str(path), "exec"), vars(module))
         instrument = CallSites(probe)
         instrument.start()
         try:
             for _ in range(num_steps):
-                names["step"]()
+                module.step()
                 instrument.step()
         finally:
             value = instrument.stop()

@@ -139,4 +139,4 @@ def test_the_window_is_in_the_records(tmp_path: Path) -> None:
     (file,) = read_deep(tmp_path, "counting")
     assert number == 1
     assert begin_s <= file.begin_ns * 1e-9 <= file.end_ns * 1e-9 <= end_s
-    assert timeline.spans == []
+    assert {span.kind for span in timeline.spans} <= {Kind.PAUSE}, "it is no span: it nests in nothing"

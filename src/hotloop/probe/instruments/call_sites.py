@@ -96,9 +96,10 @@ class CallSites(Instrument):
 
     def _prepare_torch(self) -> None:
         """Let torch fill the tables that it makes once, from the attributes that are replaced here."""
-        from torch.utils import _device
+        with contextlib.suppress(ImportError, AttributeError):  # a later torch may have no such table
+            from torch.utils import _device
 
-        _device._device_constructors()
+            _device._device_constructors()
         # Compiled code is guarded on the identity of torch's functions, and would be compiled again.
         self._compiles = "torch._dynamo" in sys.modules and bool(_frames_compiled())
 
@@ -158,8 +159,10 @@ class CallSites(Instrument):
                 busy.inside = False
             return result
 
-        with contextlib.suppress(Exception):
-            call.__name__ = call.__qualname__ = original.__name__
+        # A pickle names what it finds, and finds torch's own again.
+        call.__module__ = watched.module
+        call.__name__ = watched.name
+        call.__qualname__ = ".".join(part for part in (watched.owner, watched.name) if part)
         return call
 
     def _note(

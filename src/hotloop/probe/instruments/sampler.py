@@ -97,7 +97,7 @@ class Sampler:
         return now
 
     def _stack(self, frame: FrameType | None) -> int:
-        numbers = []
+        numbers: list[int] = []
         while frame is not None and len(numbers) < MAX_DEPTH:
             numbers.append(self._frame(frame))
             frame = frame.f_back

@@ -1,0 +1,79 @@
+"""Observations with deep windows: what was seen of a program's call sites and stacks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from hotloop.model.deep import CallSite, CallSites, Deep, Frame, HostSamples, Sample
+from hotloop.model.observation import Observation
+
+from .observations import FINE, STEP_S, with_loader, with_phases
+
+SCRIPT = "train.py"
+_MAIN, _STEP, _METRICS, _DATASET, _COUNT = (
+    Frame(SCRIPT, 60, "main"),
+    Frame(SCRIPT, 41, "step"),
+    Frame(SCRIPT, 43, "step"),
+    Frame("data.py", 9, "__getitem__"),
+    Frame(SCRIPT, 12, "metrics"),
+)
+
+
+def site(line: int, share: float, **changes: Any) -> CallSite:
+    """Return a call at a line that takes a share of the step."""
+    spent = share * STEP_S
+    fields: dict[str, Any] = {
+        "path": SCRIPT, "line": line, "function": "main", "call": ".item()", "kind": "sync", "device": "cpu",
+        "count_per_step": 3.0, "time_per_step_s": spent, "low_s": 0.9 * spent, "high_s": 1.1 * spent,
+    }  # fmt: skip
+    return CallSite(**{**fields, **changes})
+
+
+def with_sites(*sites: CallSite, observation: Observation = FINE) -> Observation:
+    """Return an observation whose call sites are known."""
+    seen = CallSites(num_steps=20, window_s=1.0, sites=sites)
+    return msgspec.structs.replace(observation, deep=Deep(call_sites=seen))
+
+
+def with_stacks(
+    observation: Observation, *samples: tuple[tuple[int, ...], str, str | None, int]
+) -> Observation:
+    """Return an observation with sampled stacks: frames, process, phase and number of samples."""
+    host = HostSamples(
+        num_steps=20,
+        window_s=2.0,
+        interval_s=0.005,
+        lines=(),
+        frames=(_MAIN, _STEP, _METRICS, _DATASET, _COUNT),
+        samples=tuple(
+            Sample(stack, process, phase, spent_s=num * 0.005, num=num)
+            for stack, process, phase, num in samples
+        ),
+    )
+    return msgspec.structs.replace(observation, deep=Deep(host=host))
+
+
+METRICS = with_stacks(
+    with_phases(other=0.4),
+    ((0, 1), "train", "forward", 60),
+    ((0, 2, 4), "train", "other", 38),
+    ((0,), "train", "other", 2),
+)
+"""Line 12, called from line 43, holds most of what is in no phase; `main` holds that and the forward."""
+
+CASES = {
+    "sync-in-step": with_sites(site(30, 0.2)),
+    "tensor-creation-in-step": with_sites(
+        site(31, 0.2, kind="create", call="torch.tensor", bytes_per_step=64.0)
+    ),
+    "copy-in-step": with_sites(site(32, 0.2, kind="copy", call=".to()", bytes_per_step=4e6)),
+    "hot-line-outside-phases": METRICS,
+    "slow-dataset-line": with_stacks(
+        with_loader(with_phases(data=0.6), num_workers=2),
+        ((3,), "worker", None, 90),
+        ((0, 1), "train", "data", 60),
+    ),
+}
+"""For each code that needs deep windows a program that has its pattern."""

@@ -1,0 +1,85 @@
+"""The rules that read deep windows: which line they name, and when they are silent."""
+
+from __future__ import annotations
+
+import msgspec
+
+from hotloop.diagnose.engine import diagnose
+from hotloop.model.finding import Finding, Severity
+from hotloop.model.observation import Coverage, Observation
+
+from .deep_observations import CASES, METRICS, SCRIPT, site, with_sites, with_stacks
+from .observations import FINE, with_phases
+
+
+def found(observation: Observation, code: str) -> list[Finding]:
+    """Return the findings with a code."""
+    return [finding for finding in diagnose(observation).findings if finding.code == code]
+
+
+def test_each_line_that_waits_is_a_finding_with_its_price() -> None:
+    seen = found(
+        with_sites(site(30, 0.2), site(30, 0.1, call="bool(tensor)"), site(44, 0.06)), "sync-in-step"
+    )
+    assert [(finding.path, finding.line) for finding in seen] == [(SCRIPT, 30), (SCRIPT, 44)]
+    assert seen[0].cost_s is not None
+    assert abs(seen[0].cost_s - 0.03) < 1e-9
+    assert ".item() 3 times a step, bool(tensor) 3 times a step" in seen[0].evidence
+
+
+def test_a_wait_for_a_device_is_half_work() -> None:
+    on_host, on_device = (
+        found(with_sites(site(30, 0.4, device=device)), "sync-in-step")[0].gain for device in ("cpu", "cuda")
+    )
+    assert on_host is not None
+    assert on_device is not None
+    assert on_device.ratio < on_host.ratio
+
+
+def test_what_costs_nothing_is_not_said() -> None:
+    assert found(with_sites(site(30, 0.001)), "sync-in-step") == []
+
+
+def test_a_copy_that_copied_nothing_and_a_batch_to_a_device_are_no_copies_on_the_host() -> None:
+    nothing = site(32, 0.2, kind="copy", call=".to()", bytes_per_step=0.0)
+    moved = site(33, 0.2, kind="copy", call=".to()", bytes_per_step=1e6, device="cuda")
+    assert found(with_sites(nothing, moved), "copy-in-step") == []
+
+
+def test_tensors_that_torch_or_a_loader_makes_are_not_the_step_s() -> None:
+    state = site(31, 0.2, kind="create", through="/lib/site-packages/torch/nn/modules/rnn.py:300")
+    batch = site(9, 0.2, kind="create", loading=True)
+    assert found(with_sites(state, batch), "tensor-creation-in-step") == []
+
+
+def test_the_innermost_line_that_holds_most_is_named() -> None:
+    (finding,) = found(METRICS, "hot-line-outside-phases")
+    assert finding.line == 12
+    assert finding.severity is Severity.WARNING
+    assert found(METRICS, "loop-outside-phases") == [], "the line says it better"
+
+
+def test_time_that_is_spread_over_lines_has_no_hot_line() -> None:
+    spread = with_stacks(
+        with_phases(other=0.4),
+        ((0, 1), "train", "forward", 60),
+        ((0, 2), "train", "other", 10), ((0, 3), "train", "other", 10), ((0, 4), "train", "other", 10),
+    )  # fmt: skip
+    assert found(spread, "hot-line-outside-phases") == []
+
+
+def test_a_phase_that_was_not_seen_silences_it() -> None:
+    hidden = msgspec.structs.replace(METRICS, coverage=(Coverage("data", "no DataLoader"),))
+    assert "hot-line-outside-phases" in {one.code for one in diagnose(hidden).abstained}
+
+
+def test_without_workers_the_data_set_s_line_is_in_the_training_thread() -> None:
+    seen = with_stacks(with_phases(data=0.5), ((0, 3), "train", "data", 50), ((0, 1), "train", "forward", 50))
+    (finding,) = found(seen, "slow-dataset-line")
+    assert (finding.path, finding.line) == ("data.py", 9)
+
+
+def test_without_deep_windows_they_abstain() -> None:
+    needs = {one.code: one.needs for one in diagnose(FINE).abstained}
+    assert set(CASES) <= set(needs)
+    assert "--no-deep" in needs["sync-in-step"]
