@@ -172,7 +172,7 @@ class CallSites(Instrument):
         caller = self._frames.caller(frame) if kind is not None else None
         if kind is None or caller is None:
             return
-        device = _device_of(args[0] if kind is SYNC and args else result)
+        device = watched.device or _device_of(args[0] if kind is SYNC and args else result)
         if kind is SYNC and device == "cpu" and (caller.loading or _own_affair(caller)):
             return
         size = result.numel() * result.element_size() if kind in (COPY, CREATE) else 0

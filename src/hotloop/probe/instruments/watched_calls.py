@@ -29,6 +29,8 @@ class Watched(NamedTuple):
     says: str
     """As a reader writes it."""
     judge: Judge
+    device: str | None = None
+    """Where it waits; None: its tensors tell."""
 
     def place(self) -> Any:
         """Return the object that has it as an attribute."""
@@ -136,8 +138,8 @@ def functions() -> Iterator[Watched]:
     yield Watched("torch", "", "repeat_interleave", "torch.repeat_interleave", _counted_repeats)
     yield Watched("torch.nn.functional", "", "one_hot", "one_hot without num_classes", _unknown_classes)
     for module, owner, name in _WAITS:
-        yield Watched(
-            module, owner, name, ".".join(part for part in (module, owner, name) if part), _always(SYNC)
-        )
+        device = module.removeprefix("torch.")
+        says = ".".join(part for part in (module, owner, name) if part)
+        yield Watched(module, owner, name, says, _always(SYNC), device)
     for name in _MAKERS:
         yield Watched("torch", "", name, f"torch.{name}", _always(CREATE))
