@@ -20,7 +20,7 @@ def test_asking_for_torch_is_not_importing_it(run_probed: RunProgram) -> None:
         "assert PathFinder.find_spec('torch') is not None\n"
         "assert importlib.util.find_spec('torch') is not None and importlib.util.find_spec('torch') is not None\n"
         f"import torch\n{_INSTALLED}\n"
-        "print(any(type(finder).__module__.startswith('hotloop') for finder in sys.meta_path))\n"
+        "print(any(type(finder).__module__ == 'hotloop.probe.importhook' for finder in sys.meta_path))\n"
         "print('exec_module' in vars(torch.__spec__.loader))"
     )
     assert done.stdout.split() == ["True", "False", "False"], done.stderr

@@ -36,6 +36,16 @@ def probed(environment: Mapping[str, str], config: Path | str) -> dict[str, str]
     }
 
 
+PROFILER_LOGS = {"KINETO_LOG_LEVEL": "99", "TORCH_CPP_LOG_LEVEL": "ERROR"}
+"""torch.profiler logs its own start and stop, and each first block of memory that it does not know, to the program's
+standard error; the levels are read when torch is loaded."""
+
+
+def without_profiler_logs(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a program that torch.profiler will look at; levels that are set stay."""
+    return {**PROFILER_LOGS, **environment}
+
+
 def with_changes(environment: Mapping[str, str], changes: Mapping[str, str]) -> dict[str, str]:
     """Return the environment with an optimization's variables; `LD_PRELOAD` and `GLIBC_TUNABLES` are joined."""
     joined = {"LD_PRELOAD": " ", "GLIBC_TUNABLES": ":"}

@@ -82,6 +82,18 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     method: str
 
 
+STARTUP_PARTS = (
+    "interpreter_s",
+    "launcher_s",
+    "import_s",
+    "setup_s",
+    "first_batch_s",
+    "first_step_s",
+    "compilation_s",
+)
+"""Of a run's account: what is paid once, before and in the first step."""
+
+
 class RunAccount(msgspec.Struct, frozen=True, kw_only=True):
     """The wall time of the whole command, by part."""
 

@@ -14,7 +14,7 @@ from hotloop.report.quantities import duration, percent, significant
 
 NUM = 8
 """Operators shown; all are in the JSON."""
-_NAME_WIDTH, _SHAPES_WIDTH = 25, 27
+_NAME_WIDTH, _SHAPES_WIDTH = 24, 22
 _UNITS = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
 
 
@@ -22,10 +22,10 @@ def operators(seen: Operators) -> RenderableType:
     """Return the operators that take most of the time."""
     where, spent = ("device", seen.device_s) if seen.device_s else ("host", seen.self_s)
     table = Table(box=None, pad_edge=False, padding=(0, 1))
-    table.add_column("operator", width=_NAME_WIDTH, no_wrap=True, overflow="ellipsis")
+    table.add_column("operator", no_wrap=True)
     for heading in ("calls", "time", "share", "FLOP"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("shapes", width=_SHAPES_WIDTH, no_wrap=True, overflow="ellipsis")
+    table.add_column("shapes", no_wrap=True)
     for one in seen.operators[:NUM]:
         table.add_row(*_row(one))
     says = (
@@ -36,12 +36,16 @@ def operators(seen: Operators) -> RenderableType:
 
 
 def _row(one: Operator) -> Iterator[str]:
-    yield one.name.removeprefix("aten::")
+    yield _cut(one.name.removeprefix("aten::"), _NAME_WIDTH)
     yield f"{one.count:,.0f}"
     yield duration(one.device_s if one.device_s else one.self_s)
     yield percent(one.share)
     yield "" if one.flop is None else flop(one.flop)
-    yield " ".join("x".join(map(str, shape)) for shape in one.shapes)
+    yield _cut(" ".join("x".join(map(str, shape)) for shape in one.shapes), _SHAPES_WIDTH)
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def efficiency(seen: Efficiency) -> RenderableType:

@@ -58,12 +58,13 @@ def _rows(account: RunAccount) -> Iterator[tuple[str, float, str]]:
 
 def _often(account: RunAccount, name: str, spent: float) -> str:
     num = {
-        "steps": account.num_steps,
         "evaluation": account.num_evaluations,
         "checkpoint": account.num_checkpoints,
         "compilation": account.num_compilations,
         "epoch_boundary": account.num_epochs,
     }.get(name)
+    if name == "steps" and account.num_steps:
+        return f"{account.num_steps} in the whole run"
     if not num:
         return ""
     return f"{num} times, {duration(spent / num)} each" if num > 1 else "once"

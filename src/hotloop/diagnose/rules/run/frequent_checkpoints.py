@@ -1,8 +1,8 @@
 """Saving checkpoints takes much of the run.
 
 ## What it does
-Takes the share of the loop in `torch.save`. It is a warning from 5% of the loop, where a whole epoch was seen;
-otherwise it is information.
+Takes the share of the loop in `torch.save` and its like. It is a warning from 5% of the loop, where a whole epoch and
+more than one checkpoint were seen; otherwise it is information.
 
 ## Why it is slow
 Parameters and optimizer state are copied to the host, pickled and written, while the device waits.
@@ -44,12 +44,17 @@ def check(observation: Observation) -> Iterator[Symptom]:
     sure = saw_a_period(observation)
     where = "of the loop" if sure else "of what was seen of the loop, less than an epoch,"
     yield Symptom(
-        evidence=f"{cost.share:.0%} {where} is torch.save ({spent:.3g} s)",
+        evidence=f"{cost.share:.0%} {where} is saving checkpoints ({spent:.3g} s{_times(observation)})",
         metric="run.parts.checkpoint_s",
         cost=cost,
         gain=cost.gain(),
-        severity=None if sure else Severity.INFO,
+        severity=None if sure and observation.run.num_checkpoints != 1 else Severity.INFO,
     )
+
+
+def _times(observation: Observation) -> str:
+    num = observation.run.num_checkpoints
+    return f", {num} times" if num else ""
 
 
 rule = Rule(

@@ -2,7 +2,7 @@
 
 ## What it does
 Takes the share of the loop that is evaluation, its data loading included. It is a warning from a quarter of the loop,
-where a whole epoch was seen; otherwise it is information.
+where a whole epoch and more than one evaluation were seen; otherwise it is information.
 
 ## Why it is slow
 Time in which nothing is learned.
@@ -46,14 +46,14 @@ def check(observation: Observation) -> Iterator[Symptom]:
     """Take the time of evaluation."""
     spent = observation.run.parts.get("evaluation_s", 0.0)
     cost = between_steps(observation, spent)
-    sure = saw_a_period(observation)
+    sure, recurs = saw_a_period(observation), observation.run.num_evaluations != 1
     where = "of the loop" if sure else "of what was seen of the loop, less than an epoch,"
     yield Symptom(
         evidence=f"{cost.share:.0%} {where} is evaluation ({spent:.3g} s)",
         metric="run.parts.evaluation_s",
         cost=cost,
         gain=cost.gain(expected=MIDWAY),
-        severity=None if sure and cost.share >= MUCH else Severity.INFO,
+        severity=None if sure and recurs and cost.share >= MUCH else Severity.INFO,
     )
 
 

@@ -31,9 +31,10 @@ from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.cost import measured_step
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
-from hotloop.model.observation import Observation
+from hotloop.model.observation import STARTUP_PARTS, Observation
 
-_PARTS = ("import_s", "setup_s", "first_step_s")
+_PARTS = tuple(name for name in STARTUP_PARTS if name != "compilation_s")
+"""Compilation is another rule's matter."""
 MUCH = 0.25
 """Of the run: with less, starting costs less than a third of what training itself takes."""
 
@@ -46,7 +47,9 @@ def check(observation: Observation) -> Iterator[Symptom]:
     parts = {name: observation.run.parts.get(name, 0.0) for name in _PARTS}
     share = sum(parts.values()) / observation.run.wall_s
     if share >= MUCH:
-        listed = ", ".join(f"{name[:-2].replace('_', ' ')} {spent:.2g} s" for name, spent in parts.items())
+        listed = ", ".join(
+            f"{name[:-2].replace('_', ' ')} {spent:.2g} s" for name, spent in parts.items() if spent
+        )
         yield Symptom(
             evidence=f"{share:.0%} of the run of {observation.run.wall_s:.3g} s is starting: {listed}",
             metric="run.parts.setup_s",

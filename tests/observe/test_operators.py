@@ -1,0 +1,147 @@
+"""From what the operators' and FLOPs' windows wrote to the observation, numbers that are known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from hotloop.model.deep import Deep
+from hotloop.model.machine import Cores, DeviceRates, MachineCard, MachineIdentity, Rate
+from hotloop.model.observation import Observation, RankObservation
+from hotloop.model.operators import Efficiency, Flops, Product
+from hotloop.observe.deep_files import DeepFile
+from hotloop.observe.efficiency import with_efficiency
+from hotloop.observe.operators import read_flops, read_operators
+
+from ..diagnose.observations import FINE, STEP, with_program
+from .synthetic import Script
+
+_SHAPES = [[8, 16], [16, 32]]
+_COUNTED = {
+    "products": [{"name": "aten::addmm", "shapes": _SHAPES, "dtype": "float32", "count": 4, "flop": 32_768}],
+    "unknown": [],
+}
+
+
+def _file(folder: Path, name: str, value: Any, steps: int) -> DeepFile:
+    file = DeepFile(
+        name=name, pid=7, rank=None, steps=steps, begin_ns=0, end_ns=500_000_000, value=value, error=None
+    )
+    (folder / f"deep-{name}-7.msgpack").write_bytes(msgspec.msgpack.encode(file))
+    return file
+
+
+def _row(name: str, self_us: float, count: int, products: list[Any]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "shapes": _SHAPES,
+        "count": count,
+        "self_us": self_us,
+        "device_us": 0.0,
+        "bytes": 4096,
+        "products": products,
+    }
+
+
+def _profiled(*rows: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "rows": list(rows),
+        "num": 20,
+        "self_us": sum(row["self_us"] for row in rows),
+        "device_us": None,
+    }
+
+
+def test_operators_are_per_step_and_carry_the_flops_of_their_products(tmp_path: Path) -> None:
+    _file(tmp_path, "flops", _COUNTED, 1)
+    rows = (
+        _row("aten::relu", 100.0, 8, []),
+        _row("aten::mkl_linear", 300.0, 8, [("aten::addmm", _SHAPES, 8)]),
+    )
+    file = _file(tmp_path, "operators", _profiled(*rows), 2)
+    seen = read_operators(tmp_path, file, Script(tmp_path).timeline())
+    assert [one.name for one in seen.operators] == ["aten::mkl_linear", "aten::relu"], "the dearest first"
+    product, relu = seen.operators
+    assert (product.count, product.share, product.allocated_bytes) == (4.0, 0.75, 2048.0)
+    assert product.self_s == pytest.approx(150e-6)
+    assert product.flop == 4 * 8192
+    assert relu.flop is None
+    assert seen.num == 10
+
+
+def test_operators_without_counted_flops(tmp_path: Path) -> None:
+    rows = (_row("aten::addmm", 300.0, 8, [("aten::addmm", _SHAPES, 8)]),)
+    file = _file(tmp_path, "operators", _profiled(*rows), 2)
+    (one,) = read_operators(tmp_path, file, Script(tmp_path).timeline()).operators
+    assert one.flop is None
+
+
+def test_flops_are_per_step(tmp_path: Path) -> None:
+    seen = read_flops(tmp_path, _file(tmp_path, "flops", _COUNTED, 2), Script(tmp_path).timeline())
+    assert seen.flop == 16_384
+    assert seen.products[0].count == 2
+
+
+def _card(**flop_per_s: float) -> MachineCard:
+    rates = {
+        name: Rate(median=value * 0.9, low=value * 0.8, high=value, num=3, method="")
+        for name, value in flop_per_s.items()
+    }
+    return MachineCard(
+        measured_at="2026-01-01T00:00:00+00:00",
+        identity=MachineIdentity(
+            cpu_model="a", num_cores=2, memory_bytes=1, os="Linux 6.8 x86_64", python_version="3.11"
+        ),
+        cores=Cores(num_logical=2, num_usable=2),
+        wall_s=1.0,
+        devices=tuple(
+            DeviceRates(device=device, name=device, matmul_flop_per_s=rates) for device in ("cpu", "cuda:0")
+        ),
+    )
+
+
+def _efficiency(
+    card: MachineCard | None, dtype: str = "float32", observation: Observation = FINE
+) -> Efficiency:
+    flops = Flops(flop=2e9, products=(Product(name="aten::mm", shapes=(), dtype=dtype, count=1.0, flop=2e9),))
+    seen = with_efficiency(msgspec.structs.replace(observation, deep=Deep(flops=flops)), card).efficiency
+    assert seen is not None
+    return seen
+
+
+def test_mfu_is_the_share_of_the_measured_peak_in_the_precision_of_the_products() -> None:
+    seen = _efficiency(_card(fp32=1e11, bf16=4e11))
+    assert seen.flop_per_s == pytest.approx(2e9 / 0.1)
+    assert seen.mfu == pytest.approx(0.2)
+    assert _efficiency(_card(fp32=1e11, bf16=4e11), "bfloat16").mfu == pytest.approx(0.05)
+
+
+def test_tf32_is_what_a_gpu_computes_float32_in_when_it_may() -> None:
+    seen = _efficiency(
+        _card(tf32=1e12, fp32=1e11), observation=with_program(device="cuda", matmul_precision="high")
+    )
+    assert (seen.precision, seen.mfu) == ("tf32", pytest.approx(0.02))
+
+
+def test_ranks_share_a_processor_and_have_a_gpu_each() -> None:
+    ranks = tuple(RankObservation(rank=rank, pid=rank, role="train", step=STEP, phases={}) for rank in (0, 1))
+    two = msgspec.structs.replace(FINE, ranks=ranks)
+    assert _efficiency(_card(fp32=1e11), observation=two).mfu == pytest.approx(0.4)
+    assert _efficiency(_card(fp32=1e11), observation=with_program(two, device="cuda")).mfu == pytest.approx(
+        0.2
+    )
+
+
+def test_without_a_measured_peak_there_is_a_reason() -> None:
+    seen = _efficiency(None)
+    assert seen.mfu is None
+    assert seen.why_no_peak is not None
+    assert "hotloop machine" in seen.why_no_peak
+    assert "fp64" in (_efficiency(_card(fp32=1e11), "float64").why_no_peak or "")
+
+
+def test_nothing_is_said_where_no_flops_were_counted() -> None:
+    assert with_efficiency(FINE, _card(fp32=1e11)).efficiency is None
