@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hotloop.diagnose.cost import loop_s, phase_share
 from hotloop.diagnose.facts import step_loader
+from hotloop.model.ceilings import Ceilings
 from hotloop.model.diagnosis import Bottleneck
 from hotloop.model.observation import Observation, Phase
 
@@ -63,11 +64,10 @@ def _input_sentence(observation: Observation, share: float) -> str:
     assert step is not None
     if step.samples_per_s is None or share >= 1.0:
         return says
-    alone = step.samples_per_s / (1.0 - share)
-    return (
-        f"{says}; compute alone would run at {_rate(alone)} samples/s, "
-        f"the loader gives {_rate(_loader_rate(observation, share))}"
-    )
+    limits = observation.ceilings or Ceilings()
+    alone = limits.compute_samples_per_s or step.samples_per_s / (1.0 - share)
+    given = limits.loader_now or _loader_rate(observation, share)
+    return f"{says}; compute alone would run at {_rate(alone)} samples/s, the loader gives {_rate(given)}"
 
 
 def _loader_rate(observation: Observation, share: float) -> float:

@@ -11,6 +11,7 @@ from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.diagnosis import Abstention, Diagnosis
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import Observation
+from hotloop.model.ratio import Ratio
 
 MATERIAL = 0.05
 """Share of the step or the loop from which a cost is worth a warning: identical processes were seen to differ by 3.5%
@@ -39,7 +40,7 @@ def diagnose(
         except Abstain as missing:
             abstained.append(Abstention(rule.code, str(missing)))
             continue
-        findings.extend(_finding(rule, symptom) for symptom in seen)
+        findings.extend(_finding(rule, symptom, _gain(rule, symptom, observation)) for symptom in seen)
         explained |= rule.explains if seen else set()
     return Diagnosis(
         bottleneck=bottleneck(observation),
@@ -54,7 +55,13 @@ def _counts(symptom: Symptom) -> bool:
     return symptom.cost is None or symptom.cost.share >= LEAST
 
 
-def _finding(rule: Rule, symptom: Symptom) -> Finding:
+def _gain(rule: Rule, symptom: Symptom, observation: Observation) -> Ratio | None:
+    """What was predicted for the optimization that is the fix, the best of its parameters; else the rule's own."""
+    told = [one.ratio for one in observation.predictions if one.name == rule.optimization]
+    return max(told, key=lambda one: one.ratio) if told and rule.fixed_by_it else symptom.gain
+
+
+def _finding(rule: Rule, symptom: Symptom, gain: Ratio | None) -> Finding:
     seconds = symptom.cost.seconds if symptom.cost else (None, None, None)
     return Finding(
         code=rule.code,
@@ -66,7 +73,7 @@ def _finding(rule: Rule, symptom: Symptom) -> Finding:
         cost_s=seconds[0],
         cost_low_s=seconds[1],
         cost_high_s=seconds[2],
-        gain=symptom.gain,
+        gain=gain,
         evidence=symptom.evidence,
         advice=symptom.advice or rule.advice,
         optimization=rule.optimization,

@@ -40,6 +40,8 @@ class Rule:
     page: str
     check: Callable[[Observation], Iterator[Symptom]]
     optimization: str | None = None
+    fixed_by_it: bool = True
+    """The optimization is the fix, and what it is predicted to bring is the finding's gain; False: one of several."""
     explains: frozenset[str] = frozenset()
     """Codes of coarser findings that this one is the cause of: they are not reported beside it."""
     family: str = ""

@@ -5,6 +5,8 @@ from typing import Any
 
 import msgspec
 
+from hotloop.model.ratio import Ratio
+
 
 class Numerics(str, Enum):
     """What an optimization does to the numbers; decides whether it may be on without asking."""
@@ -26,7 +28,11 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     max_gain: float | None = None
     """Amdahl's bound: the largest speed ratio that the observation allows; None: no bound is known."""
     prior: float = 1.0
-    """Expected speed ratio; orders the trials, is never quoted."""
+    """Expected speed ratio where nothing better is known; orders the trials, is never quoted."""
+    predicted: Ratio | None = None
+    """The gain expected from measuring parts of this program; None: no prediction. Never quoted as a gain."""
+    one_off_s: float | None = None
+    """Seconds that its first steps are expected to take more (compilation); None: nothing worth naming."""
 
     @property
     def label(self) -> str:

@@ -79,6 +79,8 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     ratio: Ratio | None = None
     seconds: float = 0.0
     """What the trial took."""
+    predicted: Ratio | None = None
+    """The gain that was expected before it; None: no prediction."""
 
 
 class PlanStep(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,7 +23,9 @@ class ProbeConfig:
         perturb: relative noise put on all parameters once, before the first step; 0: none.
         losses: keep the value of every loss that backward is called on.
         record: time the phases; off for the overhead benchmark and for `hotloop run`.
-        deep: names of the heavy instruments to run in windows of their own.
+        instruments: the heavy ones that the launcher may ask for: `{"name", "module", "cls", "params", "workers"}`; the
+            last is the module that does the same in loader workers.
+        whatif: the shape of the blocks in which the knobs among the activations are switched (see `probe.whatif`).
         guard: folders that Python code must not write to, where nothing better protects them.
         guard_scratch: where it writes instead.
     """
@@ -35,7 +37,8 @@ class ProbeConfig:
     perturb: float = 0.0
     losses: bool = False
     record: bool = True
-    deep: tuple[str, ...] = ()
+    instruments: tuple[dict[str, Any], ...] = ()
+    whatif: dict[str, int] | None = None
     guard: tuple[str, ...] = ()
     guard_scratch: str | None = None
 
@@ -56,6 +59,6 @@ def load() -> ProbeConfig | None:
     raw = json.loads(value if value.startswith("{") else Path(value).read_text())
     raw["anchor"] = tuple(raw["anchor"]) if raw["anchor"] else None
     raw["activations"] = tuple(raw["activations"])
-    raw["deep"] = tuple(raw["deep"])
+    raw["instruments"] = tuple(raw["instruments"])
     raw["guard"] = tuple(raw["guard"])
     return ProbeConfig(**raw)

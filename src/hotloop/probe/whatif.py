@@ -15,9 +15,12 @@ from time import monotonic
 from typing import Any
 
 from hotloop.probe.knob import Bench, Knob
+from hotloop.probe.neighbours import MAX_SHARE, Neighbours
 from hotloop.probe.probe import Probe
 from hotloop.probe.rank import rank_and_world
 
+MAX_REPEATS, MAX_VOID = 2, 12
+"""Of one block, and of all: a machine that never becomes quiet must not eat the time."""
 Steps = Generator[int, None, None]
 """Yields after how many steps it wants to go on."""
 
@@ -45,22 +48,26 @@ class Report:
 
     Attributes:
         blocks: the knob that was on (None: none), and the seconds of each step.
-        switched_s: what the steps took that followed the first switching on of each knob, untimed ones.
+        switched: seconds and number of the steps that followed the first switching on of each knob.
         benches: what was driven alone.
         failed: knobs and benches that raised, with what.
         effects: whether each knob was seen to act, and the evidence.
         current: the knob that is on now; the one to blame when the program ends here.
+        num_void: blocks repeated because others were busy.
+        num_noisy: blocks kept although they were.
         done: all knobs had their turn.
     """
 
     pid: int
     rank: int | None
     blocks: list[tuple[str | None, list[float]]] = field(default_factory=list)
-    switched_s: dict[str, float] = field(default_factory=dict)
+    switched: dict[str, tuple[float, int]] = field(default_factory=dict)
     benches: dict[str, dict[str, Any]] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     effects: dict[str, tuple[bool, str]] = field(default_factory=dict)
     current: str | None = None
+    num_void: int = 0
+    num_noisy: int = 0
     done: bool = False
 
 
@@ -77,7 +84,11 @@ class WhatIf:
         self._shape = shape
         self._knobs = [one for one in probe.activations if isinstance(one, Knob)]
         self._benches = [one for one in probe.activations if isinstance(one, Bench)]
+        self._watching: list[Knob | Bench] = [*self._knobs, *self._benches]
         self._report = Report(pid=os.getpid(), rank=rank_and_world()[0])
+        self._neighbours = Neighbours()
+        self._alone = rank_and_world()[1] == 1
+        """Ranks switch at the same steps, so none of them can repeat a block of its own accord."""
         self._times: list[float] = []
         self._next = 0
         self._course: Steps | None = self._measure()
@@ -89,7 +100,7 @@ class WhatIf:
             return
         self._times.append(monotonic())
         if steps <= self._shape.warm_steps:
-            for one in (*self._knobs, *self._benches):
+            for one in self._watching:
                 with self._probe.survive(f"watch:{one.name}"):
                     one.watch(steps)
         if steps < self._next:
@@ -135,7 +146,7 @@ class WhatIf:
             settle = self._block(knob.name, knob.settle_steps)
             for wait in settle:
                 yield wait
-                self._report.switched_s.setdefault(knob.name, monotonic() - began)
+                self._report.switched.setdefault(knob.name, (monotonic() - began, wait))
             on, evidence = knob.effect()
             self._report.effects[knob.name] = (bool(on), evidence)
             if not self._switch(knob, on=False):
@@ -160,14 +171,23 @@ class WhatIf:
         return True
 
     def _block(self, knob: str | None, settle_steps: int) -> Steps:
-        """Let some steps go by, then time the next ones."""
+        """Let some steps go by, then time the next ones; again where others were busy meanwhile."""
         yield self._shape.discard + settle_steps
-        self._synchronize()
-        began = monotonic()
-        self._times = []
-        yield self._shape.num_steps
-        self._synchronize()
-        self._times[-1] = monotonic()
+        for repeat in range(MAX_REPEATS + 1):
+            self._synchronize()
+            before = self._neighbours.look()
+            began = monotonic()
+            self._times = []
+            yield self._shape.num_steps
+            self._synchronize()
+            self._times[-1] = monotonic()
+            share = self._neighbours.share(before, self._neighbours.look())
+            if share is None or share <= MAX_SHARE or not self._alone:
+                break
+            if repeat == MAX_REPEATS or self._report.num_void == MAX_VOID:
+                self._report.num_noisy += 1
+                break
+            self._report.num_void += 1
         ends = [began, *self._times]
         self._report.blocks.append((knob, [after - before for before, after in pairwise(ends)]))
 

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from hotloop.model.diagnosis import Diagnosis
 from hotloop.model.finding import Finding, Severity
+from hotloop.report.ceilings import ceilings
 from hotloop.report.quantities import duration
 
 _STYLES = {Severity.INFO: "cyan", Severity.WARNING: "bold yellow", Severity.ERROR: "bold red"}
@@ -33,6 +34,8 @@ def _parts(diagnosis: Diagnosis, *, verbose: bool) -> Iterator[RenderableType]:
     step = diagnosis.observation.step
     if step is not None:
         yield Text(f"a step takes {duration(step.median_s)}, median of {step.num}")
+    if diagnosis.observation.ceilings is not None:
+        yield ceilings(diagnosis.observation.ceilings)
     for finding in diagnosis.findings:
         yield Text("")
         yield from _finding(finding)

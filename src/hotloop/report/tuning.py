@@ -13,6 +13,7 @@ from hotloop.model.optimization import Refusal
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Contention, PlanStep, TuneResult
 from hotloop.report.layout import WIDTH, facts, paste
+from hotloop.report.prediction_error import prediction_error
 from hotloop.report.quantities import byte_size, duration, percent, rate
 
 BAR = 22
@@ -154,6 +155,9 @@ def _how(result: TuneResult) -> Iterator[tuple[str, str]]:
     floor = percent(result.floor) if result.floor is not None else "not measured"
     num = len(result.trials)
     yield "", f"floor of this machine {floor}, {num} trial{'s' * (num != 1)} in {duration(result.wall_s)}"
+    error = prediction_error(result.trials)
+    if error is not None:
+        yield "", error
     if result.contention.num_void or result.contention.num_noisy:
         yield "", _contention(result.contention)
     if result.interrupted:

@@ -53,6 +53,7 @@ class Screening:
             decision=decision,
             ratio=ratio_of(outcome, ground.spread) if isinstance(outcome, Measured) else None,
             seconds=self._budget.now() - began,
+            predicted=candidate.predicted,
         )
 
     def _pair(

@@ -93,14 +93,23 @@ def predictions(candidates: Sequence[Candidate], outcome: Outcome) -> tuple[Pred
 
 
 def one_off_s(reports: Sequence[Report], knob: str) -> float | None:
-    """Return what the first steps with a knob took; None where that is nothing worth naming."""
-    spent = next((report.switched_s[knob] for report in reports if knob in report.switched_s), 0.0)
-    return spent if spent > ONE_OFF_S else None
+    """Return what the first steps with a knob took more than later ones; None where that is nothing worth naming."""
+    for report in reports:
+        later = [fmean(times) for name, times in report.blocks if name == knob and times]
+        if knob in report.switched and later:
+            seconds, steps = report.switched[knob]
+            spent = seconds - steps * fmean(later)
+            return spent if spent > ONE_OFF_S else None
+    return None
 
 
 def gaps(orders: Sequence[dict[str, Any]], outcome: Outcome) -> tuple[Coverage, ...]:
     """Return what was to be measured and was not, and why."""
     found = [Coverage("ceilings and predictions", gap) for gap in outcome.gaps]
+    noisy = sum(report.num_noisy for report in outcome.reports)
+    if noisy:
+        what = "a quiet machine for ceilings and predictions"
+        found.append(Coverage(what, f"others were busy during {noisy} of their blocks"))
     for order in orders:
         name = order["name"]
         for report in outcome.reports:

@@ -51,11 +51,13 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     rank: int | None
     blocks: tuple[tuple[str | None, tuple[float, ...]], ...] = ()
-    switched_s: dict[str, float] = {}
+    switched: dict[str, tuple[float, int]] = {}
     benches: dict[str, dict[str, Any]] = {}
     failed: dict[str, str] = {}
     effects: dict[str, tuple[bool, str]] = {}
     current: str | None = None
+    num_void: int = 0
+    num_noisy: int = 0
     done: bool = False
 
 

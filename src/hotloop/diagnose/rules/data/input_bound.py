@@ -41,13 +41,14 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if Phase.DATA not in observation.phases:
         raise Abstain("a DataLoader in the step")
     loader = step_loader(observation)
+    perfect = observation.ceilings.perfect_input if observation.ceilings else None
     yield Symptom(
         evidence=f"{cost.share:.0%} of the step ({cost.seconds[0] * 1e3:.3g} ms) is waiting for the next batch",
         metric="phases.data.share",
         path=loader.path if loader else None,
         line=loader.line if loader else None,
         cost=cost,
-        gain=cost.gain(),
+        gain=perfect or cost.gain(),
     )
 
 
@@ -56,6 +57,7 @@ rule = Rule(
     title="The step waits for data",
     advice="Find what is slow in loading a sample; decode once and cache, or load beside training.",
     optimization="loader_workers",
+    fixed_by_it=False,
     page=__doc__ or "",
     check=check,
 )

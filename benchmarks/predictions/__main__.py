@@ -1,0 +1,168 @@
+"""`python -m benchmarks.predictions [--minutes M] [--only WORD]`: predicted against measured gains.
+
+Run from the repository's root. Each program of `tests/faults` is observed, its candidates' gains are predicted as
+`tune` does, and then all candidates are measured beside the original, in one set of arms that alternate. Finished rows
+are kept in `benchmarks/results/predictions.jsonl`; a program that is in it is not done again, so the benchmark goes on
+where it was stopped. `--page` writes the page from what is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+from tests.faults.library import CASES
+
+from benchmarks.predictions.page import Row, lines
+from benchmarks.tune.page import write
+from hotloop.launch.command import resolve
+from hotloop.launch.isolation import plan_isolation
+from hotloop.launch.scratch import scratch_root
+from hotloop.model.errors import HotloopError
+from hotloop.model.observation import Observation
+from hotloop.model.optimization import Candidate, Effect
+from hotloop.observe.live import Live, observe
+from hotloop.observe.stopping import StopRule
+from hotloop.optimize.registry import all_optimizations
+from hotloop.stats.pairs import MIN_BLOCKS, ratio_interval
+from hotloop.tune.blocks import shape_blocks
+from hotloop.tune.duet import DuetExecutor, Setting
+from hotloop.tune.executor import SetFailed, SetOrder
+from hotloop.tune.propose import Wishes, promising_first, propose
+from hotloop.whatif.measure import measure
+
+ROWS = Path(__file__).parents[1] / "results" / "predictions.jsonl"
+OBSERVE_S = 3.0
+ROUNDS, BLOCK_S = 5, 0.5
+"""Of each arm: a trial of `tune` has up to eight blocks of 0.8 s."""
+PREDICT_S = 75.0
+
+
+def main() -> None:
+    """Measure the programs that are not in the rows yet, then write the page."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.predictions", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=6.0, help="begin no further program after this (6)")
+    parser.add_argument("--only", default="", help="programs whose name holds this word")
+    parser.add_argument("--page", action="store_true", help="measure nothing, write the page")
+    given = parser.parse_args()
+    began = time.monotonic()
+    done = {row.case for row in rows()}
+    cases = [case for case in CASES if given.only in case.name and case.name not in done]
+    random.Random(0).shuffle(cases)  # a part of the library is then a fair part
+    for case in cases if not given.page else ():
+        if time.monotonic() - began > 60 * given.minutes:
+            break
+        _keep(list(_measured(case.name, case.source())))
+    if given.page:
+        write("predictions", "Predicted against measured gains", lines(rows(), len(CASES)))
+
+
+def rows() -> list[Row]:
+    """Return the rows that are there."""
+    if not ROWS.is_file():
+        return []
+    return [msgspec.json.decode(line, type=Row) for line in ROWS.read_text().splitlines()]
+
+
+def _keep(found: list[Row]) -> None:
+    """Append a program's rows at once: one that was half done is done again."""
+    with ROWS.open("a", encoding="utf-8") as file:
+        file.write("".join(msgspec.json.encode(row).decode() + "\n" for row in found))
+    for row in found:
+        print(row.case, row.label, row.predicted, row.measured, row.why, flush=True)
+
+
+def _measured(name: str, source: str) -> Iterator[Row]:
+    """Observe, predict and measure one program."""
+    with tempfile.TemporaryDirectory(prefix="predict-") as folder, contextlib.chdir(folder):
+        Path("train.py").write_text(source, encoding="utf-8")
+        words = (sys.executable, "train.py")
+        try:
+            seen = observe(
+                Live(words=words, rule=StopRule(seconds=OBSERVE_S), log=Path("log"), limit_s=90.0),
+                lambda _: None,
+            )
+        except HotloopError as error:
+            yield Row(case=name, label="-", why=error.message)
+            return
+        candidates, _ = propose(seen, all_optimizations(), Wishes())
+        argv = resolve(words)
+        isolation = plan_isolation(argv, Path.cwd(), scratch_root(), network=not seen.uses_network)
+        told = measure(seen, candidates, argv, isolation, PREDICT_S, lambda _: None)
+        predicted = promising_first(candidates, told.predictions)
+        methods = {(one.name, str(one.params)): one.method for one in told.predictions}
+        for row in _trials(name, seen, predicted, argv):
+            one = next(candidate for candidate in predicted if candidate.label == row.label)
+            yield msgspec.structs.replace(
+                row, method=methods.get((one.name, str(one.params)), ""), predict_s=told.seconds
+            )
+
+
+def _trials(name: str, seen: Observation, candidates: list[Candidate], argv: list[str]) -> Iterator[Row]:
+    """Measure all candidates beside the original; one that fails is measured no further."""
+    executor = _executor(seen, argv)
+    left = list(candidates)
+    try:
+        while left:
+            began = time.monotonic()
+            order = SetOrder(plans=((), *((one,) for one in left)), max_rounds=ROUNDS, fresh=True)
+            record = executor.run(order, lambda _: False)
+            if isinstance(record, SetFailed):
+                at = max(1, record.arm)
+                yield Row(case=name, label=left[at - 1].label, why=record.failure.message)
+                del left[at - 1]
+                continue
+            seconds = (time.monotonic() - began) / len(left)
+            for index, one in enumerate(left, 1):
+                why = _no_effect(record.arms[index].effects, one)
+                blocks = record.log_ratios(0, index)
+                yield Row(
+                    case=name,
+                    label=one.label,
+                    predicted=one.predicted,
+                    measured=ratio_interval((blocks,)) if len(blocks) >= MIN_BLOCKS and not why else None,
+                    trial_s=seconds,
+                    noisy=record.contention.num_noisy,
+                    why=why,
+                )
+            return
+    finally:
+        executor.close()
+
+
+def _no_effect(effects: Sequence[Effect], candidate: Candidate) -> str:
+    """Return why a candidate was not on; empty: it was."""
+    seen = next((effect for effect in effects if effect.name == candidate.name), None)
+    if seen is None:
+        return "no effect: it was not seen to act"
+    return "" if seen.on else f"no effect: {seen.evidence}"
+
+
+def _executor(seen: Observation, argv: list[str]) -> DuetExecutor:
+    assert seen.anchor is not None
+    assert seen.step is not None
+    setting = Setting(
+        argv=tuple(argv),
+        environment=dict(os.environ),
+        isolation=plan_isolation(argv, Path.cwd(), scratch_root(), network=not seen.uses_network),
+        anchor=seen.anchor,
+        num_ranks=len(seen.ranks),
+        step_s=seen.step.p95_s,
+        startup_s=10.0,
+        peak_bytes=seen.memory.peak_bytes,
+    )
+    return DuetExecutor(
+        setting, shape_blocks(seen, seen.epoch_steps, seen.total_steps, BLOCK_S), lambda _: None
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""Ceilings and predictions for `diagnose`: one more run of the program, and what is said where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from hotloop.launch.command import resolve
+from hotloop.launch.isolation import plan_isolation
+from hotloop.launch.scratch import scratch_root
+from hotloop.model.observation import Coverage, Observation
+from hotloop.observe.live import Interrupted
+from hotloop.optimize.registry import all_optimizations
+from hotloop.tune.propose import Wishes, propose
+from hotloop.whatif.measure import measure, with_whatif
+
+LIMIT_S = 60.0
+"""Of the further run: ceilings take about 15 s with the start, each of some ten candidates about 3 s."""
+
+
+def with_limits(
+    observation: Observation, words: tuple[str, ...], progress: Callable[[str], None], *, full: bool
+) -> Observation:
+    """Return the observation with ceilings and predictions.
+
+    Raises:
+        Interrupted: Ctrl-C, with the observation as it was.
+    """
+    reason = _reason_against(observation, full=full)
+    if reason:
+        return _without(observation, reason)
+    candidates, _ = propose(observation, all_optimizations(), Wishes())
+    argv = resolve(words)
+    isolation = plan_isolation(argv, Path.cwd(), scratch_root(), network=not observation.uses_network)
+    try:
+        return with_whatif(observation, measure(observation, candidates, argv, isolation, LIMIT_S, progress))
+    except KeyboardInterrupt:
+        raise Interrupted(_without(observation, "interrupted")) from None
+
+
+def without_limits(observation: Observation) -> Observation:
+    """Return the observation with the reason why it has neither: nobody wanted them."""
+    return _without(observation, "not asked for (--no-ceilings)")
+
+
+def _reason_against(observation: Observation, *, full: bool) -> str:
+    if full:
+        return "the program was let run to its end (--full), and is not run again"
+    if observation.exit_code not in (None, 0):
+        return f"the program failed with exit code {observation.exit_code}"
+    return "no step was measured" if observation.step is None or observation.anchor is None else ""
+
+
+def _without(observation: Observation, why: str) -> Observation:
+    gap = Coverage("ceilings and predictions", why)
+    return msgspec.structs.replace(observation, coverage=(*observation.coverage, gap))
