@@ -93,12 +93,21 @@ def run_observe(
     command: tuple[str, ...] = ("train.py",),
     stdin: str = "",
     variables: dict[str, str] | None = None,
+    deep: bool = False,
 ) -> Observed:
-    """Observe a program that is written to `train.py` of the folder."""
+    """Observe a program that is written to `train.py` of the folder; deep windows, which take seconds, where asked."""
     (folder / "train.py").write_text(program)
     seen = json_folder / "observation.json"
     done = hotloop(
-        folder, "observe", *options, "--json", str(seen), *command, stdin=stdin, variables=variables
+        folder,
+        "observe",
+        *options,
+        *(() if deep else ("--no-deep",)),
+        "--json",
+        str(seen),
+        *command,
+        stdin=stdin,
+        variables=variables,
     )
     content = json.loads(seen.read_text()) if seen.exists() else {}
     return Observed(done.returncode, done.stdout, done.stderr, content, folder)

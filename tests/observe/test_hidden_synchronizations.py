@@ -186,7 +186,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> tuple[Observed, Path]:
     folder = base / "project"
     folder.mkdir()
     files = ("--speedscope", str(base / "stacks.json"), "--cprofile", str(base / "stacks.prof"))
-    return run_observe(folder, base, PLAIN, "--steps", "20", *files), base
+    return run_observe(folder, base, PLAIN, "--steps", "20", *files, deep=True), base
 
 
 def test_a_plain_loop(plain: tuple[Observed, Path]) -> None:
@@ -231,7 +231,7 @@ def test_host_samples_name_lines_of_the_program(plain: tuple[Observed, Path]) ->
 
 
 def test_without_deep_windows_nothing_is_seen(observe: Observe) -> None:
-    run = observe(PLAIN, "--steps", "10", "--no-deep")
+    run = observe(PLAIN, "--steps", "10")
     assert run.code == 0, run.err
     assert run.seen["deep"] is None
     assert "deep_windows_s" not in run.seen["run"]["parts"]
@@ -241,7 +241,7 @@ def test_without_deep_windows_nothing_is_seen(observe: Observe) -> None:
 @pytest.mark.parametrize(("program", "library"), [(LIGHTNING, "lightning"), (TRAINER, "transformers")])
 def test_a_framework(observe: Observe, program: str, library: str) -> None:
     pytest.importorskip(library)
-    assert_all_found(observe(program, "--steps", "20"), program)
+    assert_all_found(observe(program, "--steps", "20", deep=True), program)
 
 
 WORKERS = """
@@ -276,7 +276,7 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("keep", [True, False])
 def test_the_workers_lines(observe: Observe, keep: bool, start: str) -> None:
     program = WORKERS.replace("KEEP", str(keep)).replace("START", start)
-    run = observe(program, "--steps", "20")
+    run = observe(program, "--steps", "20", deep=True)
     assert run.code == 0, run.err
     lines = [line for line in run.seen["deep"]["host"]["lines"] if line["process"] == "worker"]
     slow = {number for number, line in enumerate(program.splitlines(), start=1) if "# slow" in line}

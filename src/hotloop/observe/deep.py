@@ -11,12 +11,20 @@ import msgspec
 from hotloop.model.deep import Deep
 from hotloop.model.observation import Coverage, Observation
 from hotloop.observe.build import leading
+from hotloop.observe.call_sites import read_call_sites
 from hotloop.observe.deep_files import DeepFile, usable
+from hotloop.observe.host_samples import read_host_samples
+from hotloop.observe.operators import read_flops, read_operators
 from hotloop.observe.spans import Timeline
 
 Reader = Callable[[Path, DeepFile, Timeline], Any]
 """Of the run's folder, the leading process's result and its records: the value for its field of `Deep`."""
-READERS: dict[str, Reader] = {}
+READERS: dict[str, Reader] = {
+    "host": read_host_samples,
+    "call_sites": read_call_sites,
+    "operators": read_operators,
+    "flops": read_flops,
+}
 """An instrument's name is the name of its field."""
 
 

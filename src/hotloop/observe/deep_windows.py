@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -16,7 +16,16 @@ from hotloop.probe.deep import MAX_S
 from hotloop.probe.events import Kind
 
 _FOLDER = "hotloop.probe.instruments."
-INSTRUMENTS: dict[str, dict[str, Any]] = {}
+INSTRUMENTS: dict[str, dict[str, Any]] = {
+    "host": {
+        "module": f"{_FOLDER}host_samples",
+        "cls": "HostSamples",
+        "workers": f"{_FOLDER}worker_samples",
+    },
+    "call_sites": {"module": f"{_FOLDER}call_sites", "cls": "CallSites"},
+    "operators": {"module": f"{_FOLDER}operators", "cls": "Operators"},
+    "flops": {"module": f"{_FOLDER}flops", "cls": "Flops"},
+}
 """Name to module and class; they run in this order, the lightest first."""
 ALL = tuple(INSTRUMENTS)
 MAX_STEP_S = 15.0
@@ -69,5 +78,9 @@ def run_course(run: Run, page: ControlPage, course: Course, progress: Callable[[
 
 
 def _done(page: ControlPage, number: int, pid: int | None = None) -> bool:
-    rows: Sequence[tuple[int, ...]] = [row for row in page.rows() if pid is None or row[PID] == pid]
-    return all(row[DEEP_DONE] == number or not psutil.pid_exists(row[PID]) for row in rows)
+    """Whether a process, or every process that takes steps, has looked or is gone."""
+    if pid is not None:
+        return any(
+            row[PID] == pid and row[DEEP_DONE] == number for row in page.rows()
+        ) or not psutil.pid_exists(pid)
+    return all(row[DEEP_DONE] == number or not psutil.pid_exists(row[PID]) for row in page.rows())
