@@ -12,14 +12,13 @@ import argparse
 import contextlib
 import os
 import random
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
-from tests.faults.library import CASES
+from tests.faults.library import CASES, Case
 
 from benchmarks.predictions.page import Row, lines
 from benchmarks.tune.page import write
@@ -60,7 +59,10 @@ def main() -> None:
     for case in cases if not given.page else ():
         if time.monotonic() - began > 60 * given.minutes:
             break
-        _keep(list(_measured(case.name, case.source())))
+        try:
+            _keep(list(_measured(case)))
+        except Exception as error:  # one program that breaks must not take the others' time
+            _keep([Row(case=case.name, label="-", why=f"{type(error).__name__}: {error}")])
     if given.page:
         write("predictions", "Predicted against measured gains", lines(rows(), len(CASES)))
 
@@ -80,11 +82,11 @@ def _keep(found: list[Row]) -> None:
         print(row.case, row.label, row.predicted, row.measured, row.why, flush=True)
 
 
-def _measured(name: str, source: str) -> Iterator[Row]:
+def _measured(case: Case) -> Iterator[Row]:
     """Observe, predict and measure one program."""
+    name, words = case.name, case.words
     with tempfile.TemporaryDirectory(prefix="predict-") as folder, contextlib.chdir(folder):
-        Path("train.py").write_text(source, encoding="utf-8")
-        words = (sys.executable, "train.py")
+        Path("train.py").write_text(case.source(), encoding="utf-8")
         try:
             seen = observe(
                 Live(words=words, rule=StopRule(seconds=OBSERVE_S), log=Path("log"), limit_s=90.0),
