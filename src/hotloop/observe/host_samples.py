@@ -79,7 +79,8 @@ def _training(file: DeepFile, lead: Timeline, table: _Frames) -> Iterator[tuple[
     for now, late, ident, stack in file.value["samples"]:
         own = ident == file.value["thread"]
         if own or _works(stacks[stack], table):
-            phase = phase_at((now - late / 2) * NS) if own else None
+            # The stack is that of now: with the phase of an earlier moment a backward would stand in the forward.
+            phase = phase_at(now * NS) if own else None
             yield (stacks[stack], "train" if own else "thread", phase), min(late, _STUCK_NS) * NS
 
 
