@@ -44,7 +44,7 @@ class Outcome:
         """What would be right."""
         if self.case.fault is None:
             return "no warning"
-        return " or ".join(sorted(self.case.fault.expected)) or "(no rule names it yet)"
+        return " or ".join(sorted(self.case.fault.expected))
 
     @property
     def right(self) -> bool:

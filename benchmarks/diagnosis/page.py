@@ -74,18 +74,13 @@ def _first(one: Outcome) -> str:
     if not one.findings:
         return one.errors
     said = "; ".join(f"{each['code']} ({each['evidence']})" for each in one.findings[:2])
-    needs = one.case.fault.needs if one.case.fault else ""
-    return f"{said}. {f'Needs {needs}.' if needs else ''}"
+    return f"{said}."
 
 
 def _confusion(outcomes: Sequence[Outcome]) -> list[str]:
-    counts = Counter((_kind(one), one.top) for one in outcomes)
+    counts = Counter((one.expected, one.top) for one in outcomes)
     rows = [f"| {kind} | {top} | {num} |" for (kind, top), num in sorted(counts.items())]
     return ["| injected | top finding | programs |", "|---|---|---|", *rows]
-
-
-def _kind(one: Outcome) -> str:
-    return one.expected
 
 
 def _theirs(one: Outcome) -> bool:

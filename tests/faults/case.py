@@ -56,10 +56,8 @@ class Fault:
 
     name: str
     expected: frozenset[str]
-    """The codes that would be right; empty: none exists yet that names it."""
+    """The codes that would be right."""
     inject: Callable[[Tree, Base], None]
-    needs: str = ""
-    """What would have to be measured to name it; empty: what is measured suffices."""
     categories: frozenset[str] = frozenset({"COMPUTE_BOUND"})
     """What TraceML would be right to call it."""
     sites: tuple[str, ...] = ()

@@ -6,25 +6,38 @@ import ast
 
 import pytest
 
+from hotloop.diagnose.registry import all_rules
+from tests.faults.held_out import HELD_OUT
 from tests.faults.library import BASES, CASES, Case
 
-_FAULTS = [case for case in CASES if case.fault is not None]
+_ALL = (*CASES, *HELD_OUT)
+_FAULTS = [case for case in _ALL if case.fault is not None]
 
 
 def test_cases_have_names_of_their_own() -> None:
-    assert len({case.name for case in CASES}) == len(CASES)
+    assert len({case.name for case in _ALL}) == len(_ALL)
 
 
 def test_there_are_sixty_faults_in_programs_made_from_twelve_base_loops() -> None:
-    assert len(_FAULTS) >= 60
-    assert len({case.base.name for case in _FAULTS}) >= 12
+    injected = [case for case in CASES if case.fault is not None]
+    assert len(injected) >= 60
+    assert len({case.base.name for case in injected}) >= 12
+
+
+def test_no_program_held_out_is_made_from_a_base_of_the_library() -> None:
+    assert not {case.base.name for case in HELD_OUT} & set(BASES)
+
+
+def test_expected_codes_are_those_of_rules() -> None:
+    codes = {rule.code for rule in all_rules()}
+    assert {code for case in _FAULTS if case.fault for code in case.fault.expected} <= codes
 
 
 def test_each_base_is_there_without_a_fault() -> None:
     assert {case.base.name for case in CASES if case.fault is None} == set(BASES)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", _ALL, ids=lambda case: case.name)
 def test_source_differs_by_its_fault(case: Case) -> None:
     tree = ast.parse(case.source())
     same = ast.dump(tree) == ast.dump(ast.parse(case.base.source))

@@ -16,7 +16,7 @@ from tests.faults.inject import (
 )
 
 INPUT = frozenset({"INPUT_BOUND"})
-_LOADER = ("DataLoader",)
+_LOADER = ("DataLoader(", "make_loader(")
 _TURNS_PER_MS = 16_000
 """Turns of an empty `for` on one core of the machine on which sizes were chosen."""
 _NAMED = {
@@ -24,6 +24,10 @@ _NAMED = {
     1: frozenset({"too-few-workers", "loader-slower-than-training"}),
 }
 _ALL_CORES = frozenset({"loader-slower-than-training"})
+_STREAM = frozenset({"input-bound"})
+"""A stream cannot be given workers without being changed."""
+_LINE = frozenset({"slow-dataset-line"})
+"""As right as the loader's setting, where a sample is what is slow."""
 
 
 def busy(sample_ms: float) -> str:
@@ -66,7 +70,8 @@ def slow_sample(
             set_keyword(tree, "DataLoader", "persistent_workers", True)
 
     name = f"sample_{kind}_{size:g}_{workers}workers" + ("_helper" if helper else "")
-    return Fault(name, _NAMED.get(workers, _ALL_CORES), inject, categories=INPUT, sites=_LOADER)
+    codes = _STREAM if at == "sample" else _NAMED.get(workers, _ALL_CORES)
+    return Fault(name, codes | _LINE, inject, categories=INPUT, sites=_LOADER)
 
 
 def slow_batch(batch_ms: float) -> Fault:

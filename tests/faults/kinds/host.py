@@ -10,7 +10,8 @@ from tests.faults.forms import Form, inline
 from tests.faults.inject import Tree, after_imports
 
 RESIDUAL = frozenset({"RESIDUAL_HEAVY"})
-_OUTSIDE = frozenset({"loop-outside-phases"})
+_OUTSIDE = frozenset({"loop-outside-phases", "hot-line-outside-phases"})
+_BEFORE = frozenset({"hot-line-before-backward"})
 
 
 def _after(
@@ -31,7 +32,7 @@ def logs_values(values: int, form: Form = inline) -> Fault:
         f"[:{values}].tolist() for name, value in MODEL.named_parameters()}}, file)"
     )
     return _after(
-        f"logs_{values}_values", code, form, frozenset({"sync-in-step", "per-step-logging"}), "import json"
+        f"logs_{values}_values", code, form, frozenset({"sync-in-step", "logging-in-step"}), "import json"
     )
 
 
@@ -42,7 +43,7 @@ def logs_lines(lines: int, form: Form = inline) -> Fault:
         f"logs_{lines}_lines",
         code,
         form,
-        frozenset({"per-step-logging", "logging-heavy"}),
+        frozenset({"logging-in-step"}),
         "import logging\nlogging.basicConfig(filename='train.log')",
     )
 
@@ -50,7 +51,7 @@ def logs_lines(lines: int, form: Form = inline) -> Fault:
 def prints(times: int, form: Form = inline) -> Fault:
     """Parameters are printed so often in each step."""
     code = f"for _ in range({times}):\n    print([value for value in MODEL.parameters()][0])"
-    return _after(f"prints_{times}", code, form, frozenset({"sync-in-step", "per-step-logging"}))
+    return _after(f"prints_{times}", code, form, frozenset({"sync-in-step", "logging-in-step"}))
 
 
 def norms(times: int, form: Form = inline) -> Fault:
@@ -69,13 +70,13 @@ def collects_garbage(form: Form = inline) -> Fault:
 def averages(copies: int, form: Form = inline) -> Fault:
     """The whole model is copied so often in each step, as some do to average it."""
     code = f"for _ in range({copies}):\n    kept = {{k: v.detach().clone() for k, v in MODEL.state_dict().items()}}"
-    return _after(f"copies_state_{copies}", code, form, frozenset({"host-bound-line"}))
+    return _after(f"copies_state_{copies}", code, form, frozenset({"tensor-copies"}))
 
 
 def counts_in_python(turns: int, form: Form = inline) -> Fault:
     """A metric is computed in pure Python."""
     code = f"total = 0\nfor number in range({turns}):\n    total += number * number % 7"
-    return _after(f"python_metric_{turns}", code, form, frozenset({"host-bound-line"}))
+    return _after(f"python_metric_{turns}", code, form)
 
 
 def waits(wait_ms: float, form: Form = inline) -> Fault:
@@ -117,35 +118,31 @@ def _before(name: str, code: str, form: Form, expected: frozenset[str], imports:
         if imports:
             after_imports(tree, imports)
 
-    needs = "call sites or host samples: between forward and backward everything counts as forward"
-    return Fault(f"{name}_{form.__name__}", expected, inject, needs, RESIDUAL)
+    return Fault(f"{name}_{form.__name__}", _BEFORE | expected, inject, categories=RESIDUAL)
 
 
-def reads_each_value(values: int, form: Form = inline) -> Fault:
-    """So many values of the output are read one by one before the backward pass."""
-    code = f"values = [value.item() for value in OUTPUT.detach().flatten()[:{values}]]"
-    return _before(
-        f"reads_{values}_values", code, form, frozenset({"sync-in-step", "python-loop-over-tensor"})
-    )
-
-
-def row_by_row(rows: int, form: Form = inline) -> Fault:
-    """A part of the loss is computed row by row."""
+def reads_each_value(values: int, times: int, form: Form = inline) -> Fault:
+    """So many values of the output are read one by one, so often, before the backward pass."""
     code = (
-        f"parts = []\nfor row in OUTPUT.flatten()[:{rows * 4}].view({rows}, 4):\n"
-        "    parts.append((row - row.mean()).square().mean())\npenalty = sum(parts)"
+        f"values = []\nfor _ in range({times}):\n"
+        f"    values.extend(value.item() for value in OUTPUT.detach().flatten()[:{values}])"
     )
-    return _before(
-        f"{rows}_rows_one_by_one", code, form, frozenset({"python-loop-over-tensor", "host-bound-line"})
+    return _before(f"reads_{values}_values_{times}_times", code, form, frozenset({"sync-in-step"}))
+
+
+def row_by_row(rows: int, times: int, form: Form = inline) -> Fault:
+    """A part of the loss is computed row by row, so often."""
+    code = (
+        f"parts = []\nfor _ in range({times}):\n    for row in OUTPUT.flatten()[:{rows * 4}].view({rows}, 4):\n"
+        "        parts.append((row - row.mean()).square().mean())\npenalty = sum(parts)"
     )
+    return _before(f"{rows}_rows_{times}_times", code, form, frozenset())
 
 
 def branches(times: int, form: Form = inline) -> Fault:
     """So many branches on single values of the output."""
     code = f"for index in range({times}):\n    if OUTPUT.detach().flatten()[index % 4] > 1e9:\n        break"
-    return _before(
-        f"branches_{times}_times", code, form, frozenset({"sync-in-step", "python-loop-over-tensor"})
-    )
+    return _before(f"branches_{times}_times", code, form, frozenset({"sync-in-step"}))
 
 
 def tensor_from_list(values: int, form: Form = inline) -> Fault:
@@ -155,7 +152,7 @@ def tensor_from_list(values: int, form: Form = inline) -> Fault:
         f"tensor_from_{values}_values",
         code,
         form,
-        frozenset({"tensor-from-list-in-step", "tensor-created-in-step", "host-bound-line"}),
+        frozenset({"tensor-creation-in-step"}),
         "import torch",
     )
 

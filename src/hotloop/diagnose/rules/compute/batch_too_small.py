@@ -2,8 +2,8 @@
 
 ## What it does
 Sets what does not grow with the batch (the optimizer's time, and the dispatch of each layer's forward and backward)
-against the step. Given for batches of few samples only, and with the dispatch time of a simple layer, so that what it
-says is a lower estimate.
+against the step. Given for batches of few samples only, and with the dispatch time of simple layers and operators, so
+that what it says is a lower estimate; below a tenth of the step it is information.
 
 ## Why it is slow
 Python, the dispatcher and kernel launches take the same time for 1 sample as for 64.
@@ -31,9 +31,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.cost import MIDWAY, Cost, phase_cost
+from hotloop.diagnose.cost import MIDWAY, Cost, phase_cost, phase_share
 from hotloop.diagnose.facts import batch_samples, trains
 from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.model.finding import Severity
 from hotloop.model.observation import ModuleFacts, Observation, Phase
 
 LAYER_S = 50e-6
@@ -41,6 +42,10 @@ LAYER_S = 50e-6
 95 us (convolution), with one thread (torch 2.13)."""
 _RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
 """40 us a time step, forward and backward, for an LSTM of 96 units and two samples: about a layer's price."""
+OPERATOR_S = 6e-6
+"""The same for an operator, where they were counted: forward and backward of a Linear are about ten."""
+MUCH = 0.1
+"""Of the step: programs of 2 to 8 samples without this fault had 3 to 7% of it."""
 FEW = 8
 """Samples. Published scripts for images and text start at 16; what has to go with fewer (volumes, detection) computes
 so much for each that the fixed part is small."""
@@ -63,18 +68,16 @@ def check(observation: Observation) -> Iterator[Symptom]:
         metric="step.samples_per_s",
         cost=Cost(fixed, max(0.0, fixed - reach), min(1.0, fixed + reach), cost.step_s),
         gain=Cost(fixed, 0.0, fixed, cost.step_s).gain(expected=MIDWAY),
+        severity=Severity.INFO if fixed < MUCH else None,
     )
 
 
 def _fixed_share(observation: Observation, step_s: float) -> float:
     layers = sum(_num_dispatches(root) for root in observation.program.roots if root.training)
-    computing = sum(
-        observation.phases[phase].share
-        for phase in (Phase.FORWARD, Phase.BACKWARD)
-        if phase in observation.phases
-    )
-    optimizer = observation.phases.get(Phase.OPTIMIZER)
-    return min(computing, layers * LAYER_S / step_s) + (optimizer.share if optimizer else 0.0)
+    computing = phase_share(observation, Phase.FORWARD, Phase.BACKWARD)
+    operators = observation.deep.operators if observation.deep else None
+    fixed_s = max(layers * LAYER_S, operators.num * OPERATOR_S if operators else 0.0)
+    return min(computing, fixed_s / step_s) + phase_share(observation, Phase.OPTIMIZER)
 
 
 def _num_dispatches(root: ModuleFacts) -> int:
