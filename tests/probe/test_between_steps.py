@@ -37,12 +37,15 @@ def _kinds(tmp_path: Path) -> Counter[Kind]:
 def test_lines_and_log_records_are_logging(run_probed: RunProgram, tmp_path: Path) -> None:
     done = run_probed(
         f"{_TRAIN}\nimport logging\nlogging.basicConfig(filename='log.txt', level='INFO')\n"
-        "train()\nprint('one')\nlogging.info('two')\nprint('three', flush=True)\n"
+        "from time import monotonic\ntrain()\nbegin_s = monotonic()\n"
+        "print('one')\nlogging.info('two')\nprint('three', flush=True)\nprint(begin_s, monotonic())\n"
     )
-    assert done.stdout.split() == ["one", "three"]
+    assert done.stdout.split()[:2] == ["one", "three"]
+    begin_s, end_s = map(float, done.stdout.split()[2:])
     assert (tmp_path / "log.txt").read_text() == "INFO:root:two\n"
     # A line is two writes, the text and its end; one of them is flushed.
-    assert _kinds(tmp_path)[Kind.LOG] == 2 + 1 + 3
+    logs = [one for one in _recorded(tmp_path).spans if one.kind is Kind.LOG]
+    assert len([one for one in logs if begin_s < one.end_s < end_s]) == 2 + 1 + 3
 
 
 def test_the_streams_are_their_own_at_exit_and_after_a_fork(run_probed: RunProgram, tmp_path: Path) -> None:
@@ -73,11 +76,14 @@ def test_an_import_after_torch_is_recorded_once_whatever_it_imports(
     (tmp_path / "outer.py").write_text("import inner, time\ntime.sleep(0.01)\n")
     (tmp_path / "inner.py").write_text("VALUE = 3\n")
     done = run_probed(
-        f"{_TRAIN}\nimport outer\nimport inner, sys\ntrain()\n"
-        "print('exec_module' in vars(sys.modules['outer'].__spec__.loader), inner.VALUE)"
+        f"{_TRAIN}\nimport sys\nfrom time import monotonic\nbegin_s = monotonic()\n"
+        "import outer\nimport inner\nend_s = monotonic()\ntrain()\n"
+        "print('exec_module' in vars(sys.modules['outer'].__spec__.loader), inner.VALUE, begin_s, end_s)"
     )
-    assert done.stdout.split() == ["False", "3"], done.stderr
-    imports = [span for span in _recorded(tmp_path).spans if span.kind is Kind.IMPORT]
+    assert done.stdout.split()[:2] == ["False", "3"], done.stderr
+    begin_s, end_s = map(float, done.stdout.split()[2:])
+    spans = _recorded(tmp_path).spans
+    imports = [one for one in spans if one.kind is Kind.IMPORT and begin_s < one.end_s < end_s]
     assert len(imports) == 1
     assert imports[0].duration_s >= 0.01
 

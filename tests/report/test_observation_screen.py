@@ -65,6 +65,8 @@ def _observation(**changes: Any) -> Observation:
                 "shutdown_s": 0.01,
                 "unaccounted_s": 0.13,
             },
+            num_steps=214,
+            num_evaluations=2,
         ),
         coverage=(
             Coverage(
@@ -126,9 +128,15 @@ backward  30.8 ms 25.0% █████████
 optimizer 4.90 ms  4.0% █
 other     1.20 ms  1.0% █
 
+run 31.4 s
+steps           26.2 s 83.4% ███████████████ 214 in the whole run
+imports         2.81 s  8.9% ██
+evaluation      950 ms  3.0% █               2 times, 475 ms each
+set-up          900 ms  2.9% █
+first step      400 ms  1.3% █
+2 smaller parts 140 ms  0.4% █
+
 memory  peak 812 MiB (largest resident set of the training process)
-run     31.4 s: steps 26.2 s, import 2.81 s, evaluation 950 ms, setup 900 ms,
-        first step 400 ms
 
 not measured
   phases.transfer: the program keeps everything on the CPU, so nothing is moved

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import median
 
@@ -52,12 +52,13 @@ class _Ledger:
 
     def __init__(self) -> None:
         self.usual = Usual()
-        self._parts: Counter[str] = Counter()
+        self._parts: defaultdict[str, float] = defaultdict(float)
         self._num_evaluations = self._num_checkpoints = 0
 
     def add(self, parts: Mapping[str, float]) -> None:
         """Add what has its names."""
-        self._parts.update(parts)
+        for name, spent in parts.items():
+            self._parts[name] += spent
 
     def stretch(self, spans: Sequence[Span], begin_s: float, end_s: float, stage: Stage) -> None:
         """Add a stretch that is no regular step."""

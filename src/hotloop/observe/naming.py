@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from enum import Enum
 
@@ -45,9 +45,9 @@ class Usual(msgspec.Struct, frozen=True, kw_only=True):
     fetch_s: dict[int, float] = {}
 
 
-def name_pieces(pieces: Sequence[Piece], stage: Stage, usual: Usual) -> Counter[str]:
+def name_pieces(pieces: Sequence[Piece], stage: Stage, usual: Usual) -> dict[str, float]:
     """Return the time of a stretch by name; it adds up to the stretch's."""
-    parts: Counter[str] = Counter()
+    parts: defaultdict[str, float] = defaultdict(float)
     evaluates = frozenset() if usual.infers else evaluation(pieces)
     first = _loop_begins(pieces, usual) if stage is Stage.HEAD else 0
     rest_s, fresh = 0.0, False
@@ -67,8 +67,9 @@ def name_pieces(pieces: Sequence[Piece], stage: Stage, usual: Usual) -> Counter[
             parts[_name(piece.kind, stage)] += piece.seconds
         if piece.kind in _LOADS:
             fresh = piece.kind is Kind.ITERATOR
-    parts.update(_rest(rest_s, stage, usual))
-    return parts
+    for name, spent in _rest(rest_s, stage, usual).items():
+        parts[name] += spent
+    return dict(parts)
 
 
 def _name(kind: Kind | None, stage: Stage) -> str:

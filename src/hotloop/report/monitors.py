@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -75,7 +75,7 @@ def _network(seen: Monitors) -> list[str]:
 def _gpu(seen: Monitors, label: str) -> Iterator[str]:
     busy = seen.metrics[f"gpu_utilization_ratio{{{label}}}"]
     yield f"{_share(busy)} busy"
-    said = (
+    said: tuple[tuple[str, Callable[[Monitor], str]], ...] = (
         ("memory_used_bytes", lambda one: byte_size(one.max)),
         ("power_w", lambda one: f"{one.mean:.0f} W"),
         ("temperature_c", lambda one: f"{one.max:.0f} °C at most"),

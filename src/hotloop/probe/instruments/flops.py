@@ -62,7 +62,7 @@ def _counter() -> Any:
 
     formulas: dict[Any, Formula] = {**flop_registry, **_recurrent()}
 
-    class Counter(TorchDispatchMode):
+    class Counter(TorchDispatchMode):  # type: ignore[misc]
         """Sees every operator below autograd, and changes none."""
 
         supports_higher_order_operators = True

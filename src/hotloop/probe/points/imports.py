@@ -53,7 +53,7 @@ class _Finder:
             return None
         for finder in self._others():
             find = getattr(finder, "find_spec", None)
-            spec = find(name, path, target) if find is not None else None
+            spec: ModuleSpec | None = find(name, path, target) if find is not None else None
             if spec is not None:
                 self._watch(name, spec.loader)
                 return spec

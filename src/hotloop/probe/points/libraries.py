@@ -57,7 +57,9 @@ def waiting(probe: Probe) -> Waiting:
 def _patch_all(probe: Probe, calls: tuple[tuple[str, Kind], ...], module: ModuleType) -> None:
     for path, kind in calls:
         *outer, name = path.split(".")
-        owner = functools.reduce(lambda at, part: getattr(at, part, None), outer, module)
+        owner: Any = module
+        for part in outer:
+            owner = getattr(owner, part, None)
         original = vars(owner).get(name) if owner is not None else None
         if callable(original):
             setattr(owner, name, _timed(probe, kind, original))

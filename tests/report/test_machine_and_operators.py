@@ -1,0 +1,84 @@
+"""Monitors, operators and efficiency on the screen, letter by letter."""
+
+from __future__ import annotations
+
+from hotloop.model.monitors import Monitor, Monitors
+from hotloop.model.operators import Efficiency, Operator, Operators
+from hotloop.report.monitors import monitors
+from hotloop.report.operators import efficiency, operators
+
+from .results import shown
+
+
+def _metric(mean: float, largest: float | None = None) -> Monitor:
+    largest = mean if largest is None else largest
+    return Monitor(mean=mean, p95=largest, max=largest, samples=(mean, largest))
+
+
+def test_monitors() -> None:
+    seen = Monitors(
+        interval_s=0.5,
+        begin_s=4.0,
+        end_s=12.0,
+        times_s=(4.5, 5.0),
+        metrics={
+            "cpu_busy_ratio": _metric(0.75, 0.9),
+            'cpu_utilization_ratio{core="0"}': _metric(0.95),
+            'cpu_utilization_ratio{core="1"}': _metric(0.55),
+            "cpu_iowait_ratio": _metric(0.1, 0.5),
+            "memory_used_bytes": _metric(3 << 30, 4 << 30),
+            "disk_read_bytes_per_s": _metric(50 << 20, 80 << 20),
+            "disk_write_bytes_per_s": _metric(10.0),
+            'gpu_utilization_ratio{gpu="0"}': _metric(0.4, 0.8),
+            'gpu_power_w{gpu="0"}': _metric(300.0),
+            'gpu_throttled_ratio{gpu="0"}': _metric(0.25),
+            "cpu_foreign_ratio": _metric(0.02, 0.05),
+        },
+    )
+    assert (
+        shown(monitors(seen))
+        == """\
+machine, mean (and largest sample) over 8 s of steady steps
+cores    75.0% of 2 busy, each 55.0% to 95.0%, 10.0% (50.0%) waiting for disk
+memory   3.00 GiB used (4.00 GiB)
+disk     50.0 MiB/s read (80.0 MiB/s)
+gpu 0    40.0% (80.0%) busy, 300 W, throttled 25.0%
+others   2.0% (5.0%) of the machine's processor time"""
+    )
+
+
+def test_operators() -> None:
+    one = Operator(
+        name="aten::scaled_dot_product_flash_attention_for_cpu",
+        shapes=((64, 8, 128, 64), (64, 8, 128, 64), (64, 8, 128, 64)),
+        count=12.0,
+        self_s=0.0345,
+        device_s=None,
+        share=0.345,
+        allocated_bytes=1e6,
+        flop=2.1e9,
+    )
+    seen = Operators(num_steps=3, window_s=0.4, num=1234.0, self_s=0.1, device_s=None, operators=(one,))
+    lines = shown(operators(seen)).splitlines()
+    assert lines[0] == "operators, 1,234 calls a step, 100 ms of host time (profiled, 3 steps)"
+    assert lines[2].split() == [
+        "scaled_dot_product_flas…",
+        "12",
+        "34.5",
+        "ms",
+        "34.5%",
+        "2.10",
+        "G",
+        "64x8x128x64",
+        "64x8x128…",
+    ]
+    assert all(len(line) <= 80 for line in lines)
+
+
+def test_efficiency() -> None:
+    seen = Efficiency(flop=1e9, flop_per_s=2e10, precision="fp32", peak_flop_per_s=1e11, mfu=0.2)
+    assert shown(efficiency(seen)).split() == (
+        "FLOPs 1.00 GFLOP a step, 20.0 GFLOP/s in fp32, 20.0% of this machine's 100 GFLOP/s (MFU)".split()
+    )
+    unknown = Efficiency(flop=1e9, flop_per_s=2e10, precision="fp64", why_no_peak="it was not measured")
+    assert shown(efficiency(unknown)).endswith("no MFU: it was not measured")
