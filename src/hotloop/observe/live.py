@@ -12,19 +12,23 @@ import msgspec
 import psutil
 
 from hotloop.launch.command import resolve, script_of
-from hotloop.launch.environment import probed, quiet, with_changes
+from hotloop.launch.environment import probed, quiet, with_changes, without_profiler_logs
 from hotloop.launch.isolation import guard_orders, plan_isolation
 from hotloop.launch.keep import keep_writes
 from hotloop.launch.network import reaches_out
 from hotloop.launch.process import Run, start
 from hotloop.launch.scratch import new_scratch, remove, scratch_root
+from hotloop.machine.card_cache import kept_card
 from hotloop.machine.contention import ForeignLoad, foreign_share
 from hotloop.machine.identity import identity
+from hotloop.machine.monitor import Monitor
 from hotloop.model.observation import Observation
 from hotloop.observe.build import build, leading
 from hotloop.observe.deep import with_deep
 from hotloop.observe.deep_windows import MAX_STEP_S, Course, orders, run_course
+from hotloop.observe.efficiency import with_efficiency
 from hotloop.observe.gaps import no_step, with_gaps
+from hotloop.observe.monitoring import INTERVAL_S, with_monitors
 from hotloop.observe.ranks import steady_windows
 from hotloop.observe.rhythm import find_anchor
 from hotloop.observe.spans import Timeline, timelines
@@ -101,13 +105,16 @@ def _observe(
     )
     config.save(told)
     variables = with_changes(quiet(environment, scratch), live.changes)
+    if live.deep:
+        variables = without_profiler_logs(variables)
     begin_s = time.monotonic()
     run = start(argv, probed(variables, told), isolation, scratch, log=live.log)
     watch = _Watch(live, run, folder, page, progress, begin_s)
     try:
-        interrupted = _follow(watch, run, page)
+        with Monitor((os.getpid(),), interval_s=INTERVAL_S) as monitor:
+            interrupted = _follow(watch, run, page)
+            end_s = time.monotonic()
         exit_code = watch.exit_code
-        end_s = time.monotonic()
         lost = any(row[LOST] for row in page.rows())
     finally:
         run.end()
@@ -128,7 +135,9 @@ def _observe(
         foreign_share=watch.foreign_share,
     )
     observation = with_gaps(observation, isolation, lost=lost)
+    observation = with_monitors(observation, monitor.columns, monitor.errors, known, begin_s)
     observation = with_deep(observation, folder, known, live.deep, watch.why_not_closer)
+    observation = with_efficiency(observation, kept_card())
     if interrupted:
         raise Interrupted(observation if observation.step else None)
     if observation.step is None:

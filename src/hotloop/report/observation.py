@@ -9,11 +9,17 @@ from rich.table import Table
 from rich.text import Text
 
 from hotloop.model.observation import Observation, Phase, RankObservation, StepTime
+from hotloop.report.deep import render_deep
 from hotloop.report.layout import facts
+from hotloop.report.monitors import monitors
+from hotloop.report.operators import efficiency, operators
 from hotloop.report.quantities import byte_size, duration, percent, rate
+from hotloop.report.run_account import run_account
 
 BAR = 36
 """Columns of a full bar; with name, time and share a line is 72 wide."""
+LEAST_PART = 0.01
+"""Of the step: less of the phase `other` is not named on the screen."""
 COLORS = {
     Phase.DATA: "yellow",
     Phase.TRANSFER: "magenta",
@@ -43,7 +49,19 @@ def _parts(observation: Observation) -> Iterator[RenderableType]:
         yield Text("")
         yield _ranks(observation.ranks)
     yield Text("")
-    yield facts([*_memory(observation), ("run", _run(observation))], key_width=7)
+    yield run_account(observation.run)
+    yield Text("")
+    yield facts(_memory(observation), key_width=7)
+    if observation.efficiency is not None:
+        yield efficiency(observation.efficiency)
+    if observation.deep is not None and observation.deep.operators is not None:
+        yield Text("")
+        yield operators(observation.deep.operators)
+    if observation.monitors is not None:
+        yield Text("")
+        yield monitors(observation.monitors)
+    if observation.deep is not None:
+        yield from render_deep(observation.deep)
     yield from _coverage(observation)
 
 
@@ -72,6 +90,10 @@ def _bars(observation: Observation) -> RenderableType:
             continue
         bar = Text("█" * max(1, round(spent.share * BAR)), style=COLORS[phase])
         table.add_row(phase.value, duration(spent.median_s), percent(spent.share), bar)
+    for name, part in observation.other.items():
+        if part.share >= LEAST_PART:
+            bar = Text("▒" * max(1, round(part.share * BAR)), style=COLORS[Phase.OTHER])
+            table.add_row(f"  {name}", duration(part.median_s), percent(part.share), bar)
     return table
 
 
@@ -99,18 +121,3 @@ def _memory(observation: Observation) -> Iterator[tuple[str, str]]:
     peak = observation.memory.peak_bytes
     if peak is not None:
         yield "memory", f"peak {byte_size(peak)} ({observation.memory.method})"
-
-
-def _run(observation: Observation) -> str:
-    account = observation.run
-    steps = sum(spent for name, spent in account.parts.items() if name.startswith("step_"))
-    parts = [("steps", steps)] if steps else []
-    parts += [
-        (name.removesuffix("_s").replace("_", " "), spent)
-        for name, spent in account.parts.items()
-        if not name.startswith("step_") and spent >= 0.005 * account.wall_s
-    ]
-    listed = ", ".join(
-        f"{name} {duration(spent)}" for name, spent in sorted(parts, key=lambda part: -part[1])
-    )
-    return f"{duration(account.wall_s)}: {listed}"
