@@ -13,11 +13,27 @@ _MATERIAL = 1.05
 """A program that takes less than 5% longer than the clean one has no fault that matters."""
 
 
+_NOTES = (
+    "- `takes`: the time of the loop per sample against that of the clean program. Each was run once on a machine that "
+    "others used, so that it is rough.",
+    "- `line`: whether the top finding names a line of the fault: an injected one, or, where a setting of the loader or "
+    "the optimizer is the fault, the line that makes it. `-`: it names a metric.",
+    "- A fault counts as found when its code comes first, also as information.",
+    "- TraceML names a part of the step. Counted as right in its favour: `INPUT_BOUND` for every fault of loading, "
+    "`RESIDUAL_HEAVY` for the user's own code in the step (evaluation: `COMPUTE_BOUND`, too), `COMPUTE_BOUND` for faults "
+    "inside forward, backward and optimizer, although it says that of most programs without a fault; for those "
+    "anything but input and residual. Plain loops were edited as its manual says (`traceml.trace_step(model)` around "
+    "the step); hotloop ran them as they are.",
+)
+
+
 def page(known: Mapping[str, Sequence[Outcome]], seconds: float) -> list[str]:
     """The whole page, for each set of programs."""
     lines = [
         f"{seconds:g} s of steps of each program, one thread, passive waiting, each run once; others took "
         f"{_foreign([one for outcomes in known.values() for one in outcomes])} of the machine meanwhile.",
+        "",
+        *_NOTES,
     ]
     for name, outcomes in known.items():
         if outcomes:
@@ -49,8 +65,6 @@ def _counts(outcomes: Sequence[Outcome]) -> list[str]:
 def _table(outcomes: Sequence[Outcome]) -> list[str]:
     usual = {one.case.base.name: one.sample_s for one in outcomes if not one.case.fault}
     lines = [
-        "`takes` is the time of the loop per sample against that of the clean program, each run once.",
-        "",
         "| program | takes | injected | top finding | line | right | TraceML |",
         "|---|---|---|---|---|---|---|",
     ]

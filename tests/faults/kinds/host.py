@@ -62,9 +62,7 @@ def norms(times: int, form: Form = inline) -> Fault:
 
 def collects_garbage(form: Form = inline) -> Fault:
     """The garbage collector runs in full in each step."""
-    return _after(
-        "collects_garbage", "gc.collect()", form, frozenset({"garbage-collected-in-step"}), "import gc"
-    )
+    return _after("collects_garbage", "gc.collect()", form, imports="import gc")
 
 
 def averages(copies: int, form: Form = inline) -> Fault:
