@@ -137,7 +137,7 @@ def test_endings_of_its_own(observe: Observe, ending: str, code: int) -> None:
         TINY.replace("steps += 1", f"steps += 1\n        import os\n        if steps == 9: {ending}")
     )
     assert run.code == code
-    assert run.seen["step"]["num"] >= 4
+    assert 2 <= run.seen["step"]["num"] <= 8  # of nine; how many are warm-up is the machine's to say
 
 
 @pytest.mark.slow

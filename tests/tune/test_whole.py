@@ -9,11 +9,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from hotloop.machine.identity import identity
 from hotloop.model.errors import HotloopError
 from hotloop.model.observation import Observation
 from hotloop.observe.live import Interrupted
 from hotloop.store.session import find_session
-from hotloop.tune import whole
+from hotloop.tune import fit, sessions, whole
 from hotloop.tune.propose import Wishes
 from hotloop.tune.whole import TuneOrder, tune
 
@@ -54,6 +55,7 @@ def program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Program:
     monkeypatch.setattr(whole, "_executor", program.executor)
     monkeypatch.setattr(whole, "_coverage", lambda _: ())
     monkeypatch.setattr(whole, "propose", lambda *_: (candidates("a", "null"), []))
+    monkeypatch.setattr(whole, "_predicted", lambda _, given, *__: given)
     return program
 
 
@@ -116,6 +118,23 @@ def test_what_cannot_be_gone_on_with_is_said(
         (tmp_path / "train.py").write_text("pass  # changed\n")
     with pytest.raises(HotloopError, match=reason):
         tune(_order("train.py" if spoil == "script" else "other.py", resume=True), _silent, _silent)
+
+
+@pytest.mark.parametrize(
+    ("what", "reason"), [("torch", "torch: then .*, now 9.9.9"), ("machine", "machine: ")]
+)
+def test_times_of_another_machine_or_torch_are_not_gone_on_with(
+    program: _Program, monkeypatch: pytest.MonkeyPatch, what: str, reason: str
+) -> None:
+    tune(_order(), _silent, _silent)
+    if what == "torch":
+        monkeypatch.setattr(sessions, "torch_here", lambda: "9.9.9")
+    else:
+        other = msgspec.structs.replace(identity(), cpu_model="Another Processor")
+        monkeypatch.setattr(fit, "identity", lambda: other)
+    with pytest.raises(HotloopError, match=reason):
+        tune(_order(resume=True), _silent, _silent)
+    assert program.num_observed == 1
 
 
 def test_control_c_while_observing_is_control_c(program: _Program) -> None:

@@ -16,10 +16,11 @@ from hotloop.model.tuning import Fit
 
 def misfits(fit: Fit, script: Path | None) -> list[str]:
     """Return in what a plan's machine, torch or program differ from what is here; empty: it fits."""
-    return [*_machine(fit.machine), *_torch(fit.torch_version), *_program(fit, script)]
+    return [*moved(fit.machine), *_torch(fit.torch_version), *_program(fit, script)]
 
 
-def _machine(machine: dict[str, Any]) -> list[str]:
+def moved(machine: dict[str, Any]) -> list[str]:
+    """Return in what the machine of an earlier measurement differs from this one."""
     try:
         then = msgspec.convert(machine, MachineIdentity)
     except msgspec.ValidationError:
@@ -27,10 +28,17 @@ def _machine(machine: dict[str, Any]) -> list[str]:
     return [f"machine: {difference}" for difference in differences(then, identity())]
 
 
-def _torch(then: str | None) -> list[str]:
+def torch_here() -> str | None:
+    """Return the version of the torch beside hotloop; None: there is none."""
     try:
-        now = version("torch")
+        return version("torch")
     except PackageNotFoundError:
+        return None
+
+
+def _torch(then: str | None) -> list[str]:
+    now = torch_here()
+    if now is None:
         return ["torch: not installed beside hotloop"]
     if then is None or then.split("+")[0] == now.split("+")[0]:
         return []

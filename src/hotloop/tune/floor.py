@@ -36,8 +36,10 @@ class Groundwork:
         self._progress = progress
         self._max_rounds = max_rounds
         self.records: list[SetRecord] = []
-        self.arm_s = 0.0
-        """What one arm of an A/A pair took: start-up and `FLOOR_ROUNDS` blocks."""
+        self.start_s = 0.0
+        """Seconds that each arm of an A/A pair took to start up; they start side by side, so half of the pair's."""
+        self.run_s = 0.0
+        """Seconds of one arm's `FLOOR_ROUNDS` blocks."""
 
     def measure(self, candidates: Sequence[Candidate]) -> Ground:
         """Return the ground for these candidates.
@@ -64,8 +66,12 @@ class Groundwork:
 
     def _pair(self, number: int) -> None:
         key = f"floor|{number}"
-        self.records.append(self._ledger.once(key, SetRecord, self._run))
-        self.arm_s = max(self.arm_s, self._ledger.seconds(key) / 2)
+        record = self._ledger.once(key, SetRecord, self._run)
+        self.records.append(record)
+        arm_s = self._ledger.seconds(key) / 2
+        start_s = min(arm_s, max(arm.first_steps_s or 0.0 for arm in record.arms) / 2)
+        self.start_s = max(self.start_s, start_s)
+        self.run_s = max(self.run_s, arm_s - start_s)
 
     def _run(self) -> SetRecord:
         rounds = min(FLOOR_ROUNDS, self._max_rounds or FLOOR_ROUNDS)

@@ -12,10 +12,10 @@ from hotloop.tune.journal import Ledger
 from hotloop.tune.propose import promising_first
 from hotloop.whatif.measure import WhatIf, measure
 
-SHARE = 0.15
+SHARE = 0.1
 """Of the budget, at most: about what two or three trials of a ten-minute budget take."""
-MIN_S = 20.0
-"""Less is not enough for a start and a handful of candidates."""
+MIN_S = 30.0
+"""Less is not enough for a start and a handful of candidates; budgets below five minutes go to trials."""
 MIN_CANDIDATES = 2
 """One candidate needs no order."""
 

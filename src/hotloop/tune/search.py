@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from hotloop.model.optimization import Candidate, Refusal
@@ -16,8 +17,9 @@ from hotloop.tune.screening import Screening
 NO_TIME = "not tried: too little time was left to try and confirm it (--budget)"
 FIRST_RESERVE, SECOND_RESERVE = 3, 6
 """Sets of a confirmation that time is kept for: the fewest there are, and in the second round all."""
-Needed = Callable[[float, int, int], float]
-"""Seconds for a trial that usually takes so long and, after it, so many sets for a plan of so many steps."""
+Needed = Callable[[float, int, Sequence[float]], float]
+"""Seconds for a trial that usually takes so long and, after it, so many sets of arms that are so many times as fast
+as the original."""
 Conflicts = Mapping[str, frozenset[str]]
 """Names of optimizations, and those that each cannot be on together with."""
 
@@ -57,7 +59,7 @@ class Search:
             candidates: the most promising first.
             needed_s: seconds that have to be left for one more trial.
         """
-        self._round(candidates, needed_s, FIRST_RESERVE)
+        self._round(in_turns(candidates), needed_s, FIRST_RESERVE)
         again = [candidate for candidate in candidates if self._worth_another_try(candidate)]
         self._round(again, needed_s, SECOND_RESERVE)
 
@@ -69,7 +71,7 @@ class Search:
                 )
                 continue
             key = self._key(candidate)
-            needed = needed_s(self._typical_s(), num_sets, len(self.plan) + 1)
+            needed = needed_s(self._typical_s(), num_sets, self._speeds())
             if not self._ledger.knows(key) and self._ledger.budget.left() < needed:
                 self.refused.setdefault(candidate.label, Refusal(candidate.label, NO_TIME))
                 continue
@@ -117,9 +119,28 @@ class Search:
     def _key(self, candidate: Candidate) -> str:
         return f"trial|{'+'.join(step.label for step in self.plan)}|{candidate.label}"
 
+    def _speeds(self) -> list[float]:
+        """How many times as fast each arm of a confirmation is that has one step more than the plan."""
+        speeds = [1.0]
+        for step in self.plan:
+            speeds.append(speeds[-1] * max(1.0, self.ratio(step)))
+        return [*speeds, speeds[-1]]
+
     def _typical_s(self) -> float:
         spent = sorted(trial.seconds for trial in self.trials)
         return spent[len(spent) // 2] if spent else 0.0
+
+
+def in_turns(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the first candidate of every name, then the second ones: what is different is worth more than variants."""
+    seen: Counter[str] = Counter()
+    turns = []
+    for candidate in candidates:
+        turns.append(seen[candidate.name])
+        seen[candidate.name] += 1
+    return [
+        candidate for _, candidate in sorted(zip(turns, candidates, strict=True), key=lambda pair: pair[0])
+    ]
 
 
 def with_candidate(plan: PlanSteps, candidate: Candidate, conflicts: Conflicts) -> PlanSteps:

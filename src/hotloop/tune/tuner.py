@@ -80,12 +80,12 @@ class Tuner:
         self._confirmer = Confirmer(self._executor, self._ledger, self._ground, self._progress)
         self._confirmer.run(surest_first(self._search))
 
-    def _needed_s(self, trial_s: float, num_sets: int, num_steps: int) -> float:
-        """Seconds for a trial and, after it, fresh sets of the original and every prefix of the plan."""
-        arm_s = self._groundwork.arm_s
-        share = 0.5 + 0.5 * SET_ROUNDS / FLOOR_ROUNDS
+    def _needed_s(self, trial_s: float, num_sets: int, speeds: Sequence[float]) -> float:
+        """Seconds for a trial and, after it, fresh sets of arms that are so many times as fast as the original."""
+        start_s, run_s = self._groundwork.start_s, self._groundwork.run_s
+        set_s = sum(start_s + run_s * SET_ROUNDS / FLOOR_ROUNDS / speed for speed in speeds)
         # Before the first trial: what an A/A pair took.
-        return num_sets * (num_steps + 1) * arm_s * share + (trial_s or 2 * arm_s)
+        return num_sets * set_s + (trial_s or 2 * (start_s + run_s))
 
 
 def surest_first(search: Search) -> PlanSteps:

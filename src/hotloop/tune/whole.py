@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import select
 import shutil
 import sys
 import time
 from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 
 import msgspec
@@ -19,17 +17,18 @@ from hotloop.launch.command import resolve, script_of
 from hotloop.launch.isolation import plan_isolation
 from hotloop.launch.scratch import new_scratch, remove, scratch_root
 from hotloop.model.errors import ExitCode, HotloopError
-from hotloop.model.observation import Observation
+from hotloop.model.observation import STARTUP_PARTS, Observation
 from hotloop.model.tuning import TuneResult
 from hotloop.observe.live import Interrupted, Live, observe
 from hotloop.observe.stopping import StopRule
 from hotloop.optimize.registry import all_optimizations, broken_plugins
-from hotloop.store.session import Session, find_session, new_session, sessions
 from hotloop.tune.blocks import Blocks, shape_blocks
 from hotloop.tune.clock import Budget
 from hotloop.tune.duet import DuetExecutor, Setting
 from hotloop.tune.journal import Ledger
+from hotloop.tune.predict import predicted
 from hotloop.tune.propose import Wishes, conflicts, propose
+from hotloop.tune.sessions import session_of
 from hotloop.tune.tuner import Tuner
 
 OBSERVE_SHARE = 0.5
@@ -54,13 +53,6 @@ class TuneOrder(msgspec.Struct, frozen=True, kw_only=True):
     resume: bool = False
 
 
-class Head(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session is about; a resumed one has to be about the same."""
-
-    words: tuple[str, ...]
-    script_sha256: str | None
-
-
 def tune(order: TuneOrder, progress: Callable[[str], None], note: Callable[[str], None]) -> TuneResult:
     """Tune a command.
 
@@ -71,7 +63,10 @@ def tune(order: TuneOrder, progress: Callable[[str], None], note: Callable[[str]
     argv = resolve(order.words)
     budget = Budget(order.budget_s, time.monotonic)
     say = _with_time_left(progress, budget)
-    with contextlib.closing(_session(order, script_of(argv))) as session, _Input() as stdin:
+    with (
+        contextlib.closing(session_of(order.words, script_of(argv), resume=order.resume)) as session,
+        _Input() as stdin,
+    ):
         note(f"hotloop: session {session.name}, budget {order.budget_s:.0f} s")
         ledger = Ledger(session, budget)
         observation = ledger.once("observation", Observation, lambda: _observe(order, say, budget))
@@ -79,6 +74,7 @@ def tune(order: TuneOrder, progress: Callable[[str], None], note: Callable[[str]
         executor = _executor(argv, observation, blocks, stdin, say)
         catalogue = all_optimizations()
         candidates, refused = propose(observation, catalogue, order.wishes)
+        candidates = _predicted(observation, candidates, argv, executor, ledger, say, stdin)
         tuner = Tuner(
             observation,
             executor,
@@ -91,6 +87,18 @@ def tune(order: TuneOrder, progress: Callable[[str], None], note: Callable[[str]
         result = msgspec.structs.replace(result, coverage=_coverage(executor))
         session.put("result", result)
     return result
+
+
+def _predicted(
+    observation: Observation,
+    candidates: list[Candidate],
+    argv: list[str],
+    executor: DuetExecutor,
+    ledger: Ledger,
+    say: Callable[[str], None],
+    stdin: Path | None,
+) -> list[Candidate]:
+    return predicted(observation, candidates, argv, executor.isolation, ledger, say, stdin)
 
 
 def _blocks(observation: Observation) -> Blocks:
@@ -109,40 +117,6 @@ def _with_time_left(progress: Callable[[str], None], budget: Budget) -> Callable
         progress(f"{max(0.0, budget.left()):.0f} s left: {text}")
 
     return say
-
-
-def _session(order: TuneOrder, script: Path | None) -> Session:
-    head = Head(words=order.words, script_sha256=_digest(script))
-    if not order.resume:
-        session = new_session(Path.cwd(), datetime.now().strftime("%Y%m%d-%H%M%S"))
-        session.put("head", head)
-        return session
-    return _resumed(head)
-
-
-def _resumed(head: Head) -> Session:
-    """The newest session of this command; those of others are passed over."""
-    of_earlier_script = False
-    newest = find_session(Path.cwd())
-    newest.close()
-    for path in sessions(Path.cwd()):
-        session = Session(path)
-        known = session.get("head", Head)
-        if known == head:
-            return session
-        session.close()
-        of_earlier_script |= known is not None and known.words == head.words
-    what = "is of an earlier script" if of_earlier_script else "is of another command"
-    raise HotloopError(
-        f"the newest session {newest.name} {what}, so it cannot be gone on with",
-        "start a new one: run the command without --resume",
-    )
-
-
-def _digest(script: Path | None) -> str | None:
-    return (
-        hashlib.sha256(script.read_bytes()).hexdigest() if script is not None and script.is_file() else None
-    )
 
 
 def _observe(order: TuneOrder, say: Callable[[str], None], budget: Budget) -> Observation:
@@ -180,7 +154,7 @@ def _executor(
         anchor=observation.anchor,
         num_ranks=len(observation.ranks),
         step_s=observation.step.p95_s,
-        startup_s=sum(parts.get(name, 0.0) for name in ("import_s", "setup_s", "first_step_s")),
+        startup_s=sum(parts.get(name, 0.0) for name in STARTUP_PARTS),
         peak_bytes=observation.memory.peak_bytes,
         stdin=stdin,
     )

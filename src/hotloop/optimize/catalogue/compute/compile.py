@@ -21,6 +21,9 @@ COMPILING_STEPS = 4
 """Forward and backward compile in the first step, shapes that differ in the next ones; CUDA graphs warm up in three."""
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
+COMPILE_S = 45.0
+"""Of a small convolutional network, forward and backward, in the two threads of a two-core machine."""
+
 
 class Compile(Optimization):
     """Compile the model with torch.compile.
@@ -59,7 +62,11 @@ class Compile(Optimization):
             modes = {"default": 1.3, "reduce-overhead": 1.25, "max-autotune-no-cudagraphs": 1.2}
         return [
             Candidate(
-                name=self.name, params={"mode": mode}, numerics=self.numerics, prior=expected(part, factor)
+                name=self.name,
+                params={"mode": mode},
+                numerics=self.numerics,
+                prior=expected(part, factor),
+                one_off_s=COMPILE_S,
             )
             for mode, factor in modes.items()
         ]
