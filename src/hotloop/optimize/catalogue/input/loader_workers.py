@@ -75,8 +75,7 @@ class LoaderWorkers(Optimization):
         if not candidates:
             part = share(observation, Phase.DATA) or 0.0
             raise DoesNotApply(f"waiting for data takes {part:.1%} of the step: there is nothing to gain")
-        # Of equals the most workers go first: what they cannot use they leave idle.
-        return sorted(candidates, key=lambda candidate: (-candidate.prior, -candidate.params["num_workers"]))
+        return sorted(candidates, key=_likeliest)
 
     def _candidate(
         self, observation: Observation, loaders: Sequence[LoaderFacts], workers: int, threads: int | None
@@ -134,6 +133,12 @@ class LoaderWorkers(Optimization):
             params.get("persistent_workers"),
             params.get("num_threads"),
         )
+
+
+def _likeliest(candidate: Candidate) -> tuple[float, int]:
+    """Of equals the fewest workers go first; beside fewer threads the most, which the cores left idle are for."""
+    num_workers: int = candidate.params["num_workers"]
+    return -candidate.prior, -num_workers if "num_threads" in candidate.params else num_workers
 
 
 def _counts(observation: Observation, current: int) -> list[int]:
