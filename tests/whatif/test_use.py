@@ -1,4 +1,4 @@
-"""Where ceilings and predictions go: the bottleneck's sentence, the findings' gains, the order of trials, the report."""
+"""Where ceilings and predictions go: the bottleneck's sentence, the gains of findings, the order of trials."""
 
 from __future__ import annotations
 

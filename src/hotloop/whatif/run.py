@@ -19,6 +19,7 @@ from hotloop.probe.config import ProbeConfig
 from hotloop.probe.control import ControlPage
 
 POLL_S = 0.1
+TIME_OVER = "the time for it was over"
 MAX_RESTARTS = 2
 """A knob may end the program (a layout that its `view` refuses); the others are tried without it."""
 
@@ -81,27 +82,23 @@ def run(setting: Setting, orders: Sequence[dict[str, Any]], progress: Callable[[
     todo = list(orders)
     reports: list[Report] = []
     gaps: list[str] = []
+    ending = ""
     for _ in range(1 + MAX_RESTARTS):
         left = setting.limit_s - (time.monotonic() - began)
         if not todo or left <= 0:
             break
         report, ending = _once(setting, todo, left, progress)
         if report is None:
-            gaps.append(f"ceilings and predictions: {ending}")
             break
         reports.append(report)
         todo = _remaining(todo, report)
-        if report.done:
+        if report.current is not None:
+            gaps.append(f"{report.current}: {ending}, while it was on")
+        if report.done or report.current is None or ending == TIME_OVER:
             break
-        if report.current is None:
-            gaps.append(f"{', '.join(order['name'] for order in todo)}: {ending}")
-            break
-        if not ending.startswith(_TIME_OVER):
-            gaps.append(f"{report.current}: the program ended while it was on ({ending})")
+    if todo:
+        gaps.append(f"{', '.join(order['name'] for order in todo)}: {ending or TIME_OVER}")
     return Outcome(reports=tuple(reports), gaps=tuple(gaps), seconds=time.monotonic() - began)
-
-
-_TIME_OVER = "the time for it was over"
 
 
 def _remaining(todo: Sequence[dict[str, Any]], report: Report) -> list[dict[str, Any]]:
@@ -140,7 +137,8 @@ def _once(
             run.end()
             page.close()
         watch.done()
-        ending = _TIME_OVER if code is None else f"the program ended with exit code {code}: {last}"
+        said = f": {last}" if last else ""
+        ending = TIME_OVER if code is None else f"the program ended with exit code {code}{said}"
         return watch.leading, "" if arrived else ending
     finally:
         remove(scratch)

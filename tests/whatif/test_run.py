@@ -1,0 +1,72 @@
+"""What comes of a run that ends before every change had its turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from hotloop.launch.isolation import Isolation
+from hotloop.model.observation import Anchor
+from hotloop.whatif import run as module
+from hotloop.whatif.run import Outcome, Report, Setting
+
+ORDERS = [{"name": name} for name in ("layout", "threads", "compile")]
+SETTING = Setting(
+    argv=("true",),
+    environment={},
+    isolation=Isolation(),
+    anchor=Anchor("optimizer", 0),
+    shape={},
+    limit_s=60.0,
+)
+
+
+def ran(
+    monkeypatch: pytest.MonkeyPatch, *starts: tuple[Report | None, str]
+) -> tuple[Outcome, list[list[str]]]:
+    """Run against starts of the program that went so; return what each of them was asked for, too."""
+    asked: list[list[str]] = []
+
+    def once(_: Setting, orders: Sequence[dict[str, Any]], *__: object) -> tuple[Report | None, str]:
+        asked.append([order["name"] for order in orders])
+        return starts[len(asked) - 1]
+
+    monkeypatch.setattr(module, "_once", once)
+    return module.run(SETTING, ORDERS, lambda _: None), asked
+
+
+def report(*seen: str, current: str | None = None, done: bool = False) -> Report:
+    return Report(pid=1, rank=None, blocks=tuple((name, (1.0,)) for name in seen), current=current, done=done)
+
+
+def test_a_change_that_ends_the_program_is_named_and_the_others_are_tried_without_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    crashed = (report(current="layout"), "the program ended with exit code 1: view size is not compatible")
+    outcome, asked = ran(monkeypatch, crashed, (report("threads", "compile", done=True), ""))
+    assert asked == [["layout", "threads", "compile"], ["threads", "compile"]]
+    assert len(outcome.gaps) == 1
+    assert outcome.gaps[0].startswith("layout: the program ended with exit code 1")
+
+
+def test_what_there_was_no_time_for_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome, asked = ran(monkeypatch, (report("layout", current="threads"), module.TIME_OVER))
+    assert len(asked) == 1
+    assert outcome.gaps == (
+        "threads: the time for it was over, while it was on",
+        "compile: the time for it was over",
+    )
+
+
+def test_a_program_that_comes_to_its_end_is_not_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome, asked = ran(monkeypatch, (report("layout"), "the program ended with exit code 0"))
+    assert len(asked) == 1
+    assert outcome.gaps == ("threads, compile: the program ended with exit code 0",)
+
+
+def test_a_program_that_never_came_to_a_step_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome, _ = ran(monkeypatch, (None, "the program ended with exit code 2: no data"))
+    assert outcome.reports == ()
+    assert outcome.gaps == ("layout, threads, compile: the program ended with exit code 2: no data",)
