@@ -133,3 +133,19 @@ def test_quiet_shows_the_result_alone(observe: Observe) -> None:
     run = observe(TINY, "--quiet", command=("train.py", "12"))
     assert run.err == ""
     assert json.dumps(run.seen["step"]["rhythm"])
+
+
+def test_the_machine_was_watched_meanwhile(tiny: Observed) -> None:
+    monitors = tiny.seen["monitors"]
+    busy = monitors["metrics"]["cpu_busy_ratio"]
+    assert 0 < busy["mean"] <= busy["p95"] <= busy["max"] <= 1
+    assert len(busy["samples"]) == len(monitors["times_s"])
+    assert monitors["metrics"]["memory_used_bytes"]["mean"] > 100 << 20
+
+
+def test_the_arithmetic_of_a_step_is_counted(tiny: Observed) -> None:
+    deep, efficiency = tiny.seen["deep"], tiny.seen["efficiency"]
+    assert efficiency["flop"] == deep["flops"]["flop"] > 0
+    assert efficiency["flop_per_s"] == pytest.approx(efficiency["flop"] / tiny.seen["step"]["median_s"])
+    assert (efficiency["mfu"] is None) == (efficiency["why_no_peak"] is not None)
+    assert any(row["flop"] for row in deep["operators"]["operators"])

@@ -42,8 +42,14 @@ def test_what_is_not_in_every_sample() -> None:
     assert reason.mean == pytest.approx(0.2), "a reason is seen only while it holds"
 
 
-def test_too_short_for_two_samples() -> None:
-    assert summarize(_columns(), 104.7, 105.0, 99.0) is None
+def test_steps_that_are_shorter_than_a_sample_have_the_one_they_lie_in() -> None:
+    seen = summarize(_columns(), 105.3, 105.4, 99.0)
+    assert seen is not None
+    assert seen.metrics["cpu_busy_ratio"].mean == pytest.approx(0.9)
+
+
+def test_no_sample_no_numbers() -> None:
+    assert summarize(Columns(), 104.7, 105.0, 99.0) is None
 
 
 def test_a_long_run_keeps_evenly_spaced_samples() -> None:

@@ -39,7 +39,7 @@ def with_monitors(
     steady = _steady(observation, known)
     monitors = None if steady is None else summarize(columns, *steady, begin_s)
     if steady is not None and monitors is None:
-        gaps.append(Coverage("monitors", f"the steady steps took less than two samples of {INTERVAL_S} s"))
+        gaps.append(Coverage("monitors", "no sample was taken during the steady steps"))
     return msgspec.structs.replace(observation, monitors=monitors, coverage=(*observation.coverage, *gaps))
 
 
@@ -52,13 +52,16 @@ def _steady(observation: Observation, known: dict[int, Timeline]) -> tuple[float
 
 
 def summarize(columns: Columns, from_s: float, to_s: float, begin_s: float) -> Monitors | None:
-    """Return the metrics between two moments; None where none was measured twice in between.
+    """Return the metrics between two moments; None where no sample was taken then.
 
-    A rate covers the time since the sample before, so the sample that ends just after the steady steps counts, too.
+    A rate covers the time since the sample before: a sample counts where the middle of that time is in between.
     """
     times = columns.times_s
-    within = (times - INTERVAL_S / 2 >= from_s) & (times - INTERVAL_S / 2 <= to_s)
-    if within.sum() < 2:
+    middle_s = times - INTERVAL_S / 2
+    within = (middle_s >= from_s) & (middle_s <= to_s)
+    if not within.any():  # shorter than a sample: the one that it lies in
+        within = (times >= from_s) & (times - INTERVAL_S <= to_s)
+    if not within.any():
         return None
     every = -(-len(times) // MAX_SAMPLES)
     return Monitors(
