@@ -59,17 +59,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=Path, default=Path(tempfile.gettempdir()) / "hotloop-account.jsonl")
     parser.add_argument("--slice", type=float, default=float("inf"), metavar="SECONDS")
+    parser.add_argument("--page", action="store_true", help="write the page of what has been run so far")
     options = parser.parse_args()
     known = {row["command"] for row in _rows(options.rows)}
     begin_s = time.monotonic()
     for command in COMMANDS:
         if command in known:
             continue
-        if time.monotonic() - begin_s > options.slice:
-            return
+        if time.monotonic() - begin_s > options.slice or options.page:
+            break
         with options.rows.open("a") as file:
             file.write(json.dumps(_observe(command)) + "\n")
-    write("account", "What whole runs are accounted for by name", page(_rows(options.rows)))
+    rows = _rows(options.rows)
+    if options.page or len(rows) == len(COMMANDS):
+        write("account", "What whole runs are accounted for by name", page(rows))
 
 
 def _rows(path: Path) -> list[dict[str, object]]:
