@@ -68,7 +68,7 @@ def seen(tmp_path: Path) -> HostSamples:
     for _ in range(2):
         script.span(Kind.FORWARD, 20).span(Kind.BACKWARD, 10).span(Kind.OPTIMIZER, 5).wait(15)
     timeline = script.timeline()
-    looks = [(ms, 1, int(ms % 50 <= 35 and ms % 50 != 0)) for ms in range(5, 101, 5)]
+    looks = [(ms, 1, int(ms % 50 < 35)) for ms in range(4, 101, 5)]
     looks.append((50, 2, 2))
     write_worker(tmp_path, 8, parent=7)
     write_worker(tmp_path, 9, parent=99)

@@ -122,6 +122,7 @@ ORDINARY = """
 MADE = """
     import torch
     from torch import ones, tensor as make
+    recurrent = torch.nn.LSTM(4, 4)
     x = torch.randn(4, 4)
     def step():
         a = torch.zeros(4, 4)  # create
@@ -132,6 +133,8 @@ MADE = """
         f = torch.rand_like(x)  # create
         g = x.to(torch.float64)  # copy
         h = x.to("cpu")  # copy
+        x.clone().requires_grad_().sum().backward()
+        recurrent(x)
         return x + a, b, c, d, e, f, g, h
 """
 

@@ -172,6 +172,8 @@ class CallSites(Instrument):
         caller = self._frames.caller(frame) if kind is not None else None
         if kind is None or caller is None:
             return
+        if kind is CREATE and caller.owner is Owner.TORCH:
+            return  # a gradient's seed, a layer's first state
         device = watched.device or _device_of(args[0] if kind is SYNC and args else result)
         if kind is SYNC and device == "cpu" and (caller.loading or _own_affair(caller)):
             return

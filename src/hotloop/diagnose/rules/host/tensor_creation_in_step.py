@@ -28,32 +28,23 @@ for inputs, labels in loader:
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 from hotloop.diagnose.rule import Rule, Symptom
-from hotloop.diagnose.sites import LineOfCalls, lines_of
+from hotloop.diagnose.sites import lines_of
 from hotloop.model.observation import Observation
-
-_TORCH = f"{os.sep}torch{os.sep}"
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
-    """Take each line that makes tensors itself."""
+    """Take each line that makes tensors."""
     for line in lines_of(observation, "create"):
-        if not _of_torch(line):
-            yield Symptom(
-                evidence=f"{line.calls} takes {line.cost.seconds[0] * 1e3:.3g} ms, {line.cost.share:.0%} of the step",
-                path=line.path,
-                line=line.line,
-                cost=line.cost,
-                gain=line.cost.gain(),
-            )
-
-
-def _of_torch(line: LineOfCalls) -> bool:
-    """A layer that makes its first state is torch's affair."""
-    return all(site.through is not None and _TORCH in site.through for site in line.sites)
+        yield Symptom(
+            evidence=f"{line.calls} takes {line.cost.seconds[0] * 1e3:.3g} ms, {line.cost.share:.0%} of the step",
+            path=line.path,
+            line=line.line,
+            cost=line.cost,
+            gain=line.cost.gain(),
+        )
 
 
 rule = Rule(
