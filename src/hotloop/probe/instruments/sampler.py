@@ -17,6 +17,9 @@ from hotloop.probe.instruments.frames import Frames, line_of
 
 INTERVAL_S = 0.005
 """Two hundred looks a second; one takes 20 to 50 us for stacks of thirty frames, under 1% of a core."""
+SWITCH_S = 0.0002
+"""While it looks, a thread that runs Python gives the interpreter's lock up after this. With Python's own 5 ms a
+data set that computes for 10 ms a batch in pure Python was seen in 27% of its time: the sampler came when that was over."""
 MAX_DEPTH = 200
 """The innermost frames of a deeper stack are kept."""
 PATIENCE_S = 1.0
@@ -76,6 +79,8 @@ class Sampler:
     def _run(self) -> None:
         own = threading.get_ident()
         before = time.monotonic_ns()
+        usual_s = sys.getswitchinterval()
+        sys.setswitchinterval(min(usual_s, SWITCH_S))
         try:
             while self._wanted and self._goes_on():
                 time.sleep(INTERVAL_S)
@@ -85,6 +90,7 @@ class Sampler:
         except Exception:  # the probe fails open; what was seen until then stays
             self._wanted = False
         finally:
+            sys.setswitchinterval(usual_s)
             self._ended.set()
 
     def _look(self, own: int, before: int) -> int:
