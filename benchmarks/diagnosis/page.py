@@ -14,14 +14,14 @@ _MATERIAL = 1.05
 
 
 _NOTES = (
-    "- `takes`: the time of the loop per sample against that of the clean program. Each was run once on a machine that "
-    "others used, so that it is rough.",
-    "- `line`: whether the top finding names a line of the fault: an injected one, or, where a setting of the loader or "
-    "the optimizer is the fault, the line that makes it. `-`: it names a metric.",
+    "- `takes`: the time of the loop per sample against that of the clean program; each was run once, on a machine "
+    "that others used, so that it is rough.",
+    "- `line`: whether the top finding names a line of the fault: an injected one, or, where a setting of the loader "
+    "or the optimizer is the fault, the line that makes it. `-`: it names a metric.",
     "- A fault counts as found when its code comes first, also as information.",
     "- TraceML names a part of the step. Counted as right in its favour: `INPUT_BOUND` for every fault of loading, "
-    "`RESIDUAL_HEAVY` for the user's own code in the step (evaluation: `COMPUTE_BOUND`, too), `COMPUTE_BOUND` for faults "
-    "inside forward, backward and optimizer, although it says that of most programs without a fault; for those "
+    "`RESIDUAL_HEAVY` for the user's own code in the step (evaluation: `COMPUTE_BOUND`, too), `COMPUTE_BOUND` for "
+    "faults inside forward, backward and optimizer, although it says that of most programs without a fault; for those "
     "anything but input and residual. Plain loops were edited as its manual says (`traceml.trace_step(model)` around "
     "the step); hotloop ran them as they are.",
 )

@@ -76,7 +76,7 @@ def before_backward(tree: Tree, base: Base, code: str, form: Form = inline) -> N
 
 
 def _used(code: str, base: Base) -> Names:
-    known = {"MODEL": base.model, "INPUTS": base.inputs, "OUTPUT": base.output}
+    known = {"MODEL": base.model, "INPUTS": f"({base.inputs},)", "OUTPUT": base.output}
     return {name: text for name, text in known.items() if name in code}
 
 

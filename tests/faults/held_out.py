@@ -36,7 +36,7 @@ FRESH = {
         Base(
             "bert_tagging",
             "model",
-            "**inputs",
+            "inputs['input_ids']",
             "found.logits",
             step_at="self.turns += 1",
             backward_at="return (found.loss, found)",

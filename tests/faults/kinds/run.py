@@ -13,7 +13,7 @@ def evaluation(every: int, forwards: int, form: Form = inline, context: str = "n
     codes = {"frequent-evaluation", "evaluation-in-step"} if every < 3 else {"frequent-evaluation"}
 
     def inject(tree: Tree, base: Base) -> None:
-        run = f"with torch.{context}():\n    for _ in range({forwards}):\n        MODEL(INPUTS)"
+        run = f"with torch.{context}():\n    for _ in range({forwards}):\n        MODEL(*INPUTS)"
         forms.after_step(tree, base, forms.every(tree, every, run), form)
         after_imports(tree, "import torch")
 

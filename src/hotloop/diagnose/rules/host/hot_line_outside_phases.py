@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.cost import MIDWAY, Cost, phase_cost
+from hotloop.diagnose.cost import MIDWAY, Cost, phase_cost, phase_share
 from hotloop.diagnose.hot_line import hot_line, samples_of
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.host.loop_outside_phases import USUAL
@@ -48,7 +48,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     found = hot_line(host, [one for one in own if one.phase == Phase.OTHER.value], own)
     if found is None:
         return
-    rest = phase_cost(observation, Phase.OTHER)
+    rest = phase_cost(observation, Phase.OTHER).times(_sampled(observation))
     cost = Cost(rest.share * found.share, rest.low * found.low, rest.high * found.high, rest.step_s)
     yield Symptom(
         evidence=f"{cost.share:.0%} of the step ({cost.seconds[0] * 1e3:.3g} ms) is spent under this line, in none of "
@@ -59,6 +59,12 @@ def check(observation: Observation) -> Iterator[Symptom]:
         gain=cost.gain(expected=MIDWAY),
         severity=Severity.INFO if cost.share < USUAL else None,
     )
+
+
+def _sampled(observation: Observation) -> float:
+    """Return the fraction of the rest that the samples are of: evaluation in the step is a phase of its own there."""
+    rest, evaluated = phase_share(observation, Phase.OTHER), observation.other.get("evaluate")
+    return max(0.0, 1.0 - evaluated.share / rest) if rest and evaluated else 1.0
 
 
 rule = Rule(

@@ -32,6 +32,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.cost import between_steps, saw_a_period
+from hotloop.diagnose.named_line import named_line, under
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
@@ -43,9 +44,12 @@ def check(observation: Observation) -> Iterator[Symptom]:
     cost = between_steps(observation, spent)
     sure = saw_a_period(observation)
     where = "of the loop" if sure else "of what was seen of the loop, less than an epoch,"
+    path, line = named_line(observation, under("torch/serialization.py"))
     yield Symptom(
         evidence=f"{cost.share:.0%} {where} is saving checkpoints ({spent:.3g} s{_times(observation)})",
         metric="run.parts.checkpoint_s",
+        path=path,
+        line=line,
         cost=cost,
         gain=cost.gain(),
         severity=None if sure and observation.run.num_checkpoints != 1 else Severity.INFO,

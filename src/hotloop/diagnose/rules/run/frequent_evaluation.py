@@ -33,6 +33,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.cost import MIDWAY, between_steps, saw_a_period
+from hotloop.diagnose.named_line import during, named_line
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
@@ -48,9 +49,12 @@ def check(observation: Observation) -> Iterator[Symptom]:
     cost = between_steps(observation, spent)
     sure, recurs = saw_a_period(observation), observation.run.num_evaluations != 1
     where = "of the loop" if sure else "of what was seen of the loop, less than an epoch,"
+    path, line = named_line(observation, during("evaluation"))
     yield Symptom(
         evidence=f"{cost.share:.0%} {where} is evaluation ({spent:.3g} s)",
         metric="run.parts.evaluation_s",
+        path=path,
+        line=line,
         cost=cost,
         gain=cost.gain(expected=MIDWAY),
         severity=None if sure and recurs and cost.share >= MUCH else Severity.INFO,

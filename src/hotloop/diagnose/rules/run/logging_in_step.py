@@ -34,6 +34,7 @@ from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.cost import between_steps
+from hotloop.diagnose.named_line import named_line, under
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation
 
@@ -45,9 +46,12 @@ def check(observation: Observation) -> Iterator[Symptom]:
         raise Abstain("an account of the run that names logging")
     spent = observation.run.parts.get("logging_s", 0.0)
     cost = between_steps(observation, spent)
+    path, line = named_line(observation, under("logging/__init__.py"))
     yield Symptom(
         evidence=f"{cost.share:.0%} of the loop is writing logs: {spent:.3g} s in {num_steps} steps",
         metric="run.parts.logging_s",
+        path=path,
+        line=line,
         cost=cost,
         gain=cost.gain(),
     )
