@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 .PHONY: demo test slow gpu check format docs clean
 
 demo: $(VENV)/.base
-	$(BIN)/hotloop demo --budget 3m
+	$(BIN)/hotloop demo --budget 4m
 
 test: $(VENV)/.test check
 	$(BIN)/python -m pytest -m "not slow and not gpu"

@@ -21,7 +21,7 @@ _IN_TREE = Path(hotloop.__file__).parents[2] / "examples" / _EXAMPLE
 
 
 @click.command("demo")
-@click.option("--budget", type=TimeSpan(), default="3m", show_default=True, help="Time to spend on tuning.")
+@click.option("--budget", type=TimeSpan(), default="4m", show_default=True, help="Time to spend on tuning.")
 @click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
