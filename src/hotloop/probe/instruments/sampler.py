@@ -19,7 +19,7 @@ INTERVAL_S = 0.005
 """Two hundred looks a second; one takes 20 to 50 us for stacks of thirty frames, under 1% of a core."""
 SWITCH_S = 0.0002
 """While it looks, a thread that runs Python gives the interpreter's lock up after this. With Python's own 5 ms a
-data set that computes for 10 ms a batch in pure Python was seen in 27% of its time: the sampler came when that was over."""
+data set that computes for 10 ms a batch in pure Python was seen in 27% of its time: the sampler came after it."""
 MAX_DEPTH = 200
 """The innermost frames of a deeper stack are kept."""
 PATIENCE_S = 1.0
