@@ -16,7 +16,7 @@ from hotloop.observe.evaluation import num_evaluations
 from hotloop.observe.naming import Stage, Usual, name_pieces
 from hotloop.observe.pieces import cut
 from hotloop.observe.spans import Span, Timeline
-from hotloop.observe.windows import ASIDE, WITHIN, Window, boundaries, windows
+from hotloop.observe.windows import WITHIN, Window, boundaries, windows
 from hotloop.probe.events import Kind
 
 
@@ -118,8 +118,9 @@ def _start(timeline: Timeline, begin_s: float, torch_s: float) -> dict[str, floa
 
 
 def _usual(timeline: Timeline, steps: Sequence[Window], *, infers: bool) -> Usual:
+    named = [kind for kind in WITHIN if not (infers and kind is Kind.EVALUATE)]
     rests = [
-        step.phases[Phase.OTHER] - sum(step.parts.get(kind, 0.0) for kind in ASIDE)
+        step.phases[Phase.OTHER] - sum(step.parts.get(kind, 0.0) for kind in named)
         for step in steps
         if step.regular
     ]
