@@ -40,8 +40,10 @@ from hotloop.whatif.measure import measure
 
 ROWS = Path(__file__).parents[1] / "results" / "predictions.jsonl"
 OBSERVE_S = 3.0
-ROUNDS, BLOCK_S = 5, 0.5
-"""Of each arm: a trial of `tune` has up to eight blocks of 0.8 s."""
+ROUNDS, BLOCK_S, TRIALS_S = 5, 0.4, 60.0
+"""Of each arm: a trial of `tune` has up to eight blocks of 0.8 s; after a minute the fewest rounds there are suffice."""
+MAX_EPOCH_S = 1.0
+"""Longer epochs are not timed whole: a set of ten arms would take minutes."""
 PREDICT_S = 75.0
 
 
@@ -116,7 +118,9 @@ def _trials(name: str, seen: Observation, candidates: list[Candidate], argv: lis
         while left:
             began = time.monotonic()
             order = SetOrder(plans=((), *((one,) for one in left)), max_rounds=ROUNDS, fresh=True)
-            record = executor.run(order, lambda _: False)
+            record = executor.run(
+                order, lambda done: len(done) >= MIN_BLOCKS and time.monotonic() - began > TRIALS_S
+            )
             if isinstance(record, SetFailed):
                 at = max(1, record.arm)
                 yield Row(case=name, label=left[at - 1].label, why=record.failure.message)
