@@ -34,14 +34,14 @@ from hotloop.optimize.registry import all_optimizations
 from hotloop.stats.pairs import MIN_BLOCKS, ratio_interval
 from hotloop.tune.blocks import shape_blocks
 from hotloop.tune.duet import DuetExecutor, Setting
-from hotloop.tune.executor import SetFailed, SetOrder
+from hotloop.tune.executor import Enough, SetFailed, SetOrder
 from hotloop.tune.propose import Wishes, promising_first, propose
 from hotloop.whatif.measure import measure
 
 ROWS = Path(__file__).parents[1] / "results" / "predictions.jsonl"
 OBSERVE_S = 3.0
 ROUNDS, BLOCK_S, TRIALS_S = 5, 0.4, 60.0
-"""Of each arm: a trial of `tune` has up to eight blocks of 0.8 s; after a minute the fewest rounds there are suffice."""
+"""Of each arm: a trial of `tune` has up to eight blocks of 0.8 s. After a minute the fewest rounds suffice."""
 MAX_EPOCH_S = 1.0
 """Longer epochs are not timed whole: a set of ten arms would take minutes."""
 PREDICT_S = 75.0
@@ -118,9 +118,7 @@ def _trials(name: str, seen: Observation, candidates: list[Candidate], argv: lis
         while left:
             began = time.monotonic()
             order = SetOrder(plans=((), *((one,) for one in left)), max_rounds=ROUNDS, fresh=True)
-            record = executor.run(
-                order, lambda done: len(done) >= MIN_BLOCKS and time.monotonic() - began > TRIALS_S
-            )
+            record = executor.run(order, _until(began + TRIALS_S))
             if isinstance(record, SetFailed):
                 at = max(1, record.arm)
                 yield Row(case=name, label=left[at - 1].label, why=record.failure.message)
@@ -144,6 +142,11 @@ def _trials(name: str, seen: Observation, candidates: list[Candidate], argv: lis
         executor.close()
 
 
+def _until(end: float) -> Enough:
+    """Return what stops a set after a time, with the fewest rounds that have an interval."""
+    return lambda rounds: len(rounds) >= MIN_BLOCKS and time.monotonic() > end
+
+
 def _no_effect(effects: Sequence[Effect], candidate: Candidate) -> str:
     """Return why a candidate was not on; empty: it was."""
     seen = next((effect for effect in effects if effect.name == candidate.name), None)
@@ -165,9 +168,10 @@ def _executor(seen: Observation, argv: list[str]) -> DuetExecutor:
         startup_s=10.0,
         peak_bytes=seen.memory.peak_bytes,
     )
-    return DuetExecutor(
-        setting, shape_blocks(seen, seen.epoch_steps, seen.total_steps, BLOCK_S), lambda _: None
-    )
+    epoch = seen.epoch_steps
+    if epoch is not None and epoch * seen.step.median_s > MAX_EPOCH_S:
+        epoch = None
+    return DuetExecutor(setting, shape_blocks(seen, epoch, seen.total_steps, BLOCK_S), lambda _: None)
 
 
 if __name__ == "__main__":
