@@ -17,7 +17,7 @@ import msgspec
 
 from hotloop.probe.control import DEEP, DEEP_EVERY, DEEP_KIND, DEEP_SLOT
 from hotloop.probe.events import Kind, begin, end
-from hotloop.probe.instruments.instrument import Instrument
+from hotloop.probe.instruments.instrument import Instrument, Unavailable
 from hotloop.probe.probe import Probe
 from hotloop.probe.rank import rank_and_world
 
@@ -106,7 +106,7 @@ class DeepWindows:
             self._active.start()
         except Exception as reason:  # the probe fails open; the reason is kept with the result
             self._drop()
-            self._close(None, f"{type(reason).__name__}: {reason}")
+            self._close(None, _said(reason))
 
     def _drop(self) -> None:
         """Let an instrument that failed put back what it has changed."""
@@ -144,7 +144,7 @@ class DeepWindows:
         try:
             value = active.stop() if active is not None else None
         except Exception as reason:  # the probe fails open; the reason is kept with the result
-            error = f"{type(reason).__name__}: {reason}"
+            error = _said(reason)
         self._close(value, error, end_ns)
 
     def _close(self, value: Any, error: str | None, end_ns: int | None = None) -> None:
@@ -195,3 +195,7 @@ class DeepWindows:
         if active is not None:
             with contextlib.suppress(Exception):  # the probe fails open, inside a compiler
                 getattr(active, what)()
+
+
+def _said(reason: Exception) -> str:
+    return str(reason) if isinstance(reason, Unavailable) else f"{type(reason).__name__}: {reason}"

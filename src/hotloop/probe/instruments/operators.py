@@ -13,6 +13,10 @@ MAX_ROWS = 200
 """Kept, by time; the sums are of all."""
 _STARTERS = ("_prepare_profiler", "_enable_profiler", "_enable_profiler_legacy")
 """Functions of `torch.autograd.profiler` through which every profiler of a program is started."""
+_MOVERS = frozenset(
+    f"aten::{name}" for name in ("copy_", "_to_copy", "clone", "contiguous", "fill_", "zero_", "add_", "sum")
+)
+"""Inside a product they bring its arguments into shape, and compute none of it, however long they take."""
 _WRAPPERS = ("ProfilerStep", "[memory]", "[pl]", "DataLoader", "enumerate(")
 """Events that stand around operators; their own time is Python's between them."""
 
@@ -118,7 +122,8 @@ class _Rows:
 
     def _count_product(self, event: Any, shapes: list[Any]) -> None:
         """Book the product's FLOPs where its time is: an inner operator of a backend, as a rule."""
-        dearest = max(_tree(event), key=lambda each: each.self_cpu_time_total + each.self_device_time_total)
+        able = [each for each in _tree(event) if each.name not in _MOVERS]
+        dearest = max(able, key=lambda each: each.self_cpu_time_total + each.self_device_time_total)
         inner = _shapes(dearest)
         row = self._rows.setdefault((dearest.name, repr(inner)), _empty(dearest.name, inner))
         products = row["products"]
