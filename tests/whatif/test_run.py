@@ -24,12 +24,14 @@ SETTING = Setting(
 
 
 def ran(
-    monkeypatch: pytest.MonkeyPatch, *starts: tuple[Report | None, str]
+    monkeypatch: pytest.MonkeyPatch, *starts: tuple[Report | None, int | None, str]
 ) -> tuple[Outcome, list[list[str]]]:
     """Run against starts of the program that went so; return what each of them was asked for, too."""
     asked: list[list[str]] = []
 
-    def once(_: Setting, orders: Sequence[dict[str, Any]], *__: object) -> tuple[Report | None, str]:
+    def once(
+        _: Setting, orders: Sequence[dict[str, Any]], *__: object
+    ) -> tuple[Report | None, int | None, str]:
         asked.append([order["name"] for order in orders])
         return starts[len(asked) - 1]
 
@@ -44,29 +46,33 @@ def report(*seen: str, current: str | None = None, done: bool = False) -> Report
 def test_a_change_that_ends_the_program_is_named_and_the_others_are_tried_without_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    crashed = (report(current="layout"), "the program ended with exit code 1: view size is not compatible")
-    outcome, asked = ran(monkeypatch, crashed, (report("threads", "compile", done=True), ""))
+    crashed = (report(current="layout"), 1, "the program ended with exit code 1: view size is not compatible")
+    outcome, asked = ran(monkeypatch, crashed, (report("threads", "compile", done=True), None, ""))
     assert asked == [["layout", "threads", "compile"], ["threads", "compile"]]
     assert len(outcome.gaps) == 1
     assert outcome.gaps[0].startswith("layout: the program ended with exit code 1")
 
 
 def test_what_there_was_no_time_for_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    outcome, asked = ran(monkeypatch, (report("layout", current="threads"), module.TIME_OVER))
+    outcome, asked = ran(monkeypatch, (report("layout", current="threads"), None, module.TIME_OVER))
     assert len(asked) == 1
-    assert outcome.gaps == (
-        "threads: the time for it was over, while it was on",
-        "compile: the time for it was over",
-    )
+    assert outcome.gaps == ("threads, compile: the time for it was over",)
 
 
-def test_a_program_that_comes_to_its_end_is_not_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    outcome, asked = ran(monkeypatch, (report("layout"), "the program ended with exit code 0"))
+def test_a_program_that_comes_to_its_end_goes_on_in_another_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = (report("layout", current="threads"), 0, "the program ended with exit code 0")
+    outcome, asked = ran(monkeypatch, ended, (report("threads", "compile", done=True), None, ""))
+    assert asked == [["layout", "threads", "compile"], ["threads", "compile"]]
+    assert outcome.gaps == ()
+
+
+def test_a_program_too_short_for_anything_is_not_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome, asked = ran(monkeypatch, (report(), 0, "the program ended with exit code 0"))
     assert len(asked) == 1
-    assert outcome.gaps == ("threads, compile: the program ended with exit code 0",)
+    assert outcome.gaps == ("layout, threads, compile: the program ended with exit code 0",)
 
 
 def test_a_program_that_never_came_to_a_step_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    outcome, _ = ran(monkeypatch, (None, "the program ended with exit code 2: no data"))
+    outcome, _ = ran(monkeypatch, (None, 2, "the program ended with exit code 2: no data"))
     assert outcome.reports == ()
     assert outcome.gaps == ("layout, threads, compile: the program ended with exit code 2: no data",)

@@ -87,29 +87,31 @@ def run(setting: Setting, orders: Sequence[dict[str, Any]], progress: Callable[[
         left = setting.limit_s - (time.monotonic() - began)
         if not todo or left <= 0:
             break
-        report, ending = _once(setting, todo, left, progress)
+        report, code, ending = _once(setting, todo, left, progress)
         if report is None:
             break
         reports.append(report)
-        todo = _remaining(todo, report)
-        if report.current is not None:
-            gaps.append(f"{report.current}: {ending}, while it was on")
-        if report.done or report.current is None or ending == TIME_OVER:
+        # A program that came to its own end, or was ended by us, is no fault of the knob that was on.
+        blamed = report.current if code not in (None, 0) else None
+        if blamed is not None:
+            gaps.append(f"{blamed}: {ending}, while it was on")
+        before, todo = todo, _remaining(todo, report, blamed)
+        if report.done or code is None or len(todo) == len(before):
             break
     if todo:
         gaps.append(f"{', '.join(order['name'] for order in todo)}: {ending or TIME_OVER}")
     return Outcome(reports=tuple(reports), gaps=tuple(gaps), seconds=time.monotonic() - began)
 
 
-def _remaining(todo: Sequence[dict[str, Any]], report: Report) -> list[dict[str, Any]]:
-    seen = {knob for knob, _ in report.blocks} | set(report.benches) | set(report.failed) | {report.current}
+def _remaining(todo: Sequence[dict[str, Any]], report: Report, blamed: str | None) -> list[dict[str, Any]]:
+    seen = {knob for knob, _ in report.blocks} | set(report.benches) | set(report.failed) | {blamed}
     return [order for order in todo if order["name"] not in seen]
 
 
 def _once(
     setting: Setting, orders: Sequence[dict[str, Any]], limit_s: float, progress: Callable[[str], None]
-) -> tuple[Report | None, str]:
-    """Start the program once; return what it wrote, and how it ended."""
+) -> tuple[Report | None, int | None, str]:
+    """Start the program once; return what it wrote, its exit code (None: it was ended), and how it ended."""
     scratch = new_scratch("whatif")
     try:
         folder = scratch / "probe"
@@ -139,7 +141,7 @@ def _once(
         watch.done()
         said = f": {last}" if last else ""
         ending = TIME_OVER if code is None else f"the program ended with exit code {code}{said}"
-        return watch.leading, "" if arrived else ending
+        return (watch.leading, None, "") if arrived else (watch.leading, code, ending)
     finally:
         remove(scratch)
 
