@@ -40,7 +40,13 @@ def ran(
 
 
 def report(*seen: str, current: str | None = None, done: bool = False) -> Report:
-    return Report(pid=1, rank=None, blocks=tuple((name, (1.0,)) for name in seen), current=current, done=done)
+    return Report(
+        pid=1,
+        rank=None,
+        blocks=tuple((name, (1.0,)) for name in seen for _ in range(3)),
+        current=current,
+        done=done,
+    )
 
 
 def test_a_change_that_ends_the_program_is_named_and_the_others_are_tried_without_it(
@@ -76,3 +82,10 @@ def test_a_program_that_never_came_to_a_step_says_so(monkeypatch: pytest.MonkeyP
     outcome, _ = ran(monkeypatch, (None, 2, "the program ended with exit code 2: no data"))
     assert outcome.reports == ()
     assert outcome.gaps == ("layout, threads, compile: the program ended with exit code 2: no data",)
+
+
+def test_a_change_that_the_end_cut_short_goes_on_in_the_next_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    cut = Report(pid=1, rank=None, blocks=((None, (1.0,)), ("layout", (1.0,)), (None, (1.0,))))
+    rest = report("layout", "threads", "compile", done=True)
+    _, asked = ran(monkeypatch, (cut, 0, "the program ended with exit code 0"), (rest, None, ""))
+    assert asked == [["layout", "threads", "compile"]] * 2

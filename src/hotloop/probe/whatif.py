@@ -153,6 +153,7 @@ class WhatIf:
                 break
             self._report.current = None
             yield from self._block(None, knob.settle_steps)
+            self._write()
             if not on:
                 break
         self._report.current = None

@@ -38,12 +38,9 @@ def log_ratios(report: Report, knob: str) -> list[float]:
 
 def ratio_of(reports: Sequence[Report], knob: str) -> Ratio | None:
     """Return the speed ratio of a knob; None: it was not measured, or not seen to act."""
-    for report in reports:
-        blocks = log_ratios(report, knob)
-        on, _ = report.effects.get(knob, (False, ""))
-        if on and len(blocks) >= MIN_BLOCKS:
-            return ratio_interval((blocks,))
-    return None
+    acted = [report for report in reports if report.effects.get(knob, (False, ""))[0]]
+    blocks = [block for report in acted for block in log_ratios(report, knob)]
+    return ratio_interval((blocks,)) if len(blocks) >= MIN_BLOCKS else None
 
 
 def ceilings(observation: Observation, outcome: Outcome) -> Ceilings:

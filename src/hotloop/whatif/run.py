@@ -17,11 +17,10 @@ from hotloop.launch.scratch import new_scratch, remove
 from hotloop.model.observation import Anchor
 from hotloop.probe.config import ProbeConfig
 from hotloop.probe.control import ControlPage
+from hotloop.stats.pairs import MIN_BLOCKS
 
 POLL_S = 0.1
 TIME_OVER = "the time for it was over"
-MAX_RESTARTS = 2
-"""A knob may end the program (a layout that its `view` refuses); the others are tried without it."""
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,15 +76,19 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run(setting: Setting, orders: Sequence[dict[str, Any]], progress: Callable[[str], None]) -> Outcome:
-    """Run the command until every order had its turn, or the time is over."""
+    """Run the command until every order had its turn, or the time is over.
+
+    A knob may end the program (a layout that its `view` refuses): the others are tried without it. A short program is
+    started as often as that brings it on.
+    """
     began = time.monotonic()
     todo = list(orders)
     reports: list[Report] = []
     gaps: list[str] = []
     ending = ""
-    for _ in range(1 + MAX_RESTARTS):
+    while todo:
         left = setting.limit_s - (time.monotonic() - began)
-        if not todo or left <= 0:
+        if left <= 0:
             break
         report, code, ending = _once(setting, todo, left, progress)
         if report is None:
@@ -95,17 +98,21 @@ def run(setting: Setting, orders: Sequence[dict[str, Any]], progress: Callable[[
         blamed = report.current if code not in (None, 0) else None
         if blamed is not None:
             gaps.append(f"{blamed}: {ending}, while it was on")
-        before, todo = todo, _remaining(todo, report, blamed)
-        if report.done or code is None or len(todo) == len(before):
+        todo = [order for order in todo if order["name"] != blamed and not _is_over(order["name"], reports)]
+        got_on = len(report.blocks) > 1 or bool(report.benches) or blamed is not None
+        if report.done or code is None or not got_on:
             break
     if todo:
         gaps.append(f"{', '.join(order['name'] for order in todo)}: {ending or TIME_OVER}")
     return Outcome(reports=tuple(reports), gaps=tuple(gaps), seconds=time.monotonic() - began)
 
 
-def _remaining(todo: Sequence[dict[str, Any]], report: Report, blamed: str | None) -> list[dict[str, Any]]:
-    seen = {knob for knob, _ in report.blocks} | set(report.benches) | set(report.failed) | {blamed}
-    return [order for order in todo if order["name"] not in seen]
+def _is_over(name: str, reports: Sequence[Report]) -> bool:
+    """Whether an order had its turn; one that the program's end cut short goes on in the next start."""
+    blocks = sum(knob == name for report in reports for knob, _ in report.blocks)
+    without_effect = any(not report.effects.get(name, (True, ""))[0] for report in reports)
+    done = any(name in report.benches or name in report.failed for report in reports)
+    return done or without_effect or blocks >= MIN_BLOCKS
 
 
 def _once(
