@@ -37,7 +37,7 @@ def main() -> None:
         for number in range(num):
             resume = ["--resume"] if (folder / ".hotloop").exists() and _entries(folder) else []
             run = subprocess.Popen([*COMMAND, *resume, "train.py"], cwd=folder, start_new_session=True)
-            time.sleep(rng.uniform(1, 25))
+            time.sleep(rng.uniform(1, 45))  # an A/A pair alone takes some 20 s
             over = run.poll() is not None
             run.send_signal(signal.SIGKILL)
             run.wait()
