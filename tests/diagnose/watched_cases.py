@@ -65,7 +65,7 @@ _COMPILED_AGAIN = msgspec.structs.replace(
 )
 WATCHED: dict[str, Observation] = {
     "stolen-time": with_monitors(cpu_steal_ratio=0.2),
-    "swapping": with_monitors(swap_in_bytes_per_s=20e6),
+    "memory-swapped": with_monitors(swap_in_bytes_per_s=20e6),
     "waiting-for-disk": with_monitors(
         with_loader(with_phases(data=0.5)), cpu_iowait_ratio=0.1, disk_read_bytes_per_s=50e6
     ),
@@ -79,7 +79,7 @@ WATCHED: dict[str, Observation] = {
     "logging-in-step": msgspec.structs.replace(
         FINE, run=msgspec.structs.replace(with_parts(logging_s=3.0).run, num_steps=90)
     ),
-    "recompilation": observed(run=_COMPILED_AGAIN),
+    "repeated-compilation": observed(run=_COMPILED_AGAIN),
 }
 """For each code a program that has the pattern."""
 QUIET_WATCHED = {"stolen-time", "waiting-for-disk", "idle-device", "low-efficiency"}

@@ -143,9 +143,10 @@ def test_the_machine_was_watched_meanwhile(tiny: Observed) -> None:
     assert monitors["metrics"]["memory_used_bytes"]["mean"] > 100 << 20
 
 
-def test_the_arithmetic_of_a_step_is_counted(tiny: Observed) -> None:
-    deep, efficiency = tiny.seen["deep"], tiny.seen["efficiency"]
+def test_the_arithmetic_of_a_step_is_counted(observe: Observe) -> None:
+    seen = observe(TINY, "--steps", "20", deep=True).seen
+    deep, efficiency = seen["deep"], seen["efficiency"]
     assert efficiency["flop"] == deep["flops"]["flop"] > 0
-    assert efficiency["flop_per_s"] == pytest.approx(efficiency["flop"] / tiny.seen["step"]["median_s"])
+    assert efficiency["flop_per_s"] == pytest.approx(efficiency["flop"] / seen["step"]["median_s"])
     assert (efficiency["mfu"] is None) == (efficiency["why_no_peak"] is not None)
     assert any(row["flop"] for row in deep["operators"]["operators"])

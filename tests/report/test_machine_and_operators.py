@@ -70,7 +70,7 @@ def test_operators() -> None:
         "2.10",
         "G",
         "64x8x128x64",
-        "64x8x128…",
+        "64x8x128x…",
     ]
     assert all(len(line) <= 80 for line in lines)
 

@@ -1,11 +1,11 @@
 """Memory."""
 
 from hotloop.diagnose.rules.memory import (
+    memory_swapped,
     near_memory_limit,
-    swapping,
 )
 
 RULES = (
     near_memory_limit.rule,
-    swapping.rule,
+    memory_swapped.rule,
 )

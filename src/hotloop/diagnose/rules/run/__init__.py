@@ -6,7 +6,7 @@ from hotloop.diagnose.rules.run import (
     frequent_checkpoints,
     frequent_evaluation,
     logging_in_step,
-    recompilation,
+    repeated_compilation,
     slow_start,
 )
 
@@ -16,6 +16,6 @@ RULES = (
     frequent_checkpoints.rule,
     frequent_evaluation.rule,
     logging_in_step.rule,
-    recompilation.rule,
+    repeated_compilation.rule,
     slow_start.rule,
 )

@@ -56,7 +56,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
 
 
 rule = Rule(
-    code="swapping",
+    code="memory-swapped",
     title="The machine swaps",
     advice="Use less memory: fewer workers, memory-mapped data, a smaller batch; or a machine with more.",
     page=__doc__ or "",

@@ -61,7 +61,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
 
 
 rule = Rule(
-    code="recompilation",
+    code="repeated-compilation",
     title="torch.compile works again while the program trains",
     advice="Compile with dynamic=True, pad to a few sizes, or keep changing Python values out of compiled code.",
     page=__doc__ or "",
