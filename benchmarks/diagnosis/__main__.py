@@ -3,7 +3,8 @@
 Run from the repository's root. `run` writes each program of `tests/faults` that FOLDER does not hold yet to a scratch
 folder, diagnoses it by the command as a user types it, and keeps what was observed in FOLDER, so that it can be ended
 at any time and go on later; `--traceml PYTHON` asks TraceML, installed beside that Python, instead. `show` asks the
-rules as they are now about what FOLDER holds; `page` prints the table and writes `benchmarks/results/diagnosis-*.md`.
+rules as they are now about what FOLDER holds. `page` writes `benchmarks/results/diagnosis-DATE.md` from it, as `run`
+does when no program is left.
 """
 
 from __future__ import annotations
@@ -47,11 +48,12 @@ def main() -> None:
     elif given.what == "show":
         for case in cases:
             _tell(case, given.folder)
-    else:
-        known = {
-            name: [one for one in (programs.outcome(case, given.folder) for case in which) if one]
-            for name, which in (("library", CASES), ("held out", HELD_OUT))
-        }
+    known = {
+        name: [one for one in (programs.outcome(case, given.folder) for case in which) if one]
+        for name, which in (("library", CASES), ("held out", HELD_OUT))
+    }
+    complete = sum(map(len, known.values())) == len(CASES) + len(HELD_OUT)
+    if given.what == "page" or (given.what == "run" and complete):
         write("diagnosis", "Diagnosis of programs with one known fault", page(known, given.seconds))
 
 
