@@ -3,7 +3,7 @@
 ## What it does
 Sets what does not grow with the batch (the optimizer's time, and the dispatch of each layer's forward and backward)
 against the step. Given for batches of few samples only, and with the dispatch time of simple layers and operators, so
-that what it says is a lower estimate; below 15% of the step it is information.
+that what it says is a lower estimate; below 15% of the step nothing is said.
 
 ## Why it is slow
 Python, the dispatcher and kernel launches take the same time for 1 sample as for 64.
@@ -34,7 +34,6 @@ from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.cost import MIDWAY, Cost, phase_cost, phase_share
 from hotloop.diagnose.facts import batch_samples, trains
 from hotloop.diagnose.rule import Rule, Symptom
-from hotloop.model.finding import Severity
 from hotloop.model.observation import ModuleFacts, Observation, Phase
 
 LAYER_S = 50e-6
@@ -62,13 +61,14 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if samples > FEW or not cost.step_s:
         return
     fixed = _fixed_share(observation, cost.step_s)
+    if fixed < MUCH:
+        return
     reach = cost.share - cost.low
     yield Symptom(
         evidence=f"{samples:.0f} samples a step, and at least {fixed:.0%} of it does not depend on their number",
         metric="step.samples_per_s",
         cost=Cost(fixed, max(0.0, fixed - reach), min(1.0, fixed + reach), cost.step_s),
         gain=Cost(fixed, 0.0, fixed, cost.step_s).gain(expected=MIDWAY),
-        severity=Severity.INFO if fixed < MUCH else None,
     )
 
 
