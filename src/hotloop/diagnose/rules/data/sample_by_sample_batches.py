@@ -45,9 +45,11 @@ def check(observation: Observation) -> Iterator[Symptom]:
     loader = step_loader(observation)
     if loader is None or loader.num_workers or cost.seconds[0] >= BATCH_S:
         return
+    if loader.batch_size is None:  # the data set gives whole batches, or a sampler of batches is in use
+        return
     yield Symptom(
         evidence=(
-            f"{cost.share:.0%} of the step is making a batch of {loader.batch_size or 'several'} samples in "
+            f"{cost.share:.0%} of the step is making a batch of {loader.batch_size} samples in "
             f"{cost.seconds[0] * 1e3:.2g} ms, less than a worker takes to hand one over"
         ),
         metric="phases.data.share",
