@@ -1,6 +1,9 @@
-"""One process that trains with the hooks on and off in turn: `python -m benchmarks.overhead.measure MODEL SECONDS`.
+"""One process that trains with an instrument on and off in turn.
 
-Prints a JSON object: the median step and, for wall and for CPU time, the log ratios on/off of its ABBA blocks.
+    python -m benchmarks.overhead.measure MODEL SECONDS INSTRUMENT
+
+Prints a JSON object: the median step without, and for the typical step (the median of each block's steps) and for all
+CPU time the log ratios on/off of its ABBA blocks.
 """
 
 from __future__ import annotations
@@ -10,63 +13,19 @@ import json
 import math
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
-from torch.optim import optimizer as optim
-from torch.utils.data import DataLoader, TensorDataset, dataloader
+from torch.utils.data import DataLoader, TensorDataset
 
-from hotloop.probe.config import ProbeConfig
-from hotloop.probe.control import ControlPage
+from benchmarks.overhead.instruments import INSTRUMENTS, Instrument
 
 BLOCK_S = 0.15
 """Long enough for a flush of the recorder in most blocks, short enough for many blocks against drift."""
-WARM_UP_STEPS = 100
-_PATCHED: tuple[tuple[Any, tuple[str, ...]], ...] = (
-    (torch, ("save",)),
-    (torch.autograd, ("backward", "grad")),
-    (DataLoader, ("__init__", "__iter__")),
-    (dataloader._BaseDataLoaderIter, ("__init__", "__next__")),
-    (optim.Optimizer, ("__init__",)),
-)
-_HOOK = "_compiled_call_impl"
-
-
-class Hooks:
-    """Everything the probe puts into a process, to be taken out and put back."""
-
-    def __init__(self, model: nn.Module) -> None:
-        self._model = model
-        self._off = [(owner, name, getattr(owner, name)) for owner, names in _PATCHED for name in names]
-
-    def installed(self) -> None:
-        """Note what is there once the probe is in and has found its root module."""
-        self._on = [(owner, name, getattr(owner, name)) for owner, name, _ in self._off]
-        self._before, self._after = (
-            dict(optim._global_optimizer_pre_hooks),
-            dict(optim._global_optimizer_post_hooks),
-        )
-        self._hook = self._model.__dict__[_HOOK]
-
-    def switch(self, *, on: bool) -> None:
-        """Put all hooks in, or take all out."""
-        for owner, name, value in self._on if on else self._off:
-            setattr(owner, name, value)
-        for hooks, values in (
-            (optim._global_optimizer_pre_hooks, self._before),
-            (optim._global_optimizer_post_hooks, self._after),
-        ):
-            hooks.clear()
-            if on:
-                hooks.update(values)
-        self._model.__dict__.pop(_HOOK, None)
-        if on:
-            self._model.__dict__[_HOOK] = self._hook
 
 
 def program(name: str) -> tuple[nn.Module, Callable[[], None]]:
@@ -97,52 +56,43 @@ def program(name: str) -> tuple[nn.Module, Callable[[], None]]:
     return model, step
 
 
-def install(folder: Path) -> None:
-    """Put the probe into this process as the launcher would."""
-    from hotloop.probe.install import _install
-
-    ControlPage.create(folder / "control").close()
-    _install(ProbeConfig(folder=str(folder)))
-
-
-def block(step: Callable[[], None], num: int) -> tuple[float, float]:
-    """Return the wall and the CPU seconds of so many steps; two more before them are not counted."""
+def block(instrument: Instrument, num: int) -> tuple[list[float], float]:
+    """Return the wall seconds of each of so many steps and the CPU seconds of all; two before them are not counted."""
+    step, clock = instrument.step, time.perf_counter
     for _ in range(2):
         step()
-    wall, cpu = time.perf_counter(), time.thread_time()
+    times = []
+    cpu = time.thread_time()
     for _ in range(num):
+        began = clock()
         step()
-    return time.perf_counter() - wall, time.thread_time() - cpu
+        times.append(clock() - began)
+    return times, time.thread_time() - cpu
 
 
-def main(name: str, seconds: float, folder: Path) -> None:
+def main(name: str, seconds: float, instrument_name: str) -> None:
     """Alternate blocks for so long, then print."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    model, _ = program(name)
-    hooks = Hooks(model)
-    install(folder)
-    model, step = program(name)
-    hooks._model = model
-    for _ in range(WARM_UP_STEPS):
-        step()
-    hooks.installed()
-    num = max(4, round(BLOCK_S / (block(step, 10)[1] / 10)))
-    ratios: dict[str, list[float]] = {"wall": [], "cpu": []}
+    instrument = INSTRUMENTS[instrument_name](partial(program, name))
+    num = max(4, round(BLOCK_S / (block(instrument, 10)[1] / 10)))
+    ratios: dict[str, list[float]] = {"typical": [], "cpu": []}
     steps_s: list[float] = []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        spent = {True: [0.0, 0.0], False: [0.0, 0.0]}
+        times: dict[bool, list[float]] = {True: [], False: []}
+        cpu = {True: 0.0, False: 0.0}
         for on in (False, True, True, False):
-            hooks.switch(on=on)
-            for index, value in enumerate(block(step, num)):
-                spent[on][index] += value
-        for index, clock in enumerate(("wall", "cpu")):
-            ratios[clock].append(math.log(spent[True][index] / spent[False][index]))
-        steps_s.append(spent[False][1] / (2 * num))
-    print(json.dumps({"step_s": statistics.median(steps_s), **ratios}))
+            instrument.switch(on=on)
+            walls, spent = block(instrument, num)
+            times[on] += walls
+            cpu[on] += spent
+        steps_s.append(statistics.median(times[False]))
+        ratios["typical"].append(math.log(statistics.median(times[True]) / steps_s[-1]))
+        ratios["cpu"].append(math.log(cpu[True] / cpu[False]))
+    instrument.switch(on=False)
+    print(json.dumps({"step_s": statistics.median(steps_s), **ratios}), flush=True)
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as scratch:
-        main(sys.argv[1], float(sys.argv[2]), Path(scratch))
+    main(sys.argv[1], float(sys.argv[2]), sys.argv[3])

@@ -1,0 +1,133 @@
+"""What is switched on and off: hotloop's hooks, `torch.profiler`, TraceML's `trace_step`."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim import optimizer as optim
+from torch.utils.data import DataLoader, dataloader
+
+Program = Callable[[], tuple[nn.Module, Callable[[], None]]]
+"""Makes a model and a function that takes one step of its training."""
+WARM_UP_STEPS = 100
+_HOOK = "_compiled_call_impl"
+_PATCHED: tuple[tuple[Any, tuple[str, ...]], ...] = (
+    (torch, ("save",)),
+    (torch.autograd, ("backward", "grad")),
+    (DataLoader, ("__init__", "__iter__")),
+    (dataloader._BaseDataLoaderIter, ("__init__", "__next__")),
+    (optim.Optimizer, ("__init__",)),
+)
+
+
+class Instrument(ABC):
+    """Something that can be taken out of a running process and put back.
+
+    Args:
+        program: what it is put into.
+    """
+
+    step: Callable[[], None]
+    """Takes one step."""
+
+    def __init__(self, program: Program) -> None:
+        self.install()
+        self.model, self.plain = program()
+        self.step = self.plain
+        for _ in range(WARM_UP_STEPS):
+            self.step()
+
+    def install(self) -> None:  # noqa: B027 - some need nothing
+        """Put in what has to be there before the program is made."""
+
+    @abstractmethod
+    def switch(self, *, on: bool) -> None:
+        """Put it in, or take it out."""
+
+
+class Hotloop(Instrument):
+    """The probe, as the launcher puts it in."""
+
+    def install(self) -> None:
+        """Remember what is patched, then put the probe in."""
+        from hotloop.probe.config import ProbeConfig
+        from hotloop.probe.control import ControlPage
+        from hotloop.probe.install import _install
+
+        self._off = [(owner, name, getattr(owner, name)) for owner, names in _PATCHED for name in names]
+        self._scratch = tempfile.TemporaryDirectory()
+        folder = Path(self._scratch.name)
+        ControlPage.create(folder / "control").close()
+        _install(ProbeConfig(folder=str(folder)))
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self._on = [(owner, name, getattr(owner, name)) for owner, name, _ in self._off]
+        self._steps = [
+            (hooks, dict(hooks))
+            for hooks in (optim._global_optimizer_pre_hooks, optim._global_optimizer_post_hooks)
+        ]
+        self._hook = self.model.__dict__[_HOOK]
+
+    def switch(self, *, on: bool) -> None:
+        """Put all hooks in, or take all out."""
+        for owner, name, value in self._on if on else self._off:
+            setattr(owner, name, value)
+        for hooks, values in self._steps:
+            hooks.clear()
+            if on:
+                hooks.update(values)
+        self.model.__dict__.pop(_HOOK, None)
+        if on:
+            self.model.__dict__[_HOOK] = self._hook
+
+
+class TorchProfiler(Instrument):
+    """`torch.profiler` recording operators; starting, stopping and exporting it are not counted."""
+
+    _running: Any = None
+
+    def switch(self, *, on: bool) -> None:
+        """Start a recording, or end it and throw it away."""
+        if self._running is not None:
+            self._running.__exit__(None, None, None)
+            self._running = None
+        if on:
+            self._running = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
+            self._running.__enter__()
+
+
+class TraceML(Instrument):
+    """TraceML in its automatic mode, the step under `trace_step`; what it patches at start stays in."""
+
+    def install(self) -> None:
+        """Start TraceML as its manual says."""
+        import traceml_ai  # type: ignore[import-not-found]
+
+        with contextlib.suppress(
+            RuntimeError
+        ):  # without its aggregator process: as `traceml run` sets it up otherwise
+            traceml_ai.init(mode="auto")
+        self._trace_step = traceml_ai.trace_step
+
+    def _traced(self) -> None:
+        with self._trace_step(self.model):
+            self.plain()
+
+    def switch(self, *, on: bool) -> None:
+        """Trace the steps, or not."""
+        self.step = self._traced if on else self.plain
+
+
+INSTRUMENTS: dict[str, type[Instrument]] = {
+    "hotloop": Hotloop,
+    "torch.profiler": TorchProfiler,
+    "TraceML": TraceML,
+}
