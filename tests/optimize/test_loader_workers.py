@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, get_worker_info
 
-from hotloop.model.observation import Phase
+from hotloop.model.observation import Phase, StepTime
 from hotloop.optimize.catalogue.input.loader_workers import LoaderWorkers
 from hotloop.optimize.optimization import DoesNotApply
 
@@ -219,6 +220,18 @@ def test_the_candidates_follow_the_cores_and_the_wait() -> None:
     assert all(candidate.params["persistent_workers"] for candidate in candidates)
     assert candidates[0].max_gain == pytest.approx(2.5)
     assert candidates[0].prior == pytest.approx(2.5)
+
+
+@pytest.mark.parametrize(("dataset_len", "kept"), [(2_000, True), (10_000_000, False), (None, False)])
+def test_workers_are_kept_where_epochs_are_short(dataset_len: int | None, kept: bool) -> None:
+    seen = observation(
+        {Phase.DATA: 0.6, Phase.FORWARD: 0.4},
+        loaders=(loader(num_iterators=1, dataset_len=dataset_len, batch_size=20),),
+        device="cuda",
+    )
+    step = StepTime(num=9, median_s=0.1, low_s=0.1, high_s=0.1, p50_s=0.1, p95_s=0.1, p99_s=0.1)
+    for candidate in LoaderWorkers().candidates(msgspec.structs.replace(seen, step=step)):
+        assert candidate.params.get("persistent_workers", False) is kept
 
 
 def test_no_workers_is_tried_where_there_are_some() -> None:

@@ -21,6 +21,8 @@ from hotloop.probe.knob import Knob
 
 MAX_WORKERS = 16
 """More is not proposed: [A] and the PyTorch forum's experience see diminishing returns after about 8."""
+SHORT_EPOCH_S = 100.0
+"""Starting two workers took about 1 s on two cores: 1% of such an epoch."""
 CROWDED = 1.5
 """How much slower a step is whose threads wait at barriers for one that lost its core to a worker. Measured on two
 cores: one worker beside two threads 0.84, one and two workers beside one thread 1.3 and 1.5 times as fast."""
@@ -81,7 +83,7 @@ class LoaderWorkers(Optimization):
         self, observation: Observation, loaders: Sequence[LoaderFacts], workers: int, threads: int | None
     ) -> Candidate:
         params: dict[str, Any] = {"num_workers": workers}
-        if workers and any(loader.num_iterators > 1 for loader in loaders):
+        if workers and any(_starts_again(loader, observation) for loader in loaders):
             params["persistent_workers"] = True
         if threads is not None:
             params["num_threads"] = threads
@@ -133,6 +135,15 @@ class LoaderWorkers(Optimization):
             params.get("persistent_workers"),
             params.get("num_threads"),
         )
+
+
+def _starts_again(loader: LoaderFacts, observation: Observation) -> bool:
+    """Whether workers would be started anew so often that keeping them is worth it: seen, or the epochs are short."""
+    if loader.num_iterators > 1:
+        return True
+    if not (loader.dataset_len and loader.batch_size and observation.step):
+        return False
+    return loader.dataset_len / loader.batch_size * observation.step.median_s < SHORT_EPOCH_S
 
 
 def _likeliest(candidate: Candidate) -> tuple[float, int]:
