@@ -128,7 +128,7 @@ def loader_of(iterator: Any) -> Any:
 
 def _is_over(iterator: Any, skipped: int) -> bool:
     try:
-        return iterator._num_yielded + skipped >= len(iterator._index_sampler)
+        return bool(iterator._num_yielded + skipped >= len(iterator._index_sampler))
     except (TypeError, AttributeError, NotImplementedError):  # it has no length: a stream
         return False
 
