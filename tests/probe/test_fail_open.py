@@ -43,7 +43,7 @@ _SABOTAGES = {
         "from hotloop.probe.recorder import Recorder\n"
         "import hotloop.probe.points.forward as f, gc\n"
         "probe = next(o for o in gc.get_objects() if type(o).__name__ == 'Probe')\n"
-        "probe.recorder.mark = lambda code: 1 / 0",
+        "probe.recorder.mark = probe.recorder.append = lambda code: 1 / 0",
         {"record:data", "record:iterator", "record:backward", "record:optimizer"},
     ),
     "the thread check": (

@@ -7,14 +7,16 @@ from pathlib import Path
 from time import monotonic_ns
 from typing import Any, Protocol
 
-from hotloop.probe.control import DEEP, SYNC_AT, ControlPage, Seat
+from hotloop.probe.control import BOUNDARY_NS, DEEP, GO_UNTIL, STEPS, STOP, SYNC_AT, ControlPage, Seat
 from hotloop.probe.events import Kind, begin, end
 from hotloop.probe.recorder import Recorder
 
+_OPTIMIZER, _BACKWARD = Kind.OPTIMIZER, Kind.BACKWARD
 KINDS = {"optimizer": Kind.OPTIMIZER, "backward": Kind.BACKWARD, "forward": Kind.EVALUATE}
 PATIENCE = 8
 """Backward calls without an optimizer step (forwards without a backward) after which they count as steps
 themselves while the rhythm is not known; more than the accumulation or critic loops of published scripts."""
+EARLY_STEPS, LOOK_EVERY = 32, 8
 
 
 class Windows(Protocol):
@@ -64,6 +66,9 @@ class Boundary:
         self.never_trained = True
         """This process has called neither backward nor an optimizer: it may be inference."""
         self.on_step: list[Callable[[int], None]] = []
+        self.on_look: list[Callable[[int], None]] = []
+        """Called after each of the first steps, then after every eighth: a look costs 4 us."""
+        self._look_at = 0
         self.on_hold: list[Callable[[], None]] = []
         self.windows: Windows | None = None
         """The heavy instruments; None: none is wanted."""
@@ -72,16 +77,19 @@ class Boundary:
 
     def ended(self, kind: Kind, slot: int) -> None:
         """Called when an optimizer step, a backward or a forward without gradients has ended."""
-        if kind is Kind.OPTIMIZER:
+        if kind is _OPTIMIZER:
             self._num_optimizer += 1
             self.never_trained = False
-        elif kind is Kind.BACKWARD:
+            provisional = True
+        elif kind is _BACKWARD:
             self._num_backward += 1
             self.never_trained = False
+            provisional = self._num_optimizer == 0 and self._num_backward > PATIENCE
         else:
             self._num_evaluate += 1
+            provisional = self.never_trained and self._num_evaluate > PATIENCE
         if self._wanted is None:
-            if kind is Kind.OPTIMIZER or self._provisional(kind):
+            if provisional:
                 self._step()
         elif kind is self._wanted:
             self._count(slot)
@@ -102,28 +110,34 @@ class Boundary:
             if self._seen % every == 0:
                 self._step()
 
-    def _provisional(self, kind: Kind) -> bool:
-        if kind is Kind.BACKWARD:
-            return self._num_optimizer == 0 and self._num_backward > PATIENCE
-        return self.never_trained and self._num_evaluate > PATIENCE
-
     def _step(self) -> None:
         self.steps += 1
         steps = self.steps
         for call in self.on_step:
             call(steps)
+        if steps >= self._look_at:
+            self._look_at = steps + (LOOK_EVERY if steps >= EARLY_STEPS else 1)
+            for call in self.on_look:
+                call(steps)
         page = self._page
         if page is None:
             return
         seat = self._seat or self._sit_down(page)
         if self.synchronize and page.numbers[SYNC_AT] == steps:
             self.synchronize()
-        self._recorder.breathe()
+        now = monotonic_ns()
+        self._recorder.breathe(now)
         if self._recorder.lost:
             seat.lost()
-        seat.report(steps, monotonic_ns())
-        if seat.must_wait(steps):
+        numbers, at = seat.numbers, seat.at
+        numbers[at + STEPS] = steps
+        numbers[at + BOUNDARY_NS] = now
+        if steps >= numbers[GO_UNTIL] or numbers[STOP]:
             self._hold(seat, steps)
+
+    def look_again(self) -> None:
+        """Call `on_look` after the next step too."""
+        self._look_at = 0
 
     def _sit_down(self, page: ControlPage) -> Seat:
         assert self._folder is not None

@@ -91,10 +91,6 @@ class Seat:
         self.numbers[self.at + STEPS] = steps
         self.numbers[self.at + BOUNDARY_NS] = boundary_ns
 
-    def must_wait(self, steps: int) -> bool:
-        """Whether the launcher wants this process held or ended here."""
-        return steps >= self.numbers[GO_UNTIL] or self.numbers[STOP] != 0
-
     def wait(self, steps: int) -> None:
         """Hold the program until it may go on; on a stop it stays here until the launcher ends the process."""
         numbers = self.numbers

@@ -38,7 +38,7 @@ class Probe:
         self.activations: list[Activation] = []
         self.page = self._page()
         self.boundary = Boundary(config.anchor, self.folder, self.recorder, self.page)
-        self.boundary.on_step.append(self._on_step)
+        self.boundary.on_look.append(self._on_look)
         self.boundary.on_hold.append(self._on_hold)
         self._noted: set[str] = set()
         self._facts_at = 1
@@ -88,7 +88,8 @@ class Probe:
             if self.boundary.windows is not None:
                 self.boundary.windows.finish()
             if self.recorder.thread or self.facts.notes:
-                self.recorder.mark(end(Kind.EXIT))
+                with self.survive("record:exit"):
+                    self.recorder.mark(end(Kind.EXIT))
                 self.recorder.flush()
                 self.write_facts()
 
@@ -106,9 +107,9 @@ class Probe:
         if self.losses:
             self.losses.flush()
 
-    def _on_step(self, steps: int) -> None:
+    def _on_look(self, steps: int) -> None:
         """Write facts early and then ever more rarely; the time it takes is no part of the step."""
-        if steps == self._facts_at:
+        if steps >= self._facts_at:
             self._facts_at = max(5, steps * 4)
             with self.survive("facts"):
                 self.recorder.mark(begin(Kind.PAUSE, BOOKKEEPING))

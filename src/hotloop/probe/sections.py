@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from time import monotonic_ns
 from typing import Any, NamedTuple
 
-from hotloop.probe.events import Kind, begin, end
+from hotloop.probe.events import TIME_SHIFT, Kind, begin, end
 from hotloop.probe.probe import Probe
 
 
@@ -37,7 +38,7 @@ def section(probe: Probe, kind: Kind, slot: int = 0, *, trains: bool = False, as
         try:
             if probe.asleep or (ident() != recorder.thread and not recorder.own_thread()):
                 return False
-            recorder.mark(begins)
+            recorder.append((monotonic_ns() - recorder.base) << TIME_SHIFT | begins)
         except Exception:  # the probe fails open
             probe.note(where)
             return False
@@ -49,7 +50,7 @@ def section(probe: Probe, kind: Kind, slot: int = 0, *, trains: bool = False, as
                 if not recorder.training_thread():
                     return False
                 probe.asleep = False
-            recorder.mark(begins)
+            recorder.append((monotonic_ns() - recorder.base) << TIME_SHIFT | begins)
         except Exception:  # the probe fails open
             probe.note(where)
             return False
@@ -59,7 +60,7 @@ def section(probe: Probe, kind: Kind, slot: int = 0, *, trains: bool = False, as
         try:
             if probe.asleep or ident() != (recorder.thread or main) or not recorder.has_room():
                 return False
-            recorder.mark(begins)
+            recorder.append((monotonic_ns() - recorder.base) << TIME_SHIFT | begins)
         except Exception:  # the probe fails open
             probe.note(where)
             return False
@@ -67,7 +68,7 @@ def section(probe: Probe, kind: Kind, slot: int = 0, *, trains: bool = False, as
 
     def leave() -> None:
         try:
-            recorder.mark(ends)
+            recorder.append((monotonic_ns() - recorder.base) << TIME_SHIFT | ends)
         except Exception:  # the probe fails open
             probe.note(where)
 

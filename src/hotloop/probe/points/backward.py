@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
+from time import monotonic_ns
 from typing import Any
 
-from hotloop.probe.events import Kind
+from hotloop.probe.events import TIME_SHIFT, Kind, end
 from hotloop.probe.probe import Probe
 from hotloop.probe.sections import section
 
 BACKWARD, GRAD = 0, 1
 """Slots."""
+CREATE_GRAPH_AT = (3, 4)
+"""The place of `create_graph` among the arguments; `Tensor.backward` gives it there."""
 
 
 def install(probe: Probe) -> None:
@@ -24,8 +27,9 @@ def install(probe: Probe) -> None:
 def _timed(probe: Probe, original: Any, slot: int) -> Any:
     from torch import is_anomaly_enabled
 
-    enter, leave = section(probe, Kind.BACKWARD, slot, trains=True)
-    ended, facts = probe.boundary.ended, probe.facts
+    enter, _ = section(probe, Kind.BACKWARD, slot, trains=True)
+    ended, facts, recorder, ends = probe.boundary.ended, probe.facts, probe.recorder, end(Kind.BACKWARD, slot)
+    create_graph_at = CREATE_GRAPH_AT[slot]
     inside = False
 
     @functools.wraps(original)
@@ -36,14 +40,19 @@ def _timed(probe: Probe, original: Any, slot: int) -> Any:
             return original(*args, **kwargs)
         if not facts.anomaly_mode and is_anomaly_enabled():  # it may be on around this call alone
             facts.anomaly_mode = True
-        if kwargs or probe.losses is not None:
-            _look(probe, slot, args, kwargs)
+        if kwargs.get("create_graph") or (len(args) > create_graph_at and args[create_graph_at]):
+            facts.double_backward = True
+        if probe.losses is not None:
+            _keep_loss(probe, slot, args, kwargs)
         inside = probe.in_backward = True
         try:
             result = original(*args, **kwargs)
         finally:
             inside = probe.in_backward = False
-            leave()
+            try:
+                recorder.append((monotonic_ns() - recorder.base) << TIME_SHIFT | ends)
+            except Exception:  # the probe fails open
+                probe.note("record:backward")
         if slot == BACKWARD or not facts.double_backward:
             try:
                 ended(Kind.BACKWARD, slot)
@@ -54,10 +63,7 @@ def _timed(probe: Probe, original: Any, slot: int) -> Any:
     return backward
 
 
-def _look(probe: Probe, slot: int, args: Any, kwargs: Any) -> None:
-    """Note a double backward; keep the loss where it is asked for."""
-    if kwargs.get("create_graph"):
-        probe.facts.double_backward = True
-    if probe.losses is not None and slot == BACKWARD:
+def _keep_loss(probe: Probe, slot: int, args: Any, kwargs: Any) -> None:
+    if slot == BACKWARD:
         with probe.survive("losses"):
-            probe.losses.keep(args[0] if args else kwargs["tensors"])
+            probe.losses.keep(args[0] if args else kwargs["tensors"])  # type: ignore[union-attr]

@@ -20,8 +20,6 @@ from hotloop.probe.sections import section
 
 DISCOVERY_STEPS = 2
 """Steps after which the search ends; in the first step every root has been called once."""
-EARLY_STEPS, LOOK_EVERY = 32, 8
-"""The roots are looked at after each of the first steps, then after every eighth: a look costs 4 us."""
 DISCOVERY_CALLS = 64
 """Outermost calls after which it ends where no step does (inference)."""
 
@@ -57,7 +55,7 @@ class Roots:
         self._idle_steps = 0
         self.inside = False
         """A root's forward is running: what it calls are its own parts."""
-        probe.boundary.on_step.append(self._on_step)
+        probe.boundary.on_look.append(self._on_look)
 
     def search(self) -> None:
         """Look at every module's calls until the roots are known."""
@@ -129,14 +127,14 @@ class Roots:
     def _alive(self) -> list[Root]:
         return [root for root in self._known if root.module is not None]
 
-    def _on_step(self, steps: int) -> None:
-        if steps % LOOK_EVERY and steps > EARLY_STEPS and not self._searching:
-            return
+    def _on_look(self, steps: int) -> None:
         if self._searching and steps >= DISCOVERY_STEPS and self._calls_at_step != self._num_calls():
             self.settle()
         for root in self._known:
             root.keep_hooked()
         self._look_again()
+        if self._searching:
+            self._probe.boundary.look_again()
 
     def _num_calls(self) -> int:
         return sum(root.calls for root in self._known)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+from time import monotonic_ns
 from typing import Any
 
 from hotloop.probe.activation import Activation
 from hotloop.probe.callsite import user_line
-from hotloop.probe.events import MAX_SLOT, Kind
+from hotloop.probe.events import MAX_SLOT, TIME_SHIFT, Kind, end
 from hotloop.probe.probe import Probe
 from hotloop.probe.sections import Section, section
 
@@ -157,14 +158,15 @@ def _patch_iterator_init(probe: Probe, cls: Any) -> None:
 
 
 def _patch_next(probe: Probe, cls: Any) -> None:
-    original = cls.__next__
+    original, recorder = cls.__next__, probe.recorder
     sections = _by_slot(probe, Kind.DATA)
+    ends = [end(Kind.DATA, slot) for slot in range(MAX_SLOT + 1)]
     acting: list[Activation] = probe.acting("on_batch")
 
     @functools.wraps(original)
     def fetch(self: Any) -> Any:
-        enter, leave = sections[self.__dict__.get(_SLOT, MAX_SLOT)]
-        if not enter():
+        slot = self.__dict__.get(_SLOT, MAX_SLOT)
+        if not sections[slot].enter():
             return original(self)
         try:
             batch = original(self)
@@ -172,7 +174,10 @@ def _patch_next(probe: Probe, cls: Any) -> None:
                 batch = _handed_on(probe, activation, batch)
             return batch
         finally:
-            leave()
+            try:
+                recorder.append((monotonic_ns() - recorder.base) << TIME_SHIFT | ends[slot])
+            except Exception:  # the probe fails open
+                probe.note("record:data")
 
     cls.__next__ = fetch
 

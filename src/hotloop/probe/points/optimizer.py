@@ -23,7 +23,7 @@ def install(probe: Probe) -> None:
     )
 
     slots = _Slots(probe)
-    before, after = step_hooks(probe, slots.of)
+    before, after = step_hooks(probe, slots)
     register_optimizer_step_pre_hook(before)
     register_optimizer_step_post_hook(after)
     _patch_base_init(probe, Optimizer, slots)
@@ -40,21 +40,18 @@ class _Slots:
         self._made_at: weakref.WeakKeyDictionary[Any, tuple[str | None, int | None]] = (
             weakref.WeakKeyDictionary()
         )
-
-        self._last: Any = _nobody
-        self._last_number = 0
+        self.last: Any = _nobody
+        self.last_number = 0
 
     def made(self, optimizer: Any) -> None:
         self._made_at[optimizer] = user_line(3)
         self._probe.recorder.raw(end(Kind.MADE))
 
     def of(self, optimizer: Any) -> int:
-        if self._last() is optimizer:
-            return self._last_number
         number = self._numbers.get(optimizer)
         if number is None:
             number = self._numbers[optimizer] = min(self._new(optimizer), MAX_SLOT)
-        self._last, self._last_number = weakref.ref(optimizer), number
+        self.last, self.last_number = weakref.ref(optimizer), number
         return number
 
     def _new(self, optimizer: Any) -> int:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import weakref
 from contextlib import AbstractContextManager, ExitStack
+from threading import get_ident
+from time import monotonic_ns
 from typing import Any, Protocol
 
 from hotloop.probe.activation import Activation
-from hotloop.probe.events import MAX_SLOT, Kind, begin, end, size_event
+from hotloop.probe.events import MAX_SLOT, TIME_SHIFT, Kind, begin, end, size_event
 from hotloop.probe.facts import describe_root, distributed_kind, num_values
 from hotloop.probe.probe import Probe
 
@@ -57,8 +59,19 @@ class Hook:
         return self._module()._call_impl(*args, **kwargs)  # type: ignore[union-attr]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the module, recorded and changed as the activations ask."""
-        return self._root.call(self.plain, args, kwargs)
+        """Call the module, recorded and changed as the activations ask.
+
+        A call that is only recorded, like the one before it, is marked here: the fewer frames the better.
+        """
+        root = self._root
+        if not root.begins_as_before(args):
+            return root.call(self.plain, args, kwargs)
+        try:
+            if self.compiled is not None:
+                return self.compiled(*args, **kwargs)
+            return self._module()._call_impl(*args, **kwargs)  # type: ignore[union-attr]
+        finally:
+            root.ends_as_before()
 
     def leave(self, module: Any) -> None:
         """Leave a module as it was."""
@@ -141,6 +154,43 @@ class Root:
             except Exception:  # an optimization that fails is dropped, the program goes on
                 self._probe.drop(activation, "wrap_forward")
         self._wrapped_call = call
+
+    def begins_as_before(self, args: Any) -> bool:
+        """Mark the beginning of a training call that is only recorded; False: it is not one, nothing was marked."""
+        probe, recorder = self._probe, self._probe.recorder
+        try:
+            if (
+                not self._described
+                or get_ident() != recorder.thread
+                or probe.asleep
+                or probe.in_backward
+                or probe.activations
+                or self._roots.inside
+                or not (args and self._shape)
+                or args[0].shape != self._shape
+                or not self._grad_enabled()
+            ):
+                return False
+            recorder.append(self._size_event)
+            recorder.append((monotonic_ns() - recorder.base) << TIME_SHIFT | self._codes[1][0])
+        except (
+            Exception
+        ):  # an input without a shape; what else may fail, fails again in `call`, which says so
+            return False
+        self.calls += 1
+        self._roots.inside = True
+        return True
+
+    def ends_as_before(self) -> None:
+        """Mark the end of what `begins_as_before` began."""
+        self._roots.inside = False
+        recorder, boundary = self._probe.recorder, self._probe.boundary
+        try:
+            recorder.append((monotonic_ns() - recorder.base) << TIME_SHIFT | self._codes[1][1])
+            if boundary.never_trained:
+                boundary.ended(Kind.EVALUATE, self.slot)
+        except Exception:  # the probe fails open
+            self._probe.note("boundary")
 
     def call(self, plain: Any, args: Any, kwargs: Any) -> Any:
         """Call the module, recorded and changed."""

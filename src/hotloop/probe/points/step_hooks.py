@@ -8,24 +8,36 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from time import monotonic_ns
+from typing import Any, Protocol
 
-from hotloop.probe.events import MAX_SLOT, Kind, begin, end
+from hotloop.probe.events import MAX_SLOT, TIME_SHIFT, Kind, begin, end
 from hotloop.probe.probe import Probe
 
 StepHook = Callable[[Any, Any, Any], None]
 
 
-def step_hooks(probe: Probe, slot_of: Callable[[Any], int]) -> tuple[StepHook, StepHook]:
+class Slots(Protocol):
+    """Numbers optimizers."""
+
+    last: Callable[[], Any]
+    """A weak reference to the optimizer asked for last."""
+    last_number: int
+
+    def of(self, optimizer: Any) -> int:
+        """Return an optimizer's number."""
+
+
+def step_hooks(probe: Probe, slots: Slots) -> tuple[StepHook, StepHook]:
     """Return what is called before and after each step.
 
     Args:
         probe: the probe.
-        slot_of: numbers the optimizers.
+        slots: numbers the optimizers.
     """
     from torch.compiler import is_compiling
 
-    recorder, boundary, ident = probe.recorder, probe.boundary, threading.get_ident
+    recorder, boundary, ident, kind = probe.recorder, probe.boundary, threading.get_ident, Kind.OPTIMIZER
     begins = [begin(Kind.OPTIMIZER, slot) for slot in range(MAX_SLOT + 1)]
     ends = [end(Kind.OPTIMIZER, slot) for slot in range(MAX_SLOT + 1)]
 
@@ -37,7 +49,8 @@ def step_hooks(probe: Probe, slot_of: Callable[[Any], int]) -> tuple[StepHook, S
                 if not recorder.training_thread():
                     return
                 probe.asleep = False
-            recorder.mark(begins[slot_of(optimizer)])
+            slot = slots.last_number if slots.last() is optimizer else slots.of(optimizer)
+            recorder.append((monotonic_ns() - recorder.base) << TIME_SHIFT | begins[slot])
         except Exception:  # the probe fails open
             probe.note("record:optimizer")
 
@@ -46,9 +59,9 @@ def step_hooks(probe: Probe, slot_of: Callable[[Any], int]) -> tuple[StepHook, S
             return
         try:
             if ident() == recorder.thread:
-                slot = slot_of(optimizer)
-                recorder.mark(ends[slot])
-                boundary.ended(Kind.OPTIMIZER, slot)
+                slot = slots.last_number if slots.last() is optimizer else slots.of(optimizer)
+                recorder.append((monotonic_ns() - recorder.base) << TIME_SHIFT | ends[slot])
+                boundary.ended(kind, slot)
         except Exception:  # the probe fails open
             probe.note("boundary")
 
