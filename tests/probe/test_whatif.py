@@ -137,6 +137,7 @@ def test_a_program_that_ends_early_leaves_the_knob_that_was_on(
 ) -> None:
     world = World()
     monkeypatch.setattr(whatif, "monotonic", world.clock)
+    monkeypatch.setattr(Neighbours, "look", lambda _: (world.now, world.foreign_s))
     probe = Probe(ProbeConfig(folder=str(tmp_path)))
     probe.activations.append(Faster(world))
     driver = WhatIf(probe, SHAPE)

@@ -126,9 +126,11 @@ class Boundary:
         if self.synchronize and page.numbers[SYNC_AT] == steps:
             self.synchronize()
         now = monotonic_ns()
-        self._recorder.breathe(now)
-        if self._recorder.lost:
-            seat.lost()
+        recorder = self._recorder
+        if now >= recorder.flush_at_ns:
+            recorder.breathe(now)
+            if recorder.lost:
+                seat.lost()
         numbers, at = seat.numbers, seat.at
         numbers[at + STEPS] = steps
         numbers[at + BOUNDARY_NS] = now

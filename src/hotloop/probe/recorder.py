@@ -49,7 +49,8 @@ class Recorder:
         kernels every Python frame is read from memory anew, and costs about 1 us. Without a folder: a built-in that
         takes anything."""
         self._descriptor = -1
-        self._flushed_ns = self.base
+        self.flush_at_ns = 0
+        """When the next boundary flushes: each of the first ones does."""
         self._num_breaths = 0
         self.mark = self._make_mark()
 
@@ -89,15 +90,11 @@ class Recorder:
         return self.thread == ident
 
     def breathe(self, now: int) -> None:
-        """Flush if it is time to; called at step boundaries, with the clock."""
+        """Flush; called at step boundaries, with the clock, when it is `flush_at_ns` or later."""
+        self.flush()
         self._num_breaths += 1
-        if (
-            now - self._flushed_ns > FLUSH_EVERY_NS
-            or self._num_breaths <= EAGER_FLUSHES
-            or len(self._events) > FLUSH_LEN
-        ):
-            self.flush()
-            self._flushed_ns = now
+        if self._num_breaths >= EAGER_FLUSHES:
+            self.flush_at_ns = now + FLUSH_EVERY_NS
 
     def flush(self) -> None:
         """Write what is pending; on a full disk the recorder gives up, the program goes on."""
@@ -137,7 +134,7 @@ class Recorder:
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._descriptor = -1
-        self._num_breaths = 0
+        self._num_breaths = self.flush_at_ns = 0
         self.thread = self.trainer = 0
 
 

@@ -205,12 +205,12 @@ def _hide_from_dynamo(roots: Roots) -> None:
             and not hasattr(module, "__path__")
         ):
             trace_rules.add(name)
-    for hook in (
-        *optimizer._global_optimizer_pre_hooks.values(),
-        *optimizer._global_optimizer_post_hooks.values(),
-    ):
-        if getattr(hook, "__module__", None) == step_hooks.__name__:
-            skip_code(hook.__code__)
+    for hooks in (optimizer._global_optimizer_pre_hooks, optimizer._global_optimizer_post_hooks):
+        for number, hook in list(hooks.items()):
+            if getattr(hook, "__module__", None) == step_hooks.__name__:
+                hooks[number] = guarded = step_hooks.unread(hook)
+                skip_code(hook.__code__)
+                skip_code(guarded.__code__)
 
 
 def _watch_replicas(probe: Probe) -> None:

@@ -35,15 +35,11 @@ def step_hooks(probe: Probe, slots: Slots) -> tuple[StepHook, StepHook]:
         probe: the probe.
         slots: numbers the optimizers.
     """
-    from torch.compiler import is_compiling
-
     recorder, boundary, ident, kind = probe.recorder, probe.boundary, threading.get_ident, Kind.OPTIMIZER
     begins = [begin(Kind.OPTIMIZER, slot) for slot in range(MAX_SLOT + 1)]
     ends = [end(Kind.OPTIMIZER, slot) for slot in range(MAX_SLOT + 1)]
 
     def before(optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ARG001 - the hook's signature
-        if is_compiling():
-            return
         try:
             if ident() != recorder.trainer:
                 if not recorder.training_thread():
@@ -55,8 +51,6 @@ def step_hooks(probe: Probe, slots: Slots) -> tuple[StepHook, StepHook]:
             probe.note("record:optimizer")
 
     def after(optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ARG001 - the hook's signature
-        if is_compiling():
-            return
         try:
             if ident() == recorder.thread:
                 slot = slots.last_number if slots.last() is optimizer else slots.of(optimizer)
@@ -66,3 +60,17 @@ def step_hooks(probe: Probe, slots: Slots) -> tuple[StepHook, StepHook]:
             probe.note("boundary")
 
     return before, after
+
+
+def unread(hook: StepHook) -> StepHook:
+    """Return a hook that comes to nothing where torch.compile reads it.
+
+    Asking whether it does costs two frames at every step, so hooks take this form when torch.compile is first used.
+    """
+    from torch.compiler import is_compiling
+
+    def guarded(optimizer: Any, args: Any, kwargs: Any) -> None:
+        if not is_compiling():
+            hook(optimizer, args, kwargs)
+
+    return guarded
