@@ -74,7 +74,7 @@ def tune(order: TuneOrder, progress: Callable[[str], None], note: Callable[[str]
         executor = _executor(argv, observation, blocks, stdin, say)
         catalogue = all_optimizations()
         candidates, refused = propose(observation, catalogue, order.wishes)
-        candidates = predicted(observation, candidates, argv, executor.isolation, ledger, say, stdin)
+        candidates = _predicted(observation, candidates, argv, executor, ledger, say, stdin)
         tuner = Tuner(
             observation,
             executor,
@@ -87,6 +87,18 @@ def tune(order: TuneOrder, progress: Callable[[str], None], note: Callable[[str]
         result = msgspec.structs.replace(result, coverage=_coverage(executor))
         session.put("result", result)
     return result
+
+
+def _predicted(
+    observation: Observation,
+    candidates: list[Candidate],
+    argv: list[str],
+    executor: DuetExecutor,
+    ledger: Ledger,
+    say: Callable[[str], None],
+    stdin: Path | None,
+) -> list[Candidate]:
+    return predicted(observation, candidates, argv, executor.isolation, ledger, say, stdin)
 
 
 def _blocks(observation: Observation) -> Blocks:
