@@ -18,6 +18,7 @@ from hotloop.launch.isolation import plan_isolation
 from hotloop.launch.scratch import new_scratch, remove, scratch_root
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.observation import STARTUP_PARTS, Observation
+from hotloop.model.optimization import Candidate
 from hotloop.model.tuning import TuneResult
 from hotloop.observe.live import Interrupted, Live, observe
 from hotloop.observe.stopping import StopRule

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 import torch
 from torch import nn
@@ -11,6 +13,14 @@ from hotloop.probe.instruments.call_sites import CallSites
 from hotloop.probe.probe import Probe
 
 from .conftest import Watch
+
+
+@pytest.fixture(autouse=True)
+def _nothing_compiled() -> None:
+    """What other tests compiled in this process is not this program's: where it is, functions are not watched."""
+    if "torch._dynamo" in sys.modules:
+        sys.modules["torch._dynamo.utils"].counters.clear()
+
 
 PLAIN = """
     import io
