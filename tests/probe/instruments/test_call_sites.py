@@ -223,7 +223,7 @@ def test_a_library_names_the_line_of_the_user_and_its_own(watch: Watch) -> None:
         import torch
         logits = torch.randn(4, 3)
         def step():
-            return torch.distributions.Categorical(logits=logits)  # sync
+            return torch.distributions.Categorical(logits=logits, validate_args=True)  # sync
         """
     )
     assert seen.lines("sync") == seen.marked("sync")
