@@ -35,7 +35,9 @@ def main() -> None:
         (folder / "train.py").write_text(PROGRAM)
         log = []
         for number in range(num):
-            resume = ["--resume"] if (folder / ".hotloop").exists() and _entries(folder) else []
+            # A session that came to its end before the kill is followed by a new one.
+            finished = {} if "result" in finished else finished
+            resume = ["--resume"] if finished else []
             run = subprocess.Popen([*COMMAND, *resume, "train.py"], cwd=folder, start_new_session=True)
             time.sleep(rng.uniform(1, 45))  # an A/A pair alone takes some 20 s
             over = run.poll() is not None
@@ -63,6 +65,8 @@ def main() -> None:
 
 def _entries(folder: Path) -> dict[str, int]:
     """Return the row number of each finished entry: one done again would have a new one."""
+    if not (folder / ".hotloop").exists():  # killed before it began
+        return {}
     session = find_session(folder)
     try:
         return {key: number for number, key in enumerate(session.keys())}

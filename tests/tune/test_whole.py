@@ -12,9 +12,12 @@ import pytest
 from hotloop.machine.identity import identity
 from hotloop.model.errors import HotloopError
 from hotloop.model.observation import Observation
+from hotloop.model.tuning import Failure, FailureKind
 from hotloop.observe.live import Interrupted
 from hotloop.store.session import find_session
 from hotloop.tune import fit, sessions, whole
+from hotloop.tune.blocks import Blocks
+from hotloop.tune.executor import SetFailed
 from hotloop.tune.propose import Wishes
 from hotloop.tune.whole import TuneOrder, tune
 
@@ -135,6 +138,29 @@ def test_times_of_another_machine_or_torch_are_not_gone_on_with(
     with pytest.raises(HotloopError, match=reason):
         tune(_order(resume=True), _silent, _silent)
     assert program.num_observed == 1
+
+
+def test_a_program_whose_end_nobody_saw_coming_gets_blocks_that_fit(
+    program: _Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seen: list[Blocks] = []
+
+    def executor(argv: object, observed: object, blocks: Blocks, *_: object) -> SimulatedExecutor:
+        seen.append(blocks)
+        made = program.executor()
+        if len(seen) == 1:
+            failure = Failure(kind=FailureKind.ENDED, message="the program ended by itself", num_steps=120)
+            monkeypatch.setattr(made, "run", lambda *_: SetFailed(0, failure))
+        return made
+
+    monkeypatch.setattr(whole, "_executor", executor)
+    assert names(tune(_order(), _silent, _silent)) == ["a"]
+    assert seen[0].max_rounds is None
+    assert seen[1].max_rounds is not None
+    assert seen[1].warm_steps + seen[1].max_rounds * seen[1].per_block() < 120
+    session = find_session(tmp_path)
+    assert session.get("observation", Observation).total_steps == 120  # type: ignore[union-attr]
+    session.close()
 
 
 def test_control_c_while_observing_is_control_c(program: _Program) -> None:

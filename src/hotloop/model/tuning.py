@@ -25,6 +25,8 @@ class Failure(msgspec.Struct, frozen=True, tag="failed", kw_only=True):
     kind: FailureKind
     message: str
     log_end: str = ""
+    num_steps: int | None = None
+    """Of a program that ended by itself; None: it did not."""
 
 
 class ParityEvidence(msgspec.Struct, frozen=True, kw_only=True):

@@ -186,7 +186,7 @@ class Arm:
             return Failure(kind=FailureKind.TIMEOUT, message=message, log_end=log)
         if code == 0:
             message = f"the program ended by itself after {self.steps} steps"
-            return Failure(kind=FailureKind.ENDED, message=message, log_end=log)
+            return Failure(kind=FailureKind.ENDED, message=message, log_end=log, num_steps=self.steps or None)
         kind = FailureKind.OUT_OF_MEMORY if _ran_out_of_memory(code, log) else FailureKind.CRASH
         return Failure(kind=kind, message=f"the program failed with exit code {code}", log_end=log)
 

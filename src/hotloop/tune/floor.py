@@ -18,6 +18,18 @@ LONG_BUDGET_S = 480.0
 """From here on two A/A pairs are run: one says nothing of how much pairs differ."""
 
 
+class EndedEarly(Exception):  # noqa: N818 - an observation, not an error
+    """The program came to its own end before an A/A pair was measured; nobody had seen how long it is.
+
+    Args:
+        num_steps: that it takes.
+    """
+
+    def __init__(self, num_steps: int) -> None:
+        super().__init__(num_steps)
+        self.num_steps = num_steps
+
+
 class Groundwork:
     """Measures what every trial is judged by.
 
@@ -46,6 +58,7 @@ class Groundwork:
 
         Raises:
             HotloopError: the program cannot be run beside itself.
+            EndedEarly: it has fewer steps than the pair wanted.
         """
         num_pairs = 2 if self._ledger.budget.seconds >= LONG_BUDGET_S else 1
         for number in range(num_pairs):
@@ -77,6 +90,8 @@ class Groundwork:
         rounds = min(FLOOR_ROUNDS, self._max_rounds or FLOOR_ROUNDS)
         record = self._executor.run(SetOrder(plans=((), ()), max_rounds=rounds, fresh=True), lambda _: False)
         if isinstance(record, SetFailed):
+            if record.failure.num_steps is not None and self._max_rounds is None:
+                raise EndedEarly(record.failure.num_steps)
             raise HotloopError(
                 f"the program could not be run in trials: {record.failure.message}\n{record.failure.log_end}",
                 "it must be able to run twice at once, and take enough steps; its output ends above",

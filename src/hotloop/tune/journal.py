@@ -56,6 +56,10 @@ class Ledger:
         self._journal.put(key, value)
         return value
 
+    def put(self, key: str, value: object) -> None:
+        """Commit what is known better by now than when it was worked out."""
+        self._journal.put(key, value)
+
     def seconds(self, key: str) -> float:
         """Return what finished work took, in this session or in the one that it goes on from."""
         return self._seconds[key]

@@ -26,6 +26,7 @@ from hotloop.optimize.registry import all_optimizations, broken_plugins
 from hotloop.tune.blocks import Blocks, shape_blocks
 from hotloop.tune.clock import Budget
 from hotloop.tune.duet import DuetExecutor, Setting
+from hotloop.tune.floor import EndedEarly
 from hotloop.tune.journal import Ledger
 from hotloop.tune.predict import predicted
 from hotloop.tune.propose import Wishes, conflicts, propose
@@ -71,23 +72,41 @@ def tune(order: TuneOrder, progress: Callable[[str], None], note: Callable[[str]
         note(f"hotloop: session {session.name}, budget {order.budget_s:.0f} s")
         ledger = Ledger(session, budget)
         observation = ledger.once("observation", Observation, lambda: _observe(order, say, budget))
-        blocks = _blocks(observation)
-        executor = _executor(argv, observation, blocks, stdin, say)
-        catalogue = all_optimizations()
-        candidates, refused = propose(observation, catalogue, order.wishes)
-        candidates = _predicted(observation, candidates, argv, executor, ledger, say, stdin)
-        tuner = Tuner(
-            observation,
-            executor,
-            ledger,
-            conflicts=conflicts(catalogue),
-            progress=say,
-            max_rounds=blocks.max_rounds,
-        )
-        result = tuner.run(candidates, [*refused, *broken_plugins()])
-        result = msgspec.structs.replace(result, coverage=_coverage(executor))
+        try:
+            result = _tuned(order, observation, argv, ledger, say, stdin)
+        except EndedEarly as early:
+            # It is as long as that: smaller blocks, and as many as it has.
+            note(f"hotloop: the program ends after {early.num_steps} steps; blocks are made to fit")
+            observation = msgspec.structs.replace(observation, total_steps=early.num_steps)
+            ledger.put("observation", observation)
+            result = _tuned(order, observation, argv, ledger, say, stdin)
         session.put("result", result)
     return result
+
+
+def _tuned(
+    order: TuneOrder,
+    observation: Observation,
+    argv: list[str],
+    ledger: Ledger,
+    say: Callable[[str], None],
+    stdin: Path | None,
+) -> TuneResult:
+    blocks = _blocks(observation)
+    executor = _executor(argv, observation, blocks, stdin, say)
+    catalogue = all_optimizations()
+    candidates, refused = propose(observation, catalogue, order.wishes)
+    candidates = _predicted(observation, candidates, argv, executor, ledger, say, stdin)
+    tuner = Tuner(
+        observation,
+        executor,
+        ledger,
+        conflicts=conflicts(catalogue),
+        progress=say,
+        max_rounds=blocks.max_rounds,
+    )
+    result = tuner.run(candidates, [*refused, *broken_plugins()])
+    return msgspec.structs.replace(result, coverage=_coverage(executor))
 
 
 def _predicted(
