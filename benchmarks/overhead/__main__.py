@@ -16,6 +16,7 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -52,13 +53,20 @@ def main() -> int:
 
 
 def _measure(python: Path, model: str, seconds: float, name: str) -> dict[str, Any]:
-    argv = [str(python), "-m", "benchmarks.overhead.measure", model, str(seconds), name]
+    arguments = [model, str(seconds), name]
+    argv = [str(python), "-m", "benchmarks.overhead.measure", *arguments]
+    if name == "TraceML":  # it does nothing without its aggregator, which its launcher starts
+        logs = tempfile.mkdtemp(prefix="traceml-")
+        argv = [str(python.parent / "traceml"), "run", "--logs-dir", logs, "--run-name", "it"]
+        script = str(_ROOT / "benchmarks" / "overhead" / "measure.py")
+        argv += ["--no-save-training-output", script, "--args", *arguments]
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(_ROOT), os.environ.get("PYTHONPATH", "")]),
     }
     done = subprocess.run(argv, capture_output=True, text=True, check=True, env=environment)
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    found = next(line for line in done.stdout.splitlines() if line.startswith('{"step_s"'))
+    result: dict[str, Any] = json.loads(found)
     return result
 
 

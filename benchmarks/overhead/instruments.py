@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -111,10 +110,7 @@ class TraceML(Instrument):
         """Start TraceML as its manual says."""
         import traceml_ai  # type: ignore[import-not-found]
 
-        with contextlib.suppress(
-            RuntimeError
-        ):  # without its aggregator process: as `traceml run` sets it up otherwise
-            traceml_ai.init(mode="auto")
+        traceml_ai.init(mode="auto", on_missing_aggregator="raise")
         self._trace_step = traceml_ai.trace_step
 
     def _traced(self) -> None:
