@@ -15,7 +15,7 @@ from hotloop.observe.processes import read_processes
 from hotloop.probe.config import ProbeConfig
 from hotloop.probe.control import LOST, ControlPage
 from hotloop.probe.events import Kind, begin, end
-from hotloop.probe.recorder import Recorder
+from hotloop.probe.recorder import FLUSH_LEN, Recorder
 
 from .conftest import RunProgram, with_probe
 
@@ -159,6 +159,19 @@ def test_a_disk_that_takes_a_part_gets_the_rest(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(os, "write", lambda descriptor, raw: write(descriptor, raw[:5]))
     recorder.flush()
     assert (tmp_path / f"events-{os.getpid()}.bin").stat().st_size == 4 * 8
+
+
+@pytest.mark.parametrize(("trains", "written"), [(True, 3 * FLUSH_LEN), (False, 0)])
+def test_what_a_program_prints_between_steps_does_not_fill_its_memory(
+    tmp_path: Path, trains: bool, written: int
+) -> None:
+    recorder = Recorder(tmp_path)
+    recorder.thread = 1 if trains else 0
+    for _ in range(3 * FLUSH_LEN + 1):
+        if recorder.has_room():
+            recorder.mark(begin(Kind.LOG))
+    file = tmp_path / f"events-{os.getpid()}.bin"
+    assert (file.stat().st_size // 8 if file.exists() else 0) == written
 
 
 def test_a_process_says_on_the_control_page_that_its_records_ended(

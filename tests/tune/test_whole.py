@@ -58,7 +58,8 @@ def program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Program:
     monkeypatch.setattr(whole, "_executor", program.executor)
     monkeypatch.setattr(whole, "_coverage", lambda _: ())
     monkeypatch.setattr(whole, "propose", lambda *_: (candidates("a", "null"), []))
-    monkeypatch.setattr(whole, "_predicted", lambda _, given, *__: given)
+    monkeypatch.setattr(whole, "predicted", lambda _, given, *__: given)
+    monkeypatch.setattr(SimulatedExecutor, "isolation", None, raising=False)
     return program
 
 

@@ -70,8 +70,14 @@ class Recorder:
             self._events.append(event)
 
     def has_room(self) -> bool:
-        """Whether more may be kept: a helper that only logs comes to no step boundary, where it would be written."""
-        return self.thread != 0 or len(self._events) < FLUSH_LEN
+        """Whether more may be kept of what comes between steps, where no boundary writes it.
+
+        A process that trains writes it here (a program may print millions of lines); a helper that only logs keeps no
+        more.
+        """
+        if len(self._events) >= FLUSH_LEN and self.thread != 0:
+            self.flush()
+        return len(self._events) < FLUSH_LEN
 
     def own_thread(self) -> bool:
         """Whether the calling thread is the one whose events are kept; the first caller becomes it."""

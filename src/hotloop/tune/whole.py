@@ -18,7 +18,6 @@ from hotloop.launch.isolation import plan_isolation
 from hotloop.launch.scratch import new_scratch, remove, scratch_root
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.observation import STARTUP_PARTS, Observation
-from hotloop.model.optimization import Candidate
 from hotloop.model.tuning import TuneResult
 from hotloop.observe.live import Interrupted, Live, observe
 from hotloop.observe.stopping import StopRule
@@ -96,7 +95,7 @@ def _tuned(
     executor = _executor(argv, observation, blocks, stdin, say)
     catalogue = all_optimizations()
     candidates, refused = propose(observation, catalogue, order.wishes)
-    candidates = _predicted(observation, candidates, argv, executor, ledger, say, stdin)
+    candidates = predicted(observation, candidates, argv, executor.isolation, ledger, say, stdin)
     tuner = Tuner(
         observation,
         executor,
@@ -107,18 +106,6 @@ def _tuned(
     )
     result = tuner.run(candidates, [*refused, *broken_plugins()])
     return msgspec.structs.replace(result, coverage=_coverage(executor))
-
-
-def _predicted(
-    observation: Observation,
-    candidates: list[Candidate],
-    argv: list[str],
-    executor: DuetExecutor,
-    ledger: Ledger,
-    say: Callable[[str], None],
-    stdin: Path | None,
-) -> list[Candidate]:
-    return predicted(observation, candidates, argv, executor.isolation, ledger, say, stdin)
 
 
 def _blocks(observation: Observation) -> Blocks:

@@ -248,7 +248,7 @@ def test_parameters_and_subclasses(watch: Watch) -> None:
 
 
 def test_the_result_and_the_error_are_torchs_own(watch: Watch) -> None:
-    watch(
+    seen = watch(
         """
         import torch
         def step():
@@ -262,6 +262,7 @@ def test_the_result_and_the_error_are_torchs_own(watch: Watch) -> None:
                 raise AssertionError
         """
     )
+    assert len(seen.value["steps"]) == 1, "the program's own assertions held"
 
 
 def test_torch_is_as_before_afterwards(watch: Watch) -> None:
@@ -291,7 +292,7 @@ def test_calls_of_other_threads_are_seen(watch: Watch) -> None:
 
 
 def test_a_function_of_torch_can_be_pickled_meanwhile(watch: Watch) -> None:
-    watch(
+    seen = watch(
         """
         import pickle
         import torch
@@ -299,6 +300,7 @@ def test_a_function_of_torch_can_be_pickled_meanwhile(watch: Watch) -> None:
             assert pickle.loads(pickle.dumps(torch.zeros)) is torch.zeros
         """
     )
+    assert len(seen.value["steps"]) == 1, "the program's own assertion held"
 
 
 def test_compiled_code_is_not_compiled_again(probe: Probe) -> None:

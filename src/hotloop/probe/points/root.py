@@ -173,9 +173,7 @@ class Root:
                 return False
             recorder.append(self._size_event)
             recorder.append((monotonic_ns() - recorder.base) << TIME_SHIFT | self._codes[1][0])
-        except (
-            Exception
-        ):  # an input without a shape; what else may fail, fails again in `call`, which says so
+        except Exception:  # no shape; what else may fail, fails again in `call`, which says so
             return False
         self.calls += 1
         self._roots.inside = True
