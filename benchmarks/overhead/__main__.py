@@ -82,8 +82,8 @@ def _page(measured: Runs) -> Iterator[str]:
     yield (
         f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, load {load:.1f}, "
         f"Python {platform.python_version()}. Time with the instrument over time without, 95% interval; the limit is "
-        f"{LIMIT}. The typical step is the median one; all CPU time holds writing the records too, and what the "
-        "neighbours do to a processor."
+        f"{LIMIT}. The typical step is the mean of those that took less than twice the median; all CPU "
+        "time holds writing the records too, and what the neighbours do to a processor."
     )
     yield ""
     yield "| program | instrument | step | typical step | all CPU time | within the limit |"

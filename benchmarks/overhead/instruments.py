@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
+from time import monotonic_ns
 from typing import Any
 
 import torch
@@ -74,6 +76,10 @@ class Hotloop(Instrument):
             for hooks in (optim._global_optimizer_pre_hooks, optim._global_optimizer_post_hooks)
         ]
         self._hook = self.model.__dict__[_HOOK]
+        from hotloop.probe.pace import Pace
+
+        (self._pace,) = (each for each in gc.get_objects() if isinstance(each, Pace))
+        self._left_ns = 0
 
     def switch(self, *, on: bool) -> None:
         """Put all hooks in, or take all out."""
@@ -86,6 +92,16 @@ class Hotloop(Instrument):
         self.model.__dict__.pop(_HOOK, None)
         if on:
             self.model.__dict__[_HOOK] = self._hook
+            self._forget_absence()
+        elif not self._left_ns:
+            self._left_ns = monotonic_ns()
+
+    def _forget_absence(self) -> None:
+        """Let the time in which the probe was out not count as time of the steps that it saw."""
+        if self._left_ns and self._pace._begun is not None:
+            steps, begun_ns, *counts = self._pace._begun
+            self._pace._begun = (steps, begun_ns + monotonic_ns() - self._left_ns, *counts)
+        self._left_ns = 0
 
 
 class TorchProfiler(Instrument):

@@ -2,8 +2,8 @@
 
     python -m benchmarks.overhead.measure MODEL SECONDS INSTRUMENT
 
-Prints a JSON object: the median step without, and for the typical step (the median of each block's steps) and for all
-CPU time the log ratios on/off of its ABBA blocks.
+Prints a JSON object: the median step without, and for the typical step (the mean of each block's, those left out that
+took twice the median) and for all CPU time the log ratios on/off of its ABBA blocks.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from benchmarks.overhead.instruments import INSTRUMENTS, Instrument
 
+WARM_UP_S = 4.0
+"""Instruments look at everything first: hotloop times each of the first steps, then bursts of them."""
 BLOCK_S = 0.15
 """Long enough for a flush of the recorder in most blocks, short enough for many blocks against drift."""
 
@@ -70,11 +72,20 @@ def block(instrument: Instrument, num: int) -> tuple[list[float], float]:
     return times, time.thread_time() - cpu
 
 
+def _typical(times: list[float]) -> float:
+    """Return the mean, in seconds, without what others did to some steps; phases are timed in some steps only."""
+    limit = 2 * statistics.median(times)
+    return statistics.fmean(spent for spent in times if spent < limit)
+
+
 def main(name: str, seconds: float, instrument_name: str) -> None:
     """Alternate blocks for so long, then print."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
     instrument = INSTRUMENTS[instrument_name](partial(program, name))
+    warm_up_end = time.monotonic() + WARM_UP_S
+    while time.monotonic() < warm_up_end:
+        instrument.step()
     num = max(4, round(BLOCK_S / (block(instrument, 10)[1] / 10)))
     ratios: dict[str, list[float]] = {"typical": [], "cpu": []}
     steps_s: list[float] = []
@@ -88,7 +99,7 @@ def main(name: str, seconds: float, instrument_name: str) -> None:
             times[on] += walls
             cpu[on] += spent
         steps_s.append(statistics.median(times[False]))
-        ratios["typical"].append(math.log(statistics.median(times[True]) / steps_s[-1]))
+        ratios["typical"].append(math.log(_typical(times[True]) / _typical(times[False])))
         ratios["cpu"].append(math.log(cpu[True] / cpu[False]))
     instrument.switch(on=False)
     print(json.dumps({"step_s": statistics.median(steps_s), **ratios}), flush=True)

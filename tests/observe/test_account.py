@@ -170,3 +170,19 @@ def test_a_command_whose_process_was_started_by_another(tmp_path: Path) -> None:
     run = account(timeline, Anchor("optimizer", 0, 1), -2.0, 0.1)
     assert run.parts["launcher_s"] == pytest.approx(0.5)
     assert run.parts["import_s"] == pytest.approx(1.5)
+
+
+def test_steps_of_which_only_the_end_was_recorded_are_split_like_the_others(tmp_path: Path) -> None:
+    script = Script(tmp_path).span(Kind.ITERATOR, 1).train(11)
+    script.mark(begin(Kind.LEAN))
+    for _ in range(10):
+        script.wait(7).span(Kind.LOG, 5).span(Kind.OPTIMIZER, 0)
+    script.span(Kind.SAVE, 40).wait(7).span(Kind.OPTIMIZER, 0).mark(end(Kind.LEAN))
+    run = _account(script.train(5))
+    assert run.num_steps == 27
+    assert run.parts["logging_s"] == pytest.approx(50 * _MS)
+    assert run.parts["checkpoint_s"] == pytest.approx(40 * _MS)
+    timed = 10 + 5
+    lean_ms = 11 * 7 + 1  # the last timed step's rest of 1 ms falls into the first lean one
+    backward = timed * 3 + lean_ms * 3 / 8
+    assert run.parts["step_backward_s"] == pytest.approx(backward * _MS, rel=0.01)

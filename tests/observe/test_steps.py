@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hotloop.model.observation import Anchor, Phase
+from hotloop.observe.ranks import observe_rank
 from hotloop.observe.rates import rates
 from hotloop.observe.rhythm import find_anchor, fold, shortest_period
 from hotloop.observe.windows import windows
@@ -176,3 +177,27 @@ def test_the_shortest_period_bears_a_few_breaks() -> None:
     assert shortest_period([0, 0, 1] * 20) == 3
     assert shortest_period([0, 1] * 10 + [0] + [0, 1] * 10) == 2
     assert shortest_period([0] * 30) == 1
+
+
+def _rest(script: Script, num: int) -> Script:
+    """Take steps of 8 ms of which only the ends are recorded."""
+    script.mark(begin(Kind.LEAN))
+    for _ in range(num):
+        script.wait(8).span(Kind.OPTIMIZER, 0)
+    return script.mark(end(Kind.LEAN))
+
+
+def test_steps_of_which_only_the_end_was_recorded_are_counted_not_timed(tmp_path: Path) -> None:
+    script = Script(tmp_path)
+    for _ in range(3):
+        _rest(script.train(10), 30)
+    timeline = script.timeline()
+    anchor = find_anchor(timeline.spans)
+    assert anchor is not None
+    steps = windows(timeline, anchor)
+    assert (len(steps), sum(step.lean for step in steps)) == (119, 90)
+    rank = observe_rank(timeline, anchor, None)
+    assert rank.step is not None
+    assert rank.step.num <= 29
+    assert rank.step.median_s == pytest.approx(0.008)
+    assert rank.step.rhythm == ("data", "forward", "backward", "optimizer")

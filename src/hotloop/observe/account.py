@@ -13,7 +13,7 @@ import msgspec
 from hotloop.model.observation import Anchor, Phase, RunAccount
 from hotloop.observe.epochs import training_slot
 from hotloop.observe.evaluation import num_evaluations
-from hotloop.observe.naming import Stage, Usual, name_pieces
+from hotloop.observe.naming import DIRECT, Stage, Usual, name_pieces
 from hotloop.observe.pieces import cut
 from hotloop.observe.spans import Span, Timeline
 from hotloop.observe.windows import WITHIN, Window, boundaries, windows
@@ -73,6 +73,9 @@ class _Ledger:
         """Add a step."""
         if step.deep:
             self.add({"deep_windows_s": step.end_s - step.begin_s})
+        elif step.lean and self.usual.shares:
+            self.add(_of_lean(spans, step, self.usual.shares))
+            self._num_checkpoints += Kind.SAVE in step.parts
         elif not step.regular:
             self.stretch(spans, step.begin_s, step.end_s, Stage.BETWEEN)
         else:
@@ -124,6 +127,8 @@ def _usual(timeline: Timeline, steps: Sequence[Window], *, infers: bool) -> Usua
         for step in steps
         if step.regular
     ]
+    regular = [step for step in steps if step.regular]
+    total_s = sum(step.duration_s for step in regular)
     fetches: dict[int, list[float]] = {}
     for span in timeline.spans:
         if span.kind is Kind.DATA:
@@ -132,6 +137,9 @@ def _usual(timeline: Timeline, steps: Sequence[Window], *, infers: bool) -> Usua
         infers=infers,
         rest_s=max(0.0, median(rests)) if rests else 0.0,
         fetch_s={slot: median(spent) for slot, spent in fetches.items()},
+        shares={phase: sum(step.phases[phase] for step in regular) / total_s for phase in Phase}
+        if total_s
+        else {},
     )
 
 
@@ -152,6 +160,17 @@ def _of_step(step: Window, *, infers: bool) -> dict[str, float]:
         **{f"step_{phase.value}_s": spent for phase, spent in phases.items()},
         "held_by_hotloop_s": held_s,
     }
+
+
+def _of_lean(spans: Sequence[Span], step: Window, shares: Mapping[Phase, float]) -> dict[str, float]:
+    """A step whose phases were not recorded: what has a name of its own, and the rest by the shares of those timed."""
+    pieces = [piece for piece in cut(spans, step.begin_s, step.end_s) if piece.kind in DIRECT]
+    parts: dict[str, float] = {}
+    for piece in pieces:
+        name = DIRECT[piece.kind]
+        parts[name] = parts.get(name, 0.0) + piece.seconds
+    rest_s = step.end_s - step.begin_s - sum(parts.values())
+    return {**parts, **{f"step_{phase.value}_s": rest_s * share for phase, share in shares.items()}}
 
 
 def _add_tail(ledger: _Ledger, timeline: Timeline, last: int, end_s: float) -> None:

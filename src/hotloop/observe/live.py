@@ -29,7 +29,7 @@ from hotloop.observe.deep_windows import MAX_STEP_S, Course, orders, run_course
 from hotloop.observe.efficiency import with_efficiency
 from hotloop.observe.gaps import no_step, with_gaps
 from hotloop.observe.monitoring import INTERVAL_S, with_monitors
-from hotloop.observe.ranks import steady_windows
+from hotloop.observe.ranks import measured_s, steady_windows
 from hotloop.observe.rhythm import find_anchor
 from hotloop.observe.spans import Timeline, timelines
 from hotloop.observe.stopping import StopRule
@@ -100,6 +100,7 @@ def _observe(
     config = ProbeConfig(
         folder=str(folder),
         record=live.record,
+        lean=live.rule.steps is None,
         instruments=orders(live.deep),
         **guard_orders(isolation, scratch),
     )
@@ -232,11 +233,11 @@ class _Watch:
         lead = leading(self.known)
         anchor = find_anchor(lead.spans, may_optimize=lead.may_optimize) if lead else None
         steady = steady_windows(lead, anchor) if lead and anchor else []
-        measured = sum(window.duration_s for window in steady)
-        if not steady:
+        if lead is None or not steady:
             self._progress(f"waiting for the first steps, {elapsed:.0f} s")
             return False
         middle = sorted(window.duration_s for window in steady)[len(steady) // 2]
+        measured = measured_s(lead, steady)
         self._progress(f"{len(steady)} steps, {middle * 1e3:.3g} ms a step, {measured:.0f} s")
         return self._live.rule.enough(len(steady), measured)
 

@@ -14,7 +14,7 @@ from hotloop.observe.pieces import Piece
 from hotloop.observe.windows import ASIDE, PHASES, WITHIN
 from hotloop.probe.events import Kind
 
-DIRECT = {**{kind: WITHIN[kind] for kind in ASIDE}, Kind.PAUSE: "held_by_hotloop_s"}
+DIRECT: dict[Kind | None, str] = {**{kind: WITHIN[kind] for kind in ASIDE}, Kind.PAUSE: "held_by_hotloop_s"}
 """What has its name wherever it happens."""
 _TRAINS = frozenset({Kind.FORWARD, Kind.BACKWARD, Kind.OPTIMIZER})
 _LOADS = frozenset({Kind.DATA, Kind.ITERATOR})
@@ -38,11 +38,13 @@ class Usual(msgspec.Struct, frozen=True, kw_only=True):
         infers: the steps are forwards without gradients, so none of them is an evaluation.
         rest_s: what is in no span of a step.
         fetch_s: a fetch of a batch, by loader.
+        shares: of each phase in a step.
     """
 
     infers: bool = False
     rest_s: float = 0.0
     fetch_s: dict[int, float] = {}
+    shares: dict[Phase, float] = {}
 
 
 def name_pieces(pieces: Sequence[Piece], stage: Stage, usual: Usual) -> dict[str, float]:

@@ -28,6 +28,17 @@ def steady_windows(timeline: Timeline, anchor: Anchor) -> list[Window]:
     return regular[min(start, len(regular) - MIN_STEPS) :]
 
 
+def measured_s(timeline: Timeline, steady: Sequence[Window]) -> float:
+    """Return the time of the steps after warm-up, of those between that were not timed by phase too."""
+    if not steady:
+        return 0.0
+    begin_s, end_s = steady[0].begin_s, steady[-1].end_s
+    rests = sum(
+        min(rest.end_s, end_s) - rest.begin_s for rest in timeline.lean if begin_s <= rest.begin_s < end_s
+    )
+    return sum(window.duration_s for window in steady) + rests
+
+
 def observe_rank(timeline: Timeline, anchor: Anchor | None, facts: dict[str, Any] | None) -> RankObservation:
     """Return what this process did; `step` is None where no whole step was seen."""
     steady = steady_windows(timeline, anchor) if anchor else []

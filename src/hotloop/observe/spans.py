@@ -46,10 +46,11 @@ class Size(NamedTuple):
     tokens: int
 
 
-class Deep(NamedTuple):
-    """A window of a heavy instrument."""
+class Stretch(NamedTuple):
+    """A window of a heavy instrument, or a rest in which the phases pass unrecorded."""
 
     number: int
+    """Of the instrument."""
     begin_s: float
     end_s: float
     """Infinite while it is open: the program ended in it."""
@@ -83,7 +84,10 @@ class Timeline:
     """When the interpreter began to shut down; None: it did not, or was ended from outside."""
     ppid: int | None = None
     """The process that started it."""
-    deep: list[Deep] = field(default_factory=list)
+    deep: list[Stretch] = field(default_factory=list)
+    """The windows of heavy instruments."""
+    lean: list[Stretch] = field(default_factory=list)
+    """The rests."""
     optimizers_made: int = 0
     num_loop_spans: int = 0
     """Of those, the ones of a loop: what helpers do too is left out."""
@@ -138,8 +142,8 @@ class Timeline:
         if kind == Kind.EXIT:
             self.exit_s = now
             return
-        if kind == Kind.DEEP:
-            self._look(code, now)
+        if kind in {Kind.DEEP, Kind.LEAN}:
+            self._stretch(self.deep if kind == Kind.DEEP else self.lean, code, now)
             return
         if code & END:
             self._close(code & ~END, now)
@@ -149,12 +153,12 @@ class Timeline:
             self._size = None
         self._open.append(_Open(code, now))
 
-    def _look(self, code: int, now: float) -> None:
-        """Keep a window apart from the spans: it begins inside one and ends inside another (an optimizer's closure)."""
-        if code & END and self.deep:
-            self.deep[-1] = self.deep[-1]._replace(end_s=now)
+    def _stretch(self, kept: list[Stretch], code: int, now: float) -> None:
+        """Keep it apart from the spans: it begins inside one and ends inside another (an optimizer's closure)."""
+        if code & END and kept:
+            kept[-1] = kept[-1]._replace(end_s=now)
         else:
-            self.deep.append(Deep(code & MAX_SLOT, now, float("inf")))
+            kept.append(Stretch(code & MAX_SLOT, now, float("inf")))
 
     def _close(self, code: int, now: float) -> None:
         # An exception in the program leaves spans open: everything above the matching beginning is dropped.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hotloop.model.observation import Anchor, Phase
 from hotloop.observe.rhythm import NAMES, shape
-from hotloop.observe.spans import Deep, Span, Timeline
+from hotloop.observe.spans import Span, Stretch, Timeline
 from hotloop.probe.boundary import KINDS
 from hotloop.probe.events import BOOKKEEPING, Kind
 
@@ -53,6 +54,8 @@ class Window:
     regular: bool = True
     deep: bool = False
     """A heavy instrument looked at it, or was put away in it."""
+    lean: bool = False
+    """Only its end was recorded, and what is rare: it has no phases."""
 
 
 def is_anchor(span: Span, anchor: Anchor) -> bool:
@@ -71,7 +74,8 @@ def windows(timeline: Timeline, anchor: Anchor) -> list[Window]:
     """Return the steps of a process, the first (which holds the set-up) left out, each marked regular or not.
 
     A step is irregular when its shape differs from the usual one, a loader was iterated anew in it, a checkpoint was
-    saved or something was compiled: those belong to the run's account, not to the step's.
+    saved or something was compiled: those belong to the run's account, not to the step's. So is one whose phases were
+    not recorded.
     """
     ends = boundaries(timeline, anchor)
     infers = anchor.kind == "forward"
@@ -79,13 +83,18 @@ def windows(timeline: Timeline, anchor: Anchor) -> list[Window]:
         _window(timeline.spans[before + 1 : at + 1], timeline.spans[before].end_s, infers=infers)
         for before, at in itertools.pairwise(ends)
     ]
-    return _judged([_looked_at(window, timeline.deep) for window in cut])
+    rests = [rest.begin_s for rest in timeline.lean]
+    return _judged([_looked_at(window, timeline.deep, timeline.lean, rests) for window in cut])
 
 
-def _looked_at(window: Window, deep: Sequence[Deep]) -> Window:
-    """Mark a step that a heavy instrument's window touches."""
-    touched = any(each.begin_s < window.end_s and each.end_s > window.begin_s for each in deep)
-    return replace(window, deep=True) if touched else window
+def _looked_at(
+    window: Window, deep: Sequence[Stretch], lean: Sequence[Stretch], rests: Sequence[float]
+) -> Window:
+    """Mark a step that a heavy instrument's window touches, and one that ends within a rest."""
+    if any(each.begin_s < window.end_s and each.end_s > window.begin_s for each in deep):
+        return replace(window, deep=True)
+    before = bisect_left(rests, window.end_s) - 1
+    return replace(window, lean=True) if before >= 0 and lean[before].end_s >= window.end_s else window
 
 
 def _window(spans: Sequence[Span], begin_s: float, *, infers: bool) -> Window:
@@ -158,18 +167,19 @@ def _outer(spans: Sequence[Span], index: int) -> Span | None:
 
 
 def _judged(cut: Sequence[Window]) -> list[Window]:
-    if not cut:
-        return []
-    shapes = {tokens: shape(tokens) for tokens in {window.tokens for window in cut}}
-    usual = Counter(shapes[window.tokens] for window in cut).most_common(1)[0][0]
+    timed = [window for window in cut if not window.lean]
+    if not timed:
+        return list(cut)
+    shapes = {tokens: shape(tokens) for tokens in {window.tokens for window in timed}}
+    usual = Counter(shapes[window.tokens] for window in timed).most_common(1)[0][0]
     evaluates = any("evaluate" in part for part in usual)
-    unusual = [kind for kind in RARE if not (evaluates if kind is Kind.EVALUATE else _in_most(cut, kind))]
+    unusual = [kind for kind in RARE if not (evaluates if kind is Kind.EVALUATE else _in_most(timed, kind))]
     return [
         Window(
             **{
                 **window.__dict__,
-                "regular": shapes[window.tokens] == usual
-                and not (window.paused or window.deep)
+                "regular": not (window.paused or window.deep or window.lean)
+                and shapes[window.tokens] == usual
                 and not any(kind in window.parts for kind in unusual),
             }
         )

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from hotloop.probe.control import BOUNDARY_NS, DEEP, GO_UNTIL, STEPS, STOP, SYNC_AT, ControlPage, Seat
 from hotloop.probe.events import Kind, begin, end
+from hotloop.probe.pace import Pace
 from hotloop.probe.recorder import Recorder
 
 _OPTIMIZER, _BACKWARD = Kind.OPTIMIZER, Kind.BACKWARD
@@ -44,6 +45,7 @@ class Boundary:
         folder: where seats on the control page are taken.
         recorder: told of pauses, flushed at boundaries.
         page: the control page; None: nobody holds this program.
+        lean: whether short steps are timed in bursts alone.
     """
 
     def __init__(
@@ -52,6 +54,8 @@ class Boundary:
         folder: Path | None,
         recorder: Recorder,
         page: ControlPage | None,
+        *,
+        lean: bool = False,
     ) -> None:
         self._anchor = anchor
         self._folder = folder
@@ -60,9 +64,13 @@ class Boundary:
         self._seat: Seat | None = None
         self._wanted = KINDS[anchor[0]] if anchor else None
         # Plain attributes: hashing a member of an IntEnum is a Python call, and this is the hot path.
-        self._num_optimizer = self._num_backward = self._num_evaluate = 0
+        self._num_optimizer = self.num_backward = self._num_evaluate = 0
+        self.num_evaluated = 0
+        """Steps in which a root was called without gradients."""
+        self._evaluated_at = -1
         self._seen = 0
         self.steps = 0
+        self.pace = Pace(recorder, self, lean=lean)
         self.never_trained = True
         """This process has called neither backward nor an optimizer: it may be inference."""
         self.on_step: list[Callable[[int], None]] = []
@@ -82,11 +90,14 @@ class Boundary:
             self.never_trained = False
             provisional = True
         elif kind is _BACKWARD:
-            self._num_backward += 1
+            self.num_backward += 1
             self.never_trained = False
-            provisional = self._num_optimizer == 0 and self._num_backward > PATIENCE
+            provisional = self._num_optimizer == 0 and self.num_backward > PATIENCE
         else:
             self._num_evaluate += 1
+            if self._evaluated_at != self.steps:
+                self._evaluated_at = self.steps
+                self.num_evaluated += 1
             provisional = self.never_trained and self._num_evaluate > PATIENCE
         if self._wanted is None:
             if provisional:
@@ -95,7 +106,17 @@ class Boundary:
             self._count(slot)
         deep = self.windows
         if deep is not None and deep.numbers[DEEP] != deep.settled:
+            self.pace.wake()
             deep.ended(kind, slot)
+
+    def may_be_lean(self) -> bool:
+        """Whether an optimizer's step ends the step, and nobody wants to look closer."""
+        deep = self.windows
+        return (
+            self._num_optimizer > 0
+            and self._wanted in (None, _OPTIMIZER)
+            and not (deep and deep.numbers[DEEP])
+        )
 
     def looked(self, number: int) -> None:
         """Say on the control page that an instrument was run here."""
@@ -119,6 +140,8 @@ class Boundary:
             self._look_at = steps + (LOOK_EVERY if steps >= EARLY_STEPS else 1)
             for call in self.on_look:
                 call(steps)
+        if steps >= self.pace.turn_at:
+            self.pace.turn(steps, monotonic_ns())
         page = self._page
         if page is None:
             return
@@ -166,6 +189,8 @@ class Boundary:
         if self.windows is not None:
             self.windows.after_fork()
         self._seat = None
-        self._num_optimizer = self._num_backward = self._num_evaluate = 0
+        self._num_optimizer = self.num_backward = self._num_evaluate = self.num_evaluated = 0
         self._seen = self.steps = 0
+        self._evaluated_at = -1
         self.never_trained = True
+        self.pace.after_fork()

@@ -23,6 +23,7 @@ class ProbeConfig:
         perturb: relative noise put on all parameters once, before the first step; 0: none.
         losses: keep the value of every loss that backward is called on.
         record: time the phases; off for the overhead benchmark and for `hotloop run`.
+        lean: short steps may be timed in bursts, so that observing them costs less (see `probe.pace`).
         instruments: the heavy ones that the launcher may ask for: `{"name", "module", "cls", "params", "workers"}`; the
             last is the module that does the same in loader workers.
         whatif: the shape of the blocks in which the knobs among the activations are switched (see `probe.whatif`).
@@ -37,6 +38,7 @@ class ProbeConfig:
     perturb: float = 0.0
     losses: bool = False
     record: bool = True
+    lean: bool = True
     instruments: tuple[dict[str, Any], ...] = ()
     whatif: dict[str, int] | None = None
     guard: tuple[str, ...] = ()

@@ -59,6 +59,8 @@ class Kind(IntEnum):
     """The interpreter shuts down (an end without a beginning)."""
     WORKERS_END = 19
     """A loader's workers are ended; slot: the loader."""
+    LEAN = 20
+    """Only the ends of steps are recorded, and what is rare, from one step boundary on. It nests in nothing."""
 
 
 def begin(kind: Kind, slot: int = 0) -> int:

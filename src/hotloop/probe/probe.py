@@ -37,7 +37,7 @@ class Probe:
         self.losses = Losses(self.folder) if config.losses and self.folder else None
         self.activations: list[Activation] = []
         self.page = self._page()
-        self.boundary = Boundary(config.anchor, self.folder, self.recorder, self.page)
+        self.boundary = Boundary(config.anchor, self.folder, self.recorder, self.page, lean=config.lean)
         self.boundary.on_look.append(self._on_look)
         self.boundary.on_hold.append(self._on_hold)
         self._noted: set[str] = set()

@@ -39,6 +39,8 @@ class Recorder:
         """When this process's interpreter had started; None: not known."""
         self.lost: str | None = None
         """Why recording ended early; None: it did not."""
+        self.lean = False
+        """Hook points let phases pass unrecorded (see `probe.pace`)."""
         self.other_trainers = False
         """A second thread trains as well; its events are not kept."""
         self.base = monotonic_ns()

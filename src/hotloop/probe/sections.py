@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 from hotloop.probe.events import TIME_SHIFT, Kind, begin, end
 from hotloop.probe.probe import Probe
 
+PASSED = frozenset({Kind.DATA, Kind.TRANSFER, Kind.COMMUNICATION})
+"""Phases that pass unrecorded while the recorder is lean."""
+
 
 class Section(NamedTuple):
     """The two marks of one kind and slot."""
@@ -32,10 +35,15 @@ def section(probe: Probe, kind: Kind, slot: int = 0, *, trains: bool = False, as
     """
     recorder, ident, main = probe.recorder, threading.get_ident, threading.main_thread().ident
     begins, ends = begin(kind, slot), end(kind, slot)
+    passes, wakes = kind in PASSED, kind is Kind.ITERATOR
     where = f"record:{kind.name.lower()}"
 
     def enter() -> bool:
+        if passes and recorder.lean:
+            return False
         try:
+            if wakes:
+                probe.boundary.pace.wake()
             if probe.asleep or (ident() != recorder.thread and not recorder.own_thread()):
                 return False
             recorder.append((monotonic_ns() - recorder.base) << TIME_SHIFT | begins)

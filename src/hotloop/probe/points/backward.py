@@ -30,11 +30,14 @@ def _timed(probe: Probe, original: Any, slot: int) -> Any:
     enter, _ = section(probe, Kind.BACKWARD, slot, trains=True)
     ended, facts, recorder, ends = probe.boundary.ended, probe.facts, probe.recorder, end(Kind.BACKWARD, slot)
     create_graph_at = CREATE_GRAPH_AT[slot]
+    keeps_losses = probe.losses is not None
     inside = False
 
     @functools.wraps(original)
     def backward(*args: Any, **kwargs: Any) -> Any:
         nonlocal inside
+        if recorder.lean and not keeps_losses:
+            return original(*args, **kwargs)
         # Reentrant checkpointing calls backward from inside a backward.
         if inside or not enter():
             return original(*args, **kwargs)
@@ -42,7 +45,7 @@ def _timed(probe: Probe, original: Any, slot: int) -> Any:
             facts.anomaly_mode = True
         if kwargs.get("create_graph") or (len(args) > create_graph_at and args[create_graph_at]):
             facts.double_backward = True
-        if probe.losses is not None:
+        if keeps_losses:
             _keep_loss(probe, slot, args, kwargs)
         inside = probe.in_backward = True
         try:

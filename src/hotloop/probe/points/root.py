@@ -51,6 +51,7 @@ class Hook:
         self.compiled = compiled
         self._root = root
         self._module = weakref.ref(module)
+        self._recorder, self._activations = root.surroundings
 
     def plain(self, *args: Any, **kwargs: Any) -> Any:
         """Call the module as if the hook was not there."""
@@ -64,6 +65,11 @@ class Hook:
         A call that is only recorded, like the one before it, is marked here: the fewer frames the better.
         """
         root = self._root
+        if self._recorder.lean and not self._activations and root.grad_enabled():
+            root.calls += 1
+            if self.compiled is not None:
+                return self.compiled(*args, **kwargs)
+            return self._module()._call_impl(*args, **kwargs)  # type: ignore[union-attr]
         if not root.begins_as_before(args):
             return root.call(self.plain, args, kwargs)
         try:
@@ -108,7 +114,8 @@ class Root:
         self._probe = probe
         self._roots = roots
         self._module = weakref.ref(module)
-        self._grad_enabled = is_grad_enabled
+        self.grad_enabled = is_grad_enabled
+        self.surroundings = (probe.recorder, probe.activations)
         self.calls = 0
         self.slot = min(slot, MAX_SLOT)
         self.kind = (type(module).__name__, num_values(module.parameters()))
@@ -168,7 +175,7 @@ class Root:
                 or self._roots.inside
                 or not (args and self._shape)
                 or args[0].shape != self._shape
-                or not self._grad_enabled()
+                or not self.grad_enabled()
             ):
                 return False
             recorder.append(self._size_event)
@@ -195,7 +202,7 @@ class Root:
         roots = self._roots
         if roots.inside or not roots.own_call():
             return plain(*args, **kwargs)
-        trains = self._grad_enabled()
+        trains = self.grad_enabled()
         recorded = self._enter(trains, args, kwargs)
         roots.inside = True
         try:
@@ -214,6 +221,10 @@ class Root:
                 return False
             recorder = self._probe.recorder
             self.calls += 1
+            if not trains:
+                self._probe.boundary.pace.wake()
+            elif recorder.lean:
+                return False
             if not self._described:
                 self._note(args, kwargs)
             self._mark_size(args, kwargs)

@@ -38,8 +38,13 @@ def step_hooks(probe: Probe, slots: Slots) -> tuple[StepHook, StepHook]:
     recorder, boundary, ident, kind = probe.recorder, probe.boundary, threading.get_ident, Kind.OPTIMIZER
     begins = [begin(Kind.OPTIMIZER, slot) for slot in range(MAX_SLOT + 1)]
     ends = [end(Kind.OPTIMIZER, slot) for slot in range(MAX_SLOT + 1)]
+    passed = False  # the beginning was let pass, so that the end stands for both
 
     def before(optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ARG001 - the hook's signature
+        nonlocal passed
+        if recorder.lean:
+            passed = True
+            return
         try:
             if ident() != recorder.trainer:
                 if not recorder.training_thread():
@@ -47,14 +52,20 @@ def step_hooks(probe: Probe, slots: Slots) -> tuple[StepHook, StepHook]:
                 probe.asleep = False
             slot = slots.last_number if slots.last() is optimizer else slots.of(optimizer)
             recorder.append((monotonic_ns() - recorder.base) << TIME_SHIFT | begins[slot])
+            passed = False
         except Exception:  # the probe fails open
             probe.note("record:optimizer")
 
     def after(optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ARG001 - the hook's signature
+        nonlocal passed
         try:
             if ident() == recorder.thread:
                 slot = slots.last_number if slots.last() is optimizer else slots.of(optimizer)
-                recorder.append((monotonic_ns() - recorder.base) << TIME_SHIFT | ends[slot])
+                now = (monotonic_ns() - recorder.base) << TIME_SHIFT
+                if passed:
+                    passed = False
+                    recorder.append(now | begins[slot])
+                recorder.append(now | ends[slot])
                 boundary.ended(kind, slot)
         except Exception:  # the probe fails open
             probe.note("boundary")

@@ -1,0 +1,166 @@
+"""When steps are timed by phase: on a fake clock, and in a real loop whose every step is still seen to end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hotloop.observe.rhythm import find_anchor
+from hotloop.observe.spans import Timeline, timelines
+from hotloop.observe.windows import windows
+from hotloop.probe import pace as module
+from hotloop.probe.events import Kind
+from hotloop.probe.pace import BURST, Pace
+from hotloop.probe.recorder import Recorder
+
+from .conftest import RunProgram
+
+_MS = 1_000_000
+
+
+class _Counts:
+    num_backward = num_evaluated = 0
+    allowed = True
+
+    def may_be_lean(self) -> bool:
+        return self.allowed
+
+
+class _Loop:
+    """Steps of a fixed length, as the boundary counts them."""
+
+    def __init__(self, folder: Path, *, step_ms: float, lean: bool = True) -> None:
+        self.recorder = Recorder(folder)
+        self.counts = _Counts()
+        self.pace = Pace(self.recorder, self.counts, lean=lean)
+        self.steps = self.now = 0
+        self.timed = 0
+        self.step_ns = int(step_ms * _MS)
+
+    def step(self, *, backwards: int = 1, evaluates: bool = False, new_epoch: bool = False) -> None:
+        if evaluates or new_epoch:
+            self.pace.wake()
+        if not self.recorder.lean:
+            self.timed += 1
+            self.counts.num_backward += backwards
+        self.counts.num_evaluated += evaluates
+        self.steps += 1
+        self.now += self.step_ns
+        if self.steps >= self.pace.turn_at:
+            self.pace.turn(self.steps, self.now)
+
+    def share(self, num: int, **how: bool | int) -> float:
+        """Return the share of the next steps that are timed."""
+        before = self.timed
+        for _ in range(num):
+            self.step(**how)  # type: ignore[arg-type]
+        return (self.timed - before) / num
+
+
+def test_the_first_steps_are_all_timed(tmp_path: Path) -> None:
+    loop = _Loop(tmp_path, step_ms=1)
+    assert loop.share(2 * 1000) == 1
+    assert loop.share(20_000) < 0.2
+
+
+def test_timing_costs_no_more_than_its_share(tmp_path: Path) -> None:
+    for step_ms in (1.0, 2.0, 4.0):
+        loop = _Loop(tmp_path, step_ms=step_ms)
+        loop.share(4_000)
+        share = loop.share(40_000)
+        assert share * module.PASS_NS / (step_ms * _MS) == pytest.approx(module.SHARE, rel=0.1)
+
+
+def test_long_steps_are_all_timed(tmp_path: Path) -> None:
+    assert _Loop(tmp_path, step_ms=9).share(5_000) == 1
+
+
+def test_an_accumulation_of_short_passes_costs_what_its_passes_cost(tmp_path: Path) -> None:
+    assert _Loop(tmp_path, step_ms=9).share(5_000, backwards=16) < 0.5
+
+
+def test_steps_that_evaluate_are_all_timed(tmp_path: Path) -> None:
+    assert _Loop(tmp_path, step_ms=1).share(5_000, evaluates=True) == 1
+
+
+def test_an_epoch_interrupts_a_rest_for_one_step(tmp_path: Path) -> None:
+    loop = _Loop(tmp_path, step_ms=1)
+    loop.share(4_000)
+    while not loop.recorder.lean:
+        loop.step()
+    before = loop.timed
+    loop.step(new_epoch=True)
+    assert loop.recorder.lean
+    loop.step()
+    assert loop.timed == before + 1
+
+
+def test_many_interruptions_end_a_rest(tmp_path: Path) -> None:
+    loop = _Loop(tmp_path, step_ms=1)
+    loop.share(4_000)
+    while not loop.recorder.lean:
+        loop.step()
+    assert loop.share(BURST, new_epoch=True) == 1
+    assert not loop.recorder.lean
+
+
+def test_who_wants_to_look_closer_sees_every_step(tmp_path: Path) -> None:
+    loop = _Loop(tmp_path, step_ms=1)
+    loop.share(4_000)
+    loop.counts.allowed = False
+    loop.pace.wake()
+    assert loop.share(5_000) == 1
+
+
+def test_it_can_be_switched_off(tmp_path: Path) -> None:
+    assert _Loop(tmp_path, step_ms=1, lean=False).share(5_000) == 1
+
+
+def test_where_nothing_is_kept_nothing_is_timed() -> None:
+    recorder = Recorder(None)
+    pace = Pace(recorder, _Counts(), lean=True)
+    pace.turn(1, 0)
+    assert recorder.lean
+    pace.wake()
+    assert recorder.lean, "there is nothing to wake for"
+
+
+_LOOP = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+from hotloop.probe import pace
+pace.FIRST_STEPS, pace.FIRST_NS, pace.PASS_NS = 64, 0, 40_000_000
+model, head = nn.Linear(4, 4), nn.Linear(4, 1)
+optimizer = torch.optim.SGD([*model.parameters(), *head.parameters()], lr=0.1)
+loader = DataLoader(TensorDataset(torch.randn(200, 4)), batch_size=2)
+for epoch in range(6):
+    for (batch,) in loader:
+        optimizer.zero_grad()
+        head(model(batch)).mean().backward()
+        optimizer.step()
+    with torch.no_grad():
+        for (batch,) in loader:
+            head(model(batch))
+"""
+
+
+@pytest.fixture
+def seen(run_probed: RunProgram, tmp_path: Path) -> Timeline:
+    run_probed(_LOOP).check_returncode()
+    (timeline,) = timelines(tmp_path / "probe", {}).values()
+    return timeline
+
+
+def test_every_step_of_a_lean_loop_ends_and_every_evaluation_is_seen(seen: Timeline) -> None:
+    anchor = find_anchor(seen.spans)
+    assert anchor is not None
+    steps = windows(seen, anchor)
+    assert len(steps) == 6 * 100 - 1
+    assert any(step.lean for step in steps)
+    timed = [step for step in steps if step.regular]
+    assert len(timed) >= BURST
+    assert all(set(step.tokens) == {"data", "forward", "backward", "optimizer"} for step in timed)
+    assert sum(span.kind is Kind.EVALUATE for span in seen.spans) == 6 * 100 * 2
+    assert sum(span.kind is Kind.ITERATOR for span in seen.spans) == 6 * 2
