@@ -81,6 +81,8 @@ def test_a_whole_run_keeps_what_it_wrote(observe: Observe, tmp_path: Path, force
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_shows_what_was_measured(tmp_path: Path, number: signal.Signals) -> None:
     (tmp_path / "train.py").write_text(TINY)
+    # What starts the tests may ignore Ctrl-C (a job in the background does), and children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         [sys.executable, "-m", "hotloop", "observe", "--full", "--json", "seen.json", "train.py"],
         cwd=tmp_path,

@@ -231,6 +231,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """Of the program; None: it was ended at a step boundary after the measurement."""
     other: dict[str, PhaseTime] = {}
     """What of the phase `other` has a name: `checkpoint`, `logging`, `evaluate`, `import`, `compilation`."""
+    clock: str = "host"
+    """What the step and its phases were timed by: `host`, or `device`: the device's own clock."""
     epoch_steps: int | None = None
     """Steps between two starts of the training loader; None: not seen twice."""
     total_steps: int | None = None

@@ -20,7 +20,13 @@ from hotloop.observe.windows import WITHIN, Window, boundaries, windows
 from hotloop.probe.events import Kind
 
 
-def account(timeline: Timeline | None, anchor: Anchor | None, begin_s: float, end_s: float) -> RunAccount:
+def account(
+    timeline: Timeline | None,
+    anchor: Anchor | None,
+    begin_s: float,
+    end_s: float,
+    on_device: Timeline | None = None,
+) -> RunAccount:
     """Return where the command's wall time went, seen from its leading training process.
 
     Args:
@@ -28,6 +34,7 @@ def account(timeline: Timeline | None, anchor: Anchor | None, begin_s: float, en
         anchor: what ends a step.
         begin_s: when the command was started, on the monotonic clock.
         end_s: when it ended or was ended.
+        on_device: its records on the device's clock, which then splits the steps; None: the host's does.
     """
     wall_s = end_s - begin_s
     if timeline is None or timeline.torch_s is None:
@@ -39,7 +46,9 @@ def account(timeline: Timeline | None, anchor: Anchor | None, begin_s: float, en
         ledger.stretch(timeline.spans, timeline.torch_s, end_s, Stage.HEAD)
         return ledger.closed(wall_s)
     spans, steps = timeline.spans, windows(timeline, anchor)
-    ledger.usual = _usual(timeline, steps, infers=anchor.kind == "forward")
+    ledger.split = on_device is not None
+    split = steps if on_device is None else windows(on_device, anchor)
+    ledger.usual = _usual(timeline, steps, _shares(split), infers=anchor.kind == "forward")
     ledger.stretch(spans[: ends[0] + 1], timeline.torch_s, spans[ends[0]].end_s, Stage.HEAD)
     for step, (before, end) in zip(steps, itertools.pairwise(ends), strict=True):
         ledger.step(spans[before + 1 : end + 1], step)
@@ -52,6 +61,8 @@ class _Ledger:
 
     def __init__(self) -> None:
         self.usual = Usual()
+        self.split = False
+        """Regular steps are split by the usual shares, too."""
         self._parts: defaultdict[str, float] = defaultdict(float)
         self._num_evaluations = self._num_checkpoints = 0
 
@@ -73,8 +84,8 @@ class _Ledger:
         """Add a step."""
         if step.deep:
             self.add({"deep_windows_s": step.end_s - step.begin_s})
-        elif step.lean and self.usual.shares:
-            self.add(_of_lean(spans, step, self.usual.shares))
+        elif self.usual.shares and (step.lean or (self.split and step.regular)):
+            self.add(_by_shares(spans, step, self.usual.shares))
             self._num_checkpoints += Kind.SAVE in step.parts
         elif not step.regular:
             self.stretch(spans, step.begin_s, step.end_s, Stage.BETWEEN)
@@ -120,15 +131,22 @@ def _start(timeline: Timeline, begin_s: float, torch_s: float) -> dict[str, floa
     return {started: python_s - begin_s, "import_s": torch_s - python_s}
 
 
-def _usual(timeline: Timeline, steps: Sequence[Window], *, infers: bool) -> Usual:
+def _shares(steps: Sequence[Window]) -> dict[Phase, float]:
+    """Return the share of each phase in the regular steps; nothing where there are none."""
+    regular = [step for step in steps if step.regular]
+    total_s = sum(step.duration_s for step in regular)
+    return (
+        {phase: sum(step.phases[phase] for step in regular) / total_s for phase in Phase} if total_s else {}
+    )
+
+
+def _usual(timeline: Timeline, steps: Sequence[Window], shares: dict[Phase, float], *, infers: bool) -> Usual:
     named = [kind for kind in WITHIN if not (infers and kind is Kind.EVALUATE)]
     rests = [
         step.phases[Phase.OTHER] - sum(step.parts.get(kind, 0.0) for kind in named)
         for step in steps
         if step.regular
     ]
-    regular = [step for step in steps if step.regular]
-    total_s = sum(step.duration_s for step in regular)
     fetches: dict[int, list[float]] = {}
     for span in timeline.spans:
         if span.kind is Kind.DATA:
@@ -137,9 +155,7 @@ def _usual(timeline: Timeline, steps: Sequence[Window], *, infers: bool) -> Usua
         infers=infers,
         rest_s=max(0.0, median(rests)) if rests else 0.0,
         fetch_s={slot: median(spent) for slot, spent in fetches.items()},
-        shares={phase: sum(step.phases[phase] for step in regular) / total_s for phase in Phase}
-        if total_s
-        else {},
+        shares=shares,
     )
 
 
@@ -162,7 +178,7 @@ def _of_step(step: Window, *, infers: bool) -> dict[str, float]:
     }
 
 
-def _of_lean(spans: Sequence[Span], step: Window, shares: Mapping[Phase, float]) -> dict[str, float]:
+def _by_shares(spans: Sequence[Span], step: Window, shares: Mapping[Phase, float]) -> dict[str, float]:
     """A step whose phases were not recorded: what has a name of its own, and the rest by the shares of those timed."""
     pieces = [piece for piece in cut(spans, step.begin_s, step.end_s) if piece.kind in DIRECT]
     parts: dict[str, float] = {}

@@ -21,10 +21,11 @@ from hotloop.model.observation import (
 from hotloop.observe.account import account
 from hotloop.observe.epochs import epoch_steps
 from hotloop.observe.processes import program_facts, read_processes
-from hotloop.observe.ranks import observe_rank, steady_windows
+from hotloop.observe.ranks import MIN_STEPS, observe_rank, steady_windows
 from hotloop.observe.rates import loader_slots
 from hotloop.observe.rhythm import find_anchor
-from hotloop.observe.spans import Timeline
+from hotloop.observe.spans import DEVICE, Timeline
+from hotloop.observe.spans import timelines as timelines_of
 from hotloop.observe.windows import boundaries
 
 
@@ -34,6 +35,17 @@ def leading(timelines: dict[int, Timeline]) -> Timeline | None:
     # Ranks do the same work: of those that did nearly as much the oldest, rank 0, speaks for all.
     near = [timeline for timeline in timelines.values() if timeline.num_loop_spans >= 0.9 * most]
     return min(near, key=lambda timeline: timeline.pid, default=None)
+
+
+def on_the_device(folder: Path, timelines: dict[int, Timeline], anchor: Anchor | None) -> dict[int, Timeline]:
+    """Return the records on the device's clock, of the processes that have whole steps on it."""
+    if anchor is None:
+        return {}
+    known = timelines_of(folder, {}, DEVICE)
+    enough = {
+        pid: timeline for pid, timeline in known.items() if len(steady_windows(timeline, anchor)) >= MIN_STEPS
+    }
+    return {pid: timeline for pid, timeline in enough.items() if pid in timelines}
 
 
 def build(
@@ -66,8 +78,10 @@ def build(
     processes = read_processes(folder)
     lead = leading(timelines)
     anchor = find_anchor(lead.spans) if lead else None
+    on_device = on_the_device(folder, timelines, anchor)
     ranks = [
-        observe_rank(timeline, anchor, processes.get(pid)) for pid, timeline in sorted(timelines.items())
+        observe_rank(on_device.get(pid, timeline), anchor, processes.get(pid))
+        for pid, timeline in sorted(timelines.items())
     ]
     trained = sorted(
         (rank for rank in ranks if rank.step), key=lambda rank: (rank.rank is None, rank.rank or 0)
@@ -81,7 +95,8 @@ def build(
         other=main.other if main else {},
         ranks=tuple(trained),
         memory=_memory(trained, program),
-        run=account(lead, anchor, begin_s, end_s),
+        run=account(lead, anchor, begin_s, end_s, on_device.get(lead.pid) if lead else None),
+        clock="device" if lead and lead.pid in on_device else "host",
         coverage=tuple(_coverage(main, program, anchor, processes.get(lead.pid) if lead else None)),
         program=_marked(program, lead, anchor),
         anchor=anchor,

@@ -101,6 +101,7 @@ def _observe(
         folder=str(folder),
         record=live.record,
         lean=live.rule.steps is None,
+        device_clock=True,
         instruments=orders(live.deep),
         **guard_orders(isolation, scratch),
     )

@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hotloop.probe import device_clock
 from hotloop.probe.events import END, KIND_SHIFT, MAX_SLOT, TIME_SHIFT, TOKEN_BITS, Kind, begin
 
 NS = 1e-9
+HOST, DEVICE = "events", device_clock.STEM
 HELPERS = frozenset({Kind.IMPORT, Kind.LOG, Kind.WORKERS_END})
 """What a process does that does not train, too."""
 
@@ -70,10 +72,12 @@ class Timeline:
     Args:
         folder: the scratch folder of the run.
         pid: the process.
+        clock: `HOST`, or `DEVICE`: the same events as the device came to them.
     """
 
     folder: Path
     pid: int
+    clock: str = HOST
     spans: list[Span] = field(default_factory=list)
     sizes: list[Size] = field(default_factory=list)
     torch_s: float | None = None
@@ -97,7 +101,7 @@ class Timeline:
     _size: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:  # noqa: D105
-        header = json.loads((self.folder / f"events-{self.pid}.json").read_text())
+        header = json.loads((self.folder / f"{self.clock}-{self.pid}.json").read_text())
         self.torch_s = self._base_s = header["base_ns"] * NS
         self.ppid = header.get("ppid")
         python_ns = header.get("python_ns")
@@ -117,7 +121,7 @@ class Timeline:
 
     def update(self) -> None:
         """Read what was written since the last time."""
-        with (self.folder / f"events-{self.pid}.bin").open("rb") as file:
+        with (self.folder / f"{self.clock}-{self.pid}.bin").open("rb") as file:
             file.seek(self._read)
             raw = file.read()
         whole = len(raw) // 8 * 8
@@ -177,12 +181,12 @@ class Timeline:
         self.num_loop_spans += kind not in HELPERS
 
 
-def timelines(folder: Path, known: dict[int, Timeline]) -> dict[int, Timeline]:
+def timelines(folder: Path, known: dict[int, Timeline], clock: str = HOST) -> dict[int, Timeline]:
     """Return the timelines of all processes that recorded, the known ones brought up to date."""
-    for path in folder.glob("events-*.bin"):
+    for path in folder.glob(f"{clock}-*.bin"):
         pid = int(path.stem.split("-")[1])
         if pid not in known:
-            known[pid] = Timeline(folder, pid)
+            known[pid] = Timeline(folder, pid, clock)
     for timeline in known.values():
         timeline.update()
     return known

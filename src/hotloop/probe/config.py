@@ -24,6 +24,7 @@ class ProbeConfig:
         losses: keep the value of every loss that backward is called on.
         record: time the phases; off for the overhead benchmark and for `hotloop run`.
         lean: short steps may be timed in bursts, so that observing them costs less (see `probe.pace`).
+        device_clock: time the phases on the device's own clock too, where the program uses one.
         instruments: the heavy ones that the launcher may ask for: `{"name", "module", "cls", "params", "workers"}`; the
             last is the module that does the same in loader workers.
         whatif: the shape of the blocks in which the knobs among the activations are switched (see `probe.whatif`).
@@ -39,6 +40,7 @@ class ProbeConfig:
     losses: bool = False
     record: bool = True
     lean: bool = True
+    device_clock: bool = False
     instruments: tuple[dict[str, Any], ...] = ()
     whatif: dict[str, int] | None = None
     guard: tuple[str, ...] = ()

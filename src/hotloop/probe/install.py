@@ -79,7 +79,7 @@ def _install_points(probe: Probe) -> None:
     probe.load_activations()
     probe.recorder.raw(end(Kind.TORCH))
     probe.watch_process()
-    _synchronizer(probe)
+    _watch_device(probe)
     for activation in probe.acting("on_torch"):
         try:
             activation.on_torch()
@@ -114,9 +114,14 @@ def _seed(probe: Probe) -> None:
             install_perturbation(probe)
 
 
-def _synchronizer(probe: Probe) -> None:
-    """Wait for the device at boundaries, once the program uses one; asking for one would start its driver."""
+def _watch_device(probe: Probe) -> None:
+    """Once the program uses a device, wait for it and read its clock: asking for one would start its driver."""
     import torch
 
-    if torch.version.cuda is not None or torch.version.hip is not None:
-        probe.boundary.synchronize = lambda: torch.cuda.synchronize() if torch.cuda.is_initialized() else None
+    if torch.version.cuda is None and torch.version.hip is None:
+        return
+    probe.boundary.synchronize = lambda: torch.cuda.synchronize() if torch.cuda.is_initialized() else None
+    if probe.config.device_clock and probe.config.record and probe.folder is not None:
+        from hotloop.probe.device_clock import Cuda, start_when_used
+
+        start_when_used(probe, Cuda(), torch.cuda.is_initialized)

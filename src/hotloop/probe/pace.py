@@ -50,6 +50,7 @@ class Pace:
         self._recorder = recorder
         self._counts = counts
         self._lean = lean
+        self.pass_ns = PASS_NS
         self._first_ns: int | None = None
         self._begun: tuple[int, int, int, int] | None = None
         """Of the burst under way: step, clock, backward calls, steps that evaluated."""
@@ -109,7 +110,7 @@ class Pace:
         evaluates = counts.num_evaluated - evaluated > BURST // 4
         early = steps < FIRST_STEPS or now - self._first_ns < FIRST_NS
         passes = max(counts.num_backward - backward, steps - begun)
-        cost = passes * PASS_NS / max(1, now - begun_ns)
+        cost = passes * self.pass_ns / max(1, now - begun_ns)
         num = int(BURST * min(LONGEST, cost / SHARE - 1))
         if early or evaluates or num <= 0 or not counts.may_be_lean():
             self._begin(steps, now)

@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic_ns
-from typing import Any
+from typing import Any, Protocol
 
 from hotloop.probe.events import TIME_SHIFT
 
@@ -22,15 +22,28 @@ EAGER_FLUSHES = 32
 """Boundaries that are flushed each: a short program may leave by `os._exit` or a signal, without any shut-down."""
 
 
+class Follower(Protocol):
+    """Sees each event as it is kept."""
+
+    def keep(self, event: int) -> None:
+        """Take an event."""
+
+    def flush(self) -> None:
+        """Write what is pending."""
+
+
 class Recorder:
     """Events of one process, kept in order; files appear with the first event.
 
     Args:
         folder: where `events-<pid>.bin` goes; None: nothing is kept.
+        stem: of the files' names.
     """
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, stem: str = "events") -> None:
         self.folder = folder
+        self._stem = stem
+        self._follower: Follower | None = None
         self.thread = 0
         """The thread whose events are kept: the one that trains, until then the first that recorded; 0: none yet."""
         self.trainer = 0
@@ -56,10 +69,31 @@ class Recorder:
         self._num_breaths = 0
         self.mark = self._make_mark()
 
+    def follow(self, follower: Follower) -> None:
+        """Let something see each event from here on; one that fails is dropped."""
+        keep, note = self._events.append, follower.keep
+
+        def both(event: int) -> None:
+            keep(event)
+            try:
+                note(event)
+            except Exception:
+                self._unfollow()
+                raise
+
+        self._follower = follower
+        self.append = both
+        self.mark = self._make_mark()
+
+    def _unfollow(self) -> None:
+        self._follower = None
+        self.append = self._events.append if self.folder is not None else id
+        self.mark = self._make_mark()
+
     def _make_mark(self) -> Callable[[int], None]:
         if self.folder is None:
             return _nothing
-        append, base, clock, shift = self._events.append, self.base, monotonic_ns, TIME_SHIFT
+        append, base, clock, shift = self.append, self.base, monotonic_ns, TIME_SHIFT
 
         def mark(code: int) -> None:
             append((clock() - base) << shift | code)
@@ -68,8 +102,7 @@ class Recorder:
 
     def raw(self, event: int) -> None:
         """Append an event that carries no time."""
-        if self.folder is not None:
-            self._events.append(event)
+        self.append(event)
 
     def has_room(self) -> bool:
         """Whether more may be kept of what comes between steps, where no boundary writes it.
@@ -106,6 +139,12 @@ class Recorder:
 
     def flush(self) -> None:
         """Write what is pending; on a full disk the recorder gives up, the program goes on."""
+        if self._follower is not None:
+            try:
+                self._follower.flush()
+            except Exception:
+                self._unfollow()
+                raise
         if not self._events or self.folder is None:
             return
         try:
@@ -132,13 +171,14 @@ class Recorder:
             "base_ns": self.base,
             "python_ns": self.python_ns,
         }
-        (self.folder / f"events-{pid}.json").write_text(json.dumps(header))
+        (self.folder / f"{self._stem}-{pid}.json").write_text(json.dumps(header))
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        self._descriptor = os.open(self.folder / f"events-{pid}.bin", flags, 0o644)
+        self._descriptor = os.open(self.folder / f"{self._stem}-{pid}.bin", flags, 0o644)
 
     def after_fork(self) -> None:
         """In a forked child: forget the parent's events and file."""
         del self._events[:]
+        self._unfollow()
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._descriptor = -1

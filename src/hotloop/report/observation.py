@@ -42,7 +42,7 @@ def _parts(observation: Observation) -> Iterator[RenderableType]:
         yield Text("no step was measured")
         yield from _coverage(observation)
         return
-    yield _step(step)
+    yield _step(step, observation.clock)
     yield Text("")
     yield _bars(observation)
     if len(observation.ranks) > 1:
@@ -65,7 +65,7 @@ def _parts(observation: Observation) -> Iterator[RenderableType]:
     yield from _coverage(observation)
 
 
-def _step(step: StepTime) -> RenderableType:
+def _step(step: StepTime, clock: str) -> RenderableType:
     interval = f"[{duration(step.low_s)}, {duration(step.high_s)}]"
     rates = [f"p95 {duration(step.p95_s)}, p99 {duration(step.p99_s)}"]
     if step.samples_per_s is not None:
@@ -77,6 +77,8 @@ def _step(step: StepTime) -> RenderableType:
         ("", ", ".join(rates)),
         ("", f"rhythm: {' '.join(step.rhythm)}"),
     ]
+    if clock != "host":
+        rows.append(("", f"timed by the {clock}'s own clock"))
     return facts(rows, key_width=5)
 
 
