@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 
@@ -152,6 +153,32 @@ def test_a_program_that_ends_gives_the_rounds_it_had(project: Path) -> None:
         runner.close()
     assert isinstance(record, SetRecord)
     assert len(record.rounds) == 12
+
+
+class _Busy(Unmeasured):
+    """Others take half of the machine, always."""
+
+    ticks = 0
+
+    def snapshot(self, pids: tuple[int, ...] = ()) -> LoadSnapshot:
+        self.ticks += 1000
+        return msgspec.structs.replace(
+            super().snapshot(pids), total_ticks=self.ticks, busy_ticks=self.ticks // 2
+        )
+
+
+def test_a_busy_machine_does_not_use_up_a_short_program(project: Path) -> None:
+    # 1 epoch of 32 steps: 3 to warm up and 5 blocks of 5; repeating any of them would leave too few.
+    blocks = Blocks(num_steps=4, discard=1, warm_steps=3, max_rounds=5)
+    runner = executor(project, command(project, "1"), blocks)
+    runner._watch = lambda progress: Watchman(progress, _Busy(), lambda _: None)
+    try:
+        record = runner.run(SetOrder(plans=((), ()), max_rounds=5, fresh=True), never)
+    finally:
+        runner.close()
+    assert isinstance(record, SetRecord)
+    assert len(record.rounds) == 5
+    assert record.contention.num_noisy == 10
 
 
 @pytest.mark.parametrize(

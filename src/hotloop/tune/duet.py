@@ -24,7 +24,7 @@ from hotloop.stats.parity import perturbation
 from hotloop.tune.arm import Arm, ArmFailed
 from hotloop.tune.blocks import Blocks
 from hotloop.tune.executor import ArmRecord, Enough, PlanSteps, SetFailed, SetOrder, SetRecord
-from hotloop.tune.quiet import Watchman
+from hotloop.tune.quiet import MAX_REPEATS, Watchman
 
 SEED = 20_250_101
 """Both arms of a pair start from it; a program that seeds for itself overrides it."""
@@ -117,7 +117,8 @@ class DuetExecutor:
             for arm in fresh:
                 self._warm(arm)
             while len(rounds) < order.max_rounds and not (rounds and enough(rounds)):
-                rounds.append(self._round(arms, watchman, backwards=len(rounds) % 2 == 1))
+                left = order.max_rounds - len(rounds)
+                rounds.append(self._round(arms, watchman, left, backwards=len(rounds) % 2 == 1))
         except ArmFailed as failed:
             ended = failed.failure.kind is FailureKind.ENDED
             if not ended or len(rounds) < MIN_BLOCKS:
@@ -133,13 +134,34 @@ class DuetExecutor:
         self._discard(arms[1:] if lives_on else arms)
         return SetRecord(rounds=tuple(rounds), arms=records, contention=watchman.report())
 
-    def _round(self, arms: Sequence[Arm], watchman: Watchman, *, backwards: bool) -> tuple[float, ...]:
-        """Give every arm one block, in order or backwards, so that drift hits both sides alike."""
+    def _round(
+        self, arms: Sequence[Arm], watchman: Watchman, left: int, *, backwards: bool
+    ) -> tuple[float, ...]:
+        """Give every arm one block, in order or backwards, so that drift hits both sides alike.
+
+        Args:
+            arms: all of the set.
+            watchman: has blocks repeated that were disturbed.
+            left: rounds to come, with this one.
+            backwards: the order.
+        """
         times = dict.fromkeys(range(len(arms)), 0.0)
         for index in reversed(times) if backwards else times:
             arm = arms[index]
-            times[index] = watchman.block(lambda arm=arm: self._block(arm), arm.run.pid)  # type: ignore[misc]
+            times[index] = watchman.block(
+                lambda arm=arm: self._block(arm),  # type: ignore[misc]
+                arm.run.pid,
+                self._spare(arm, left),
+            )
         return tuple(times.values())
+
+    def _spare(self, arm: Arm, left: int) -> int:
+        """Return the blocks that an arm may repeat before the program ends by itself."""
+        most = self._blocks.max_rounds
+        return MAX_REPEATS if most is None else max(0, most - self._used(arm) - left)
+
+    def _used(self, arm: Arm) -> int:
+        return (arm.steps - self._blocks.warm_steps) // self._blocks.per_block()
 
     def perturbed(self, num_losses: int) -> tuple[float, ...]:
         """Run the original once with rounding noise on its parameters, for as many losses."""
@@ -174,8 +196,8 @@ class DuetExecutor:
         kept_plan, arm = self._kept
         self._kept = None
         most = self._blocks.max_rounds
-        used = (arm.steps - self._blocks.warm_steps) // self._blocks.per_block()
-        if kept_plan == plan and arm.run.exit_code() is None and (most is None or used + num_rounds <= most):
+        fits = most is None or self._used(arm) + num_rounds <= most
+        if kept_plan == plan and arm.run.exit_code() is None and fits:
             return arm
         self._discard([arm])
         return None

@@ -42,8 +42,14 @@ class Watchman:
         self._blocks = self._void = self._noisy = 0
         self._most: float | None = None
 
-    def block(self, run: Callable[[], _Time], pid: int) -> _Time:
-        """Return what a block gave, repeated while others were busy; at last it is kept as noisy."""
+    def block(self, run: Callable[[], _Time], pid: int, spare: int = MAX_REPEATS) -> _Time:
+        """Return what a block gave, repeated while others were busy; at last it is kept as noisy.
+
+        Args:
+            run: runs it.
+            pid: of the program, whose time is not others'.
+            spare: blocks that the program has left beyond those it was asked for.
+        """
         ours = (os.getpid(), pid)
         for repeat in range(MAX_REPEATS + 1):
             before = self._load.snapshot(ours)
@@ -56,7 +62,7 @@ class Watchman:
             if share is None or share <= MAX_FOREIGN:
                 return result
             self._most = max(share, self._most or 0.0)
-            if repeat < MAX_REPEATS and self._void < MAX_VOID:
+            if repeat < min(MAX_REPEATS, spare) and self._void < MAX_VOID:
                 self._void += 1
                 self._progress(f"block repeated: others took {share:.0%} of the machine")
                 self._wait_for_quiet(ours)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import site
+import sys
 import sysconfig
 from enum import Enum
 from pathlib import Path
@@ -94,6 +95,13 @@ class Frames:
     def _is_standard(self, frame: FrameType) -> bool:
         path = frame.f_code.co_filename
         return "site-packages" not in path and "dist-packages" not in path
+
+    def owner_of_line(self, line: Line) -> Owner:
+        """Return whose code a line is, by its file alone."""
+        if line.path.startswith("<"):
+            typed = line.path in {"<string>", "<stdin>"} and sys.argv[:1] in (["-c"], ["-"], [""])
+            return Owner.USER if typed else Owner.LIBRARY
+        return self._owner_of_file(os.path.abspath(line.path))
 
     def is_users(self, path: str) -> bool:
         """Whether a file is the user's."""

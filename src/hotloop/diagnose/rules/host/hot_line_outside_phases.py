@@ -22,7 +22,7 @@ if step % 100 == 0:
 ```
 
 ## References
-- [Python, sys._current_frames](https://docs.python.org/3/library/sys.html#sys._current_frames)
+- [Python, faulthandler](https://docs.python.org/3/library/faulthandler.html)
 """
 
 from __future__ import annotations
