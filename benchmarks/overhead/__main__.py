@@ -12,17 +12,21 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import math
 import os
 import platform
+import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hotloop.model.ratio import Ratio
+from hotloop.probe.pace import PASS_NS, SHARE
 from hotloop.stats.pairs import ratio_interval
+from hotloop.stats.student import student_quantile
 
 LIMIT = 1.01
 """Observing is promised to cost less than 1% of a step."""
@@ -46,10 +50,74 @@ def main() -> int:
     for _ in range(options.processes):
         for model, name in measured:
             measured[model, name].append(_measure(pythons[name], model, options.seconds, name))
-    lines = list(_page(measured))
+    in_situ = {
+        model: [_in_situ(model, options.seconds) for _ in range(options.processes)] for model in _MODELS
+    }
+    lines = [*_page(measured), *_in_situ_page(in_situ)]
     (_RESULTS / f"overhead-{datetime.date.today().isoformat()}.md").write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
-    return int(any(_interval(measured[model, "hotloop"], "typical").low > LIMIT for model in _MODELS))
+    over = any(_interval(measured[model, "hotloop"], "typical").low > LIMIT for model in _MODELS)
+    return int(over or any(_cost(runs).low > LIMIT - 1 for runs in in_situ.values()))
+
+
+class _Mean(NamedTuple):
+    """A mean with its 95% interval, of the means of processes."""
+
+    mean: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> _Mean:
+        mean = statistics.fmean(values)
+        half = student_quantile(0.975, len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
+        return cls(mean, mean - half, mean + half)
+
+
+def _in_situ(model: str, seconds: float) -> dict[str, Any]:
+    argv = [sys.executable, "-W", "ignore", "-m", "benchmarks.overhead.in_situ", model, str(2 * seconds)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, cwd=_ROOT)
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+def _share_timed(step_s: float) -> float:
+    """Return which share of steps of this length the probe times by phase."""
+    return min(1.0, SHARE * step_s * 1e9 / PASS_NS)
+
+
+def _cost(runs: Sequence[dict[str, Any]]) -> _Mean:
+    """Return what observing takes of a step."""
+    costs = []
+    for run in runs:
+        timed, step_s = _share_timed(run["step_s"]), run["step_s"]
+        added = timed * statistics.fmean(run["timed"]) + (1 - timed) * statistics.fmean(run["passed"])
+        costs.append(added * 1e-6 / step_s)
+    return _Mean.of(costs)
+
+
+def _in_situ_page(measured: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
+    yield ""
+    yield (
+        "What the hook points add where they are (`benchmarks/overhead/in_situ.py`): the time between the program's "
+        "calls and torch's own with the hooks in, less that without, kernels left out; mean of the processes, 95% "
+        "interval. Of a step as long as this one the probe times the given share by phase."
+    )
+    yield ""
+    yield "| program | step | a timed step | a passed step | timed | of the step | within the limit |"
+    yield "|---|---|---|---|---|---|---|"
+    for model, runs in measured.items():
+        step_s = statistics.median(run["step_s"] for run in runs)
+        timed, passed = (
+            _Mean.of([statistics.fmean(run[kind]) for run in runs]) for kind in ("timed", "passed")
+        )
+        cost = _cost(runs)
+        within = "yes" if cost.high <= LIMIT - 1 else "no" if cost.low > LIMIT - 1 else "not decided"
+        yield (
+            f"| {_MODELS[model]} | {step_s * 1e3:.2f} ms | {timed.mean:.0f} [{timed.low:.0f}, {timed.high:.0f}] us "
+            f"| {passed.mean:.0f} [{passed.low:.0f}, {passed.high:.0f}] us | {_share_timed(step_s):.0%} "
+            f"| {cost.mean:.2%} [{cost.low:.2%}, {cost.high:.2%}] | {within} |"
+        )
 
 
 def _measure(python: Path, model: str, seconds: float, name: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic_ns
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -26,6 +26,7 @@ _PATCHED: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (dataloader._BaseDataLoaderIter, ("__init__", "__next__")),
     (optim.Optimizer, ("__init__",)),
 )
+_STEP_HOOKS = (optim._global_optimizer_pre_hooks, optim._global_optimizer_post_hooks)
 
 
 class Instrument(ABC):
@@ -53,6 +54,14 @@ class Instrument(ABC):
         """Put it in, or take it out."""
 
 
+class _Hooks(NamedTuple):
+    """What stands in all places of the probe."""
+
+    values: list[Any]
+    steps: list[dict[int, Any]]
+    root: Any
+
+
 class Hotloop(Instrument):
     """The probe, as the launcher puts it in."""
 
@@ -70,38 +79,44 @@ class Hotloop(Instrument):
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
-        self._on = [(owner, name, getattr(owner, name)) for owner, name, _ in self._off]
-        self._steps = [
-            (hooks, dict(hooks))
-            for hooks in (optim._global_optimizer_pre_hooks, optim._global_optimizer_post_hooks)
-        ]
-        self._hook = self.model.__dict__[_HOOK]
         from hotloop.probe.pace import Pace
 
-        (self._pace,) = (each for each in gc.get_objects() if isinstance(each, Pace))
+        (self.pace,) = (each for each in gc.get_objects() if isinstance(each, Pace))
+        self._in: _Hooks | None = None
         self._left_ns = 0
 
     def switch(self, *, on: bool) -> None:
         """Put all hooks in, or take all out."""
-        for owner, name, value in self._on if on else self._off:
-            setattr(owner, name, value)
-        for hooks, values in self._steps:
-            hooks.clear()
-            if on:
-                hooks.update(values)
-        self.model.__dict__.pop(_HOOK, None)
-        if on:
-            self.model.__dict__[_HOOK] = self._hook
+        if on and self._in is not None:
+            self._put(self._in)
+            self._in = None
             self._forget_absence()
-        elif not self._left_ns:
+        elif not on and self._in is None:
+            self._in = self._there()
+            self._put(_Hooks([value for *_, value in self._off], [{}, {}], None))
             self._left_ns = monotonic_ns()
+
+    def _there(self) -> _Hooks:
+        """Return what stands in the places now: while the recorder is lean, hook points leave by themselves."""
+        values = [getattr(owner, name) for owner, name, _ in self._off]
+        return _Hooks(values, [dict(hooks) for hooks in _STEP_HOOKS], self.model.__dict__.get(_HOOK))
+
+    def _put(self, hooks: _Hooks) -> None:
+        for (owner, name, _), value in zip(self._off, hooks.values, strict=True):
+            if getattr(owner, name) is not value:
+                setattr(owner, name, value)
+        for place, kept in zip(_STEP_HOOKS, hooks.steps, strict=True):
+            place.clear()
+            place.update(kept)
+        self.model.__dict__.pop(_HOOK, None)
+        if hooks.root is not None:
+            self.model.__dict__[_HOOK] = hooks.root
 
     def _forget_absence(self) -> None:
         """Let the time in which the probe was out not count as time of the steps that it saw."""
-        if self._left_ns and self._pace._begun is not None:
-            steps, begun_ns, *counts = self._pace._begun
-            self._pace._begun = (steps, begun_ns + monotonic_ns() - self._left_ns, *counts)
-        self._left_ns = 0
+        if self.pace._begun is not None:
+            steps, begun_ns, *counts = self.pace._begun
+            self.pace._begun = (steps, begun_ns + monotonic_ns() - self._left_ns, *counts)
 
 
 class TorchProfiler(Instrument):

@@ -24,6 +24,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from benchmarks.overhead.instruments import INSTRUMENTS, Instrument
 
+NUM_SAMPLES = 4096
+"""Epochs of 128 steps: short ones."""
 WARM_UP_S = 4.0
 """Instruments look at everything first: hotloop times each of the first steps, then bursts of them."""
 BLOCK_S = 0.15
@@ -36,15 +38,15 @@ def program(name: str) -> tuple[nn.Module, Callable[[], None]]:
         model: nn.Module = nn.Sequential(
             nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 256), nn.ReLU(), nn.Linear(256, 10)
         )
-        inputs = torch.randn(512, 256)
+        inputs = torch.randn(NUM_SAMPLES, 256)
     else:
         model = nn.Sequential(
             *(nn.Conv2d(3, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2)),
             *(nn.Conv2d(32, 64, 3, padding=1), nn.BatchNorm2d(64), nn.ReLU(), nn.AdaptiveAvgPool2d(1)),
             *(nn.Flatten(), nn.Linear(64, 10)),
         )
-        inputs = torch.randn(512, 3, 16, 16)
-    data = TensorDataset(inputs, torch.randint(0, 10, (512,)))
+        inputs = torch.randn(NUM_SAMPLES, 3, 16, 16)
+    data = TensorDataset(inputs, torch.randint(0, 10, (NUM_SAMPLES,)))
     loader = DataLoader(data, batch_size=32, shuffle=True)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
     batches: Iterator[Any] = itertools.chain.from_iterable(itertools.repeat(loader))

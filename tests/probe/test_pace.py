@@ -73,11 +73,11 @@ def test_timing_costs_no_more_than_its_share(tmp_path: Path) -> None:
 
 
 def test_long_steps_are_all_timed(tmp_path: Path) -> None:
-    assert _Loop(tmp_path, step_ms=9).share(5_000) == 1
+    assert _Loop(tmp_path, step_ms=21).share(5_000) == 1
 
 
 def test_an_accumulation_of_short_passes_costs_what_its_passes_cost(tmp_path: Path) -> None:
-    assert _Loop(tmp_path, step_ms=9).share(5_000, backwards=16) < 0.5
+    assert _Loop(tmp_path, step_ms=21).share(5_000, backwards=16) < 0.5
 
 
 def test_steps_that_evaluate_are_all_timed(tmp_path: Path) -> None:
@@ -101,8 +101,13 @@ def test_many_interruptions_end_a_rest(tmp_path: Path) -> None:
     loop.share(4_000)
     while not loop.recorder.lean:
         loop.step()
-    assert loop.share(BURST, new_epoch=True) == 1
-    assert not loop.recorder.lean
+    rest = loop.pace.turn_at - loop.steps
+    num_interrupted = 0
+    while loop.recorder.lean:
+        loop.step(new_epoch=True)
+        num_interrupted += 1
+    assert num_interrupted < rest / 2, "a burst has begun before the rest was over"
+    assert loop.share(BURST - 2) == 1
 
 
 def test_who_wants_to_look_closer_sees_every_step(tmp_path: Path) -> None:

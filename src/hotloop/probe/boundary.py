@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from hotloop.probe.control import BOUNDARY_NS, DEEP, GO_UNTIL, STEPS, STOP, SYNC_AT, ControlPage, Seat
 from hotloop.probe.events import Kind, begin, end
 from hotloop.probe.pace import Pace
+from hotloop.probe.rank import rank_and_world
 from hotloop.probe.recorder import Recorder
 
 _OPTIMIZER, _BACKWARD = Kind.OPTIMIZER, Kind.BACKWARD
@@ -17,7 +18,9 @@ KINDS = {"optimizer": Kind.OPTIMIZER, "backward": Kind.BACKWARD, "forward": Kind
 PATIENCE = 8
 """Backward calls without an optimizer step (forwards without a backward) after which they count as steps
 themselves while the rhythm is not known; more than the accumulation or critic loops of published scripts."""
-EARLY_STEPS, LOOK_EVERY = 32, 8
+PASSED = 31
+"""Steps that go by between two looks at the control page while the recorder is lean."""
+EARLY_STEPS, LOOK_EVERY, LOOK_EVERY_LEAN = 32, 8, 128
 
 
 class Windows(Protocol):
@@ -62,6 +65,8 @@ class Boundary:
         self._recorder = recorder
         self._page = page
         self._seat: Seat | None = None
+        self._alone: bool | None = None
+        """Whether this process is the only rank; None: not asked yet."""
         self._wanted = KINDS[anchor[0]] if anchor else None
         # Plain attributes: hashing a member of an IntEnum is a Python call, and this is the hot path.
         self._num_optimizer = self.num_backward = self._num_evaluate = 0
@@ -75,8 +80,8 @@ class Boundary:
         """This process has called neither backward nor an optimizer: it may be inference."""
         self.on_step: list[Callable[[int], None]] = []
         self.on_look: list[Callable[[int], None]] = []
-        """Called after each of the first steps, then after every eighth: a look costs 4 us."""
-        self._look_at = 0
+        """Called after each of the first steps, then after every eighth, and at times while the recorder is lean."""
+        self.look_at = 0
         self.on_hold: list[Callable[[], None]] = []
         self.windows: Windows | None = None
         """The heavy instruments; None: none is wanted."""
@@ -118,6 +123,20 @@ class Boundary:
             and not (deep and deep.numbers[DEEP])
         )
 
+    def may_pass(self) -> int:
+        """Return how many steps may go by unseen: none where a launcher or another rank counts on each."""
+        if self._anchor is not None or self.on_step or self._alone is False:
+            return 0
+        if self._alone is None:
+            self._alone = rank_and_world()[1] == 1
+            return 0
+        return min(PASSED, self.look_at - self.steps - 1, self.pace.turn_at - self.steps - 1)
+
+    def pass_by(self, num: int) -> None:
+        """Count steps that went by unseen."""
+        self._num_optimizer += num
+        self.steps += num
+
     def looked(self, number: int) -> None:
         """Say on the control page that an instrument was run here."""
         if self._page is not None:
@@ -136,8 +155,9 @@ class Boundary:
         steps = self.steps
         for call in self.on_step:
             call(steps)
-        if steps >= self._look_at:
-            self._look_at = steps + (LOOK_EVERY if steps >= EARLY_STEPS else 1)
+        if steps >= self.look_at:
+            every = LOOK_EVERY_LEAN if self._recorder.lean else LOOK_EVERY
+            self.look_at = steps + (every if steps >= EARLY_STEPS else 1)
             for call in self.on_look:
                 call(steps)
         if steps >= self.pace.turn_at:
@@ -162,16 +182,16 @@ class Boundary:
 
     def look_again(self) -> None:
         """Call `on_look` after the next step too."""
-        self._look_at = 0
+        self.look_at = 0
 
     def _sit_down(self, page: ControlPage) -> Seat:
         assert self._folder is not None
         try:
-            self._seat = Seat(page, self._folder)
+            self._seat = seat = Seat(page, self._folder)
         except (OSError, RuntimeError):  # no place, or no space, for one more process: nobody holds this one
             self._page = None
             raise
-        return self._seat
+        return seat
 
     def _hold(self, seat: Seat, steps: int) -> None:
         if self.synchronize:

@@ -1,12 +1,14 @@
 """When the phases of a step are timed, and when only its end is: short steps are timed in bursts.
 
-Timing one pass through forward and backward costs some 40 us on a slow core, which is much of a step of a millisecond.
-Between bursts the hook points look at one flag and do nothing: the recorder is lean.
+Timing one pass through forward and backward costs some 60 us on a slow core, which is much of a step of a millisecond.
+Between bursts the recorder is lean: hook points take themselves out, and one that could not looks at a flag and does
+nothing. After kernels that have cleared the caches a Python frame costs 5 us, whatever is in it: hence out, not silent.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from hotloop.probe.events import Kind, begin, end
 from hotloop.probe.recorder import Recorder
@@ -15,9 +17,9 @@ BURST = 64
 """Steps timed in a row."""
 FIRST_STEPS, FIRST_NS = 512, 2_000_000_000
 """All steps are timed until so many, and so much time, have gone by."""
-PASS_NS = 40_000
+PASS_NS = 60_000
 """What timing one pass costs: measured on a Zen 3 at 2.4 GHz, in programs whose kernels clear its caches."""
-SHARE = 0.005
+SHARE = 0.003
 """Of the time, what timing may cost."""
 LONGEST = 32
 """At most so many bursts' worth of steps go by between two."""
@@ -50,6 +52,8 @@ class Pace:
         self._recorder = recorder
         self._counts = counts
         self._lean = lean
+        self.on_turn: list[Callable[[bool], None]] = []
+        """Called when the recorder becomes lean (True) and when it no longer is: hook points go and come."""
         self.pass_ns = PASS_NS
         self._first_ns: int | None = None
         self._begun: tuple[int, int, int, int] | None = None
@@ -69,7 +73,8 @@ class Pace:
         """
         recorder = self._recorder
         if recorder.folder is None:  # nothing is kept: there is nothing to time
-            recorder.lean = self._counts.may_be_lean()
+            if self._counts.may_be_lean():
+                self._become(lean=True)
             self.turn_at = NEVER if recorder.lean else steps + 1
         elif steps < self._until and self._interruptions <= self._allowed:
             self._rest(steps)
@@ -83,14 +88,14 @@ class Pace:
         """Time by phase what comes until the next boundary, at the least."""
         recorder = self._recorder
         if recorder.lean and recorder.folder is not None:
-            recorder.lean = False
+            self._become(lean=False)
             recorder.mark(end(Kind.LEAN))
             self._interruptions += 1
             self.turn_at = 0
 
     def after_fork(self) -> None:
         """In a forked child: it has its own steps."""
-        self._recorder.lean = False
+        self._become(lean=False)
         self._first_ns = self._begun = None
         self._until = self._interruptions = 0
         if self.turn_at != NEVER:
@@ -126,6 +131,21 @@ class Pace:
             self.turn_at = steps + 1
             return
         if not recorder.lean:
-            recorder.lean = True
+            self._become(lean=True)
             recorder.mark(begin(Kind.LEAN))
         self.turn_at = self._until
+
+    def _become(self, *, lean: bool) -> None:
+        self._recorder.lean = lean
+        for call in self.on_turn:
+            call(lean)
+
+    def swap_while_lean(self, owner: Any, name: str, usual: Any, lean_one: Any) -> None:
+        """Let `lean_one` stand in its place while the recorder is lean, unless somebody else has put theirs there."""
+
+        def turn(lean: bool) -> None:
+            here, there = (usual, lean_one) if lean else (lean_one, usual)
+            if vars(owner).get(name) is here:
+                setattr(owner, name, there)
+
+        self.on_turn.append(turn)

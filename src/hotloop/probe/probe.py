@@ -42,6 +42,8 @@ class Probe:
         self.boundary.on_hold.append(self._on_hold)
         self._noted: set[str] = set()
         self._facts_at = 1
+        self.uses_compile = False
+        """`torch.compile` was called."""
         self.in_backward = False
         """A backward is running: modules that are called now compute something again."""
         self.asleep = False
@@ -50,6 +52,11 @@ class Probe:
     def _page(self) -> ControlPage | None:
         path = self.folder / "control" if self.folder else None
         return ControlPage(path) if path and path.exists() else None
+
+    def compiles(self) -> bool:
+        """Whether the program compiles: what compiled code has read must stay as it was, or it is compiled again."""
+        utils = sys.modules.get("torch._dynamo.utils")
+        return self.uses_compile or (utils is not None and bool(utils.counters.get("frames")))
 
     def load_activations(self) -> None:
         """Import and make what the plan names; one that fails is noted and left out."""
@@ -89,6 +96,8 @@ class Probe:
                 self.boundary.windows.finish()
             if self.recorder.thread or self.facts.notes:
                 with self.survive("record:exit"):
+                    if self.recorder.catch_up is not None:
+                        self.recorder.catch_up()
                     self.recorder.mark(end(Kind.EXIT))
                 self.recorder.flush()
                 self.write_facts()

@@ -54,6 +54,8 @@ class Recorder:
         """Why recording ended early; None: it did not."""
         self.lean = False
         """Hook points let phases pass unrecorded (see `probe.pace`)."""
+        self.catch_up: Callable[[], None] | None = None
+        """Records the steps that were only noted; None: there are none."""
         self.other_trainers = False
         """A second thread trains as well; its events are not kept."""
         self.base = monotonic_ns()
@@ -110,6 +112,8 @@ class Recorder:
         A process that trains writes it here (a program may print millions of lines); a helper that only logs keeps no
         more.
         """
+        if self.catch_up is not None:
+            self.catch_up()
         if len(self._events) >= FLUSH_LEN and self.thread != 0:
             self.flush()
         return len(self._events) < FLUSH_LEN

@@ -20,8 +20,12 @@ def install(probe: Probe) -> None:
     """Patch the two functions where `Tensor.backward` and programs look them up: on `torch.autograd`."""
     import torch
 
-    torch.autograd.backward = _timed(probe, torch.autograd.backward, BACKWARD)
-    torch.autograd.grad = _timed(probe, torch.autograd.grad, GRAD)
+    for name, slot in (("backward", BACKWARD), ("grad", GRAD)):
+        original = getattr(torch.autograd, name)
+        timed = _timed(probe, original, slot)
+        setattr(torch.autograd, name, timed)
+        if probe.losses is None:
+            probe.boundary.pace.swap_while_lean(torch.autograd, name, timed, original)
 
 
 def _timed(probe: Probe, original: Any, slot: int) -> Any:

@@ -28,6 +28,7 @@ def install(probe: Probe) -> Roots:
     """Start looking for root modules."""
     roots = Roots(probe)
     roots.search()
+    _wake_at_change_of_mode(probe)
     _watch_compile(probe, roots)
     _watch_replicas(probe)
     _watch_scripting(probe)
@@ -56,6 +57,7 @@ class Roots:
         self.inside = False
         """A root's forward is running: what it calls are its own parts."""
         probe.boundary.on_look.append(self._on_look)
+        probe.boundary.pace.on_turn.append(self._turn)
 
     def search(self) -> None:
         """Look at every module's calls until the roots are known."""
@@ -127,7 +129,18 @@ class Roots:
     def _alive(self) -> list[Root]:
         return [root for root in self._known if root.module is not None]
 
+    def _turn(self, lean: bool) -> None:
+        """Leave the modules while the recorder is lean, unless something is to be changed in them or was compiled."""
+        if not lean:
+            for root in self._known:
+                root.keep_hooked()
+        elif not (self._searching or self._probe.activations or self._probe.compiles()):
+            for root in self._alive():
+                root.unhook()
+
     def _on_look(self, steps: int) -> None:
+        if self._probe.recorder.lean:  # calls are not counted
+            return
         if self._searching and steps >= DISCOVERY_STEPS and self._calls_at_step != self._num_calls():
             self.settle()
         for root in self._known:
@@ -158,6 +171,21 @@ _KEPT_BY_TORCH = (
 """Where torch keeps `Module.__call__` when it is imported, to know later whether somebody has changed it."""
 
 
+def _wake_at_change_of_mode(probe: Probe) -> None:
+    """While the recorder is lean, let `train()` and `eval()` of a module wake it: an evaluation begins or ends."""
+    from torch.nn import Module
+
+    original, pace = Module.train, probe.boundary.pace
+
+    @functools.wraps(original)
+    def train(self: Any, mode: bool = True) -> Any:
+        with probe.survive("mode"):
+            pace.wake()
+        return original(self, mode)
+
+    pace.swap_while_lean(Module, "train", original, train)
+
+
 def _watch_compile(probe: Probe, roots: Roots) -> None:
     """Be out of the way whenever torch.compile reads code."""
     import torch
@@ -169,8 +197,9 @@ def _watch_compile(probe: Probe, roots: Roots) -> None:
     def compile_(*args: Any, **kwargs: Any) -> Any:
         nonlocal watched
         if not watched:
-            watched = True
+            watched = probe.uses_compile = True
             with probe.survive("compile"):
+                probe.boundary.pace.wake()
                 roots.step_aside()
                 _hide_from_dynamo(roots)
                 _time_compilation(probe)

@@ -182,6 +182,8 @@ def _patch_next(probe: Probe, cls: Any) -> None:
                 probe.note("record:data")
 
     cls.__next__ = fetch
+    if not acting:
+        probe.boundary.pace.swap_while_lean(cls, "__next__", fetch, original)
 
 
 def _patch_shutdown(probe: Probe, cls: Any) -> None:

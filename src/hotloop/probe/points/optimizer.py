@@ -10,7 +10,7 @@ from typing import Any
 from hotloop.probe.callsite import user_line
 from hotloop.probe.events import MAX_SLOT, Kind, end
 from hotloop.probe.facts import num_values
-from hotloop.probe.points.step_hooks import step_hooks
+from hotloop.probe.points.step_hooks import Pair, Passing, passing_hook, step_hooks
 from hotloop.probe.probe import Probe
 
 
@@ -23,12 +23,31 @@ def install(probe: Probe) -> None:
     )
 
     slots = _Slots(probe)
-    before, after = step_hooks(probe, slots)
-    register_optimizer_step_pre_hook(before)
-    register_optimizer_step_post_hook(after)
+    hooks = step_hooks(probe, slots)
+    first = register_optimizer_step_pre_hook(hooks.before)
+    last = register_optimizer_step_post_hook(hooks.after)
+    _pass_while_lean(probe, hooks, passing_hook(probe, slots), first.id, last.id)
     _patch_base_init(probe, Optimizer, slots)
     if probe.acting("on_optimizer"):
         _patch_constructors(probe)
+
+
+def _pass_while_lean(probe: Probe, hooks: Pair, passing: Passing, first: int, last: int) -> None:
+    """Keep one short hook while the recorder is lean, unless compiled code may have read what is there."""
+    from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
+
+    def turn(lean: bool) -> None:
+        if lean and not probe.compiles() and _global_optimizer_pre_hooks.get(first) is hooks.before:
+            del _global_optimizer_pre_hooks[first]
+            _global_optimizer_post_hooks[last] = passing.after
+            probe.recorder.catch_up = passing.catch_up
+        elif not lean and _global_optimizer_post_hooks.get(last) is passing.after:
+            passing.catch_up()
+            probe.recorder.catch_up = None
+            _global_optimizer_pre_hooks[first] = hooks.before
+            _global_optimizer_post_hooks[last] = hooks.after
+
+    probe.boundary.pace.on_turn.append(turn)
 
 
 class _Slots:

@@ -144,8 +144,14 @@ class Root:
         self._hooked = Hook(self, module, module.__dict__.get(_PLACE))
         module.__dict__[_PLACE] = self._hooked
 
+    def unhook(self) -> None:
+        """Leave the module as it was, if the hook is still in its place."""
+        module = self.module
+        if module is not None and self._hooked is not None and module.__dict__.get(_PLACE) is self._hooked:
+            self._hooked.leave(module)
+
     def keep_hooked(self) -> None:
-        """Hook again if the program compiled the module in place meanwhile."""
+        """Hook again if the program compiled the module in place meanwhile, or the hook had left it."""
         module = self.module
         if module is not None and module.__dict__.get(_PLACE) is not self._hooked:
             self.hook()
