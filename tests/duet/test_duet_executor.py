@@ -62,7 +62,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(autouse=True)
 def leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (tmp_path / "scratch").mkdir()
-    monkeypatch.setenv("HOTLOOP_SCRATCH", str(tmp_path / "scratch"))  # others use the usual one at the same time
+    monkeypatch.setenv(
+        "HOTLOOP_SCRATCH", str(tmp_path / "scratch")
+    )  # others use the usual one at the same time
     before = set(scratch_root().iterdir())
     yield
     assert set(scratch_root().iterdir()) == before

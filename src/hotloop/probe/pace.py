@@ -8,6 +8,7 @@ nothing. After kernels that have cleared the caches a Python frame costs 5 us, w
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any, Protocol
 
 from hotloop.probe.events import Kind, begin, end
@@ -23,8 +24,10 @@ SHARE = 0.003
 """Of the time, what timing may cost."""
 LONGEST = 32
 """At most so many bursts' worth of steps go by between two."""
+SETTLED = 32
+"""Steps after which the root modules are known, so that their hooks can leave."""
 INTERRUPTED = 1 / 8
-"""Share of the steps between two bursts that may hold a new epoch or an evaluation; with more, a burst begins."""
+"""Share of the steps between two bursts that may hold a new epoch or an evaluation; with more, all steps are timed."""
 NEVER = 1 << 60
 
 
@@ -73,11 +76,15 @@ class Pace:
         """
         recorder = self._recorder
         if recorder.folder is None:  # nothing is kept: there is nothing to time
-            if self._counts.may_be_lean():
+            if steps >= SETTLED and self._counts.may_be_lean():
                 self._become(lean=True)
             self.turn_at = NEVER if recorder.lean else steps + 1
-        elif steps < self._until and self._interruptions <= self._allowed:
-            self._rest(steps)
+        elif steps < self._until:
+            if self._interruptions <= self._allowed:
+                self._rest(steps)
+            else:  # a rest that is broken again and again costs more than timing every step
+                self._lean = False
+                self._begin(steps, now)
         elif recorder.lean or self._begun is None:
             self.wake()
             self._begin(steps, now)
@@ -87,7 +94,7 @@ class Pace:
     def wake(self) -> None:
         """Time by phase what comes until the next boundary, at the least."""
         recorder = self._recorder
-        if recorder.lean and recorder.folder is not None:
+        if recorder.lean and recorder.folder is not None and get_ident() == recorder.thread:
             self._become(lean=False)
             recorder.mark(end(Kind.LEAN))
             self._interruptions += 1
@@ -98,15 +105,14 @@ class Pace:
         self._become(lean=False)
         self._first_ns = self._begun = None
         self._until = self._interruptions = 0
-        if self.turn_at != NEVER:
-            self.turn_at = 0
+        self.turn_at = 0 if self._lean or self._recorder.folder is None else NEVER
 
     def _begin(self, steps: int, now: int) -> None:
         if self._first_ns is None:
             self._first_ns = now
         self._begun = (steps, now, self._counts.num_backward, self._counts.num_evaluated)
         self._until, self._interruptions = 0, 0
-        self.turn_at = steps + BURST
+        self.turn_at = steps + BURST if self._lean else NEVER
 
     def _judge(self, steps: int, now: int, begun: int, begun_ns: int, backward: int, evaluated: int) -> None:
         """End a burst: rest for as long as keeps the cost within its share."""

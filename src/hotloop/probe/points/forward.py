@@ -28,7 +28,7 @@ def install(probe: Probe) -> Roots:
     """Start looking for root modules."""
     roots = Roots(probe)
     roots.search()
-    _wake_at_change_of_mode(probe)
+    _wake_at_evaluation(probe)
     _watch_compile(probe, roots)
     _watch_replicas(probe)
     _watch_scripting(probe)
@@ -171,19 +171,20 @@ _KEPT_BY_TORCH = (
 """Where torch keeps `Module.__call__` when it is imported, to know later whether somebody has changed it."""
 
 
-def _wake_at_change_of_mode(probe: Probe) -> None:
-    """While the recorder is lean, let `train()` and `eval()` of a module wake it: an evaluation begins or ends."""
+def _wake_at_evaluation(probe: Probe) -> None:
+    """While the recorder is lean, let `eval()` of a module that trains wake it: an evaluation begins."""
     from torch.nn import Module
 
-    original, pace = Module.train, probe.boundary.pace
+    original, pace = Module.eval, probe.boundary.pace
 
     @functools.wraps(original)
-    def train(self: Any, mode: bool = True) -> Any:
-        with probe.survive("mode"):
-            pace.wake()
-        return original(self, mode)
+    def evaluate(self: Any) -> Any:
+        if self.training:
+            with probe.survive("eval"):
+                pace.wake()
+        return original(self)
 
-    pace.swap_while_lean(Module, "train", original, train)
+    pace.swap_while_lean(Module, "eval", original, evaluate)
 
 
 def _watch_compile(probe: Probe, roots: Roots) -> None:
