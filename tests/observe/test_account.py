@@ -177,12 +177,14 @@ def test_steps_of_which_only_the_end_was_recorded_are_split_like_the_others(tmp_
     script.mark(begin(Kind.LEAN))
     for _ in range(10):
         script.wait(7).span(Kind.LOG, 5).span(Kind.OPTIMIZER, 0)
-    script.span(Kind.SAVE, 40).wait(7).span(Kind.OPTIMIZER, 0).mark(end(Kind.LEAN))
+    script.span(Kind.SAVE, 40).wait(7).span(Kind.OPTIMIZER, 0)
+    script.wait(107).span(Kind.OPTIMIZER, 0).mark(end(Kind.LEAN))  # something that nobody saw
     run = _account(script.train(5))
-    assert run.num_steps == 27
+    assert run.num_steps == 28
+    assert run.parts["irregular_step_s"] == pytest.approx(99 * _MS, rel=0.01)
     assert run.parts["logging_s"] == pytest.approx(50 * _MS)
     assert run.parts["checkpoint_s"] == pytest.approx(40 * _MS)
     timed = 10 + 5
-    lean_ms = 11 * 7 + 1  # the last timed step's rest of 1 ms falls into the first lean one
+    lean_ms = 11 * 7 + 1 + 8  # the last timed step's rest of 1 ms falls into the first lean one
     backward = timed * 3 + lean_ms * 3 / 8
     assert run.parts["step_backward_s"] == pytest.approx(backward * _MS, rel=0.01)

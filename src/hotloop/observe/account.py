@@ -19,6 +19,9 @@ from hotloop.observe.spans import Span, Timeline
 from hotloop.observe.windows import WITHIN, Window, boundaries, windows
 from hotloop.probe.events import Kind
 
+LONG = 5.0
+"""Times the usual step: no jitter."""
+
 
 def account(
     timeline: Timeline | None,
@@ -85,7 +88,7 @@ class _Ledger:
         if step.deep:
             self.add({"deep_windows_s": step.end_s - step.begin_s})
         elif self.usual.shares and (step.lean or (self.split and step.regular)):
-            self.add(_by_shares(spans, step, self.usual.shares))
+            self.add(_by_shares(spans, step, self.usual))
             self._num_checkpoints += Kind.SAVE in step.parts
         elif not step.regular:
             self.stretch(spans, step.begin_s, step.end_s, Stage.BETWEEN)
@@ -156,6 +159,7 @@ def _usual(timeline: Timeline, steps: Sequence[Window], shares: dict[Phase, floa
         rest_s=max(0.0, median(rests)) if rests else 0.0,
         fetch_s={slot: median(spent) for slot, spent in fetches.items()},
         shares=shares,
+        step_s=median(step.duration_s for step in steps if step.regular) if rests else 0.0,
     )
 
 
@@ -178,15 +182,21 @@ def _of_step(step: Window, *, infers: bool) -> dict[str, float]:
     }
 
 
-def _by_shares(spans: Sequence[Span], step: Window, shares: Mapping[Phase, float]) -> dict[str, float]:
-    """A step whose phases were not recorded: what has a name of its own, and the rest by the shares of those timed."""
+def _by_shares(spans: Sequence[Span], step: Window, usual: Usual) -> dict[str, float]:
+    """A step whose phases were not recorded: what has a name of its own, and the rest by the shares of those timed.
+
+    What goes far beyond the usual step is something else, which nobody saw.
+    """
     pieces = [piece for piece in cut(spans, step.begin_s, step.end_s) if piece.kind in DIRECT]
     parts: dict[str, float] = {}
     for piece in pieces:
         name = DIRECT[piece.kind]
         parts[name] = parts.get(name, 0.0) + piece.seconds
     rest_s = step.end_s - step.begin_s - sum(parts.values())
-    return {**parts, **{f"step_{phase.value}_s": rest_s * share for phase, share in shares.items()}}
+    if step.lean and rest_s > LONG * usual.step_s:
+        parts["irregular_step_s"] = rest_s - usual.step_s
+        rest_s = usual.step_s
+    return {**parts, **{f"step_{phase.value}_s": rest_s * share for phase, share in usual.shares.items()}}
 
 
 def _add_tail(ledger: _Ledger, timeline: Timeline, last: int, end_s: float) -> None:

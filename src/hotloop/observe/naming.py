@@ -39,12 +39,14 @@ class Usual(msgspec.Struct, frozen=True, kw_only=True):
         rest_s: what is in no span of a step.
         fetch_s: a fetch of a batch, by loader.
         shares: of each phase in a step.
+        step_s: a step.
     """
 
     infers: bool = False
     rest_s: float = 0.0
     fetch_s: dict[int, float] = {}
     shares: dict[Phase, float] = {}
+    step_s: float = 0.0
 
 
 def name_pieces(pieces: Sequence[Piece], stage: Stage, usual: Usual) -> dict[str, float]:
