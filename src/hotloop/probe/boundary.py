@@ -130,7 +130,7 @@ class Boundary:
         if self._alone is None:
             self._alone = rank_and_world()[1] == 1
             return 0
-        return min(PASSED, self.look_at - self.steps - 1, self.pace.turn_at - self.steps - 1)
+        return max(0, min(PASSED, self.look_at - self.steps - 1, self.pace.turn_at - self.steps - 1))
 
     def pass_by(self, num: int) -> None:
         """Count steps that went by unseen."""
