@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -78,6 +79,25 @@ def test_a_shorter_look_shows_nothing_of_a_longer_one() -> None:
         assert len(list(stacks.look())) == many - 5
     finally:
         stacks.close()
+
+
+def test_a_thread_without_python_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = b"""Thread 0x000000000000000a (most recent call first):
+  <no Python frame>
+
+Thread 0x000000000000000b (most recent call first):
+
+Current thread 0x000000000000000c (most recent call first):
+  File "train.py", line 3 in main
+  ...
+"""
+    monkeypatch.setattr("faulthandler.dump_traceback", lambda file, all_threads: os.write(file, written))
+    stacks = Stacks()
+    try:
+        seen = {ident: lines_of(stack) for ident, stack in stacks.look()}
+    finally:
+        stacks.close()
+    assert seen == {12: [Line("train.py", 3, "main")]}
 
 
 def test_the_sampler_says_whose_each_line_is() -> None:

@@ -27,7 +27,10 @@ class Stacks:
         self._descriptor = _file_in_memory()
 
     def look(self) -> Iterator[tuple[int, bytes]]:
-        """Yield each thread's identity and its stack, to be taken apart by `lines_of`."""
+        """Yield each thread's identity and its stack, to be taken apart by `lines_of`.
+
+        A thread that has not begun, or has ended, its Python code has none and is left out.
+        """
         descriptor = self._descriptor
         os.lseek(descriptor, 0, os.SEEK_SET)
         faulthandler.dump_traceback(descriptor, all_threads=True)
@@ -35,7 +38,7 @@ class Stacks:
         for block in raw.split(b"\n\n"):
             head, _, stack = block.partition(b"\n")
             found = _THREAD.match(head)
-            if found:
+            if found and _FRAME.match(stack):
                 yield int(found[1], 16), stack
 
     def close(self) -> None:
