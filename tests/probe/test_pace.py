@@ -148,6 +148,8 @@ for epoch in range(6):
         optimizer.zero_grad()
         head(model(batch)).mean().backward()
         optimizer.step()
+        if epoch % 2 and torch.rand(()) < 0.2:
+            torch.save(model.state_dict(), "last.pt")
     with torch.no_grad():
         for (batch,) in loader:
             head(model(batch))
@@ -170,6 +172,9 @@ def test_every_step_of_a_lean_loop_ends_and_every_evaluation_is_seen(seen: Timel
     timed = [step for step in steps if step.regular]
     assert len(timed) >= BURST
     assert all(set(step.tokens) == {"data", "forward", "backward", "optimizer"} for step in timed)
+    ends = [span.end_s for span in seen.spans]
+    assert ends == sorted(ends), "steps that were only noted are recorded before what comes after them"
+    assert sum(span.kind is Kind.SAVE for span in seen.spans) > 10
     assert sum(span.kind is Kind.EVALUATE for span in seen.spans) == 6 * 100 * 2
     assert sum(span.kind is Kind.ITERATOR for span in seen.spans) == 6 * 2
 

@@ -44,6 +44,8 @@ def section(probe: Probe, kind: Kind, slot: int = 0, *, trains: bool = False, as
         try:
             if wakes:
                 probe.boundary.pace.wake()
+            if recorder.catch_up is not None:
+                recorder.catch_up()
             if probe.asleep or (ident() != recorder.thread and not recorder.own_thread()):
                 return False
             recorder.append((monotonic_ns() - recorder.base) << TIME_SHIFT | begins)
