@@ -46,7 +46,8 @@ def run(case: Case, python: Path, folder: Path) -> None:
         ]
         if case.base.launcher:
             words += ["--nproc-per-node", "2"]
-        errors = patiently([*words, "train.py"], here)
+        arguments = ("--args", *case.base.arguments) if case.base.arguments else ()
+        errors = patiently([*words, "train.py", *arguments], here)
         found = here / "logs" / "it" / "final_summary.json"
         said = json.loads(found.read_text()) if found.is_file() else {}
         answer = {"primary": said.get("primary_diagnosis"), "errors": errors[-400:] if not said else ""}

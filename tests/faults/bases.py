@@ -7,6 +7,7 @@ from pathlib import Path
 from tests.faults.case import Base
 
 _PROGRAMS = Path(__file__).parents[1] / "programs"
+_LONG = ("--epochs", "1000")
 
 BASES = {
     base.name: base
@@ -17,8 +18,8 @@ BASES = {
         Base("lstm_series", "network", "series", "forecast"),
         Base("autoencoder", "autoencoder", "picture", "rebuilt"),
         Base("mixer_accumulating", "mixer", "batch['patches']", "scores"),
-        Base("cnn_epochs", "model", "data", "output", path=_PROGRAMS / "cnn_epochs.py"),
-        Base("unet3d", "net", "image", "logits", path=_PROGRAMS / "unet3d.py"),
+        Base("cnn_epochs", "model", "data", "output", path=_PROGRAMS / "cnn_epochs.py", arguments=_LONG),
+        Base("unet3d", "net", "image", "logits", path=_PROGRAMS / "unet3d.py", arguments=_LONG),
         Base(
             "gan_shapes",
             "critic",

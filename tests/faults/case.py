@@ -31,6 +31,8 @@ class Base:
     fresh: bool = False
     launcher: tuple[str, ...] = ()
     """What stands before the script: `torchrun --nproc-per-node 2`."""
+    arguments: tuple[str, ...] = ()
+    """What stands behind it, so that it trains for long."""
 
     @property
     def source(self) -> str:
@@ -79,7 +81,7 @@ class Case:
     @property
     def words(self) -> tuple[str, ...]:
         """The command, as a user types it beside the program's file."""
-        return (*self.base.launcher, "train.py")
+        return (*self.base.launcher, "train.py", *self.base.arguments)
 
     def source(self) -> str:
         """The program's text."""

@@ -21,6 +21,8 @@ from hotloop.probe.rank import rank_and_world
 
 MAX_REPEATS, MAX_VOID = 2, 12
 """Of one block, and of all: a machine that never becomes quiet must not eat the time."""
+PARTS, SLOW = 4, 3.0
+"""A block that takes so many times as long as the first one ends after a quarter of its steps, or a later one."""
 Steps = Generator[int, None, None]
 """Yields after how many steps it wants to go on."""
 
@@ -90,6 +92,8 @@ class WhatIf:
         self._alone = rank_and_world()[1] == 1
         """Ranks switch at the same steps, so none of them can repeat a block of its own accord."""
         self._times: list[float] = []
+        self._usual_s: float | None = None
+        """What the first block took, in which no knob was on."""
         self._next = 0
         self._course: Steps | None = self._measure()
         probe.boundary.on_step.append(self.on_step)
@@ -179,7 +183,7 @@ class WhatIf:
             before = self._neighbours.look()
             began = monotonic()
             self._times = []
-            yield self._shape.num_steps
+            yield from self._timed(began)
             self._synchronize()
             self._times[-1] = monotonic()
             share = self._neighbours.share(before, self._neighbours.look())
@@ -191,6 +195,18 @@ class WhatIf:
             self._report.num_void += 1
         ends = [began, *self._times]
         self._report.blocks.append((knob, [after - before for before, after in pairwise(ends)]))
+
+    def _timed(self, began: float) -> Steps:
+        """Let a block's steps go by; fewer where a knob makes them so slow that it would eat the others' time."""
+        left, least = self._shape.num_steps, max(2, self._shape.num_steps // PARTS)
+        while left > 0:
+            now = min(left, least)
+            yield now
+            left -= now
+            if self._alone and self._usual_s is not None and monotonic() - began > SLOW * self._usual_s:
+                break
+        if self._usual_s is None:
+            self._usual_s = monotonic() - began
 
     def _synchronize(self) -> None:
         if self._probe.boundary.synchronize:

@@ -27,8 +27,9 @@ WARM_STEPS, WARM_S = 6, 1.0
 LOADER_S = 0.8
 """To drive the loader with each number of workers; at least three batches."""
 MAX_COUNTS = 5
-_LAST = ("compile", "cpu_allocator")
-"""Compilation may take long, and malloc is not quite as it was after it: what comes before is measured then."""
+_LATE = ("compile", "cpu_allocator")
+"""Compilation may take long, and malloc is not quite as it was after it: what comes before is measured then. Still
+later is what is expected to be slower: its steps may take the others' time."""
 
 
 def shape(observation: Observation) -> Shape:
@@ -85,5 +86,5 @@ def knob_orders(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
 
 
 def _turn(candidate: Candidate) -> tuple[int, float]:
-    late = _LAST.index(candidate.name) + 1 if candidate.name in _LAST else 0
-    return late, -candidate.prior
+    late = _LATE.index(candidate.name) + 1 if candidate.name in _LATE else 0
+    return late if candidate.prior >= 1 else len(_LATE) + 1, -candidate.prior
