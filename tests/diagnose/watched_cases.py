@@ -63,7 +63,33 @@ _COMPILED_AGAIN = msgspec.structs.replace(
     num_recompilations=8,
     recompilation_s=2.0,
 )
+_SCORED = with_parts(evaluation_s=3.0)
+
+
+def with_memory(*gigabytes: float) -> Observation:
+    """Return it with so much memory of the training process, twice a second."""
+    times = tuple(2.0 + 0.5 * at for at in range(len(gigabytes)))
+    own = Monitor(mean=0.0, p95=0.0, max=0.0, samples=tuple(value * 1e9 for value in gigabytes))
+    free = Monitor(mean=8e9, p95=8e9, max=8e9, samples=())
+    seen = Monitors(
+        interval_s=0.5,
+        begin_s=2.0,
+        end_s=times[-1],
+        times_s=times,
+        metrics={"program_memory_bytes": own, "memory_available_bytes": free},
+    )
+    return msgspec.structs.replace(FINE, monitors=seen)
+
+
 WATCHED: dict[str, Observation] = {
+    "memory-growing": with_memory(*(1 + 0.01 * at for at in range(9))),
+    "evaluation-with-gradients": msgspec.structs.replace(
+        _SCORED, run=msgspec.structs.replace(_SCORED.run, scored_with_gradients_s=2.0)
+    ),
+    "garbage-collected-in-step": msgspec.structs.replace(
+        FINE, run=msgspec.structs.replace(FINE.run, num_collections=30, collection_s=2.0)
+    ),
+    "profiler-left-on": with_program(profiled=1.0),
     "stolen-time": with_monitors(cpu_steal_ratio=0.2),
     "memory-swapped": with_monitors(swap_in_bytes_per_s=20e6),
     "waiting-for-disk": with_monitors(

@@ -75,6 +75,36 @@ def test_fetching_one_batch_ahead_does_not_hide_an_evaluation(tmp_path: Path) ->
     assert _account(script).parts["evaluation_s"] == pytest.approx(12 * _MS)
 
 
+def test_an_evaluation_that_keeps_a_graph(tmp_path: Path) -> None:
+    script = Script(tmp_path).train(5)
+    for _ in range(3):
+        script.span(Kind.DATA, 2, 1).span(Kind.SCORE, 4)
+    run = _account(script.train(5))
+    assert run.parts["evaluation_s"] == pytest.approx(18 * _MS)
+    assert run.scored_with_gradients_s == pytest.approx(12 * _MS)
+    assert run.num_evaluations == 1
+
+
+def test_a_model_that_trains_in_evaluation_mode_is_not_evaluated(tmp_path: Path) -> None:
+    script = Script(tmp_path)
+    for _ in range(6):
+        script.span(Kind.DATA, 1).span(Kind.SCORE, 2).wait(1).span(Kind.SCORE, 2, 1)
+        script.span(Kind.BACKWARD, 3).span(Kind.OPTIMIZER, 1)
+    run = _account(script)
+    assert run.scored_with_gradients_s == 0
+    assert "evaluation_s" not in run.parts
+    assert run.parts["step_forward_s"] == pytest.approx(5 * 4 * _MS)
+
+
+def test_the_garbage_collector_comes_in_the_middle_of_anything(tmp_path: Path) -> None:
+    script = Script(tmp_path).train(3).mark(begin(Kind.FORWARD)).wait(1)
+    script.mark(begin(Kind.COLLECT)).wait(30).mark(end(Kind.COLLECT)).wait(1).mark(end(Kind.FORWARD))
+    run = _account(script.span(Kind.BACKWARD, 3).span(Kind.OPTIMIZER, 1).train(3))
+    assert run.num_collections == 1
+    assert run.collection_s == pytest.approx(30 * _MS)
+    assert run.parts["step_forward_s"] == pytest.approx((5 * 2 + 32) * _MS), "it is a part of the forward"
+
+
 @pytest.mark.parametrize("every", [1, 5])
 def test_a_checkpoint_is_named_however_often_it_is_saved(tmp_path: Path, every: int) -> None:
     script = Script(tmp_path)

@@ -3,39 +3,61 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
+from hotloop.diagnose.engine import order
+from hotloop.diagnose.priced_lines import priced
 from hotloop.lint.config import LintConfig
+from hotloop.lint.registry import all_rules
+from hotloop.lint.rule import Rule
 from hotloop.lint.run import lint_files
 from hotloop.lint.suppress import Suppressions
 from hotloop.model.diagnosis import Diagnosis
 from hotloop.model.errors import HotloopError
 from hotloop.model.finding import Finding, Severity
 
+_CAUSES = {"memory-growing": ("loss-graph-kept-alive", "outputs-kept-on-device")}
+"""Static findings that say where something comes from that is measured under another name."""
 _FAMILIES = ("host", "run")
-"""What runs in the user's own code, whose time is measured as a phase and not by line."""
+"""What runs in the user's own code: static findings of these are shown without a price, too."""
 
 
 def with_source(diagnosis: Diagnosis, folder: Path) -> Diagnosis:
-    """Return the diagnosis with lines from the script, if it is still the one that was observed.
+    """Return the diagnosis with lines from the program's files, if its script is still the one that was observed.
 
     A measured finding without a line takes that of the static finding of the same code; one whose line says
-    `# hotloop: ignore[CODE]` goes. Static findings that nothing measured stands for come last, as information: they are
-    there, their price is unknown.
+    `# hotloop: ignore[CODE]` goes. Static findings whose lines hold what they cost get their price from the samples
+    of the host's stacks. Others that nothing measured stands for come last, as information: they are there, their price
+    is unknown.
 
     Args:
         diagnosis: what was measured.
         folder: paths in it become relative to it, as annotations want them.
     """
-    script = _script(diagnosis)
-    static = _static(script) if script is not None else []
+    rules = {rule.code: rule for rule in all_rules() if _is_wanted(rule)}
+    static = _static(diagnosis, sorted(rules))
     placed = [_placed(finding, static) for finding in diagnosis.findings]
     measured = {finding.code for finding in placed}
-    rest = [_unpriced(one) for one in static if one.code not in measured]
-    kept = (_relative(one, folder) for one in (*placed, *rest) if not _ignored(one))
+    unmeasured = [one for one in static if one.code not in measured]
+    holding = [one for one in unmeasured if rules[one.code].holds_its_cost]
+    known, unknown = priced(diagnosis.observation, placed, holding)
+    rest = [
+        _unpriced(one)
+        for one in unmeasured
+        if (one not in holding or one in unknown)
+        and rules[one.code].family in _FAMILIES
+        and one.severity is not Severity.INFO
+    ]
+    kept = (_relative(one, folder) for one in (*sorted(known, key=order), *rest) if not _ignored(one))
     return msgspec.structs.replace(diagnosis, findings=tuple(kept))
+
+
+def _is_wanted(rule: Rule) -> bool:
+    causes = {code for codes in _CAUSES.values() for code in codes}
+    return rule.family in _FAMILIES or rule.holds_its_cost or rule.code in causes
 
 
 def _relative(finding: Finding, folder: Path) -> Finding:
@@ -44,23 +66,29 @@ def _relative(finding: Finding, folder: Path) -> Finding:
     return msgspec.structs.replace(finding, path=str(Path(finding.path).relative_to(folder)))
 
 
-def _script(diagnosis: Diagnosis) -> Path | None:
+def _files(diagnosis: Diagnosis) -> list[str]:
+    """Return the program's own files that were seen to run; none where its script has changed since."""
     program = diagnosis.observation.program
     if program.script is None or program.script_sha256 is None:
-        return None
-    path = Path(program.script)
-    same = path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == program.script_sha256
-    return path if same else None
+        return []
+    script = Path(program.script)
+    if not script.is_file() or hashlib.sha256(script.read_bytes()).hexdigest() != program.script_sha256:
+        return []
+    deep = diagnosis.observation.deep
+    frames = deep.host.frames if deep and deep.host else ()
+    others = {frame.path for frame in frames if frame.owner == "user"} - {str(script)}
+    return [str(script), *(path for path in sorted(others) if path.endswith(".py") and Path(path).is_file())]
 
 
-def _static(script: Path) -> list[Finding]:
+def _static(diagnosis: Diagnosis, codes: Sequence[str]) -> list[Finding]:
+    files = _files(diagnosis)
+    if not files:
+        return []
     try:
-        found = lint_files([str(script)], LintConfig(select=_FAMILIES)).findings
+        found = lint_files(files, LintConfig(select=tuple(codes))).findings
     except HotloopError:
         return []
-    return [
-        finding for finding in found if finding.severity is not Severity.INFO and finding.line is not None
-    ]
+    return [one for one in found if one.line is not None and one.code in codes]
 
 
 def _ignored(finding: Finding) -> bool:
@@ -76,8 +104,12 @@ def _ignored(finding: Finding) -> bool:
 def _placed(finding: Finding, static: list[Finding]) -> Finding:
     if finding.path is not None:
         return finding
-    twin = next((one for one in static if one.code == finding.code), None)
-    return msgspec.structs.replace(finding, path=twin.path, line=twin.line) if twin else finding
+    causes = _CAUSES.get(finding.code, ())
+    twin = next((one for one in static if one.code == finding.code or one.code in causes), None)
+    if twin is None:
+        return finding
+    evidence = f"{finding.evidence}; {twin.evidence}" if twin.code in causes else finding.evidence
+    return msgspec.structs.replace(finding, path=twin.path, line=twin.line, evidence=evidence)
 
 
 def _unpriced(finding: Finding) -> Finding:

@@ -5,9 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hotloop.diagnose.abstain import Abstain
+from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase, StepTime
 from hotloop.model.ratio import Ratio
 
+MATERIAL = 0.05
+"""Share of the step or the loop from which a cost is worth a warning: identical processes were seen to differ by 3.5%
+for as long as they lived, so that less cannot be told from chance in one run."""
+LEAST = 0.01
+"""Less is not reported: a gain below 1% is never called faster by `tune`."""
 MAX_SHARE = 0.99
 """Amdahl's bound has no value at 1; what is left of a step is never nothing."""
 MIDWAY = 0.5
@@ -36,6 +42,11 @@ class Cost:
     def gain(self, expected: float = 1.0, least: float = 0.0, most: float = 1.0) -> Ratio:
         """Return the speed ratio by Amdahl's law when a fix takes away these fractions of the cost."""
         return Ratio(_amdahl(self.share * expected), _amdahl(self.low * least), _amdahl(self.high * most))
+
+
+def loudness(cost: Cost | None) -> Severity:
+    """Return how loud a cost is: a warning is material, and the noise of the steps does not reach it."""
+    return Severity.WARNING if cost and cost.share >= MATERIAL and cost.low > LEAST else Severity.INFO
 
 
 def _amdahl(removed: float) -> float:

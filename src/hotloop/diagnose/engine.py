@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.bottleneck import bottleneck
+from hotloop.diagnose.cost import LEAST, loudness
 from hotloop.diagnose.registry import all_rules
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.diagnosis import Abstention, Diagnosis
@@ -13,11 +14,6 @@ from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import Observation
 from hotloop.model.ratio import Ratio
 
-MATERIAL = 0.05
-"""Share of the step or the loop from which a cost is worth a warning: identical processes were seen to differ by 3.5%
-for as long as they lived, so that less cannot be told from chance in one run."""
-LEAST = 0.01
-"""Less is not reported: a gain below 1% is never called faster by `tune`."""
 _LOUD = (Severity.ERROR, Severity.WARNING)
 
 
@@ -44,7 +40,7 @@ def diagnose(
         explained |= rule.explains if seen else set()
     return Diagnosis(
         bottleneck=bottleneck(observation),
-        findings=tuple(sorted((one for one in findings if one.code not in explained), key=_order)),
+        findings=tuple(sorted((one for one in findings if one.code not in explained), key=order)),
         abstained=tuple(abstained),
         observation=observation,
         session=session,
@@ -66,7 +62,7 @@ def _finding(rule: Rule, symptom: Symptom, gain: Ratio | None) -> Finding:
     return Finding(
         code=rule.code,
         title=rule.title,
-        severity=symptom.severity or _severity(symptom),
+        severity=symptom.severity or loudness(symptom.cost),
         path=symptom.path,
         line=symptom.line,
         metric=symptom.metric,
@@ -80,12 +76,7 @@ def _finding(rule: Rule, symptom: Symptom, gain: Ratio | None) -> Finding:
     )
 
 
-def _severity(symptom: Symptom) -> Severity:
-    """A warning is a material cost that the noise of the steps does not reach."""
-    cost = symptom.cost
-    return Severity.WARNING if cost and cost.share >= MATERIAL and cost.low > LEAST else Severity.INFO
-
-
-def _order(finding: Finding) -> tuple[bool, float, float, str]:
+def order(finding: Finding) -> tuple[bool, float, float, str]:
+    """Return what findings are sorted by: warnings first, the largest gain first."""
     gain = finding.gain.ratio if finding.gain else 1.0
     return finding.severity not in _LOUD, -gain, -(finding.cost_s or 0.0), finding.code

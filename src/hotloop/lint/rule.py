@@ -69,4 +69,6 @@ class Rule:
     optimization: str | None = None
     fix: FixSafety | None = None
     """None: the rule offers no edit."""
+    holds_its_cost: bool = False
+    """The time under its lines is what it costs: `hotloop diagnose` prices it by the samples of the host's stacks."""
     family: str = field(default="")

@@ -1,6 +1,8 @@
 """Where the monitors' numbers come from: each source says what it measured at one moment, no more."""
 
+import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import psutil
@@ -11,6 +13,9 @@ from hotloop.machine.gpu import GpuReader, num_foreign
 from hotloop.machine.processes import descendants, read_processes
 
 Sample = dict[Metric, float]
+LARGE_BYTES = 64 << 20
+"""A process that has imported torch has more; a launcher or a shell less."""
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
 class Source(Protocol):
@@ -145,6 +150,45 @@ class ForeignSource:
         return {} if share is None else {Metric("cpu_foreign_ratio"): share}
 
 
+class ProgramMemorySource:
+    """The memory of each process of ours that is large, its own alone: what it shares with others is left out.
+
+    Which processes there are is looked up now and then, as for `ForeignSource`.
+    """
+
+    def __init__(self, pids: tuple[int, ...], proc: Path = Path("/proc"), interval_s: float = 2.0) -> None:
+        self._roots = pids
+        self._proc = proc
+        self._interval_s = interval_s
+        self._known: frozenset[int] = frozenset()
+        self._looked_s = -interval_s
+
+    def sample(self, now_s: float, /) -> Sample:
+        """Return bytes by process; nothing where there is no /proc."""
+        if now_s - self._looked_s >= self._interval_s:
+            self._looked_s = now_s
+            self._known = descendants(read_processes(self._proc), self._roots) - frozenset(self._roots)
+        sizes = {pid: self._own_bytes(pid) for pid in self._known}
+        return {
+            process_memory(pid): float(size)
+            for pid, size in sizes.items()
+            if size is not None and size >= LARGE_BYTES
+        }
+
+    def _own_bytes(self, pid: int) -> int | None:
+        """Anonymous resident memory (proc(5), statm); None: the process has gone."""
+        try:
+            fields = (self._proc / str(pid) / "statm").read_text().split()
+        except OSError:
+            return None
+        return (int(fields[1]) - int(fields[2])) * PAGE_BYTES
+
+
+def process_memory(pid: int) -> Metric:
+    """Return the name of a process's memory."""
+    return Metric("process_memory_bytes", (("pid", str(pid)),))
+
+
 class GpuSource:
     """All GPUs of one driver library."""
 
@@ -194,4 +238,5 @@ def host_sources(pids: tuple[int, ...]) -> list[Source]:
         CounterSource(psutil.swap_memory, {"sin": "swap_in_bytes_per_s", "sout": "swap_out_bytes_per_s"}),
         TemperatureSource(),
         ForeignSource(pids),
+        ProgramMemorySource(pids),
     ]

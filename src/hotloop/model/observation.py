@@ -114,6 +114,12 @@ class RunAccount(msgspec.Struct, frozen=True, kw_only=True):
     """Of those, the ones after the second step, when all that a step consists of has been compiled once."""
     recompilation_s: float | None = None
     """What of `compilation_s` those took."""
+    num_collections: int | None = None
+    """Times that the garbage collector went through all objects, after the first step."""
+    collection_s: float | None = None
+    """What those took; it is a part of whatever they came in the middle of."""
+    scored_with_gradients_s: float | None = None
+    """What of `evaluation_s` are forwards that kept a graph which no backward used."""
 
 
 class Coverage(msgspec.Struct, frozen=True):
@@ -193,6 +199,8 @@ class ProgramFacts(msgspec.Struct, frozen=True, kw_only=True):
     num_threads: int | None = None
     num_interop_threads: int | None = None
     anomaly_mode: bool = False
+    profiled: float | None = None
+    """Share of the backward passes that a profiler of the program's own looked at; None: of an earlier version."""
     deterministic: bool = False
     autocast_dtype: str | None = None
     """What the program itself already uses; None: full precision."""

@@ -115,6 +115,8 @@ def _counted(run: RunAccount, timeline: Timeline, ends: Sequence[int]) -> RunAcc
     compiled = [span for span in timeline.spans if span.kind is Kind.COMPILE]
     settled_s = timeline.spans[ends[min(1, len(ends) - 1)]].end_s
     again = [span for span in compiled if span.begin_s > settled_s]
+    begin_s, end_s = timeline.spans[ends[0]].end_s, timeline.spans[ends[-1]].end_s
+    paused = [one for one in timeline.collections if begin_s <= one.begin_s and one.end_s <= end_s]
     return msgspec.structs.replace(
         run,
         num_steps=len(ends),
@@ -122,6 +124,9 @@ def _counted(run: RunAccount, timeline: Timeline, ends: Sequence[int]) -> RunAcc
         num_compilations=len(compiled),
         num_recompilations=len(again),
         recompilation_s=sum(span.exclusive_s for span in again),
+        num_collections=len(paused),
+        collection_s=sum(one.end_s - one.begin_s for one in paused),
+        scored_with_gradients_s=sum(span.exclusive_s for span in timeline.spans if span.unasked),
     )
 
 

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from hotloop.machine.columns import Columns, Metric
+from hotloop.machine.sources import process_memory
 from hotloop.model.monitors import Monitor, Monitors
 from hotloop.model.observation import Coverage, Observation
 from hotloop.observe.build import leading
@@ -37,10 +38,22 @@ def with_monitors(
     """
     gaps = [Coverage(f"monitor {source}", why) for source, why in errors.items()]
     steady = _steady(observation, known)
-    monitors = None if steady is None else summarize(columns, *steady, begin_s)
+    monitors = None if steady is None else _of_program(summarize(columns, *steady, begin_s), leading(known))
     if steady is not None and monitors is None:
         gaps.append(Coverage("monitors", "no sample was taken during the steady steps"))
     return msgspec.structs.replace(observation, monitors=monitors, coverage=(*observation.coverage, *gaps))
+
+
+def _of_program(monitors: Monitors | None, lead: Timeline | None) -> Monitors | None:
+    """Keep, of the memory of each process, that of the leading one."""
+    if monitors is None or lead is None:
+        return monitors
+    own = monitors.metrics.get(str(process_memory(lead.pid)))
+    prefix = process_memory(0).name
+    metrics = {name: monitor for name, monitor in monitors.metrics.items() if not name.startswith(prefix)}
+    return msgspec.structs.replace(
+        monitors, metrics=metrics if own is None else {**metrics, "program_memory_bytes": own}
+    )
 
 
 def _steady(observation: Observation, known: dict[int, Timeline]) -> tuple[float, float] | None:

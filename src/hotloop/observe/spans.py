@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +16,8 @@ NS = 1e-9
 HOST, DEVICE = "events", device_clock.STEM
 HELPERS = frozenset({Kind.IMPORT, Kind.LOG, Kind.WORKERS_END})
 """What a process does that does not train, too."""
+APART = {int(Kind.DEEP): "deep", int(Kind.LEAN): "lean", int(Kind.COLLECT): "collections"}
+"""What nests in nothing, and the list that keeps it."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class Span:
     exclusive_s: float
     """Its time without that of the spans inside it, so that phases do not add up twice."""
     depth: int
+    unasked: bool = False
+    """Of an evaluation's forward: it kept a graph, and no backward followed."""
 
     @property
     def duration_s(self) -> float:
@@ -92,6 +96,8 @@ class Timeline:
     """The windows of heavy instruments."""
     lean: list[Stretch] = field(default_factory=list)
     """The rests."""
+    collections: list[Stretch] = field(default_factory=list)
+    """The garbage collector's passes over all objects."""
     optimizers_made: int = 0
     num_loop_spans: int = 0
     """Of those, the ones of a loop: what helpers do too is left out."""
@@ -99,6 +105,8 @@ class Timeline:
     _read: int = 0
     _open: list[_Open] = field(default_factory=list)
     _size: tuple[int, int] | None = None
+    _scored: list[int] = field(default_factory=list)
+    """The forwards with gradients in evaluation mode since the last training forward or backward, by their places."""
 
     def __post_init__(self) -> None:  # noqa: D105
         header = json.loads((self.folder / f"{self.clock}-{self.pid}.json").read_text())
@@ -146,14 +154,15 @@ class Timeline:
         if kind == Kind.EXIT:
             self.exit_s = now
             return
-        if kind in {Kind.DEEP, Kind.LEAN}:
-            self._stretch(self.deep if kind == Kind.DEEP else self.lean, code, now)
+        apart = APART.get(kind)
+        if apart is not None:
+            self._stretch(getattr(self, apart), code, now)
             return
         if code & END:
             self._close(code & ~END, now)
             return
         if self._size is not None:
-            self.sizes.append(Size(now, Kind(kind), code & MAX_SLOT, len(self._open), *self._size))
+            self.sizes.append(Size(now, _known_as(Kind(kind)), code & MAX_SLOT, len(self._open), *self._size))
             self._size = None
         self._open.append(_Open(code, now))
 
@@ -177,8 +186,41 @@ class Timeline:
         if self._open:
             self._open[-1].inside_s += duration
         kind, slot = Kind(code >> KIND_SHIFT), code & MAX_SLOT
-        self.spans.append(Span(kind, slot, opened.begin_s, now, duration - opened.inside_s, len(self._open)))
+        self._tell_scores(kind)
+        self.spans.append(
+            Span(
+                _known_as(kind),
+                slot,
+                opened.begin_s,
+                now,
+                duration - opened.inside_s,
+                len(self._open),
+                unasked=kind is Kind.SCORE,
+            )
+        )
         self.num_loop_spans += kind not in HELPERS
+
+    def _tell_scores(self, kind: Kind) -> None:
+        """Tell forwards in evaluation mode that belong to an evaluation from those that a backward follows.
+
+        Nothing says which of them a backward goes through: it is taken to be those that had the last batch.
+        """
+        if kind is Kind.SCORE:
+            self._scored.append(len(self.spans))
+        elif kind is Kind.FORWARD:
+            self._scored.clear()
+        elif kind is Kind.BACKWARD:
+            since = range(len(self.spans) - 1, min(self._scored, default=len(self.spans)), -1)
+            fetched = next((at for at in since if self.spans[at].kind is Kind.DATA), -1)
+            last = [at for at in self._scored if at > fetched] or self._scored[-1:]
+            for at in last:
+                self.spans[at] = replace(self.spans[at], kind=Kind.FORWARD, unasked=False)
+            self._scored.clear()
+
+
+def _known_as(kind: Kind) -> Kind:
+    """A forward in evaluation mode counts as evaluation until a backward follows it."""
+    return Kind.EVALUATE if kind is Kind.SCORE else kind
 
 
 def timelines(folder: Path, known: dict[int, Timeline], clock: str = HOST) -> dict[int, Timeline]:

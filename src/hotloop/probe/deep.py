@@ -96,7 +96,7 @@ class DeepWindows:
     def _start(self, wanted: int) -> None:
         self._synchronize()
         self._probe.recorder.mark(begin(Kind.DEEP, wanted))
-        self._probe.facts.keep_peaks()
+        self._probe.facts.settle()
         self._number, self._anchors, self.steps = wanted, 0, 0
         self.settled = _NEVER
         try:

@@ -61,6 +61,11 @@ class Kind(IntEnum):
     """A loader's workers are ended; slot: the loader."""
     LEAN = 20
     """Only the ends of steps are recorded, and what is rare, from one step boundary on. It nests in nothing."""
+    SCORE = 21
+    """A root module's forward with gradients while it is in evaluation mode; slot: the root. Where a backward follows
+    it was a training step all the same."""
+    COLLECT = 22
+    """The garbage collector goes through all objects. It nests in nothing: it comes in the middle of anything."""
 
 
 def begin(kind: Kind, slot: int = 0) -> int:

@@ -32,10 +32,13 @@ class Facts:
         self.notes: list[dict[str, str]] = []
         self.double_backward = False
         self.anomaly_mode = False
+        self.num_looked = self.num_profiled = 0
+        """Backward passes, until the first heavy instrument, and those under a profiler of the program's own."""
         self.autocast_dtype: str | None = None
         self.distributed: str | None = None
         self.shared_memory = False
         self.other_trainers = False
+        self.settled = False
         self._peaks: dict[str, int | None] = {}
         self.ddp_modules: list[weakref.ref[Any]] = []
 
@@ -65,6 +68,7 @@ class Facts:
             "num_threads": torch.get_num_threads(),
             "num_interop_threads": torch.get_num_interop_threads(),
             "anomaly_mode": self.anomaly_mode,
+            "profiled": self.num_profiled / self.num_looked if self.num_looked else None,
             "deterministic": torch.are_deterministic_algorithms_enabled(),
             "double_backward": self.double_backward,
             "shared_memory": self.shared_memory,
@@ -79,8 +83,9 @@ class Facts:
             **(self._peaks or _peaks()),
         }
 
-    def keep_peaks(self) -> None:
-        """Take the memory's peaks now: what comes later is a heavy instrument's."""
+    def settle(self) -> None:
+        """Take the memory's peaks now, and look for profilers no more: what comes later is a heavy instrument's."""
+        self.settled = True
         self._peaks = self._peaks or _peaks()
 
     def _exposed_communication_s(self) -> float | None:

@@ -67,6 +67,7 @@ def _install_points(probe: Probe) -> None:
         backward,
         communication,
         forward,
+        garbage,
         imports,
         libraries,
         loader,
@@ -86,7 +87,7 @@ def _install_points(probe: Probe) -> None:
         except Exception:  # an optimization that fails is dropped, the program goes on
             probe.drop(activation, "on_torch")
     _seed(probe)
-    for point in (loader, transfer, forward, backward, communication, optimizer, save, logs):
+    for point in (loader, transfer, forward, backward, communication, optimizer, save, logs, garbage):
         with probe.survive(point.__name__):
             point.install(probe)
     with probe.survive(imports.__name__):

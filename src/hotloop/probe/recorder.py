@@ -106,6 +106,11 @@ class Recorder:
         """Append an event that carries no time."""
         self.append(event)
 
+    def aside(self, event: int) -> None:
+        """Append an event that no follower sees, and that may come in the middle of anything."""
+        if self.folder is not None:
+            self._events.append(event)
+
     def has_room(self) -> bool:
         """Whether more may be kept of what comes between steps, where no boundary writes it.
 

@@ -29,8 +29,10 @@ def install(probe: Probe) -> None:
 
 
 def _timed(probe: Probe, original: Any, slot: int) -> Any:
-    from torch import is_anomaly_enabled
+    import torch
 
+    is_anomaly_enabled = torch.is_anomaly_enabled
+    is_profiled: Any = getattr(torch._C._autograd, "_profiler_enabled", bool)
     enter, _ = section(probe, Kind.BACKWARD, slot, trains=True)
     ended, facts, recorder, ends = probe.boundary.ended, probe.facts, probe.recorder, end(Kind.BACKWARD, slot)
     create_graph_at = CREATE_GRAPH_AT[slot]
@@ -45,8 +47,10 @@ def _timed(probe: Probe, original: Any, slot: int) -> Any:
         # Reentrant checkpointing calls backward from inside a backward.
         if inside or not enter():
             return original(*args, **kwargs)
-        if not facts.anomaly_mode and is_anomaly_enabled():  # it may be on around this call alone
-            facts.anomaly_mode = True
+        if not facts.settled:  # what slows a backward may be on around this one alone
+            facts.num_looked += 1
+            facts.num_profiled += is_profiled()
+            facts.anomaly_mode = facts.anomaly_mode or is_anomaly_enabled()
         if kwargs.get("create_graph") or (len(args) > create_graph_at and args[create_graph_at]):
             facts.double_backward = True
         if keeps_losses:

@@ -128,9 +128,10 @@ class Root:
         self._activated = False
         self._wrapped_call: Any = None
         self._hooked: Hook | None = None
-        # begin and end of a forward without and with gradients
+        # begin and end of a forward without and with gradients, and with them in evaluation mode
         self._codes = tuple(
-            (begin(kind, self.slot), end(kind, self.slot)) for kind in (Kind.EVALUATE, Kind.FORWARD)
+            (begin(kind, self.slot), end(kind, self.slot))
+            for kind in (Kind.EVALUATE, Kind.FORWARD, Kind.SCORE)
         )
 
     @property
@@ -182,6 +183,7 @@ class Root:
                 or not (args and self._shape)
                 or args[0].shape != self._shape
                 or not self.grad_enabled()
+                or not self._module().training  # type: ignore[union-attr]
             ):
                 return False
             recorder.append(self._size_event)
@@ -209,7 +211,7 @@ class Root:
         if roots.inside or not roots.own_call():
             return plain(*args, **kwargs)
         trains = self.grad_enabled()
-        recorded = self._enter(trains, args, kwargs)
+        ends = self._enter(trains, args, kwargs)
         roots.inside = True
         try:
             if self._probe.activations and (trains or self._inference()):
@@ -217,32 +219,33 @@ class Root:
             return plain(*args, **kwargs)
         finally:
             roots.inside = False
-            if recorded:
-                self._leave(trains)
+            if ends:
+                self._leave(ends, trains)
 
-    def _enter(self, trains: bool, args: Any, kwargs: Any) -> bool:
-        """Mark the beginning; return whether this call is recorded: a recomputation is a part of the backward."""
+    def _enter(self, trains: bool, args: Any, kwargs: Any) -> int:
+        """Mark the beginning; return the mark of the end, 0: not recorded (a recomputation, part of the backward)."""
         try:
             if self._probe.in_backward:
-                return False
+                return 0
             recorder = self._probe.recorder
             self.calls += 1
             if not trains:
                 self._probe.boundary.pace.wake()
             elif recorder.lean:
-                return False
+                return 0
             if not self._described:
                 self._note(args, kwargs)
             self._mark_size(args, kwargs)
-            recorder.mark(self._codes[trains][0])
+            begins, ends = self._codes[2 if trains and not self.module.training else trains]
+            recorder.mark(begins)
         except Exception:  # the probe fails open
             self._probe.note("record:forward")
-            return False
-        return True
+            return 0
+        return ends
 
-    def _leave(self, trains: bool) -> None:
+    def _leave(self, ends: int, trains: bool) -> None:
         try:
-            self._probe.recorder.mark(self._codes[trains][1])
+            self._probe.recorder.mark(ends)
             if not trains or self._probe.boundary.never_trained:
                 self._probe.boundary.ended(Kind.EVALUATE, self.slot)
         except Exception:  # the probe fails open

@@ -1,6 +1,8 @@
 """Memory."""
 
 from hotloop.diagnose.rules.memory import (
+    evaluation_with_gradients,
+    memory_growing,
     memory_swapped,
     near_memory_limit,
 )
@@ -8,4 +10,6 @@ from hotloop.diagnose.rules.memory import (
 RULES = (
     near_memory_limit.rule,
     memory_swapped.rule,
+    memory_growing.rule,
+    evaluation_with_gradients.rule,
 )

@@ -73,6 +73,7 @@ rule = Rule(
     severity=Severity.INFO,
     advice="If the loader is the bottleneck, augment the whole batch on the device.",
     optimization="device_augmentation",
+    holds_its_cost=True,
     page=__doc__,
     words=("Compose", "__getitem__"),
     visits=(Visit(cst.Call, check),),

@@ -59,6 +59,7 @@ rule = Rule(
     severity=Severity.INFO,
     advice="Keep the decoded samples in memory if they fit, or cache the fixed part of the transforms.",
     optimization="dataset_in_memory",
+    holds_its_cost=True,
     page=__doc__,
     words=("__getitem__",),
     visits=(Visit(cst.Call, check),),

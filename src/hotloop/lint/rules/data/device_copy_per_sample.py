@@ -54,6 +54,7 @@ rule = Rule(
     severity=Severity.WARNING,
     advice="Return host tensors; move the whole batch in the loop.",
     optimization="pinned_memory",
+    holds_its_cost=True,
     page=__doc__,
     words=("__getitem__",),
     visits=(Visit(cst.Call, check),),

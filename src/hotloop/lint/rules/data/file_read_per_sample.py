@@ -70,6 +70,7 @@ rule = Rule(
     severity=Severity.WARNING,
     advice="Open containers once per worker; pack small files into shards that are read in sequence.",
     optimization="sequential_shards",
+    holds_its_cost=True,
     page=__doc__,
     words=("__getitem__",),
     visits=(Visit(cst.Call, check),),

@@ -66,6 +66,7 @@ rule = Rule(
     title="The data loader is started again for every step",
     severity=Severity.WARNING,
     advice="Iterate the loader itself, or keep one iterator and renew it only when it ends.",
+    holds_its_cost=True,
     page=__doc__,
     words=("iter(", "DataLoader"),
     visits=(Visit(cst.Call, check),),

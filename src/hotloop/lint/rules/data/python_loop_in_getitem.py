@@ -64,6 +64,7 @@ rule = Rule(
     severity=Severity.WARNING,
     advice="Write the loops as array operations.",
     optimization="vectorized_loop",
+    holds_its_cost=True,
     page=__doc__,
     words=("__getitem__",),
     visits=(Visit(cst.For, check),),

@@ -89,6 +89,7 @@ rule = Rule(
     severity=Severity.INFO,
     advice="Gather the parts in a list and concatenate once.",
     optimization="vectorized_loop",
+    holds_its_cost=True,
     page=__doc__,
     words=("torch.cat", "torch.concat", "stack"),
     visits=(Visit(cst.Assign, check),),

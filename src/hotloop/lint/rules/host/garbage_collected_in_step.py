@@ -51,6 +51,7 @@ rule = Rule(
     severity=Severity.WARNING,
     advice="Remove it, or collect once per epoch.",
     fix=FixSafety.UNSAFE,
+    holds_its_cost=True,
     page=__doc__,
     words=("gc.collect", "collect"),
     visits=(Visit(cst.Call, check),),

@@ -60,6 +60,7 @@ rule = Rule(
     severity=Severity.INFO,
     advice="Use torch._foreach_* operations, AveragedModel, or a fused optimizer.",
     optimization="fused_optimizer",
+    holds_its_cost=True,
     page=__doc__,
     words=("parameters",),
     visits=(Visit(cst.For, check),),

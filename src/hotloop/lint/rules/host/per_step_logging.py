@@ -72,6 +72,7 @@ rule = Rule(
     severity=Severity.WARNING,
     advice="Log every N steps.",
     optimization="deferred_sync",
+    holds_its_cost=True,
     page=__doc__,
     words=("backward", "training_step", "logging_steps", "log_every_n_steps"),
     visits=(Visit(cst.Call, check),),

@@ -104,6 +104,7 @@ rule = Rule(
     severity=Severity.WARNING,
     advice="Move it once, before the loop, or once at the top of the step.",
     optimization="created_on_device",
+    holds_its_cost=True,
     page=__doc__,
     words=("backward",),
     visits=(Visit(cst.Call, check),),

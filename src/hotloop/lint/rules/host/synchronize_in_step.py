@@ -58,6 +58,7 @@ rule = Rule(
     advice="Remove it; time whole windows of steps with one synchronization at each end.",
     optimization="deferred_sync",
     fix=FixSafety.UNSAFE,
+    holds_its_cost=True,
     page=__doc__,
     words=("synchronize",),
     visits=(Visit(cst.Call, check),),

@@ -86,6 +86,7 @@ rule = Rule(
     advice="Give the factory device=...",
     optimization="created_on_device",
     fix=FixSafety.SAFE,
+    holds_its_cost=True,
     page=__doc__,
     words=(").to(", ").cuda("),
     visits=(Visit(cst.Call, check),),

@@ -66,6 +66,7 @@ rule = Rule(
     severity=Severity.WARNING,
     advice="Stack the arrays first: torch.from_numpy(np.stack(...)), or torch.stack for tensors.",
     optimization="vectorized_loop",
+    holds_its_cost=True,
     page=__doc__,
     words=("ensor(",),
     visits=(Visit(cst.Call, check),),

@@ -58,6 +58,7 @@ rule = Rule(
     advice="Remove it; against fragmentation use expandable segments.",
     optimization="allocator_settings",
     fix=FixSafety.UNSAFE,
+    holds_its_cost=True,
     page=__doc__,
     words=("empty_cache",),
     visits=(Visit(cst.Call, check),),

@@ -66,6 +66,7 @@ rule = Rule(
     severity=Severity.WARNING,
     advice="Compile once, before the loop.",
     optimization="compile",
+    holds_its_cost=True,
     page=__doc__,
     words=("compile", "jit"),
     visits=(Visit(cst.Call, check),),

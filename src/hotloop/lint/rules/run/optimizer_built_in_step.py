@@ -54,6 +54,7 @@ rule = Rule(
     title="The optimizer is made anew in each step",
     severity=Severity.WARNING,
     advice="Build it once, before the loop.",
+    holds_its_cost=True,
     page=__doc__,
     words=("optim",),
     visits=(Visit(cst.Call, check),),

@@ -63,6 +63,7 @@ rule = Rule(
     title="A checkpoint is written in each step",
     severity=Severity.WARNING,
     advice="Save every N steps or once per epoch, if possible in another thread.",
+    holds_its_cost=True,
     page=__doc__,
     words=("save",),
     visits=(Visit(cst.Call, check),),

@@ -1,0 +1,119 @@
+"""What a static finding costs, from the samples of the host's stacks under its lines."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path
+
+import msgspec
+
+from hotloop.diagnose.abstain import Abstain
+from hotloop.diagnose.cost import LEAST, MIDWAY, Cost, loudness
+from hotloop.diagnose.hot_line import NORMAL_95, samples_of
+from hotloop.model.deep import HostSamples, Sample
+from hotloop.model.finding import Finding
+from hotloop.model.observation import Observation
+
+WHOLE = 0.9
+"""Of all samples: lines under which so much is spent hold the training itself, and are no part of it."""
+_COARSE = frozenset({"hot-line-outside-phases", "hot-line-before-backward", "loop-outside-phases"})
+"""Findings that name a line without saying what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines of one statement."""
+
+    path: str
+    first: int
+    last: int
+
+    def hold(self, path: str | None, line: int | None) -> bool:
+        """Whether a place is one of them."""
+        return path == self.path and line is not None and self.first <= line <= self.last
+
+
+def priced(
+    observation: Observation, measured: Sequence[Finding], static: Iterable[Finding]
+) -> tuple[list[Finding], list[Finding]]:
+    """Put prices on static findings; return all findings with a price, and the static ones left without.
+
+    Args:
+        observation: with samples of the host's stacks; without, nothing is priced.
+        measured: what the dynamic rules found; of these go those that say less of the same lines.
+        static: whose lines hold what they cost.
+    """
+    found: list[tuple[Finding, Lines]] = []
+    rest: list[Finding] = []
+    for finding in static:
+        lines = _lines(finding)
+        cost = _cost(observation, lines) if lines is not None else None
+        if cost is None or lines is None or cost.share < LEAST:
+            rest.append(finding)
+        else:
+            found.append((_with(finding, cost), lines))
+    kept = [one for one in measured if not _said_better(one, found)]
+    return [*kept, *(finding for finding, _ in found)], rest
+
+
+def _said_better(coarse: Finding, found: Sequence[tuple[Finding, Lines]]) -> bool:
+    return coarse.code in _COARSE and any(lines.hold(coarse.path, coarse.line) for _, lines in found)
+
+
+def _with(finding: Finding, cost: Cost) -> Finding:
+    value, low, high = cost.seconds
+    return msgspec.structs.replace(
+        finding,
+        severity=loudness(cost),
+        cost_s=value,
+        cost_low_s=low,
+        cost_high_s=high,
+        gain=cost.gain(expected=MIDWAY),
+        evidence=f"{finding.evidence}; {cost.share:.0%} of the step's samples are under it ({value * 1e3:.3g} ms)",
+    )
+
+
+def _cost(observation: Observation, lines: Lines) -> Cost | None:
+    """Return the share of the training thread's time under the lines; None: it cannot be told."""
+    if observation.step is None:
+        return None
+    try:
+        host, own = samples_of(observation, "train")
+    except Abstain:
+        return None
+    spent_s = sum(sample.spent_s for sample in own)
+    share = sum(sample.spent_s for sample in own if _under(host, sample, lines)) / spent_s
+    if share >= WHOLE:
+        return None
+    reach = NORMAL_95 * sqrt(share * (1.0 - share) / sum(sample.num for sample in own))
+    return Cost(share, max(0.0, share - reach), min(1.0, share + reach), observation.step.median_s)
+
+
+def _under(host: HostSamples, sample: Sample, lines: Lines) -> bool:
+    frames = (host.frames[number] for number in sample.stack)
+    return any(lines.hold(frame.path, frame.line) for frame in frames)
+
+
+def _lines(finding: Finding) -> Lines | None:
+    """Return the lines of the statement that begins or stands where the finding points; None: there is none."""
+    if finding.path is None or finding.line is None:
+        return None
+    try:
+        tree = ast.parse(Path(finding.path).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return None
+    holding = [one for one in _statements(tree) if one.lineno <= finding.line <= (one.end_lineno or 0)]
+    # The smallest: of a loop's head that is the loop, of a line in its body that line.
+    found = min(holding, key=lambda one: (one.end_lineno or 0) - one.lineno, default=None)
+    return None if found is None else Lines(finding.path, found.lineno, found.end_lineno or found.lineno)
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt) and not isinstance(
+            node, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)
+        ):
+            yield node

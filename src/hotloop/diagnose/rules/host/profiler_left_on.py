@@ -1,0 +1,70 @@
+"""A profiler of the program's own looks at every step.
+
+## What it does
+Asks at each backward pass whether torch's profiler is on. It is a finding where that is so in half of them: a schedule
+that records a few steps is not. Its price is not measured by itself; the cost given is what it costs usually.
+
+## Why it is slow
+The profiler notes each operator: about a microsecond by itself, tens of them with shapes and stacks. Its records grow
+in host memory until it is stopped.
+
+## When it is fine
+The program is run to be profiled.
+
+## Example
+```python
+with torch.profiler.profile(with_stack=True) as prof:
+    train(model, loader)
+```
+Use instead:
+```python
+with torch.profiler.profile(schedule=torch.profiler.schedule(wait=5, warmup=2, active=3, repeat=1)) as prof:
+    train(model, loader, prof.step)
+```
+
+## References
+- [PyTorch, torch.profiler](https://docs.pytorch.org/docs/stable/profiler.html)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hotloop.diagnose.abstain import Abstain
+from hotloop.diagnose.cost import Cost, phase_cost
+from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.model.observation import Observation, Phase
+
+MUCH = 0.5
+"""Of the backward passes."""
+USUAL, LEAST, MOST = 0.25, 0.03, 0.6
+"""Of what computes."""
+
+
+def check(observation: Observation) -> Iterator[Symptom]:
+    """Read how often it was on."""
+    profiled = observation.program.profiled
+    if profiled is None:
+        raise Abstain("backward passes")
+    if profiled < MUCH:
+        return
+    computing = phase_cost(observation, Phase.FORWARD, Phase.BACKWARD, Phase.OPTIMIZER)
+    cost = Cost(computing.share * USUAL, computing.low * LEAST, computing.high * MOST, computing.step_s)
+    yield Symptom(
+        evidence=f"a profiler was on in {profiled:.0%} of the backward passes; what it looks at takes "
+        f"{computing.share:.0%} of the step",
+        metric="program.profiled",
+        cost=cost,
+        gain=cost.gain(least=1.0),  # the least is in the cost
+    )
+
+
+rule = Rule(
+    code="profiler-left-on",
+    title="A profiler of the program's own looks at every step",
+    advice="Take it out, or give it a schedule that records a few steps.",
+    optimization="debug_apis_off",
+    fixed_by_it=False,
+    page=__doc__ or "",
+    check=check,
+)

@@ -1,0 +1,77 @@
+"""Evaluation keeps a graph that no backward uses.
+
+## What it does
+Finds forwards of a model in evaluation mode, between training steps, with gradients switched on and no backward pass
+after them. What gradients cost such a forward is not measured by itself; the cost given is what they cost usually.
+
+## Why it is slow
+Every activation is kept for a backward pass that never comes: memory as in training, and bookkeeping in each
+operation.
+
+## When it is fine
+Gradients with respect to the input that are taken later.
+
+## Example
+```python
+model.eval()
+for x, y in validation:
+    total += loss_fn(model(x), y).item()
+```
+Use instead:
+```python
+model.eval()
+with torch.inference_mode():
+    for x, y in validation:
+        total += loss_fn(model(x), y).item()
+```
+
+## References
+- [PyTorch, Inference mode](https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disable-grad-doc)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hotloop.diagnose.abstain import Abstain
+from hotloop.diagnose.cost import MATERIAL, between_steps
+from hotloop.diagnose.named_line import during, named_line
+from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.model.finding import Severity
+from hotloop.model.observation import Observation
+
+USUAL, LEAST, MOST = 0.12, 0.02, 0.35
+"""Of such a forward."""
+
+
+def check(observation: Observation) -> Iterator[Symptom]:
+    """Take the time of the forwards that kept a graph."""
+    spent = observation.run.scored_with_gradients_s
+    if spent is None:
+        raise Abstain("forwards in evaluation mode (an observation of this version)")
+    if not spent:
+        return
+    scored = between_steps(observation, spent)
+    whole = between_steps(observation, observation.run.parts.get("evaluation_s", 0.0))
+    path, line = named_line(observation, during("evaluation"))
+    yield Symptom(
+        evidence=f"{whole.share:.0%} of the loop is evaluation, {scored.share:.0%} forwards of it that keep "
+        f"a graph which no backward uses ({spent:.3g} s)",
+        metric="run.scored_with_gradients_s",
+        path=path,
+        line=line,
+        cost=scored.times(USUAL),
+        gain=scored.gain(expected=USUAL, least=LEAST, most=MOST),
+        severity=Severity.WARNING if whole.share >= MATERIAL else Severity.INFO,
+    )
+
+
+rule = Rule(
+    code="evaluation-with-gradients",
+    title="Evaluation keeps a graph that no backward uses",
+    advice="Evaluate under torch.inference_mode() or torch.no_grad().",
+    optimization="no_grad_evaluation",
+    explains=frozenset({"frequent-evaluation"}),
+    page=__doc__ or "",
+    check=check,
+)

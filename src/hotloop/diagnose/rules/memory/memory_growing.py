@@ -1,0 +1,130 @@
+"""Memory grows with every step.
+
+## What it does
+Fits the memory of the training process over the steady steps. It is a finding where it grew from each third of them to
+the next, not slower at the end than in the middle, and a warning where it would fill the machine within a day.
+
+## Why it is slow
+Something is kept of every step: a loss with its graph in a running total, outputs in a list, a cache without a bound.
+The program slows down as it grows, and dies when memory is full, hours later.
+
+## When it is fine
+A replay buffer or a cache that is being filled, and has a bound.
+
+## Example
+```python
+total += loss
+history.append(output)
+```
+Use instead:
+```python
+total += loss.detach()
+history.append(output.detach().mean().item())
+```
+
+## References
+- [PyTorch, FAQ: my model reports out of memory](https://docs.pytorch.org/docs/stable/notes/faq.html)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median
+
+from hotloop.diagnose.abstain import Abstain
+from hotloop.diagnose.cost import measured_step
+from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.model.finding import Severity
+from hotloop.model.monitors import Monitors
+from hotloop.model.observation import Observation
+
+MIN_SAMPLES = 6
+"""Two for each third."""
+LEAST_BYTES = 8 << 20
+"""Over the steady steps: an allocator that settles moves by some megabytes."""
+STEADY = 0.5
+"""The last third grows at least at this share of the middle one's rate: what settles slows down."""
+SOON_S = 86_400.0
+OF_PROGRAM, OF_GPU = "program_memory_bytes", "gpu_memory_used_bytes"
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How fast memory grew, in bytes a second."""
+
+    rate: float
+    low: float
+    high: float
+    last: float
+    """Bytes at the end."""
+
+
+def check(observation: Observation) -> Iterator[Symptom]:
+    """Fit the memory of the process, and of its device."""
+    step, monitors = measured_step(observation), observation.monitors
+    names = [] if monitors is None else [name for name in monitors.metrics if _is_memory(name, observation)]
+    if monitors is None or not names:
+        raise Abstain("the memory of the training process over its steps")
+    for name in names:
+        growth = _growth(monitors, name)
+        if growth is None:
+            continue
+        limit = _limit(observation, monitors, name, growth)
+        soon = limit is not None and limit / growth.rate < SOON_S
+        when = f"; at this rate memory is full in {_span(limit / growth.rate)}" if limit else ""
+        yield Symptom(
+            evidence=f"{growth.rate / 1e6:.3g} MB/s [{growth.low / 1e6:.3g}, {growth.high / 1e6:.3g}], "
+            f"{growth.rate * step.median_s / 1e6:.3g} MB a step, all through the steady steps{when}",
+            metric=f"monitors.metrics.{name}",
+            severity=Severity.WARNING if soon else Severity.INFO,
+        )
+
+
+def _is_memory(name: str, observation: Observation) -> bool:
+    return name == OF_PROGRAM or (name.startswith(OF_GPU) and observation.program.device != "cpu")
+
+
+def _growth(monitors: Monitors, name: str) -> Growth | None:
+    """Return how fast a metric grew; None: not all through the steady steps, or too little to tell."""
+    seen = [
+        (time, value)
+        for time, value in zip(monitors.times_s, monitors.metrics[name].samples, strict=True)
+        if value is not None and monitors.begin_s <= time <= monitors.end_s
+    ]
+    if len(seen) < MIN_SAMPLES:
+        return None
+    third = len(seen) // 3
+    parts = [seen[:third], seen[third : len(seen) - third], seen[len(seen) - third :]]
+    times, values = ([median(pair[at] for pair in part) for part in parts] for at in (0, 1))
+    rates = [(values[at + 1] - values[at]) / (times[at + 1] - times[at]) for at in (0, 1)]
+    rate = (values[2] - values[0]) / (times[2] - times[0])
+    total = rate * (seen[-1][0] - seen[0][0])
+    if min(rates) <= 0 or rates[1] < STEADY * rates[0] or total < LEAST_BYTES:
+        return None
+    return Growth(rate, min(rates), max(rates), seen[-1][1])
+
+
+def _limit(observation: Observation, monitors: Monitors, name: str, growth: Growth) -> float | None:
+    """Return the bytes that are left; None: not known."""
+    if name == OF_PROGRAM:
+        return monitors.mean("memory_available_bytes")
+    sizes = [one.get("memory_bytes") for one in observation.machine.get("accelerators") or ()]
+    known = [float(size) for size in sizes if isinstance(size, int)]
+    return max(0.0, min(known) - growth.last) if known else None
+
+
+def _span(seconds: float) -> str:
+    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+rule = Rule(
+    code="memory-growing",
+    title="Memory grows with every step",
+    advice="Keep numbers of a step (loss.item(), output.detach()), not tensors with their graph; bound what is kept.",
+    page=__doc__ or "",
+    check=check,
+)

@@ -1,0 +1,42 @@
+"""When growing memory is a leak, and when a program that settles."""
+
+from __future__ import annotations
+
+import pytest
+
+from hotloop.diagnose.engine import diagnose
+from hotloop.model.finding import Finding, Severity
+
+from .watched_cases import with_memory
+
+
+def _found(*gigabytes: float) -> list[Finding]:
+    return [one for one in diagnose(with_memory(*gigabytes)).findings if one.code == "memory-growing"]
+
+
+def test_its_rate_and_what_it_comes_to() -> None:
+    (finding,) = _found(*(1 + 0.05 * at for at in range(12)))
+    assert finding.severity is Severity.WARNING
+    assert "100 MB/s [100, 100], 10 MB a step" in finding.evidence
+    assert "full in 80 s" in finding.evidence
+
+
+@pytest.mark.parametrize(
+    "gigabytes",
+    [
+        [1.0] * 12,
+        [1.0, 1.2, 1.3, 1.35, 1.38, 1.4, 1.41, 1.415, 1.418, 1.42, 1.42, 1.42],
+        [1.0, 1.4] * 6,
+        [1.0 + 0.0001 * at for at in range(12)],
+        [1.0, 1.1, 1.2],
+    ],
+    ids=["flat", "settles", "comes and goes", "too little", "too short"],
+)
+def test_what_is_no_leak(gigabytes: list[float]) -> None:
+    assert _found(*gigabytes) == []
+
+
+def test_a_slow_one_that_has_days_is_information() -> None:
+    (finding,) = _found(*(1 + 0.00001 * at for at in range(2000)))
+    assert finding.severity is Severity.INFO
+    assert "days" in finding.evidence
