@@ -21,6 +21,11 @@ _MAIN, _STEP, _METRICS, _DATASET, _COUNT = (
 )
 
 
+_FETCHER = Frame("/lib/torch/utils/data/_utils/fetch.py", 52, "fetch", "torch")
+FETCH = 5
+"""The number of its frame."""
+
+
 def site(line: int, share: float, **changes: Any) -> CallSite:
     """Return a call at a line that takes a share of the step."""
     spent = share * STEP_S
@@ -46,7 +51,7 @@ def with_stacks(
         window_s=2.0,
         interval_s=0.005,
         lines=(),
-        frames=(_MAIN, _STEP, _METRICS, _DATASET, _COUNT),
+        frames=(_MAIN, _STEP, _METRICS, _DATASET, _COUNT, _FETCHER),
         samples=tuple(
             Sample(stack, process, phase, spent_s=num * 0.005, num=num)
             for stack, process, phase, num in samples

@@ -37,7 +37,10 @@ def test_the_cost_is_the_lines_part_of_the_forward_phase() -> None:
     finding = _found(_with_module(seen))
     assert finding is not None
     assert (finding.path, finding.line, finding.severity) == ("train.py", 41, Severity.WARNING)
-    assert finding.cost_s == pytest.approx(0.4 / 2 * 0.1)
+    forward, backward = 0.4 / 2, 0.55 / 2
+    assert finding.cost_s == pytest.approx((forward + backward) * 0.1), (
+        "the backward is divided as the forward is"
+    )
 
 
 def test_what_a_module_computes_is_not_blamed() -> None:

@@ -8,7 +8,7 @@ from hotloop.diagnose.engine import diagnose
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import Coverage, Observation
 
-from .deep_observations import CASES, METRICS, SCRIPT, site, with_sites, with_stacks
+from .deep_observations import CASES, FETCH, METRICS, SCRIPT, site, with_sites, with_stacks
 from .observations import FINE, with_phases
 
 
@@ -73,9 +73,18 @@ def test_a_phase_that_was_not_seen_silences_it() -> None:
 
 
 def test_without_workers_the_data_set_s_line_is_in_the_training_thread() -> None:
-    seen = with_stacks(with_phases(data=0.5), ((0, 3), "train", "data", 50), ((0, 1), "train", "forward", 50))
+    seen = with_stacks(
+        with_phases(data=0.5), ((0, FETCH, 3), "train", "data", 50), ((0, 1), "train", "forward", 50)
+    )
     (finding,) = found(seen, "slow-dataset-line")
     assert (finding.path, finding.line) == ("data.py", 9)
+
+
+def test_the_loop_that_asks_for_batches_is_no_line_of_the_data_set() -> None:
+    seen = with_stacks(
+        with_phases(data=0.5), ((0, FETCH), "train", "data", 50), ((0, 1), "train", "forward", 50)
+    )
+    assert found(seen, "slow-dataset-line") == []
 
 
 def test_without_deep_windows_they_abstain() -> None:

@@ -79,7 +79,7 @@ def test_what_holds_the_training_itself_or_nothing_has_no_price(script: str) -> 
 
 
 def test_it_takes_the_place_of_what_names_the_line_alone(script: str) -> None:
-    seen = _seen(script, 5, 10, 35, observation=with_phases(other=0.5))
+    seen = _seen(script, 0, 10, 40, observation=with_phases(other=0.5))
     measured = diagnose(seen).findings
     assert any(one.code == "hot-line-outside-phases" and one.line == 6 for one in measured)
     known, _ = priced(seen, measured, [_static(script, 4)])

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from hotloop.diagnose.engine import order
+from hotloop.diagnose.forward_loops import forward_loops
 from hotloop.diagnose.priced_lines import priced
 from hotloop.lint.config import LintConfig
 from hotloop.lint.registry import all_rules
@@ -20,7 +21,8 @@ from hotloop.model.errors import HotloopError
 from hotloop.model.finding import Finding, Severity
 
 _CAUSES = {"memory-growing": ("loss-graph-kept-alive", "outputs-kept-on-device")}
-"""Static findings that say where something comes from that is measured under another name."""
+"""Static findings that say where something comes from that is measured under another name. Together they are certain:
+an error, since such a program ends when its memory is full."""
 _FAMILIES = ("host", "run")
 """What runs in the user's own code: static findings of these are shown without a price, too."""
 
@@ -38,7 +40,11 @@ def with_source(diagnosis: Diagnosis, folder: Path) -> Diagnosis:
         folder: paths in it become relative to it, as annotations want them.
     """
     rules = {rule.code: rule for rule in all_rules() if _is_wanted(rule)}
-    static = _static(diagnosis, sorted(rules))
+    files = _files(diagnosis)
+    static = _static(files, sorted(rules))
+    places = {(one.code, one.path, one.line) for one in static}
+    loops = forward_loops(diagnosis.observation, files)
+    static += [one for one in loops if (one.code, one.path, one.line) not in places]
     placed = [_placed(finding, static) for finding in diagnosis.findings]
     measured = {finding.code for finding in placed}
     unmeasured = [one for one in static if one.code not in measured]
@@ -80,8 +86,7 @@ def _files(diagnosis: Diagnosis) -> list[str]:
     return [str(script), *(path for path in sorted(others) if path.endswith(".py") and Path(path).is_file())]
 
 
-def _static(diagnosis: Diagnosis, codes: Sequence[str]) -> list[Finding]:
-    files = _files(diagnosis)
+def _static(files: Sequence[str], codes: Sequence[str]) -> list[Finding]:
     if not files:
         return []
     try:
@@ -108,8 +113,11 @@ def _placed(finding: Finding, static: list[Finding]) -> Finding:
     twin = next((one for one in static if one.code == finding.code or one.code in causes), None)
     if twin is None:
         return finding
-    evidence = f"{finding.evidence}; {twin.evidence}" if twin.code in causes else finding.evidence
-    return msgspec.structs.replace(finding, path=twin.path, line=twin.line, evidence=evidence)
+    found = msgspec.structs.replace(finding, path=twin.path, line=twin.line)
+    if twin.code not in causes:
+        return found
+    evidence = f"{finding.evidence}; {twin.evidence}"
+    return msgspec.structs.replace(found, evidence=evidence, severity=Severity.ERROR)
 
 
 def _unpriced(finding: Finding) -> Finding:

@@ -99,6 +99,19 @@ def _spread(step: StepTime) -> float:
     return (step.high_s - step.low_s) / (2 * step.median_s)
 
 
+def with_backward(observation: Observation, forward: Cost) -> Cost:
+    """Return what a part of the forward costs together with its backward pass.
+
+    The backward is taken to be divided as the forward is; a part that keeps no graph has none, so that the lower end is
+    the forward's own. Loops over rows had more of the backward than of the forward (measured: 27% of the step where
+    this gives 17%, 53% where it gives 37%), which the upper end, half as much again, reaches.
+    """
+    shares = [phase_share(observation, phase) for phase in (Phase.FORWARD, Phase.BACKWARD)]
+    factor = 1.0 + shares[1] / shares[0] if shares[0] else 1.0
+    share = min(1.0, forward.share * factor)
+    return Cost(share, forward.low, max(share, min(1.0, forward.high * factor * 1.5)), forward.step_s)
+
+
 def between_steps(observation: Observation, spent_s: float) -> Cost:
     """Return what something between steps costs, spread over the steps of the loop.
 

@@ -14,7 +14,7 @@ from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import Observation
 from hotloop.model.ratio import Ratio
 
-_LOUD = (Severity.ERROR, Severity.WARNING)
+_LOUDEST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 
 
 def diagnose(
@@ -76,7 +76,7 @@ def _finding(rule: Rule, symptom: Symptom, gain: Ratio | None) -> Finding:
     )
 
 
-def order(finding: Finding) -> tuple[bool, float, float, str]:
-    """Return what findings are sorted by: warnings first, the largest gain first."""
+def order(finding: Finding) -> tuple[int, float, float, str]:
+    """Return what findings are sorted by: the loudest first, of those the largest gain."""
     gain = finding.gain.ratio if finding.gain else 1.0
-    return finding.severity not in _LOUD, -gain, -(finding.cost_s or 0.0), finding.code
+    return _LOUDEST_FIRST.index(finding.severity), -gain, -(finding.cost_s or 0.0), finding.code

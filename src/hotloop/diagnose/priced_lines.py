@@ -11,11 +11,11 @@ from pathlib import Path
 import msgspec
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.cost import LEAST, MIDWAY, Cost, loudness
+from hotloop.diagnose.cost import LEAST, MIDWAY, Cost, loudness, with_backward
 from hotloop.diagnose.hot_line import NORMAL_95, samples_of
 from hotloop.model.deep import HostSamples, Sample
 from hotloop.model.finding import Finding
-from hotloop.model.observation import Observation
+from hotloop.model.observation import Observation, Phase
 
 WHOLE = 0.9
 """Of all samples: lines under which so much is spent hold the training itself, and are no part of it."""
@@ -72,24 +72,46 @@ def _with(finding: Finding, cost: Cost) -> Finding:
         cost_low_s=low,
         cost_high_s=high,
         gain=cost.gain(expected=MIDWAY),
-        evidence=f"{finding.evidence}; {cost.share:.0%} of the step's samples are under it ({value * 1e3:.3g} ms)",
+        evidence=f"{finding.evidence}; {cost.share:.0%} of the step by the samples under it ({value * 1e3:.3g} ms)",
     )
 
 
 def _cost(observation: Observation, lines: Lines) -> Cost | None:
-    """Return the share of the training thread's time under the lines; None: it cannot be told."""
+    """Return the share of the training thread's time under the lines, with the backward of what is forward in it.
+
+    None: it cannot be told.
+    """
     if observation.step is None:
         return None
     try:
         host, own = samples_of(observation, "train")
     except Abstain:
         return None
-    spent_s = sum(sample.spent_s for sample in own)
-    share = sum(sample.spent_s for sample in own if _under(host, sample, lines)) / spent_s
-    if share >= WHOLE:
+    under = [sample for sample in own if _under(host, sample, lines)]
+    forward = [sample for sample in under if sample.phase == Phase.FORWARD.value]
+    if _spent(under) >= WHOLE * _spent(own):
         return None
-    reach = NORMAL_95 * sqrt(share * (1.0 - share) / sum(sample.num for sample in own))
-    return Cost(share, max(0.0, share - reach), min(1.0, share + reach), observation.step.median_s)
+    inside, whole = (
+        _share(_spent(part) / _spent(own), sum(sample.num for sample in own), observation.step.median_s)
+        for part in (forward, under)
+    )
+    if not forward:
+        return whole
+    more = with_backward(observation, inside)
+    share, low, high = (
+        getattr(whole, end) + getattr(more, end) - getattr(inside, end) for end in ("share", "low", "high")
+    )
+    return Cost(min(1.0, share), min(1.0, low), min(1.0, high), whole.step_s)
+
+
+def _spent(samples: Iterable[Sample]) -> float:
+    return sum(sample.spent_s for sample in samples)
+
+
+def _share(share: float, num: int, step_s: float) -> Cost:
+    """Return a share with the 95% interval that so many samples have."""
+    reach = NORMAL_95 * sqrt(share * (1.0 - share) / num)
+    return Cost(share, max(0.0, share - reach), min(1.0, share + reach), step_s)
 
 
 def _under(host: HostSamples, sample: Sample, lines: Lines) -> bool:

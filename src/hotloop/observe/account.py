@@ -15,7 +15,7 @@ from hotloop.observe.epochs import training_slot
 from hotloop.observe.evaluation import num_evaluations
 from hotloop.observe.naming import DIRECT, Stage, Usual, name_pieces
 from hotloop.observe.pieces import cut
-from hotloop.observe.spans import Span, Timeline
+from hotloop.observe.spans import Span, Stretch, Timeline
 from hotloop.observe.windows import WITHIN, Window, boundaries, windows
 from hotloop.probe.events import Kind
 
@@ -116,7 +116,11 @@ def _counted(run: RunAccount, timeline: Timeline, ends: Sequence[int]) -> RunAcc
     settled_s = timeline.spans[ends[min(1, len(ends) - 1)]].end_s
     again = [span for span in compiled if span.begin_s > settled_s]
     begin_s, end_s = timeline.spans[ends[0]].end_s, timeline.spans[ends[-1]].end_s
-    paused = [one for one in timeline.collections if begin_s <= one.begin_s and one.end_s <= end_s]
+    paused = [
+        one
+        for one in timeline.collections
+        if begin_s <= one.begin_s and one.end_s <= end_s and not _looked_at(timeline, one)
+    ]
     return msgspec.structs.replace(
         run,
         num_steps=len(ends),
@@ -128,6 +132,11 @@ def _counted(run: RunAccount, timeline: Timeline, ends: Sequence[int]) -> RunAcc
         collection_s=sum(one.end_s - one.begin_s for one in paused),
         scored_with_gradients_s=sum(span.exclusive_s for span in timeline.spans if span.unasked),
     )
+
+
+def _looked_at(timeline: Timeline, one: Stretch) -> bool:
+    """Whether it came in the window of a heavy instrument, which makes garbage of its own."""
+    return any(deep.begin_s < one.end_s and one.begin_s < deep.end_s for deep in timeline.deep)
 
 
 def _start(timeline: Timeline, begin_s: float, torch_s: float) -> dict[str, float]:

@@ -30,11 +30,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from hotloop.diagnose.cost import MIDWAY, Cost, phase_cost
 from hotloop.diagnose.facts import step_loader
 from hotloop.diagnose.hot_line import hot_line, samples_of
 from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.model.deep import HostSamples, Sample
 from hotloop.model.observation import Observation, Phase
+
+_FETCH = "torch/utils/data/_utils/fetch.py"
+"""In the stack of whatever makes a batch."""
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -44,7 +50,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         return
     process = "worker" if loader.num_workers else "train"
     host, own = samples_of(observation, process)
-    part = own if loader.num_workers else [one for one in own if one.phase == Phase.DATA.value]
+    part = own if loader.num_workers else list(_fetching(host, own))
     found = hot_line(host, part, own)
     if found is None:
         return
@@ -58,6 +64,15 @@ def check(observation: Observation) -> Iterator[Symptom]:
         cost=cost,
         gain=cost.gain(expected=MIDWAY),
     )
+
+
+def _fetching(host: HostSamples, own: list[Sample]) -> Iterator[Sample]:
+    """Yield what the training thread did while it made batches, without the loop that asked for them."""
+    for sample in own:
+        if sample.phase == Phase.DATA.value:
+            paths = [host.frames[number].path for number in sample.stack]
+            below = next((at for at, path in enumerate(paths) if path.endswith(_FETCH)), len(paths))
+            yield msgspec.structs.replace(sample, stack=sample.stack[below:])
 
 
 rule = Rule(

@@ -2,7 +2,7 @@
 
 ## What it does
 Takes the samples of the host's stacks between the end of the last step's model call and the backward pass that are
-under no module, and finds the line that holds most of them. What the line makes the backward pass cost is not in it.
+under no module, and finds the line that holds most of them. The backward is taken to be divided as the forward is.
 
 ## Why it is slow
 A loop in Python over rows, values read one by one, a loss put together from many small operations: each of them pays
@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.cost import MIDWAY, Cost, phase_cost
+from hotloop.diagnose.cost import MIDWAY, Cost, phase_cost, with_backward
 from hotloop.diagnose.hot_line import hot_line, samples_of
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.deep import HostSamples, Sample
@@ -53,15 +53,16 @@ def check(observation: Observation) -> Iterator[Symptom]:
         return
     part = sum(one.spent_s for one in outside) / whole_s
     rest = phase_cost(observation, Phase.FORWARD).times(part)
-    cost = Cost(rest.share * found.share, rest.low * found.low, rest.high * found.high, rest.step_s)
+    own_cost = Cost(rest.share * found.share, rest.low * found.low, rest.high * found.high, rest.step_s)
+    cost = with_backward(observation, own_cost)
     yield Symptom(
-        evidence=f"{cost.share:.0%} of the step ({cost.seconds[0] * 1e3:.3g} ms) is spent under this line, between the "
-        "model and the backward pass",
+        evidence=f"{own_cost.share:.0%} of the step ({own_cost.seconds[0] * 1e3:.3g} ms) is spent under this line, "
+        "between the model and the backward pass; the cost has its part of the backward",
         path=found.path,
         line=found.line,
         cost=cost,
         gain=cost.gain(expected=MIDWAY),
-        severity=Severity.INFO if cost.share < MUCH else None,
+        severity=Severity.INFO if own_cost.share < MUCH else None,
     )
 
 

@@ -37,8 +37,9 @@ from hotloop.model.observation import Observation, Phase
 
 MUCH = 0.5
 """Of the backward passes."""
-USUAL, LEAST, MOST = 0.25, 0.03, 0.6
-"""Of what computes."""
+USUAL, LEAST, MOST = 0.4, 0.03, 0.75
+"""Of what computes: 0.65 with torch.profiler and shapes, 0.75 with torch.autograd.profiler, of an MLP whose step takes
+2.4 ms and 220 operators (torch 2.13, Zen 3 at 2.4 GHz); less of larger operators."""
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -65,6 +66,7 @@ rule = Rule(
     advice="Take it out, or give it a schedule that records a few steps.",
     optimization="debug_apis_off",
     fixed_by_it=False,
+    explains=frozenset({"memory-growing"}),
     page=__doc__ or "",
     check=check,
 )
