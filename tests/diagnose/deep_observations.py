@@ -22,8 +22,9 @@ _MAIN, _STEP, _METRICS, _DATASET, _COUNT = (
 
 
 _FETCHER = Frame("/lib/torch/utils/data/_utils/fetch.py", 52, "fetch", "torch")
-FETCH = 5
-"""The number of its frame."""
+_TRAINER = Frame("/lib/site-packages/transformers/trainer.py", 900, "train", "library")
+FETCH, FRAMEWORK = 5, 6
+"""The numbers of their frames."""
 
 
 def site(line: int, share: float, **changes: Any) -> CallSite:
@@ -51,7 +52,7 @@ def with_stacks(
         window_s=2.0,
         interval_s=0.005,
         lines=(),
-        frames=(_MAIN, _STEP, _METRICS, _DATASET, _COUNT, _FETCHER),
+        frames=(_MAIN, _STEP, _METRICS, _DATASET, _COUNT, _FETCHER, _TRAINER),
         samples=tuple(
             Sample(stack, process, phase, spent_s=num * 0.005, num=num)
             for stack, process, phase, num in samples

@@ -8,8 +8,8 @@ from hotloop.diagnose.engine import diagnose
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import Coverage, Observation
 
-from .deep_observations import CASES, FETCH, METRICS, SCRIPT, site, with_sites, with_stacks
-from .observations import FINE, with_phases
+from .deep_observations import CASES, FETCH, FRAMEWORK, METRICS, SCRIPT, site, with_sites, with_stacks
+from .observations import FINE, STEP_S, with_parts, with_phases
 
 
 def found(observation: Observation, code: str) -> list[Finding]:
@@ -68,8 +68,52 @@ def test_time_that_is_spread_over_lines_has_no_hot_line() -> None:
 
 
 def test_a_phase_that_was_not_seen_silences_it() -> None:
-    hidden = msgspec.structs.replace(METRICS, coverage=(Coverage("data", "no DataLoader"),))
+    hidden = msgspec.structs.replace(METRICS, coverage=(Coverage("forward", "no module"),))
     assert "hot-line-outside-phases" in {one.code for one in diagnose(hidden).abstained}
+
+
+def test_without_a_loader_a_line_that_makes_batches_by_hand_is_information_until_it_takes_much() -> None:
+    much = msgspec.structs.replace(METRICS, coverage=(Coverage("data", "no DataLoader"),))
+    little = msgspec.structs.replace(much, phases=with_phases(other=0.12).phases)
+    assert found(much, "hot-line-outside-phases")[0].severity is Severity.WARNING
+    assert found(little, "hot-line-outside-phases")[0].severity is Severity.INFO
+
+
+def test_a_line_that_comes_now_and_then_is_priced_by_the_loop() -> None:
+    rare = with_stacks(
+        with_parts(with_phases(other=0.02), irregular_step_s=9.0),
+        ((0, 1), "train", "forward", 50), ((0, 2), "train", "other", 50),
+    )  # fmt: skip
+    (finding,) = found(rare, "hot-line-outside-phases")
+    assert finding.line == 43
+    assert finding.severity is Severity.WARNING
+    assert "% of the loop" in finding.evidence
+
+
+def test_a_framework_s_own_code_between_the_steps_is_information() -> None:
+    theirs = with_stacks(
+        with_phases(other=0.4), ((0, 1), "train", "forward", 50), ((0, FRAMEWORK), "train", "other", 50)
+    )
+    mine = with_stacks(
+        with_phases(other=0.4), ((0, 1), "train", "forward", 50),
+        ((0, FRAMEWORK, 2), "train", "other", 20), ((0, FRAMEWORK, 4), "train", "other", 15),
+        ((0, FRAMEWORK, 3), "train", "other", 15),
+    )  # fmt: skip
+    assert found(theirs, "loop-outside-phases")[0].severity is Severity.INFO
+    assert found(mine, "loop-outside-phases")[0].severity is Severity.WARNING
+
+
+def test_lines_that_read_many_values_cost_what_is_sampled_under_them() -> None:
+    seen = with_sites(site(12, 0.05, count_per_step=2000.0))
+    sampled = with_stacks(FINE, ((0, 1), "train", "forward", 60), ((0, 2, 4), "train", "other", 40))
+    assert seen.deep is not None
+    assert sampled.deep is not None
+    both = msgspec.structs.replace(
+        sampled, deep=msgspec.structs.replace(sampled.deep, call_sites=seen.deep.call_sites)
+    )
+    (finding,) = found(both, "sync-in-step")
+    assert finding.cost_s is not None
+    assert abs(finding.cost_s - 0.4 * STEP_S) < 1e-9
 
 
 def test_without_workers_the_data_set_s_line_is_in_the_training_thread() -> None:

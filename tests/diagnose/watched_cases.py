@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from hotloop.model.deep import Deep
+from hotloop.model.deep import Deep, Holder
 from hotloop.model.monitors import Monitor, Monitors
 from hotloop.model.observation import Observation
 from hotloop.model.operators import Efficiency, Operator, Operators
@@ -82,6 +82,22 @@ def with_memory(*gigabytes: float) -> Observation:
 
 
 WATCHED: dict[str, Observation] = {
+    "loss-graph-kept-alive": msgspec.structs.replace(
+        FINE,
+        deep=Deep(
+            holders=(
+                Holder(
+                    name="losses",
+                    path="train.py",
+                    function="fit",
+                    kind="list",
+                    per_step=1.0,
+                    bytes_per_step=4.0,
+                    keeps_graph=True,
+                ),
+            )
+        ),
+    ),
     "memory-growing": with_memory(*(1 + 0.01 * at for at in range(9))),
     "evaluation-with-gradients": msgspec.structs.replace(
         _SCORED, run=msgspec.structs.replace(_SCORED.run, scored_with_gradients_s=2.0)
@@ -101,6 +117,9 @@ WATCHED: dict[str, Observation] = {
     "idle-device": with_gpu(with_program(device="cuda"), "gpu_utilization_ratio", 'gpu="0"', 0.2),
     "low-efficiency": msgspec.structs.replace(with_operators(_MATMUL), efficiency=_SLOW),
     "many-tiny-operators": with_operators(_MATMUL, num=40_000.0),
+    "pointwise-chains": with_operators(
+        _MATMUL, msgspec.structs.replace(operator("aten::gelu", 0.6), shapes=((64, 1024),))
+    ),
     "tensor-copies": with_operators(_MATMUL, operator("aten::copy_", 0.25)),
     "logging-in-step": msgspec.structs.replace(
         FINE, run=msgspec.structs.replace(with_parts(logging_s=3.0).run, num_steps=90)

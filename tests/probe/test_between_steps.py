@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -149,3 +150,43 @@ def test_a_helper_that_only_logs_leaves_no_records(run_probed: RunProgram, tmp_p
     done = run_probed("import torch\nfor _ in range(20000):\n    print('x')\n")
     assert done.returncode == 0
     assert timelines(tmp_path / "probe", {}) == {}
+
+
+def test_the_collectors_passes_are_told_by_itself(run_probed: RunProgram, tmp_path: Path) -> None:
+    run_probed(
+        f"import gc\n{_TRAIN}\ntrain(2)\nfor _ in range(3):\n    gc.collect()\n    gc.collect(0)\ntrain(2)\n"
+    )
+    recorded = _recorded(tmp_path)
+    between = [span.end_s for span in recorded.spans if span.kind is Kind.OPTIMIZER][1:3]
+    inside = [one for one in recorded.collections if between[0] < one.begin_s < one.end_s < between[1]]
+    assert len(inside) == 3, "those over young objects alone are not kept"
+
+
+@pytest.mark.parametrize(("guard", "unasked"), [("torch.no_grad()", 0), ("torch.enable_grad()", 4)])
+def test_forwards_of_an_evaluation_with_a_graph(
+    run_probed: RunProgram, tmp_path: Path, guard: str, unasked: int
+) -> None:
+    run_probed(
+        f"{_TRAIN}\ntrain(12)\nmodel.eval()\nwith {guard}:\n    for _ in range(4):\n        model(torch.ones(3, 4))\n"
+        "model.train()\ntrain(2)\n"
+    )
+    scored = [span for span in _recorded(tmp_path).spans if span.kind is Kind.EVALUATE]
+    assert len(scored) == 4
+    assert sum(span.unasked for span in scored) == unasked
+    assert _kinds(tmp_path)[Kind.FORWARD] >= 12
+
+
+def test_a_model_left_in_evaluation_mode_trains_all_the_same(run_probed: RunProgram, tmp_path: Path) -> None:
+    run_probed(f"{_TRAIN}\ntrain(12)\nmodel.eval()\ntrain(12)\n")
+    kinds = _kinds(tmp_path)
+    assert kinds[Kind.EVALUATE] == 0
+    assert kinds[Kind.FORWARD] >= 23
+
+
+def test_a_profiler_of_the_programs_own_is_noticed(run_probed: RunProgram, tmp_path: Path) -> None:
+    for begins, share in (("", 0.0), ("torch.autograd.profiler.profile().__enter__()", 1.0)):
+        for path in (tmp_path / "probe").glob("process-*"):
+            path.unlink()
+        run_probed(f"{_TRAIN}\n{begins}\ntrain(5)\n")
+        (facts,) = (tmp_path / "probe").glob("process-*.json")
+        assert json.loads(facts.read_text())["profiled"] == share

@@ -10,7 +10,9 @@ import msgspec
 
 from hotloop.diagnose.engine import order
 from hotloop.diagnose.forward_loops import forward_loops
+from hotloop.diagnose.holder_line import holder_line
 from hotloop.diagnose.priced_lines import priced
+from hotloop.diagnose.said_at import said_at
 from hotloop.lint.config import LintConfig
 from hotloop.lint.registry import all_rules
 from hotloop.lint.rule import Rule
@@ -45,7 +47,7 @@ def with_source(diagnosis: Diagnosis, folder: Path) -> Diagnosis:
     places = {(one.code, one.path, one.line) for one in static}
     loops = forward_loops(diagnosis.observation, files)
     static += [one for one in loops if (one.code, one.path, one.line) not in places]
-    placed = [_placed(finding, static) for finding in diagnosis.findings]
+    placed = [_held(_placed(finding, static, files), diagnosis) for finding in diagnosis.findings]
     measured = {finding.code for finding in placed}
     unmeasured = [one for one in static if one.code not in measured]
     holding = [one for one in unmeasured if rules[one.code].holds_its_cost]
@@ -106,18 +108,28 @@ def _ignored(finding: Finding) -> bool:
     return Suppressions(text).covers(finding.code, finding.line)
 
 
-def _placed(finding: Finding, static: list[Finding]) -> Finding:
+def _placed(finding: Finding, static: list[Finding], files: Sequence[str]) -> Finding:
     if finding.path is not None:
         return finding
     causes = _CAUSES.get(finding.code, ())
     twin = next((one for one in static if one.code == finding.code or one.code in causes), None)
     if twin is None:
-        return finding
+        place = said_at(finding.code, files)
+        return msgspec.structs.replace(finding, path=place[0], line=place[1]) if place else finding
     found = msgspec.structs.replace(finding, path=twin.path, line=twin.line)
     if twin.code not in causes:
         return found
     evidence = f"{finding.evidence}; {twin.evidence}"
     return msgspec.structs.replace(found, evidence=evidence, severity=Severity.ERROR)
+
+
+def _held(finding: Finding, diagnosis: Diagnosis) -> Finding:
+    """Place memory that grows where the container gains an entry that was seen to grow."""
+    deep = diagnosis.observation.deep
+    if finding.path is not None or finding.code not in _CAUSES or deep is None or not deep.holders:
+        return finding
+    line = holder_line(deep.holders[0])
+    return finding if line is None else msgspec.structs.replace(finding, path=deep.holders[0].path, line=line)
 
 
 def _unpriced(finding: Finding) -> Finding:

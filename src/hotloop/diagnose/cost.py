@@ -142,6 +142,11 @@ def loop_s(observation: Observation) -> float:
     return steps_s(observation) + sum(parts.get(name, 0.0) for name in _RECURRING)
 
 
-def saw_a_period(observation: Observation) -> bool:
-    """Whether what happens between epochs was seen as often as it happens."""
-    return observation.epoch_steps is not None or observation.total_steps is not None
+OFTEN = 5
+"""What happens so often within what was seen recurs, whatever an epoch is."""
+
+
+def recurs(observation: Observation, num: int | None) -> bool:
+    """Whether what was seen so many times between steps was seen as often as it happens."""
+    whole = observation.epoch_steps is not None or observation.total_steps is not None
+    return whole or (num or 0) >= OFTEN

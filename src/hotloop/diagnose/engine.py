@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.bottleneck import bottleneck
@@ -29,22 +29,33 @@ def diagnose(
     """
     findings: list[Finding] = []
     abstained: list[Abstention] = []
-    explained: set[str] = set()
+    explained: dict[str, int] = {}
     for rule in all_rules() if rules is None else rules:
         try:
             seen = [symptom for symptom in rule.check(observation) if _counts(symptom)]
         except Abstain as missing:
             abstained.append(Abstention(rule.code, str(missing)))
             continue
-        findings.extend(_finding(rule, symptom, _gain(rule, symptom, observation)) for symptom in seen)
-        explained |= rule.explains if seen else set()
+        found = [_finding(rule, symptom, _gain(rule, symptom, observation)) for symptom in seen]
+        findings.extend(found)
+        for code in rule.explains if found else ():
+            explained[code] = min(explained.get(code, len(Severity)), *(_rank(one) for one in found))
     return Diagnosis(
         bottleneck=bottleneck(observation),
-        findings=tuple(sorted((one for one in findings if one.code not in explained), key=order)),
+        findings=tuple(sorted((one for one in findings if not _is_explained(one, explained)), key=order)),
         abstained=tuple(abstained),
         observation=observation,
         session=session,
     )
+
+
+def _rank(finding: Finding) -> int:
+    return _LOUDEST_FIRST.index(finding.severity)
+
+
+def _is_explained(finding: Finding, explained: Mapping[str, int]) -> bool:
+    """Whether a finding as loud or louder is the cause of this one."""
+    return finding.code in explained and explained[finding.code] <= _rank(finding)
 
 
 def _counts(symptom: Symptom) -> bool:
@@ -79,4 +90,4 @@ def _finding(rule: Rule, symptom: Symptom, gain: Ratio | None) -> Finding:
 def order(finding: Finding) -> tuple[int, float, float, str]:
     """Return what findings are sorted by: the loudest first, of those the largest gain."""
     gain = finding.gain.ratio if finding.gain else 1.0
-    return _LOUDEST_FIRST.index(finding.severity), -gain, -(finding.cost_s or 0.0), finding.code
+    return _rank(finding), -gain, -(finding.cost_s or 0.0), finding.code

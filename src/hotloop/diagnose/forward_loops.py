@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.hot_line import BELONGS, samples_of
+from hotloop.diagnose.hot_line import BELONGS, is_under, samples_of
 from hotloop.model.deep import HostSamples, Sample
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import Observation, Phase
@@ -65,13 +65,7 @@ def _loops(path: str) -> list[Loop]:
 def _is_slow(host: HostSamples, own: list[Sample], path: str, loop: Loop) -> bool:
     """Whether much of the time is under the loop's body, and all of that in the forward."""
     inside = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1)
-    under = [
-        sample
-        for sample in own
-        if any(
-            host.frames[number].path == path and host.frames[number].line in inside for number in sample.stack
-        )
-    ]
+    under = [sample for sample in own if is_under(host, sample, path, inside)]
     whole = sum(sample.spent_s for sample in under)
     forward = sum(sample.spent_s for sample in under if sample.phase == Phase.FORWARD.value)
     return whole >= MUCH * sum(sample.spent_s for sample in own) and forward >= BELONGS * whole

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 from hotloop.diagnose.abstain import Abstain
+from hotloop.diagnose.cost import Cost, measured_step
 from hotloop.model.deep import HostSamples, Sample
 from hotloop.model.observation import Observation
 
@@ -70,6 +71,32 @@ def hot_line(host: HostSamples, part: Iterable[Sample], whole: Iterable[Sample])
     share = min(1.0, in_part[best] / total)
     reach = NORMAL_95 * sqrt(share * (1.0 - share) / sum(sample.num for sample in inside))
     return HotLine(path, line, function, share, max(0.0, share - reach), min(1.0, share + reach))
+
+
+def sampled_share(share: float, num: int, step_s: float) -> Cost:
+    """Return a share of the samples as a cost, with the 95% interval that so many samples give it."""
+    reach = NORMAL_95 * sqrt(share * (1.0 - share) / num)
+    return Cost(share, max(0.0, share - reach), min(1.0, share + reach), step_s)
+
+
+def line_cost(observation: Observation, path: str, line: int) -> Cost:
+    """Return the share of the training thread's time under one line, what it calls included.
+
+    Raises:
+        Abstain: there are no samples, or too few.
+    """
+    host, own = samples_of(observation, "train")
+    under = sum(sample.spent_s for sample in own if is_under(host, sample, path, range(line, line + 1)))
+    whole = sum(sample.spent_s for sample in own)
+    return sampled_share(
+        under / whole, sum(sample.num for sample in own), measured_step(observation).median_s
+    )
+
+
+def is_under(host: HostSamples, sample: Sample, path: str, lines: range) -> bool:
+    """Whether a sample's stack goes through lines of a file."""
+    frames = (host.frames[number] for number in sample.stack)
+    return any(frame.path == path and frame.line in lines for frame in frames)
 
 
 Place = tuple[str, int, str]

@@ -5,22 +5,24 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import sqrt
 from pathlib import Path
 
 import msgspec
 
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.cost import LEAST, MIDWAY, Cost, loudness, with_backward
-from hotloop.diagnose.hot_line import NORMAL_95, samples_of
-from hotloop.model.deep import HostSamples, Sample
-from hotloop.model.finding import Finding
+from hotloop.diagnose.hot_line import is_under, sampled_share, samples_of
+from hotloop.model.deep import Sample
+from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import Observation, Phase
 
 WHOLE = 0.9
 """Of all samples: lines under which so much is spent hold the training itself, and are no part of it."""
 _COARSE = frozenset({"hot-line-outside-phases", "hot-line-before-backward", "loop-outside-phases"})
 """Findings that name a line without saying what is wrong with it."""
+_LOOPS = frozenset({"python-loop-over-tensor", "parameter-loop-in-step", "cat-grows-in-loop"})
+_OF_LOOPS = "many-tiny-operators"
+"""What such loops are made of, and says less."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ def priced(
         else:
             found.append((_with(finding, cost), lines))
     kept = [one for one in measured if not _said_better(one, found)]
+    if any(one.code in _LOOPS and one.severity is Severity.WARNING for one, _ in found):
+        kept = [one for one in kept if one.code != _OF_LOOPS]
     return [*kept, *(finding for finding, _ in found)], rest
 
 
@@ -87,12 +91,16 @@ def _cost(observation: Observation, lines: Lines) -> Cost | None:
         host, own = samples_of(observation, "train")
     except Abstain:
         return None
-    under = [sample for sample in own if _under(host, sample, lines)]
+    under = [
+        sample for sample in own if is_under(host, sample, lines.path, range(lines.first, lines.last + 1))
+    ]
     forward = [sample for sample in under if sample.phase == Phase.FORWARD.value]
     if _spent(under) >= WHOLE * _spent(own):
         return None
     inside, whole = (
-        _share(_spent(part) / _spent(own), sum(sample.num for sample in own), observation.step.median_s)
+        sampled_share(
+            _spent(part) / _spent(own), sum(sample.num for sample in own), observation.step.median_s
+        )
         for part in (forward, under)
     )
     if not forward:
@@ -106,17 +114,6 @@ def _cost(observation: Observation, lines: Lines) -> Cost | None:
 
 def _spent(samples: Iterable[Sample]) -> float:
     return sum(sample.spent_s for sample in samples)
-
-
-def _share(share: float, num: int, step_s: float) -> Cost:
-    """Return a share with the 95% interval that so many samples have."""
-    reach = NORMAL_95 * sqrt(share * (1.0 - share) / num)
-    return Cost(share, max(0.0, share - reach), min(1.0, share + reach), step_s)
-
-
-def _under(host: HostSamples, sample: Sample, lines: Lines) -> bool:
-    frames = (host.frames[number] for number in sample.stack)
-    return any(lines.hold(frame.path, frame.line) for frame in frames)
 
 
 def _lines(finding: Finding) -> Lines | None:

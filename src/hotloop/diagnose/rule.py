@@ -43,5 +43,5 @@ class Rule:
     fixed_by_it: bool = True
     """The optimization is the fix, and what it is predicted to bring is the finding's gain; False: one of several."""
     explains: frozenset[str] = frozenset()
-    """Codes of coarser findings that this one is the cause of: they are not reported beside it."""
+    """Codes of coarser findings that this one is the cause of: they are not reported beside it, unless louder."""
     family: str = ""

@@ -93,6 +93,24 @@ class HostSamples(msgspec.Struct, frozen=True, kw_only=True):
     samples: tuple[Sample, ...]
 
 
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
+    """A container of the program's own that gains tensors or arrays with every step."""
+
+    name: str
+    """As its owner calls it: `history`, `self.features`."""
+    path: str
+    function: str
+    """The function whose variable it is, or the class; `<module>`: a global."""
+    kind: str
+    """`list`, `dict` or `deque`."""
+    per_step: float
+    """Entries that it gains."""
+    bytes_per_step: float
+    """Of the tensors in them, judged by the last entry; what a graph holds is not in it."""
+    keeps_graph: bool
+    """The last entry has a graph, so that the activations of its step are kept, too."""
+
+
 class Deep(msgspec.Struct, frozen=True, kw_only=True):
     """What the deep windows saw; None: that instrument did not run (coverage says why)."""
 
@@ -100,3 +118,5 @@ class Deep(msgspec.Struct, frozen=True, kw_only=True):
     flops: Flops | None = None
     call_sites: CallSites | None = None
     host: HostSamples | None = None
+    holders: tuple[Holder, ...] | None = None
+    """Those that keep a graph first; empty: none grows."""

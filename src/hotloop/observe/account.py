@@ -130,7 +130,9 @@ def _counted(run: RunAccount, timeline: Timeline, ends: Sequence[int]) -> RunAcc
         recompilation_s=sum(span.exclusive_s for span in again),
         num_collections=len(paused),
         collection_s=sum(one.end_s - one.begin_s for one in paused),
-        scored_with_gradients_s=sum(span.exclusive_s for span in timeline.spans if span.unasked),
+        scored_with_gradients_s=sum(
+            span.exclusive_s for span in timeline.spans if span.unasked and begin_s <= span.begin_s < end_s
+        ),
     )
 
 

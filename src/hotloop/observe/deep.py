@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from hotloop.model.deep import Deep
+from hotloop.model.deep import Deep, Holder
 from hotloop.model.observation import Coverage, Observation
 from hotloop.observe.build import leading
 from hotloop.observe.call_sites import read_call_sites
@@ -19,8 +19,16 @@ from hotloop.observe.spans import Timeline
 
 Reader = Callable[[Path, DeepFile, Timeline], Any]
 """Of the run's folder, the leading process's result and its records: the value for its field of `Deep`."""
+
+
+def _read_holders(_: Path, file: DeepFile, lead: Timeline) -> tuple[Holder, ...]:  # noqa: ARG001
+    found = msgspec.convert(file.value, tuple[Holder, ...])
+    return tuple(sorted(found, key=lambda one: (-one.keeps_graph, -one.bytes_per_step)))
+
+
 READERS: dict[str, Reader] = {
     "host": read_host_samples,
+    "holders": _read_holders,
     "call_sites": read_call_sites,
     "operators": read_operators,
     "flops": read_flops,

@@ -22,6 +22,7 @@ INSTRUMENTS: dict[str, dict[str, Any]] = {
         "cls": "HostSamples",
         "workers": f"{_FOLDER}worker_samples",
     },
+    "holders": {"module": f"{_FOLDER}holders", "cls": "Holders"},
     "call_sites": {"module": f"{_FOLDER}call_sites", "cls": "CallSites"},
     "operators": {"module": f"{_FOLDER}operators", "cls": "Operators"},
     "flops": {"module": f"{_FOLDER}flops", "cls": "Flops"},

@@ -11,7 +11,11 @@ from hotloop.observe.spans import Span, Timeline
 from hotloop.observe.windows import PHASES
 from hotloop.probe.events import Kind
 
-NAMES = {**{kind: phase.value for kind, phase in PHASES.items()}, Kind.EVALUATE: "evaluation"}
+NAMES = {
+    **{kind: phase.value for kind, phase in PHASES.items()},
+    Kind.EVALUATE: "evaluation",
+    Kind.SAVE: "checkpoint",
+}
 LONGEST = 64
 """Spans before a moment that may still be open at it: they nest a few deep, those inside one come before it."""
 

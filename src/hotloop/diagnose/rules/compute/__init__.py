@@ -7,6 +7,7 @@ from hotloop.diagnose.rules.compute import (
     idle_device,
     low_efficiency,
     many_tiny_operators,
+    pointwise_chains,
     tensor_copies,
     unfused_optimizer,
 )
@@ -18,6 +19,7 @@ RULES = (
     idle_device.rule,
     low_efficiency.rule,
     many_tiny_operators.rule,
+    pointwise_chains.rule,
     tensor_copies.rule,
     unfused_optimizer.rule,
 )

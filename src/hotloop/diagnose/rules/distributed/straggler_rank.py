@@ -1,7 +1,8 @@
 """One rank is slower than the others, and they wait for it.
 
 ## What it does
-Takes each rank's step without its wait for others, and compares the slowest with the median.
+Compares what the ranks spend on data, copies, the optimizer and outside the phases, where no rank waits for another
+one; and each rank's step without its known wait for others, the slowest with the median.
 
 ## Why it is slow
 Collectives end when the last rank has come: the slowest sets the pace of all.
@@ -24,7 +25,7 @@ sampler = BalancedBatches(dataset.lengths, num_tokens=4096)  # about equal work 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from statistics import median
 
 from hotloop.diagnose.abstain import Abstain
@@ -32,25 +33,53 @@ from hotloop.diagnose.cost import phase_cost
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation, Phase, RankObservation
 
+_LOCAL = (Phase.DATA, Phase.TRANSFER, Phase.OPTIMIZER, Phase.OTHER)
+"""Phases in which no rank waits for another one; forward and backward hold hidden waits (buffers, gradients)."""
+
 
 def check(observation: Observation) -> Iterator[Symptom]:
     """Compare the ranks' own work."""
     ranks = [rank for rank in observation.ranks if rank.step is not None and rank.rank is not None]
     if len(ranks) < 2:
         return
+    slowest, excess, says = max(_by_local_phases(ranks), _by_whole_steps(ranks), key=lambda found: found[1])
+    whole = phase_cost(observation, *Phase)
+    cost = whole.times(min(1.0, excess / whole.step_s))
+    yield Symptom(
+        evidence=f"rank {slowest} {says}", metric="ranks.step.median_s", cost=cost, gain=cost.gain()
+    )
+
+
+def _by_local_phases(ranks: Sequence[RankObservation]) -> tuple[int | None, float, str]:
+    """Return the rank with the most of what no rank waits in, how much more than the least, and in which phase."""
+    spent = {rank.rank: {phase: _spent_s(rank, phase) for phase in _LOCAL} for rank in ranks}
+    total = {rank: sum(phases.values()) for rank, phases in spent.items()}
+    slowest, fastest = max(total, key=lambda rank: total[rank]), min(total, key=lambda rank: total[rank])
+    phase = max(_LOCAL, key=lambda one: spent[slowest][one] - spent[fastest][one])
+    says = (
+        f"spends {spent[slowest][phase] * 1e3:.3g} ms a step on {phase.value}, rank {fastest} "
+        f"{spent[fastest][phase] * 1e3:.3g} ms: the others wait for it"
+    )
+    return slowest, total[slowest] - total[fastest], says
+
+
+def _by_whole_steps(ranks: Sequence[RankObservation]) -> tuple[int | None, float, str]:
+    """Return the rank whose step without its wait is the longest, and how much longer than the median.
+
+    Raises:
+        Abstain: the waits of some rank are not known.
+    """
     if not all(Phase.COMMUNICATION in rank.phases for rank in ranks):
         raise Abstain("each rank's wait for the others (collectives run inside the backward)")
     own = {rank.rank: _own_s(rank) for rank in ranks}
-    slowest = max(own, key=lambda rank: own[rank])
-    excess = own[slowest] - median(own.values())
-    whole = phase_cost(observation, *Phase)
-    yield Symptom(
-        evidence=f"rank {slowest} works {own[slowest] * 1e3:.3g} ms a step, the median rank "
-        f"{median(own.values()) * 1e3:.3g} ms",
-        metric="ranks.step.median_s",
-        cost=whole.times(min(1.0, excess / whole.step_s)),
-        gain=whole.times(min(1.0, excess / whole.step_s)).gain(),
-    )
+    slowest, usual = max(own, key=lambda rank: own[rank]), median(own.values())
+    says = f"works {own[slowest] * 1e3:.3g} ms a step, the median rank {usual * 1e3:.3g} ms"
+    return slowest, own[slowest] - usual, says
+
+
+def _spent_s(rank: RankObservation, phase: Phase) -> float:
+    assert rank.step is not None
+    return rank.step.median_s * rank.phases[phase].share if phase in rank.phases else 0.0
 
 
 def _own_s(rank: RankObservation) -> float:
@@ -63,6 +92,7 @@ rule = Rule(
     title="One rank is slower than the others",
     advice="Give the ranks equal work; look at that rank's device, cores and data.",
     optimization="balanced_batches",
+    explains=frozenset({"communication-bound"}),
     page=__doc__ or "",
     check=check,
 )

@@ -74,6 +74,7 @@ rule = Rule(
     code="hot-line-before-backward",
     title="One line between the model and the backward pass takes much of the step",
     advice="Compute it for the whole batch at once, every N steps only, or leave it out of the graph.",
+    explains=frozenset({"many-tiny-operators"}),
     page=__doc__ or "",
     check=check,
 )

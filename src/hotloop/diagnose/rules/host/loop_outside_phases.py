@@ -2,15 +2,15 @@
 
 ## What it does
 Takes the share of the step that is neither data, copies, forward, backward, communication nor the optimizer: the
-program's own code between them. Which line it is, is not measured yet; `hotloop lint` names what stands in the step.
+program's own code between them, spread over several lines; where one holds it, hot-line-outside-phases names that.
 
 ## Why it is slow
 Logging, metrics, moving averages, printing and waiting for values run while the device has nothing queued.
 
 ## When it is fine
 Programs whose work is outside the model by design (a simulator between steps). Below 10% of the step it is information:
-gradient clipping and schedules are in this share, too. The rule says nothing where data,
-model or optimizer could not be seen, since their time is then in this share.
+gradient clipping and schedules are in this share, too; so it is where the code of a framework (Lightning, the Hugging
+Face Trainer) takes four fifths of it. The rule says nothing where data, model or optimizer could not be seen.
 
 ## Example
 ```python
@@ -30,11 +30,14 @@ if step % 100 == 0:
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
+from pathlib import Path
 
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.cost import MIDWAY, phase_cost, phase_share
 from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.model.deep import Frame
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
 
@@ -43,9 +46,13 @@ _HIDDEN = {
     "forward": "a model that is called as a whole",
     "optimizer": "an optimizer object",
 }
+FRAMEWORKS = ("transformers", "accelerate", "lightning", "pytorch_lightning")
 USUAL = 0.1
 """What belongs to training and is in no phase stays below: clipping gradients took 5 to 6% of the step of a small LSTM,
 one thread (torch 2.13)."""
+
+MOSTLY = 0.8
+"""Of what is in no phase: that is how the framework is made, and no line of the program's."""
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -54,7 +61,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if hidden:
         raise Abstain(f"{' and '.join(hidden)} in the step: without it its time cannot be told from the rest")
     cost = phase_cost(observation, Phase.OTHER).times(_unnamed(observation))
-    small = cost.share < USUAL
+    small = cost.share < USUAL or _frameworks(observation) >= MOSTLY
     yield Symptom(
         evidence=f"{cost.share:.0%} of the step ({cost.seconds[0] * 1e3:.3g} ms) is in none of its phases",
         metric="phases.other.share",
@@ -62,6 +69,23 @@ def check(observation: Observation) -> Iterator[Symptom]:
         gain=cost.gain(expected=MIDWAY),
         severity=Severity.INFO if small else None,
     )
+
+
+def _frameworks(observation: Observation) -> float:
+    """Return the share of the samples outside the phases that a framework's own code holds; 0 without samples."""
+    host = observation.deep.host if observation.deep else None
+    samples = host.samples if host else ()
+    own = [one for one in samples if one.process == "train" and one.phase == Phase.OTHER.value]
+    if host is None or not own:
+        return 0.0
+    theirs = [one for one in own if _is_frameworks([host.frames[at] for at in one.stack])]
+    return sum(one.spent_s for one in theirs) / sum(one.spent_s for one in own)
+
+
+def _is_frameworks(frames: list[Frame]) -> bool:
+    """Whether a framework was called from the innermost line of the user's: no callback of theirs is."""
+    below = itertools.takewhile(lambda frame: frame.owner != "user", reversed(frames))
+    return any(name in Path(frame.path).parts for frame in below for name in FRAMEWORKS)
 
 
 def _unnamed(observation: Observation) -> float:

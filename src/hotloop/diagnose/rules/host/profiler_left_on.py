@@ -35,6 +35,7 @@ from hotloop.diagnose.cost import Cost, phase_cost
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation, Phase
 
+_OWN = ("torch/profiler/profiler.py", "torch/autograd/profiler.py", "torch/autograd/profiler_util.py")
 MUCH = 0.5
 """Of the backward passes."""
 USUAL, LEAST, MOST = 0.4, 0.03, 0.75
@@ -50,14 +51,30 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if profiled < MUCH:
         return
     computing = phase_cost(observation, Phase.FORWARD, Phase.BACKWARD, Phase.OPTIMIZER)
-    cost = Cost(computing.share * USUAL, computing.low * LEAST, computing.high * MOST, computing.step_s)
+    reading = _reading(observation)
+    cost = Cost(
+        min(1.0, computing.share * USUAL + reading),
+        computing.low * LEAST + reading / 2,
+        min(1.0, computing.high * MOST + reading * 1.5),
+        computing.step_s,
+    )
     yield Symptom(
         evidence=f"a profiler was on in {profiled:.0%} of the backward passes; what it looks at takes "
-        f"{computing.share:.0%} of the step",
+        f"{computing.share:.0%} of the step, and reading its records {reading:.0%} of the samples",
         metric="program.profiled",
         cost=cost,
         gain=cost.gain(least=1.0),  # the least is in the cost
     )
+
+
+def _reading(observation: Observation) -> float:
+    """Return the share of the samples in the profiler's own code, which starts, stops and sums up."""
+    host = observation.deep.host if observation.deep else None
+    own = [one for one in host.samples if one.process == "train"] if host else []
+    if host is None or not own:
+        return 0.0
+    reading = [one for one in own if any(host.frames[at].path.endswith(_OWN) for at in one.stack)]
+    return sum(one.spent_s for one in reading) / sum(one.spent_s for one in own)
 
 
 rule = Rule(
@@ -66,7 +83,7 @@ rule = Rule(
     advice="Take it out, or give it a schedule that records a few steps.",
     optimization="debug_apis_off",
     fixed_by_it=False,
-    explains=frozenset({"memory-growing"}),
+    explains=frozenset({"memory-growing", "garbage-collected-in-step", "loop-outside-phases"}),
     page=__doc__ or "",
     check=check,
 )

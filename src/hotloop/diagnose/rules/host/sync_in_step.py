@@ -31,29 +31,47 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.cost import MIDWAY
+from hotloop.diagnose.abstain import Abstain
+from hotloop.diagnose.cost import MIDWAY, Cost
+from hotloop.diagnose.hot_line import line_cost
 from hotloop.diagnose.rule import Rule, Symptom
-from hotloop.diagnose.sites import lines_of
+from hotloop.diagnose.sites import LineOfCalls, lines_of
 from hotloop.model.observation import Observation
+
+MANY = 16
+"""Reads a step: a line that reads so many values does nothing else, and picking each out of its tensor costs, too."""
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
     """Take each line that waits."""
     for line in lines_of(observation, "sync"):
         waits = line.device != "cpu"
+        cost = _with_picking(observation, line)
         yield Symptom(
-            evidence=f"{line.calls} takes {line.cost.seconds[0] * 1e3:.3g} ms, {line.cost.share:.0%} of the step"
+            evidence=f"{line.calls} takes {cost.seconds[0] * 1e3:.3g} ms, {cost.share:.0%} of the step"
             + (f", waiting for the {line.device} device" if waits else ""),
             path=line.path,
             line=line.line,
-            cost=line.cost,
-            gain=line.cost.gain(expected=MIDWAY) if waits else line.cost.gain(least=MIDWAY),
+            cost=cost,
+            gain=cost.gain(expected=MIDWAY) if waits else cost.gain(least=MIDWAY),
         )
+
+
+def _with_picking(observation: Observation, line: LineOfCalls) -> Cost:
+    """Return the line's cost by the samples under it, where it reads many values and they say more."""
+    if sum(site.count_per_step for site in line.sites) < MANY:
+        return line.cost
+    try:
+        sampled = line_cost(observation, line.path, line.line)
+    except Abstain:
+        return line.cost
+    return sampled if sampled.share > line.cost.share else line.cost
 
 
 rule = Rule(
     code="sync-in-step",
     title="The step waits for a tensor's value",
+    explains=frozenset({"many-tiny-operators"}),
     advice="Keep the value in a tensor and read it every N steps, or read all of them in one call.",
     page=__doc__ or "",
     check=check,

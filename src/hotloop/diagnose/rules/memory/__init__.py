@@ -2,6 +2,7 @@
 
 from hotloop.diagnose.rules.memory import (
     evaluation_with_gradients,
+    loss_graph_kept_alive,
     memory_growing,
     memory_swapped,
     near_memory_limit,
@@ -10,6 +11,7 @@ from hotloop.diagnose.rules.memory import (
 RULES = (
     near_memory_limit.rule,
     memory_swapped.rule,
+    loss_graph_kept_alive.rule,
     memory_growing.rule,
     evaluation_with_gradients.rule,
 )

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.cost import between_steps, saw_a_period
+from hotloop.diagnose.cost import between_steps, recurs
 from hotloop.diagnose.named_line import named_line, under
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
@@ -42,7 +42,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     """Take the time of saving."""
     spent = observation.run.parts.get("checkpoint_s", 0.0)
     cost = between_steps(observation, spent)
-    sure = saw_a_period(observation)
+    sure = recurs(observation, observation.run.num_checkpoints)
     where = "of the loop" if sure else "of what was seen of the loop, less than an epoch,"
     path, line = named_line(observation, under("torch/serialization.py"))
     yield Symptom(

@@ -2,7 +2,7 @@
 
 ## What it does
 Takes the share of the loop that is evaluation, its data loading included. It is a warning from a quarter of the loop,
-where a whole epoch and more than one evaluation were seen; otherwise it is information.
+where a whole epoch and more than one evaluation were seen, or five; otherwise it is information.
 
 ## Why it is slow
 Time in which nothing is learned.
@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.cost import MIDWAY, between_steps, saw_a_period
+from hotloop.diagnose.cost import MIDWAY, between_steps, recurs
 from hotloop.diagnose.named_line import during, named_line
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
@@ -47,7 +47,8 @@ def check(observation: Observation) -> Iterator[Symptom]:
     """Take the time of evaluation."""
     spent = observation.run.parts.get("evaluation_s", 0.0)
     cost = between_steps(observation, spent)
-    sure, recurs = saw_a_period(observation), observation.run.num_evaluations != 1
+    num = observation.run.num_evaluations
+    sure = recurs(observation, num)
     where = "of the loop" if sure else "of what was seen of the loop, less than an epoch,"
     path, line = named_line(observation, during("evaluation"))
     yield Symptom(
@@ -57,7 +58,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         line=line,
         cost=cost,
         gain=cost.gain(expected=MIDWAY),
-        severity=None if sure and recurs and cost.share >= MUCH else Severity.INFO,
+        severity=None if sure and num != 1 and cost.share >= MUCH else Severity.INFO,
     )
 
 

@@ -1,0 +1,36 @@
+"""The line at which a container of the program's gains an entry, read by `ast`."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from hotloop.model.deep import Holder
+
+_ADDING = frozenset({"append", "appendleft", "extend", "insert", "setdefault", "update"})
+
+
+def holder_line(holder: Holder) -> int | None:
+    """Return the first line that adds to a container by its name; None: there is none, or its file is gone."""
+    try:
+        tree = ast.parse(Path(holder.path).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return None
+    name = holder.name.removeprefix("self.")
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.expr | ast.stmt))
+    return min((node.lineno for node in nodes if _adds(node, name)), default=None)
+
+
+def _adds(node: ast.AST, name: str) -> bool:
+    if isinstance(node, ast.Call):
+        called = node.func
+        return isinstance(called, ast.Attribute) and called.attr in _ADDING and _is(called.value, name)
+    if isinstance(node, ast.Assign):
+        return any(isinstance(one, ast.Subscript) and _is(one.value, name) for one in node.targets)
+    return isinstance(node, ast.AugAssign) and _is(node.target, name)
+
+
+def _is(value: ast.expr, name: str) -> bool:
+    return (isinstance(value, ast.Name) and value.id == name) or (
+        isinstance(value, ast.Attribute) and value.attr == name
+    )

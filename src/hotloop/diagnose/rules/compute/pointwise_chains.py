@@ -1,0 +1,132 @@
+"""Pointwise operators take much of the step.
+
+## What it does
+Adds up the time of operators that compute each element by itself (activations, sums and products of tensors, their
+backwards) on tensors of at least 64 KiB. It is a warning where they take half of the operators' time.
+
+## Why it is slow
+Each reads its tensors from memory and writes its result back: four in a row move as much as sixteen tensors, where one
+fused kernel moves two. Memory, not arithmetic, sets their time.
+
+## When it is fine
+Below half of the step it is how models are made: information, for what torch.compile could bring.
+
+## Example
+```python
+gate = torch.sigmoid(a) * torch.tanh(b) + c * d
+```
+Use instead:
+```python
+@torch.compile
+def gate(a, b, c, d):
+    return torch.sigmoid(a) * torch.tanh(b) + c * d
+```
+
+## References
+- [PyTorch, Performance Tuning Guide: fuse pointwise operations](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from hotloop.diagnose.abstain import Abstain
+from hotloop.diagnose.cost import Cost, measured_step
+from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.model.finding import Severity
+from hotloop.model.observation import Observation
+from hotloop.model.operators import Operator
+
+_NAMES = frozenset(
+    [
+        "add",
+        "sub",
+        "rsub",
+        "mul",
+        "div",
+        "neg",
+        "abs",
+        "exp",
+        "log",
+        "pow",
+        "sqrt",
+        "rsqrt",
+        "square",
+        "reciprocal",
+        "sin",
+        "cos",
+        "erf",
+        "sgn",
+        "where",
+        "clamp",
+        "clamp_min",
+        "clamp_max",
+        "lerp",
+        "addcmul",
+        "addcdiv",
+        "masked_fill",
+        "relu",
+        "threshold_backward",
+        "sigmoid",
+        "sigmoid_backward",
+        "tanh",
+        "tanh_backward",
+        "gelu",
+        "gelu_backward",
+        "silu",
+        "silu_backward",
+        "mish",
+        "mish_backward",
+        "elu",
+        "elu_backward",
+        "softplus",
+        "softplus_backward",
+        "hardswish",
+        "hardswish_backward",
+        "leaky_relu",
+        "leaky_relu_backward",
+    ]
+)
+LARGE = 1 << 14
+"""Elements; of smaller tensors dispatching costs more than memory does (see many-tiny-operators)."""
+MUCH, LEAST = 0.5, 0.05
+"""Of the operators' time: programs without a fault had 1% to 38%."""
+FUSED, FUSED_LEAST, FUSED_MOST = 0.4, 0.0, 0.75
+"""What fusing takes away: of four operators in a row three quarters of the traffic, of a single one nothing."""
+
+
+def check(observation: Observation) -> Iterator[Symptom]:
+    """Add them up."""
+    step = measured_step(observation)
+    operators = observation.deep.operators if observation.deep is not None else None
+    if operators is None:
+        raise Abstain("the operators of a step")
+    found = [one for one in operators.operators if _is_pointwise(one)]
+    share = sum(one.share for one in found)
+    if share < LEAST:
+        return
+    cost = Cost(share, share / 2, min(1.0, share * 1.5), step.median_s)
+    most = ", ".join(f"{one.name.removeprefix('aten::')} {one.share:.0%}" for one in found[:3])
+    yield Symptom(
+        evidence=f"pointwise operators take {share:.0%} of the operators' time ({most})",
+        metric="deep.operators",
+        cost=cost,
+        gain=cost.gain(FUSED, FUSED_LEAST, FUSED_MOST),
+        severity=None if share >= MUCH else Severity.INFO,
+    )
+
+
+def _is_pointwise(one: Operator) -> bool:
+    name = one.name.removeprefix("aten::").removesuffix("_")
+    return name in _NAMES and max((math.prod(shape) for shape in one.shapes), default=0) >= LARGE
+
+
+rule = Rule(
+    code="pointwise-chains",
+    title="Pointwise operators take much of the step",
+    advice="Let torch.compile fuse them; use the in-place or fused form of an activation.",
+    optimization="compile",
+    page=__doc__ or "",
+    check=check,
+)

@@ -1,0 +1,80 @@
+"""Which containers gain tensors with every step, and what they are called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hotloop.probe.instruments.holders import Holders
+from hotloop.probe.probe import Probe
+
+_PROGRAM = """
+import collections
+import numpy
+import torch
+
+weight = torch.ones(8, requires_grad=True)
+everything = []
+numbers = []
+recent = collections.deque(maxlen=3)
+seen = {0: numpy.zeros(16)}
+
+class Recorder:
+    def __init__(self):
+        self.features = []
+        self.settings = {"a": torch.zeros(2)}
+
+    def keep(self, value):
+        self.features.append({"value": value})
+
+recorder = Recorder()
+
+def train(holders, steps):
+    local = []
+    holders.start()
+    for step in range(steps):
+        loss = (weight * step).sum()
+        everything.append(loss)
+        numbers.append(loss.item())
+        recent.append(loss)
+        seen[step + 1] = numpy.zeros(16)
+        recorder.keep(loss.detach())
+        local.append((step, torch.zeros(4)))
+        holders.step()
+    return holders.stop()
+"""
+
+
+@pytest.fixture
+def found(tmp_path: Path, probe: Probe, monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
+    """What the instrument says of a program, by name."""
+    path = tmp_path / "holding_program.py"
+    path.write_text(_PROGRAM)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import holding_program  # type: ignore[import-not-found]
+
+    try:
+        return {one["name"]: one for one in holding_program.train(Holders(probe), 8)}
+    finally:
+        del __import__("sys").modules["holding_program"]
+
+
+def test_it_names_what_gains_tensors_and_nothing_else(found: dict[str, dict[str, Any]]) -> None:
+    assert set(found) == {"everything", "seen", "self.features", "local"}
+
+
+def test_it_says_what_is_kept(found: dict[str, dict[str, Any]]) -> None:
+    everything = found["everything"]
+    assert everything["per_step"] == 1
+    assert everything["keeps_graph"]
+    assert everything["function"] == "<module>"
+    assert everything["bytes_per_step"] == 4
+    features = found["self.features"]
+    assert not features["keeps_graph"]
+    assert features["function"] == "Recorder"
+    assert found["local"]["function"] == "train"
+    assert found["seen"]["kind"] == "dict"
+    assert found["seen"]["bytes_per_step"] == 16 * 8
+    assert all(Path(one["path"]).name == "holding_program.py" for one in found.values())
