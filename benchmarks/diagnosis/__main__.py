@@ -11,15 +11,19 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.faults.case import Case
 from tests.faults.held_out import HELD_OUT
 from tests.faults.library import CASES
+from tests.faults.written import WRITTEN
 
 from benchmarks.diagnosis import programs, traceml
 from benchmarks.diagnosis.page import page
 from benchmarks.tune.page import write
+
+SETS: dict[str, Sequence[Case]] = {"library": CASES, "held out": HELD_OUT, "written": WRITTEN}
 
 
 def main() -> None:
@@ -37,11 +41,13 @@ def main() -> None:
     parser.add_argument(
         "--part", default="1/1", help="2/3 is every third program from the second on: several can run at once"
     )
-    parser.add_argument("--held-out", action="store_true", help="the programs that no rule was changed for")
+    parser.add_argument(
+        "--set", choices=list(SETS), default="library", help="which programs (library)", dest="which"
+    )
     parser.add_argument("--traceml", type=Path, metavar="PYTHON", help="ask TraceML instead")
     given = parser.parse_args()
     given.folder.mkdir(exist_ok=True)
-    cases = [case for case in (HELD_OUT if given.held_out else CASES) if given.only in case.name]
+    cases = [case for case in SETS[given.which] if given.only in case.name]
     part, parts = map(int, given.part.split("/"))
     if given.what == "run":
         _run(cases[part - 1 :: parts], given)
@@ -50,9 +56,9 @@ def main() -> None:
             _tell(case, given.folder)
     known = {
         name: [one for one in (programs.outcome(case, given.folder) for case in which) if one]
-        for name, which in (("library", CASES), ("held out", HELD_OUT))
+        for name, which in SETS.items()
     }
-    complete = sum(map(len, known.values())) == len(CASES) + len(HELD_OUT)
+    complete = sum(map(len, known.values())) == sum(map(len, SETS.values()))
     if given.what == "page" or (given.what == "run" and complete):
         write("diagnosis", "Diagnosis of programs with one known fault", page(known, given.seconds))
 

@@ -61,7 +61,7 @@ class Outcome:
         first = self.findings[0]
         if first["line"] is None or first["path"] is None:
             return "-"
-        here = Path(first["path"]).name == "train.py" and first["line"] in self.case.lines()
+        here = (Path(first["path"]).name, first["line"]) in self.case.places()
         return "yes" if here else f"other ({Path(first['path']).name}:{first['line']})"
 
     @property

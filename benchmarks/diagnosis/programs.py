@@ -29,7 +29,7 @@ def run(case: Case, seconds: float, folder: Path) -> Path | None:
     """Diagnose one program by the command as a user types it; return where the diagnosis is, None: none came."""
     with tempfile.TemporaryDirectory(prefix="fault-") as name:
         here = Path(name)
-        (here / "train.py").write_text(case.source(), encoding="utf-8")
+        case.write(here)
         words = ["--quiet", "--no-ceilings", "--seconds", str(seconds), "--json", "found.json", *case.words]
         errors = patiently([sys.executable, "-m", "hotloop", "diagnose", *words], here)
         found = here / "found.json"
@@ -53,8 +53,7 @@ def outcome(case: Case, folder: Path) -> Outcome | None:
 def _again(case: Case, found: Path) -> dict[str, Any]:
     observation = msgspec.json.decode(found.read_bytes(), type=Diagnosis).observation
     with tempfile.TemporaryDirectory(prefix="fault-") as name:
-        script = Path(name) / "train.py"
-        script.write_text(case.source(), encoding="utf-8")
+        script = case.write(Path(name))
         program = msgspec.structs.replace(observation.program, script=str(script))
         here = msgspec.structs.replace(observation, program=program)
         said: dict[str, Any] = json.loads(msgspec.json.encode(with_source(diagnose(here), Path(name))))

@@ -41,8 +41,11 @@ from hotloop.whatif.measure import measure
 
 ROWS = Path(__file__).parents[1] / "results" / "predictions.jsonl"
 OBSERVE_S = 3.0
-ROUNDS, BLOCK_S, TRIALS_S = 5, 0.4, 45.0
+ROUNDS, BLOCK_S, TRIALS_S = 8, 0.5, 30.0
 """Of each arm: a trial of `tune` has up to eight blocks of 0.8 s. After that time the fewest rounds suffice."""
+ARMS = 3
+"""Candidates at once beside the original: with ten arms their blocks lie half a minute apart, and what was measured
+had intervals of a third."""
 SLOW, SLOW_SAMPLE = 0.4, 4
 """What is predicted to be slower than this is measured in one program of four: such trials take minutes."""
 MAX_EPOCH_S = 1.0
@@ -130,35 +133,39 @@ def _not_measured(case: str, candidate: Candidate) -> str:
 
 
 def _trials(name: str, seen: Observation, candidates: list[Candidate], argv: list[str]) -> Iterator[Row]:
-    """Measure all candidates beside the original; one that fails is measured no further."""
+    """Measure candidates beside the original, some at once; one that fails is measured no further."""
     executor = _executor(seen, argv)
-    left = list(candidates)
     try:
-        while left:
-            began = time.monotonic()
-            order = SetOrder(plans=((), *((one,) for one in left)), max_rounds=ROUNDS, fresh=True)
-            record = executor.run(order, _until(began + TRIALS_S))
-            if isinstance(record, SetFailed):
-                at = max(1, record.arm)
-                yield Row(case=name, label=left[at - 1].label, why=record.failure.message)
-                del left[at - 1]
-                continue
-            seconds = (time.monotonic() - began) / len(left)
-            for index, one in enumerate(left, 1):
-                why = _no_effect(record.arms[index].effects, one)
-                blocks = record.log_ratios(0, index)
-                yield Row(
-                    case=name,
-                    label=one.label,
-                    predicted=one.predicted,
-                    measured=ratio_interval((blocks,)) if len(blocks) >= MIN_BLOCKS and not why else None,
-                    trial_s=seconds,
-                    noisy=record.contention.num_noisy,
-                    why=why,
-                )
-            return
+        for begin in range(0, len(candidates), ARMS):
+            yield from _together(name, executor, candidates[begin : begin + ARMS])
     finally:
         executor.close()
+
+
+def _together(name: str, executor: DuetExecutor, left: list[Candidate]) -> Iterator[Row]:
+    while left:
+        began = time.monotonic()
+        order = SetOrder(plans=((), *((one,) for one in left)), max_rounds=ROUNDS, fresh=True)
+        record = executor.run(order, _until(began + TRIALS_S))
+        if isinstance(record, SetFailed):
+            at = max(1, record.arm)
+            yield Row(case=name, label=left[at - 1].label, why=record.failure.message)
+            left = [one for one in left if one is not left[at - 1]]
+            continue
+        seconds = (time.monotonic() - began) / len(left)
+        for index, one in enumerate(left, 1):
+            why = _no_effect(record.arms[index].effects, one)
+            blocks = record.log_ratios(0, index)
+            yield Row(
+                case=name,
+                label=one.label,
+                predicted=one.predicted,
+                measured=ratio_interval((blocks,)) if len(blocks) >= MIN_BLOCKS and not why else None,
+                trial_s=seconds,
+                noisy=record.contention.num_noisy,
+                why=why,
+            )
+        return
 
 
 def _until(end: float) -> Enough:

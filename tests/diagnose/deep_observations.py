@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -23,7 +24,9 @@ _MAIN, _STEP, _METRICS, _DATASET, _COUNT = (
 
 _FETCHER = Frame("/lib/torch/utils/data/_utils/fetch.py", 52, "fetch", "torch")
 _TRAINER = Frame("/lib/site-packages/transformers/trainer.py", 900, "train", "library")
-FETCH, FRAMEWORK = 5, 6
+_HOOK = Frame(str(Path(__file__).with_name("host_code_program.py")), 9, "hook")
+_CALL = Frame("/lib/torch/nn/modules/module.py", 1787, "_call_impl", "torch")
+FETCH, FRAMEWORK, CALL, HOOK = 5, 6, 7, 8
 """The numbers of their frames."""
 
 
@@ -52,7 +55,7 @@ def with_stacks(
         window_s=2.0,
         interval_s=0.005,
         lines=(),
-        frames=(_MAIN, _STEP, _METRICS, _DATASET, _COUNT, _FETCHER, _TRAINER),
+        frames=(_MAIN, _STEP, _METRICS, _DATASET, _COUNT, _FETCHER, _TRAINER, _CALL, _HOOK),
         samples=tuple(
             Sample(stack, process, phase, spent_s=num * 0.005, num=num)
             for stack, process, phase, num in samples
@@ -70,6 +73,9 @@ METRICS = with_stacks(
 """Line 12, called from line 43, holds most of what is in no phase; `main` holds that and the forward."""
 
 CASES = {
+    "host-code-in-model": with_stacks(
+        FINE, ((0, CALL, HOOK), "train", "forward", 30), ((0, CALL), "train", "backward", 70)
+    ),
     "sync-in-step": with_sites(site(30, 0.2)),
     "tensor-creation-in-step": with_sites(
         site(31, 0.2, kind="create", call="torch.tensor", bytes_per_step=64.0)

@@ -8,7 +8,18 @@ from hotloop.diagnose.engine import diagnose
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import Coverage, Observation
 
-from .deep_observations import CASES, FETCH, FRAMEWORK, METRICS, SCRIPT, site, with_sites, with_stacks
+from .deep_observations import (
+    CALL,
+    CASES,
+    FETCH,
+    FRAMEWORK,
+    HOOK,
+    METRICS,
+    SCRIPT,
+    site,
+    with_sites,
+    with_stacks,
+)
 from .observations import FINE, STEP_S, with_parts, with_phases
 
 
@@ -101,6 +112,13 @@ def test_a_framework_s_own_code_between_the_steps_is_information() -> None:
     )  # fmt: skip
     assert found(theirs, "loop-outside-phases")[0].severity is Severity.INFO
     assert found(mine, "loop-outside-phases")[0].severity is Severity.WARNING
+
+
+def test_a_line_of_the_model_that_calls_torch_is_no_host_code() -> None:
+    seen = with_stacks(
+        FINE, ((0, CALL, HOOK, CALL), "train", "forward", 50), ((0, HOOK), "train", "other", 50)
+    )
+    assert found(seen, "host-code-in-model") == []
 
 
 def test_lines_that_read_many_values_cost_what_is_sampled_under_them() -> None:

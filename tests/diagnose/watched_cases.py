@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from hotloop.model.deep import Deep, Holder
+from hotloop.model.deep import Deep, Forwards, Holder
 from hotloop.model.monitors import Monitor, Monitors
 from hotloop.model.observation import Observation
 from hotloop.model.operators import Efficiency, Operator, Operators
@@ -82,6 +82,22 @@ def with_memory(*gigabytes: float) -> Observation:
 
 
 WATCHED: dict[str, Observation] = {
+    "forward-without-backward": msgspec.structs.replace(
+        FINE,
+        deep=Deep(
+            forwards=(
+                Forwards(
+                    path="train.py",
+                    line=30,
+                    function="accuracy",
+                    count_per_step=1.0,
+                    unused_per_step=1.0,
+                    repeated_per_step=1.0,
+                    unused_s=0.02,
+                ),
+            )
+        ),
+    ),
     "loss-graph-kept-alive": msgspec.structs.replace(
         FINE,
         deep=Deep(

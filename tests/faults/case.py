@@ -104,6 +104,20 @@ class Case:
         sites = self.fault.sites if self.fault else ()
         return frozenset(found | {n for n, line in enumerate(text, 1) if any(site in line for site in sites)})
 
+    def others(self) -> dict[str, str]:
+        """Further files of the program, by name."""
+        return {}
+
+    def places(self) -> frozenset[tuple[str, int]]:
+        """The lines that a finding may name, by file."""
+        return frozenset(("train.py", line) for line in self.lines())
+
+    def write(self, folder: Path) -> Path:
+        """Write its files to a folder; return the script's path."""
+        for name, text in {"train.py": self.source(), **self.others()}.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        return folder / "train.py"
+
 
 def _steps(call: ast.Attribute) -> bool:
     return call.attr == "step" and "sched" not in ast.unparse(call.value)

@@ -7,8 +7,10 @@ import ast
 import pytest
 
 from hotloop.diagnose.registry import all_rules
+from hotloop.lint.registry import all_rules as static_rules
 from tests.faults.held_out import HELD_OUT
 from tests.faults.library import BASES, CASES, Case
+from tests.faults.written import SYNCHRONIZING, WRITTEN
 
 _ALL = (*CASES, *HELD_OUT)
 _FAULTS = [case for case in _ALL if case.fault is not None]
@@ -49,3 +51,19 @@ def test_source_differs_by_its_fault(case: Case) -> None:
 def test_a_finding_may_name_some_lines_and_not_most(case: Case) -> None:
     num_lines = len(case.source().splitlines())
     assert 0 < len(case.lines()) < num_lines / 3
+
+
+def test_written_programs_are_sixty_lines_of_their_own_and_name_places_that_exist() -> None:
+    assert len(WRITTEN) + len(SYNCHRONIZING) == 43
+    for case in WRITTEN:
+        files = {"train.py": case.source(), **case.others()}
+        for text in files.values():
+            compile(text, case.name, "exec")
+        assert bool(case.places()) == (case.fault is not None)
+        for name, line in case.places():
+            assert files[name].splitlines()[line - 1].strip(), (case.name, name, line)
+
+
+def test_what_is_expected_of_written_programs_are_codes_of_rules() -> None:
+    known = {rule.code for rule in all_rules()} | {rule.code for rule in static_rules()}
+    assert {code for case in WRITTEN if case.fault for code in case.fault.expected} <= known

@@ -12,6 +12,7 @@ from hotloop.diagnose.engine import order
 from hotloop.diagnose.forward_loops import forward_loops
 from hotloop.diagnose.holder_line import holder_line
 from hotloop.diagnose.priced_lines import priced
+from hotloop.diagnose.rules.memory.memory_growing import holder_of
 from hotloop.diagnose.said_at import said_at
 from hotloop.lint.config import LintConfig
 from hotloop.lint.registry import all_rules
@@ -125,11 +126,11 @@ def _placed(finding: Finding, static: list[Finding], files: Sequence[str]) -> Fi
 
 def _held(finding: Finding, diagnosis: Diagnosis) -> Finding:
     """Place memory that grows where the container gains an entry that was seen to grow."""
-    deep = diagnosis.observation.deep
-    if finding.path is not None or finding.code not in _CAUSES or deep is None or not deep.holders:
+    holder = holder_of(diagnosis.observation)
+    if finding.path is not None or finding.code not in _CAUSES or holder is None:
         return finding
-    line = holder_line(deep.holders[0])
-    return finding if line is None else msgspec.structs.replace(finding, path=deep.holders[0].path, line=line)
+    line = holder_line(holder)
+    return finding if line is None else msgspec.structs.replace(finding, path=holder.path, line=line)
 
 
 def _unpriced(finding: Finding) -> Finding:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from math import inf
 from pathlib import Path
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.hot_line import BELONGS, is_under, samples_of
+from hotloop.diagnose.hot_line import BELONGS, samples_of
 from hotloop.model.deep import HostSamples, Sample
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import Observation, Phase
 
 TURNS = 16
 """Fewer turns are no loop over a tensor. With as many, some operator runs as often at one set of shapes."""
+MANY_OPERATORS = 1500
+"""In a step: then turns are many, and each may call a module of modules (a layer with its activation)."""
+_CALLS_A_MODULE = "_call_impl"
 MUCH = 0.1
 """Of the samples."""
 Loop = ast.For | ast.While
@@ -35,10 +39,11 @@ def forward_loops(observation: Observation, files: Iterable[str]) -> Iterator[Fi
         host, own = samples_of(observation, "train")
     except Abstain:
         return
+    deepest = 2 if operators.num >= MANY_OPERATORS else 1
     for path in files:
         end = 0
         for loop in _loops(path):
-            if loop.lineno > end and _is_slow(host, own, path, loop) and not _is_natural(loop):
+            if loop.lineno > end and not _is_natural(loop) and _is_slow(host, own, path, loop, deepest):
                 end = loop.end_lineno or loop.lineno
                 yield Finding(
                     code="python-loop-over-tensor",
@@ -62,13 +67,28 @@ def _loops(path: str) -> list[Loop]:
     return sorted(found, key=lambda loop: (loop.lineno, -(loop.end_lineno or 0)))
 
 
-def _is_slow(host: HostSamples, own: list[Sample], path: str, loop: Loop) -> bool:
-    """Whether much of the time is under the loop's body, and all of that in the forward."""
+def _is_slow(host: HostSamples, own: list[Sample], path: str, loop: Loop, deepest: int) -> bool:
+    """Whether much of the time is under the loop's body, all of that in the forward, and in nothing large.
+
+    Args:
+        host: for its frames.
+        own: the training thread's samples.
+        path: of the loop's file.
+        loop: the loop.
+        deepest: modules in one another that the loop may call: a loop over views runs a whole encoder in each turn.
+    """
     inside = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1)
-    under = [sample for sample in own if is_under(host, sample, path, inside)]
+    under = [sample for sample in own if _modules_below(host, sample, path, inside) <= deepest]
     whole = sum(sample.spent_s for sample in under)
     forward = sum(sample.spent_s for sample in under if sample.phase == Phase.FORWARD.value)
     return whole >= MUCH * sum(sample.spent_s for sample in own) and forward >= BELONGS * whole
+
+
+def _modules_below(host: HostSamples, sample: Sample, path: str, inside: range) -> float:
+    """Return how many modules' calls lie in one another below the loop's frame; infinite: the loop is not there."""
+    frames = [host.frames[number] for number in sample.stack]
+    at = next((at for at, one in enumerate(frames) if one.path == path and one.line in inside), None)
+    return inf if at is None else sum(one.function == _CALLS_A_MODULE for one in frames[at + 1 :])
 
 
 def _is_natural(loop: Loop) -> bool:

@@ -17,8 +17,18 @@ def holder_line(holder: Holder) -> int | None:
     except (OSError, SyntaxError, ValueError):
         return None
     name = holder.name.removeprefix("self.")
-    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.expr | ast.stmt))
-    return min((node.lineno for node in nodes if _adds(node, name)), default=None)
+    owners = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and node.name == holder.function
+    ]
+    for within in (*owners, tree):
+        nodes = (node for node in ast.walk(within) if isinstance(node, ast.expr | ast.stmt))
+        lines = [node.lineno for node in nodes if _adds(node, name)]
+        if lines:
+            return min(lines)
+    return None
 
 
 def _adds(node: ast.AST, name: str) -> bool:

@@ -21,6 +21,8 @@ WHOLE = 0.9
 _COARSE = frozenset({"hot-line-outside-phases", "hot-line-before-backward", "loop-outside-phases"})
 """Findings that name a line without saying what is wrong with it."""
 _LOOPS = frozenset({"python-loop-over-tensor", "parameter-loop-in-step", "cat-grows-in-loop"})
+_WHOLE_STATEMENTS = _LOOPS | {"python-loop-in-getitem"}
+"""What these find is the loop with its body; of others that stand in the head of a `with` or an `if`, the head."""
 _OF_LOOPS = "many-tiny-operators"
 """What such loops are made of, and says less."""
 
@@ -127,7 +129,12 @@ def _lines(finding: Finding) -> Lines | None:
     holding = [one for one in _statements(tree) if one.lineno <= finding.line <= (one.end_lineno or 0)]
     # The smallest: of a loop's head that is the loop, of a line in its body that line.
     found = min(holding, key=lambda one: (one.end_lineno or 0) - one.lineno, default=None)
-    return None if found is None else Lines(finding.path, found.lineno, found.end_lineno or found.lineno)
+    if found is None:
+        return None
+    body: list[ast.stmt] = getattr(found, "body", [])
+    in_head = bool(body) and finding.line < body[0].lineno and finding.code not in _WHOLE_STATEMENTS
+    last = max(found.lineno, body[0].lineno - 1) if in_head else found.end_lineno or found.lineno
+    return Lines(finding.path, found.lineno, last)
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.stmt]:

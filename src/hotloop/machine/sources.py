@@ -13,6 +13,8 @@ from hotloop.machine.gpu import GpuReader, num_foreign
 from hotloop.machine.processes import descendants, read_processes
 
 Sample = dict[Metric, float]
+MAX_PROCESSES = 64
+"""Of which memory is told, the first ones: each has a column as long as the run."""
 LARGE_BYTES = 64 << 20
 """A process that has imported torch has more; a launcher or a shell less."""
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
@@ -162,18 +164,18 @@ class ProgramMemorySource:
         self._interval_s = interval_s
         self._known: frozenset[int] = frozenset()
         self._looked_s = -interval_s
+        self._told: set[int] = set()
 
     def sample(self, now_s: float, /) -> Sample:
         """Return bytes by process; nothing where there is no /proc."""
         if now_s - self._looked_s >= self._interval_s:
             self._looked_s = now_s
             self._known = descendants(read_processes(self._proc), self._roots) - frozenset(self._roots)
-        sizes = {pid: self._own_bytes(pid) for pid in self._known}
-        return {
-            process_memory(pid): float(size)
-            for pid, size in sizes.items()
-            if size is not None and size >= LARGE_BYTES
-        }
+        sizes = {pid: size for pid in self._known if (size := self._own_bytes(pid) or 0) >= LARGE_BYTES}
+        for pid in sorted(sizes):  # workers that are started anew in each epoch come later
+            if len(self._told) < MAX_PROCESSES:
+                self._told.add(pid)
+        return {process_memory(pid): float(size) for pid, size in sizes.items() if pid in self._told}
 
     def _own_bytes(self, pid: int) -> int | None:
         """Anonymous resident memory (proc(5), statm); None: the process has gone."""

@@ -111,6 +111,21 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     """The last entry has a graph, so that the activations of its step are kept, too."""
 
 
+class Forwards(msgspec.Struct, frozen=True, kw_only=True):
+    """Calls of the program's models in training mode, as a whole, at one line of the user's."""
+
+    path: str
+    line: int
+    function: str
+    count_per_step: float
+    unused_per_step: float
+    """Of those, the ones that kept a graph which no backward went through."""
+    repeated_per_step: float
+    """Of these, the ones on a batch that the same model had had in this step."""
+    unused_s: float
+    """Time per step in the unused ones."""
+
+
 class Deep(msgspec.Struct, frozen=True, kw_only=True):
     """What the deep windows saw; None: that instrument did not run (coverage says why)."""
 
@@ -120,3 +135,4 @@ class Deep(msgspec.Struct, frozen=True, kw_only=True):
     host: HostSamples | None = None
     holders: tuple[Holder, ...] | None = None
     """Those that keep a graph first; empty: none grows."""
+    forwards: tuple[Forwards, ...] | None = None

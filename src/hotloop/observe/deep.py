@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from hotloop.model.deep import Deep, Holder
+from hotloop.model.deep import Deep, Forwards, Holder
 from hotloop.model.observation import Coverage, Observation
 from hotloop.observe.build import leading
 from hotloop.observe.call_sites import read_call_sites
@@ -26,10 +26,27 @@ def _read_holders(_: Path, file: DeepFile, lead: Timeline) -> tuple[Holder, ...]
     return tuple(sorted(found, key=lambda one: (-one.keeps_graph, -one.bytes_per_step)))
 
 
+def _read_forwards(_: Path, file: DeepFile, lead: Timeline) -> tuple[Forwards, ...]:  # noqa: ARG001
+    steps = file.value["steps"]
+    return tuple(
+        Forwards(
+            path=row["path"],
+            line=row["line"],
+            function=row["function"],
+            count_per_step=row["count"] / steps,
+            unused_per_step=row["unused"] / steps,
+            repeated_per_step=row["repeated"] / steps,
+            unused_s=row["unused_s"] / steps,
+        )
+        for row in file.value["rows"]
+    )
+
+
 READERS: dict[str, Reader] = {
     "host": read_host_samples,
     "holders": _read_holders,
     "call_sites": read_call_sites,
+    "forwards": _read_forwards,
     "operators": read_operators,
     "flops": read_flops,
 }

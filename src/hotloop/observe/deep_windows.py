@@ -24,6 +24,7 @@ INSTRUMENTS: dict[str, dict[str, Any]] = {
     },
     "holders": {"module": f"{_FOLDER}holders", "cls": "Holders"},
     "call_sites": {"module": f"{_FOLDER}call_sites", "cls": "CallSites"},
+    "forwards": {"module": f"{_FOLDER}forwards", "cls": "Forwards"},
     "operators": {"module": f"{_FOLDER}operators", "cls": "Operators"},
     "flops": {"module": f"{_FOLDER}flops", "cls": "Flops"},
 }

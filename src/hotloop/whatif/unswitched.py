@@ -25,6 +25,8 @@ def predictions(
         finding = priced.get(candidate.name)
         if candidate.name == "cpu_allocator":
             yield from _other_allocator(candidate, known)
+        elif "num_threads" in candidate.params:
+            continue  # a finding knows what waiting costs, and nothing of computing with fewer threads
         elif candidate.name not in switched and finding is not None and finding.gain is not None:
             method = f"from the finding {finding.code}"
             yield Prediction(name=candidate.name, params=candidate.params, ratio=finding.gain, method=method)

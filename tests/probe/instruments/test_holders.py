@@ -12,14 +12,14 @@ from hotloop.probe.probe import Probe
 
 _PROGRAM = """
 import collections
-import numpy
 import torch
 
 weight = torch.ones(8, requires_grad=True)
 everything = []
 numbers = []
 recent = collections.deque(maxlen=3)
-seen = {0: numpy.zeros(16)}
+seen = {-1: torch.zeros(16)}
+made_anew = []
 
 class Recorder:
     def __init__(self):
@@ -32,17 +32,21 @@ class Recorder:
 recorder = Recorder()
 
 def train(holders, steps):
+    global made_anew
     local = []
-    holders.start()
-    for step in range(steps):
+    for step in range(2 + steps):
+        if step == 2:
+            holders.start()
+        made_anew = [torch.zeros(1) for _ in range(step)]
         loss = (weight * step).sum()
         everything.append(loss)
         numbers.append(loss.item())
         recent.append(loss)
-        seen[step + 1] = numpy.zeros(16)
+        seen[step] = torch.zeros(16)
         recorder.keep(loss.detach())
         local.append((step, torch.zeros(4)))
-        holders.step()
+        if step >= 2:
+            holders.step()
     return holders.stop()
 """
 
@@ -76,5 +80,5 @@ def test_it_says_what_is_kept(found: dict[str, dict[str, Any]]) -> None:
     assert features["function"] == "Recorder"
     assert found["local"]["function"] == "train"
     assert found["seen"]["kind"] == "dict"
-    assert found["seen"]["bytes_per_step"] == 16 * 8
+    assert found["seen"]["bytes_per_step"] == 16 * 4
     assert all(Path(one["path"]).name == "holding_program.py" for one in found.values())

@@ -120,6 +120,8 @@ class Root:
         self.slot = min(slot, MAX_SLOT)
         self.kind = (type(module).__name__, num_values(module.parameters()))
         self._described = False
+        self._learns = True
+        """Whether some parameter does; a frozen teacher in evaluation mode keeps no graph of its own."""
         self._shape: Any = ()
         self._size_event = size_event(0, 0)
         self._contexts: list[AbstractContextManager[Any]] = []
@@ -183,7 +185,7 @@ class Root:
                 or not (args and self._shape)
                 or args[0].shape != self._shape
                 or not self.grad_enabled()
-                or not self._module().training  # type: ignore[union-attr]
+                or (self._learns and not self._module().training)  # type: ignore[union-attr]
             ):
                 return False
             recorder.append(self._size_event)
@@ -236,7 +238,8 @@ class Root:
             if not self._described:
                 self._note(args, kwargs)
             self._mark_size(args, kwargs)
-            begins, ends = self._codes[2 if trains and not self.module.training else trains]
+            scores = trains and self._learns and not self.module.training
+            begins, ends = self._codes[2 if scores else trains]
             recorder.mark(begins)
         except Exception:  # the probe fails open
             self._probe.note("record:forward")
@@ -321,6 +324,7 @@ class Root:
 
     def _note(self, args: Any, kwargs: Any) -> None:
         self._described = True
+        self._learns = any(parameter.requires_grad for parameter in self.module.parameters())
         facts = self._probe.facts
         if self.slot < len(facts.roots) or len(facts.roots) > MAX_SLOT:
             return

@@ -3,6 +3,7 @@
 from hotloop.diagnose.rules.compute import (
     batch_too_small,
     double_precision,
+    forward_without_backward,
     full_precision_step,
     idle_device,
     low_efficiency,
@@ -15,6 +16,7 @@ from hotloop.diagnose.rules.compute import (
 RULES = (
     batch_too_small.rule,
     double_precision.rule,
+    forward_without_backward.rule,
     full_precision_step.rule,
     idle_device.rule,
     low_efficiency.rule,

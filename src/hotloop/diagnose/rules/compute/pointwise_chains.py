@@ -32,62 +32,21 @@ import math
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.cost import Cost, measured_step
+from hotloop.diagnose.cost import Cost, phase_cost
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
-from hotloop.model.observation import Observation
+from hotloop.model.observation import Observation, Phase
 from hotloop.model.operators import Operator
 
 _NAMES = frozenset(
-    [
-        "add",
-        "sub",
-        "rsub",
-        "mul",
-        "div",
-        "neg",
-        "abs",
-        "exp",
-        "log",
-        "pow",
-        "sqrt",
-        "rsqrt",
-        "square",
-        "reciprocal",
-        "sin",
-        "cos",
-        "erf",
-        "sgn",
-        "where",
-        "clamp",
-        "clamp_min",
-        "clamp_max",
-        "lerp",
-        "addcmul",
-        "addcdiv",
-        "masked_fill",
-        "relu",
-        "threshold_backward",
-        "sigmoid",
-        "sigmoid_backward",
-        "tanh",
-        "tanh_backward",
-        "gelu",
-        "gelu_backward",
-        "silu",
-        "silu_backward",
-        "mish",
-        "mish_backward",
-        "elu",
-        "elu_backward",
-        "softplus",
-        "softplus_backward",
-        "hardswish",
-        "hardswish_backward",
-        "leaky_relu",
-        "leaky_relu_backward",
-    ]
-)
+    {
+        "add", "sub", "rsub", "mul", "div", "neg", "abs", "exp", "log", "pow", "sqrt", "rsqrt", "square", "reciprocal",
+        "sin", "cos", "erf", "sgn", "where", "clamp", "clamp_min", "clamp_max", "lerp", "addcmul", "addcdiv",
+        "masked_fill", "relu", "threshold_backward", "sigmoid", "sigmoid_backward", "tanh", "tanh_backward",
+        "gelu", "gelu_backward", "silu", "silu_backward", "mish", "mish_backward", "elu", "elu_backward",
+        "softplus", "softplus_backward", "hardswish", "hardswish_backward", "leaky_relu", "leaky_relu_backward",
+    }
+)  # fmt: skip
 LARGE = 1 << 14
 """Elements; of smaller tensors dispatching costs more than memory does (see many-tiny-operators)."""
 MUCH, LEAST = 0.5, 0.05
@@ -98,7 +57,6 @@ FUSED, FUSED_LEAST, FUSED_MOST = 0.4, 0.0, 0.75
 
 def check(observation: Observation) -> Iterator[Symptom]:
     """Add them up."""
-    step = measured_step(observation)
     operators = observation.deep.operators if observation.deep is not None else None
     if operators is None:
         raise Abstain("the operators of a step")
@@ -106,7 +64,8 @@ def check(observation: Observation) -> Iterator[Symptom]:
     share = sum(one.share for one in found)
     if share < LEAST:
         return
-    cost = Cost(share, share / 2, min(1.0, share * 1.5), step.median_s)
+    usual = phase_cost(observation, Phase.FORWARD, Phase.BACKWARD, Phase.OPTIMIZER).times(min(1.0, share))
+    cost = Cost(usual.share, usual.low / 2, min(1.0, usual.high * 1.5), usual.step_s)
     most = ", ".join(f"{one.name.removeprefix('aten::')} {one.share:.0%}" for one in found[:3])
     yield Symptom(
         evidence=f"pointwise operators take {share:.0%} of the operators' time ({most})",

@@ -1,8 +1,8 @@
 """One rank is slower than the others, and they wait for it.
 
 ## What it does
-Compares what the ranks spend on data, copies, the optimizer and outside the phases, where no rank waits for another
-one; and each rank's step without its known wait for others, the slowest with the median.
+Compares what the ranks spend on their data, where no rank waits for another one; and, where each rank's wait for the
+others is known, their steps without it, the slowest with the median.
 
 ## Why it is slow
 Collectives end when the last rank has come: the slowest sets the pace of all.
@@ -26,15 +26,14 @@ sampler = BalancedBatches(dataset.lengths, num_tokens=4096)  # about equal work 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from statistics import median
+from statistics import median, median_low
 
-from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.cost import phase_cost
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation, Phase, RankObservation
 
-_LOCAL = (Phase.DATA, Phase.TRANSFER, Phase.OPTIMIZER, Phase.OTHER)
-"""Phases in which no rank waits for another one; forward and backward hold hidden waits (buffers, gradients)."""
+_LOCAL = (Phase.DATA, Phase.TRANSFER)
+"""Phases in which no rank waits for another one; the others may hold hidden waits (buffers, gradients, norms)."""
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -42,7 +41,10 @@ def check(observation: Observation) -> Iterator[Symptom]:
     ranks = [rank for rank in observation.ranks if rank.step is not None and rank.rank is not None]
     if len(ranks) < 2:
         return
-    slowest, excess, says = max(_by_local_phases(ranks), _by_whole_steps(ranks), key=lambda found: found[1])
+    found = [_by_local_phases(ranks)]
+    if all(Phase.COMMUNICATION in rank.phases for rank in ranks):
+        found.append(_by_whole_steps(ranks))
+    slowest, excess, says = max(found, key=lambda one: one[1])
     whole = phase_cost(observation, *Phase)
     cost = whole.times(min(1.0, excess / whole.step_s))
     yield Symptom(
@@ -51,26 +53,16 @@ def check(observation: Observation) -> Iterator[Symptom]:
 
 
 def _by_local_phases(ranks: Sequence[RankObservation]) -> tuple[int | None, float, str]:
-    """Return the rank with the most of what no rank waits in, how much more than the least, and in which phase."""
-    spent = {rank.rank: {phase: _spent_s(rank, phase) for phase in _LOCAL} for rank in ranks}
-    total = {rank: sum(phases.values()) for rank, phases in spent.items()}
-    slowest, fastest = max(total, key=lambda rank: total[rank]), min(total, key=lambda rank: total[rank])
-    phase = max(_LOCAL, key=lambda one: spent[slowest][one] - spent[fastest][one])
-    says = (
-        f"spends {spent[slowest][phase] * 1e3:.3g} ms a step on {phase.value}, rank {fastest} "
-        f"{spent[fastest][phase] * 1e3:.3g} ms: the others wait for it"
-    )
-    return slowest, total[slowest] - total[fastest], says
+    """Return the rank with the most of what no rank waits in, and how much more than usual, of two than the other's."""
+    spent = {rank.rank: sum(_spent_s(rank, phase) for phase in _LOCAL) for rank in ranks}
+    slowest = max(spent, key=lambda rank: spent[rank])
+    usual = median_low(sorted(spent.values()))
+    says = f"spends {spent[slowest] * 1e3:.3g} ms a step on its data, the others {usual * 1e3:.3g} ms: they wait for it"
+    return slowest, spent[slowest] - usual, says
 
 
 def _by_whole_steps(ranks: Sequence[RankObservation]) -> tuple[int | None, float, str]:
-    """Return the rank whose step without its wait is the longest, and how much longer than the median.
-
-    Raises:
-        Abstain: the waits of some rank are not known.
-    """
-    if not all(Phase.COMMUNICATION in rank.phases for rank in ranks):
-        raise Abstain("each rank's wait for the others (collectives run inside the backward)")
+    """Return the rank whose step without its wait is the longest, and how much longer than the median."""
     own = {rank.rank: _own_s(rank) for rank in ranks}
     slowest, usual = max(own, key=lambda rank: own[rank]), median(own.values())
     says = f"works {own[slowest] * 1e3:.3g} ms a step, the median rank {usual * 1e3:.3g} ms"

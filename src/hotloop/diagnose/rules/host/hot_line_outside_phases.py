@@ -92,9 +92,12 @@ _RARE = ("irregular_step_s", "evaluation_s")
 
 
 def _sampled(observation: Observation) -> float:
-    """Return the fraction of the rest that the samples are of: evaluation in the step is a phase of its own there."""
-    rest, evaluated = phase_share(observation, Phase.OTHER), observation.other.get("evaluate")
-    return max(0.0, 1.0 - evaluated.share / rest) if rest and evaluated else 1.0
+    """Return the fraction of the rest that the samples are of: evaluating and saving are phases of their own there."""
+    rest = phase_share(observation, Phase.OTHER)
+    aside = sum(
+        observation.other[name].share for name in ("evaluate", "checkpoint") if name in observation.other
+    )
+    return max(0.0, 1.0 - aside / rest) if rest else 1.0
 
 
 rule = Rule(

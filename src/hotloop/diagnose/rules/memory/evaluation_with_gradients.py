@@ -3,7 +3,7 @@
 ## What it does
 Finds forwards of a model in evaluation mode, between training steps, with gradients switched on and no backward pass
 after them. What gradients cost such a forward is not measured by itself; the gain given is what they cost usually. It
-is a warning where evaluation takes 5% of the loop.
+is a warning where such forwards take 5% of the loop.
 
 ## Why it is slow
 Every activation is kept for a backward pass that never comes: memory as in training, and bookkeeping in each
@@ -43,6 +43,8 @@ from hotloop.model.observation import Observation
 
 USUAL, LEAST, MOST = 0.12, 0.02, 0.35
 """Of such a forward."""
+NAMED = 0.01
+"""Of the loop: less is not worth naming."""
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -53,6 +55,8 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if not spent:
         return
     scored = between_steps(observation, spent)
+    if scored.share < NAMED:
+        return
     whole = between_steps(observation, observation.run.parts.get("evaluation_s", 0.0))
     path, line = named_line(observation, during("evaluation"))
     yield Symptom(
@@ -62,7 +66,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         path=path,
         line=line,
         gain=scored.gain(expected=USUAL, least=LEAST, most=MOST),
-        severity=Severity.WARNING if whole.share >= MATERIAL else Severity.INFO,
+        severity=Severity.WARNING if scored.share >= MATERIAL else Severity.INFO,
     )
 
 

@@ -5,8 +5,8 @@ Compares the lists, dictionaries and deques that the program's variables and att
 finds those that gained an entry in half of the steps or more whose tensor still has its graph.
 
 ## Why it is slow
-Each entry holds the activations of its step. Memory grows until the device, or the machine, is full; summing up such a
-list makes a graph over all of them.
+Each entry keeps the graph of its step, with what of it no backward has freed. Memory grows until the device, or the
+machine, is full (an error where it was seen to grow); summing up such a list makes a graph over all of them.
 
 ## When it is fine
 Outputs that are gathered over some steps and differentiated together, and then let go.
@@ -31,6 +31,7 @@ from collections.abc import Iterator
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.holder_line import holder_line
 from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.diagnose.rules.memory.memory_growing import grows
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
 
@@ -46,7 +47,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
                 "step, tensors with their graph",
                 path=holder.path,
                 line=holder_line(holder),
-                severity=Severity.ERROR,
+                severity=Severity.ERROR if grows(observation) else Severity.WARNING,
             )
 
 

@@ -37,6 +37,7 @@ from statistics import median
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.cost import measured_step
 from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.model.deep import Holder
 from hotloop.model.finding import Severity
 from hotloop.model.monitors import Monitors
 from hotloop.model.observation import Observation
@@ -52,6 +53,8 @@ RISING = 0.8
 leaks of 4 MB/s and more 1.0."""
 ENOUGH = 200
 """Samples of a long run, evenly spaced."""
+PART = 0.3
+"""Of the growth: what a container gains by itself to be called its cause."""
 SOON_S = 86_400.0
 OF_PROGRAM, OF_GPU = "program_memory_bytes", "gpu_memory_used_bytes"
 
@@ -89,21 +92,45 @@ def check(observation: Observation) -> Iterator[Symptom]:
         )
 
 
+def grows(observation: Observation) -> bool:
+    """Whether memory was seen to grow."""
+    monitors = observation.monitors
+    names = [] if monitors is None else [name for name in monitors.metrics if _is_memory(name, observation)]
+    return monitors is not None and any(_growth(monitors, name) for name in names)
+
+
+def holder_of(observation: Observation) -> Holder | None:
+    """Return the container whose growth can be the memory's: it keeps graphs, or gains enough by itself."""
+    holders = (observation.deep.holders if observation.deep else None) or ()
+    growth = None if observation.monitors is None else _growth(observation.monitors, OF_PROGRAM)
+    if growth is None or observation.step is None:
+        return None
+    enough = PART * growth.rate * observation.step.median_s
+    return next((one for one in holders if one.keeps_graph or one.bytes_per_step >= enough), None)
+
+
 def _held(observation: Observation) -> str:
     """Say which container grows."""
-    holders = observation.deep.holders if observation.deep else None
-    if not holders:
+    holder = holder_of(observation)
+    if holder is None:
         return ""
-    held = "tensors with their graph" if holders[0].keeps_graph else "tensors or arrays"
-    return f"; the {holders[0].kind} {holders[0].name} gains {holders[0].per_step:.3g} entries a step, {held}"
+    held = "tensors with their graph" if holder.keeps_graph else "tensors or arrays"
+    return f"; the {holder.kind} {holder.name} gains {holder.per_step:.3g} entries a step, {held}"
 
 
 def _is_memory(name: str, observation: Observation) -> bool:
-    return name == OF_PROGRAM or (name.startswith(OF_GPU) and observation.program.device != "cpu")
+    """Whether a metric is the program's memory: its process's, or that of a device which nobody else uses."""
+    if name == OF_PROGRAM or observation.monitors is None:
+        return name == OF_PROGRAM
+    others = observation.monitors.metrics.get(name.replace(OF_GPU, "gpu_foreign_num_processes"))
+    alone = others is not None and others.max == 0
+    return name.startswith(OF_GPU) and observation.program.device != "cpu" and alone
 
 
 def _growth(monitors: Monitors, name: str) -> Growth | None:
     """Return how fast a metric grew; None: not all through the steady steps, or too little to tell."""
+    if name not in monitors.metrics:
+        return None
     seen = [
         (time, value)
         for time, value in zip(monitors.times_s, monitors.metrics[name].samples, strict=True)

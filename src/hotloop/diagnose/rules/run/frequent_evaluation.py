@@ -32,11 +32,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.cost import MIDWAY, between_steps, recurs
+from hotloop.diagnose.cost import MIDWAY, Cost, between_steps, recurs
 from hotloop.diagnose.named_line import during, named_line
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
-from hotloop.model.observation import Observation
+from hotloop.model.observation import Observation, Phase
 
 MUCH = 0.25
 """A forward is a third of a training step (Kaplan et al. 2020: 2N FLOPs against 6N), so an evaluation on as many
@@ -58,8 +58,19 @@ def check(observation: Observation) -> Iterator[Symptom]:
         line=line,
         cost=cost,
         gain=cost.gain(expected=MIDWAY),
-        severity=None if sure and num != 1 and cost.share >= MUCH else Severity.INFO,
+        severity=None
+        if sure and num != 1 and cost.share >= MUCH and _scores(observation, cost)
+        else Severity.INFO,
     )
+
+
+def _scores(observation: Observation, cost: Cost) -> bool:
+    """Whether it is the model that is evaluated, and not what the program makes of it (pictures, files)."""
+    host = observation.deep.host if observation.deep else None
+    own = [one for one in host.samples if one.process == "train"] if host else []
+    scored = sum(one.spent_s for one in own if one.phase == "evaluation")
+    around = sum(one.spent_s for one in own if one.phase == Phase.OTHER.value)
+    return not scored or scored >= around or cost.share * sum(one.spent_s for one in own) < around
 
 
 rule = Rule(
