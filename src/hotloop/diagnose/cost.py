@@ -142,7 +142,7 @@ def loop_s(observation: Observation) -> float:
     return steps_s(observation) + sum(parts.get(name, 0.0) for name in _RECURRING)
 
 
-OFTEN = 5
+OFTEN = 3
 """What happens so often within what was seen recurs, whatever an epoch is."""
 
 

@@ -20,7 +20,7 @@ MANY_OPERATORS = 1500
 _CALLS_A_MODULE = "_call_impl"
 MUCH = 0.1
 """Of the samples."""
-Loop = ast.For | ast.While
+Loop = ast.For | ast.While | ast.ListComp | ast.GeneratorExp
 
 
 def forward_loops(observation: Observation, files: Iterable[str]) -> Iterator[Finding]:
@@ -39,11 +39,15 @@ def forward_loops(observation: Observation, files: Iterable[str]) -> Iterator[Fi
         host, own = samples_of(observation, "train")
     except Abstain:
         return
-    deepest = 2 if operators.num >= MANY_OPERATORS else 1
+    many = operators.num >= MANY_OPERATORS
     for path in files:
         end = 0
         for loop in _loops(path):
-            if loop.lineno > end and not _is_natural(loop) and _is_slow(host, own, path, loop, deepest):
+            if (
+                loop.lineno > end
+                and not _is_natural(loop, many=many)
+                and _is_slow(host, own, path, loop, 1 + many)
+            ):
                 end = loop.end_lineno or loop.lineno
                 yield Finding(
                     code="python-loop-over-tensor",
@@ -63,7 +67,7 @@ def _loops(path: str) -> list[Loop]:
         tree = ast.parse(Path(path).read_bytes())
     except (OSError, SyntaxError, ValueError):
         return []
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.For | ast.While)]
+    found = [node for node in ast.walk(tree) if isinstance(node, Loop)]
     return sorted(found, key=lambda loop: (loop.lineno, -(loop.end_lineno or 0)))
 
 
@@ -91,16 +95,28 @@ def _modules_below(host: HostSamples, sample: Sample, path: str, inside: range) 
     return inf if at is None else sum(one.function == _CALLS_A_MODULE for one in frames[at + 1 :])
 
 
-def _is_natural(loop: Loop) -> bool:
-    """Whether it goes from layer to layer, or a turn reads what an earlier one has made."""
+def _is_natural(loop: Loop, *, many: bool) -> bool:
+    """Whether it goes from layer to layer, or a turn reads what an earlier one has made.
+
+    Modules beside one another, each on the same input, could be one; a few of them are as good.
+
+    Args:
+        loop: the loop.
+        many: a step has so many operators that its turns are many.
+    """
     if isinstance(loop, ast.While):
         return True
-    counters = {name.id for name in _names(loop.target)}
-    calls = [node for part in loop.body for node in ast.walk(part) if isinstance(node, ast.Call)]
-    if any(counters & _called(call) for call in calls):
+    comprehends = isinstance(loop, ast.ListComp | ast.GeneratorExp)
+    targets = [one.target for one in loop.generators] if comprehends else [loop.target]
+    parts: list[ast.AST] = [loop.elt] if comprehends else list(loop.body)
+    counters = {name.id for target in targets for name in _names(target)}
+    calls = [node for part in parts for node in ast.walk(part) if isinstance(node, ast.Call)]
+    if not many and any(counters & _called(call) for call in calls):
         return True
+    if comprehends:
+        return False
     made = {name.id for part in loop.body for name in _names(part) if isinstance(name.ctx, ast.Store)}
-    return bool(_carried(loop.body, made - counters))
+    return bool(_carried(loop.body, made - counters, set()))
 
 
 def _called(call: ast.Call) -> set[str]:
@@ -110,28 +126,49 @@ def _called(call: ast.Call) -> set[str]:
     return {name.id for name in _names(call.func.slice)} if isinstance(call.func, ast.Subscript) else set()
 
 
-def _carried(body: list[ast.stmt], made: set[str]) -> set[str]:
-    """Return the names of the body that a turn reads before it has made them itself."""
-    known: set[str] = set()
+def _carried(body: list[ast.stmt], made: set[str], known: set[str]) -> set[str]:
+    """Return the names that a turn reads before it has made them itself.
+
+    Args:
+        body: statements of a turn, or of a block within it.
+        made: the names that a turn makes.
+        known: those that it has made so far; grows.
+    """
     carried: set[str] = set()
     for statement in body:
+        blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
+        if any(blocks):
+            heads = [
+                one for one in ast.iter_child_nodes(statement) if isinstance(one, ast.expr | ast.withitem)
+            ]
+            carried |= {name.id for head in heads for name in _loaded(head)} & made - known
+            known |= {name.id for head in heads for name in _names(head) if isinstance(name.ctx, ast.Store)}
+            for block in blocks:
+                carried |= _carried(block, made, known)
+            continue
         if isinstance(statement, ast.AugAssign):  # a sum, whatever the order of its terms
             reads = {name.id for name in _names(statement.value)}
         elif isinstance(statement, ast.Assign) and _adds_to_itself(statement):
             reads = set()
         else:
-            reads = {name.id for name in _names(statement) if isinstance(name.ctx, ast.Load)}
+            reads = {name.id for name in _loaded(statement)}
         carried |= (reads & made) - known
         known |= {name.id for name in _names(statement) if isinstance(name.ctx, ast.Store)}
     return carried
 
 
+def _loaded(node: ast.AST) -> Iterator[ast.Name]:
+    return (name for name in _names(node) if isinstance(name.ctx, ast.Load))
+
+
 def _adds_to_itself(assign: ast.Assign) -> bool:
-    """`loss = loss + part`."""
+    """`loss = loss + part`, and not `x = x + layer(x)`."""
     value, targets = assign.value, {name.id for target in assign.targets for name in _names(target)}
+    read = [name.id for name in _loaded(value) if name.id in targets]
     return (
         isinstance(value, ast.BinOp)
         and isinstance(value.op, ast.Add)
+        and len(read) == 1
         and any(isinstance(side, ast.Name) and side.id in targets for side in (value.left, value.right))
     )
 

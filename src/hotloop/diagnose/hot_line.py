@@ -99,6 +99,13 @@ def is_under(host: HostSamples, sample: Sample, path: str, lines: range) -> bool
     return any(frame.path == path and frame.line in lines for frame in frames)
 
 
+def in_hook(host: HostSamples, sample: Sample) -> bool:
+    """Whether torch has called code of the user's, which the sample is in."""
+    owners = [host.frames[number].owner for number in sample.stack]
+    last = max((at for at, owner in enumerate(owners) if owner == "user"), default=-1)
+    return "torch" in owners[:last]
+
+
 Place = tuple[str, int, str]
 
 

@@ -23,8 +23,8 @@ _COARSE = frozenset({"hot-line-outside-phases", "hot-line-before-backward", "loo
 _LOOPS = frozenset({"python-loop-over-tensor", "parameter-loop-in-step", "cat-grows-in-loop"})
 _WHOLE_STATEMENTS = _LOOPS | {"python-loop-in-getitem"}
 """What these find is the loop with its body; of others that stand in the head of a `with` or an `if`, the head."""
-_OF_LOOPS = "many-tiny-operators"
-"""What such loops are made of, and says less."""
+_OF_LOOPS = frozenset({"many-tiny-operators", "batch-too-small"})
+"""What such loops are made of, or looks the same, and says less."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def priced(
             found.append((_with(finding, cost), lines))
     kept = [one for one in measured if not _said_better(one, found)]
     if any(one.code in _LOOPS and one.severity is Severity.WARNING for one, _ in found):
-        kept = [one for one in kept if one.code != _OF_LOOPS]
+        kept = [one for one in kept if one.code not in _OF_LOOPS]
     return [*kept, *(finding for finding, _ in found)], rest
 
 

@@ -8,8 +8,10 @@ line of the program under which half of them or more are found.
 What runs between the optimizer and the next batch runs alone: the device, and the loader's queue, wait for it.
 
 ## When it is fine
-Below 10% of the step it is information: clipping gradients is in this share, too; below 15% where no DataLoader makes
-the batches, since making them by hand is in it then. The rule says nothing where model or optimizer could not be seen.
+Below 10% of the step it is information: clipping gradients is in this share, too; below 20% where no DataLoader makes
+the batches, since making them by hand, or a simulator, is in it then. The rule says nothing where model or optimizer
+could not be seen. The same holds for lines of hooks that
+the optimizer or the backward calls.
 
 ## Example
 ```python
@@ -30,16 +32,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.cost import MIDWAY, Cost, between_steps, phase_cost, phase_share
-from hotloop.diagnose.hot_line import HotLine, hot_line, samples_of
+from hotloop.diagnose.cost import Cost, between_steps, measured_step, phase_cost, phase_share
+from hotloop.diagnose.hot_line import HotLine, hot_line, in_hook, sampled_share, samples_of
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.host.loop_outside_phases import USUAL
+from hotloop.model.deep import HostSamples, Sample
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
 
 _HIDDEN = ("forward", "optimizer")
-MAKING = 0.15
-"""What making batches by hand may take, where no loader does."""
+_CALLING = (Phase.OPTIMIZER.value, Phase.BACKWARD.value)
+MOSTLY = 0.8
+"""Expected to go: metrics, logs and pictures lose nothing by coming every N steps."""
+MAKING = 0.2
+"""What making batches by hand, or a simulator's step, may take where no loader makes them."""
 SURPLUS = 0.1
 """Of the samples: so much more lies outside the phases than in the regular steps where something comes now and then."""
 
@@ -50,6 +56,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if unseen.intersection(_HIDDEN):
         raise Abstain("model and optimizer in the step: what was not seen cannot be told from the rest")
     host, own = samples_of(observation, "train")
+    yield from _in_hooks(observation, host, own)
     outside = [one for one in own if one.phase == Phase.OTHER.value]
     found = hot_line(host, outside, own)
     if found is None:
@@ -63,8 +70,27 @@ def check(observation: Observation) -> Iterator[Symptom]:
         path=found.path,
         line=found.line,
         cost=cost,
-        gain=cost.gain(expected=MIDWAY),
+        gain=cost.gain(expected=MOSTLY),
         severity=Severity.INFO if cost.share < usual else None,
+    )
+
+
+def _in_hooks(observation: Observation, host: HostSamples, own: list[Sample]) -> Iterator[Symptom]:
+    """Name the line of a hook of the program's that the optimizer or the backward calls."""
+    hooks = [one for one in own if one.phase in _CALLING and in_hook(host, one)]
+    found = hot_line(host, hooks, own)
+    if found is None:
+        return
+    share = found.share * sum(one.spent_s for one in hooks) / sum(one.spent_s for one in own)
+    cost = sampled_share(share, sum(one.num for one in own), measured_step(observation).median_s)
+    yield Symptom(
+        evidence=f"{cost.share:.0%} of the step ({cost.seconds[0] * 1e3:.3g} ms) is spent under this line, in code "
+        f"of the program's that the {hooks[0].phase} calls",
+        path=found.path,
+        line=found.line,
+        cost=cost,
+        gain=cost.gain(expected=MOSTLY),
+        severity=Severity.INFO if cost.share < USUAL else None,
     )
 
 
@@ -104,7 +130,7 @@ rule = Rule(
     code="hot-line-outside-phases",
     title="One line holds the step up outside its phases",
     advice="Run it every N steps, move it out of the loop, or do it with tensors instead of a Python loop.",
-    explains=frozenset({"loop-outside-phases", "many-tiny-operators"}),
+    explains=frozenset({"loop-outside-phases", "many-tiny-operators", "batch-too-small"}),
     page=__doc__ or "",
     check=check,
 )

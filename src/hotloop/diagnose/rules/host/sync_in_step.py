@@ -71,7 +71,7 @@ def _with_picking(observation: Observation, line: LineOfCalls) -> Cost:
 rule = Rule(
     code="sync-in-step",
     title="The step waits for a tensor's value",
-    explains=frozenset({"many-tiny-operators"}),
+    explains=frozenset({"many-tiny-operators", "batch-too-small"}),
     advice="Keep the value in a tensor and read it every N steps, or read all of them in one call.",
     page=__doc__ or "",
     check=check,

@@ -2,7 +2,7 @@
 
 ## What it does
 Takes the share of the loop that is evaluation, its data loading included. It is a warning from a quarter of the loop,
-where a whole epoch and more than one evaluation were seen, or five; otherwise it is information.
+where a whole epoch and more than one evaluation were seen, or three; otherwise it is information.
 
 ## Why it is slow
 Time in which nothing is learned.

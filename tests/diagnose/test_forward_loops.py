@@ -1,0 +1,93 @@
+"""Which loops in the forward could be one operation, and which are loops by nature."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hotloop.diagnose.forward_loops import forward_loops
+from hotloop.model.deep import Deep, Frame, HostSamples, Sample
+from hotloop.model.observation import Observation
+from hotloop.model.operators import Operators
+
+from .observations import FINE
+from .watched_cases import operator
+
+_CALL = Frame("/lib/torch/nn/modules/module.py", 1787, "_call_impl", "torch")
+_TORCH = Frame("/lib/torch/nn/functional.py", 5, "linear", "torch")
+
+
+def _seen(
+    path: Path, line: int, *, below: int = 0, num: float = 5000.0, phase: str = "forward"
+) -> Observation:
+    """Half of the samples in a line of the forward, under so many modules' calls."""
+    frames = (Frame("train.py", 1, "main"), _CALL, Frame(str(path), line, "forward"), _TORCH)
+    stack = (0, 1, 2, *([1] * below), 3)
+    samples = (
+        Sample(stack, "train", phase, spent_s=0.25, num=50),
+        Sample((0,), "train", "backward", spent_s=0.25, num=50),
+    )
+    host = HostSamples(num_steps=9, window_s=1.0, interval_s=0.005, lines=(), frames=frames, samples=samples)
+    seen = Operators(
+        num_steps=3,
+        window_s=0.3,
+        num=num,
+        self_s=0.09,
+        device_s=None,
+        operators=(operator("aten::addmm", 0.5, count=64.0),),
+    )
+    return msgspec.structs.replace(FINE, deep=Deep(host=host, operators=seen))
+
+
+def _found(tmp_path: Path, body: str, line: int, **changes: float) -> list[int | None]:
+    path = tmp_path / "model.py"
+    path.write_text("def forward(self, x):\n" + body)
+    observation = _seen(path, line, **changes)  # type: ignore[arg-type]
+    return [finding.line for finding in forward_loops(observation, [str(path)])]
+
+
+_ROWS = "    total = 0\n    for i in range(len(x)):\n        total = total + (x[i] - 1).square().mean()\n"
+_PAIRS = (
+    "    parts = []\n    for i in range(len(x)):\n        for j in range(len(x)):\n"
+    "            gap = x[i] - x[j]\n            parts.append(gap.exp())\n"
+)
+_TOKENS = "    out = []\n    for t in range(x.size(1)):\n        out.append(self.layer(x[:, t]))\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "below", "expected"),
+    [(_ROWS, 4, 0, 3), (_PAIRS, 5, 0, 3), (_TOKENS, 4, 1, 3)],
+    ids=["a sum over rows", "pairs", "a layer for each token"],
+)
+def test_turns_that_stand_for_themselves(
+    tmp_path: Path, body: str, line: int, below: int, expected: int
+) -> None:
+    assert _found(tmp_path, body, line, below=below) == [expected]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    for layer in self.layers:\n        x = layer(x)\n",
+        "    for layer in self.layers:\n        x = x + layer(x)\n",
+        "    for layer in self.layers:\n        x += layer(x)\n",
+        "    for t in range(9):\n        h = self.cell(x[t], h)\n",
+        "    while self.busy(x):\n        x = self.layer(x)\n",
+        "    for i in range(9):\n        x = self.layers[i](x)\n",
+    ],
+)
+def test_layers_one_after_the_other_and_recurrences_are_loops_by_nature(tmp_path: Path, body: str) -> None:
+    assert _found(tmp_path, body, 3, below=1) == []
+
+
+def test_a_loop_over_views_that_runs_a_whole_encoder_is_no_loop_over_a_tensor(tmp_path: Path) -> None:
+    views = "    for view in x:\n        out.append(self.encoder(view))\n"
+    assert _found(tmp_path, views, 3, below=4) == []
+
+
+def test_heads_beside_one_another_are_many_where_a_step_has_thousands_of_operators(tmp_path: Path) -> None:
+    heads = "    return torch.cat([head(x) for head in self.heads])\n"
+    assert _found(tmp_path, heads, 2, below=2) == [2]
+    assert _found(tmp_path, heads, 2, below=1, num=400.0) == []
