@@ -26,7 +26,8 @@ _FETCHER = Frame("/lib/torch/utils/data/_utils/fetch.py", 52, "fetch", "torch")
 _TRAINER = Frame("/lib/site-packages/transformers/trainer.py", 900, "train", "library")
 _HOOK = Frame(str(Path(__file__).with_name("host_code_program.py")), 9, "hook")
 _CALL = Frame("/lib/torch/nn/modules/module.py", 1787, "_call_impl", "torch")
-FETCH, FRAMEWORK, CALL, HOOK = 5, 6, 7, 8
+_STEP_OF_TORCH = Frame("/lib/torch/optim/optimizer.py", 526, "wrapper", "torch")
+FETCH, FRAMEWORK, CALL, HOOK, STEPPING = 5, 6, 7, 8, 9
 """The numbers of their frames."""
 
 
@@ -55,7 +56,7 @@ def with_stacks(
         window_s=2.0,
         interval_s=0.005,
         lines=(),
-        frames=(_MAIN, _STEP, _METRICS, _DATASET, _COUNT, _FETCHER, _TRAINER, _CALL, _HOOK),
+        frames=(_MAIN, _STEP, _METRICS, _DATASET, _COUNT, _FETCHER, _TRAINER, _CALL, _HOOK, _STEP_OF_TORCH),
         samples=tuple(
             Sample(stack, process, phase, spent_s=num * 0.005, num=num)
             for stack, process, phase, num in samples

@@ -16,11 +16,12 @@ from .deep_observations import (
     HOOK,
     METRICS,
     SCRIPT,
+    STEPPING,
     site,
     with_sites,
     with_stacks,
 )
-from .observations import FINE, STEP_S, with_parts, with_phases
+from .observations import FINE, OPTIMIZER, STEP_S, with_parts, with_phases, with_program
 
 
 def found(observation: Observation, code: str) -> list[Finding]:
@@ -153,3 +154,21 @@ def test_without_deep_windows_they_abstain() -> None:
     needs = {one.code: one.needs for one in diagnose(FINE).abstained}
     assert set(CASES) <= set(needs)
     assert "--no-deep" in needs["sync-in-step"]
+
+
+def test_a_hook_that_the_optimizer_calls_is_named_and_is_not_the_optimizer_s_time() -> None:
+    hooked = with_stacks(
+        with_program(with_phases(optimizer=0.5), optimizers=(msgspec.structs.replace(OPTIMIZER, fused=None),)),
+        ((0, 1), "train", "forward", 50), ((0, STEPPING, 2, 4), "train", "optimizer", 40),
+        ((0, STEPPING), "train", "optimizer", 10),
+    )  # fmt: skip
+    (finding,) = found(hooked, "hot-line-outside-phases")
+    assert finding.line == 12
+    assert "40% of the step" in finding.evidence
+    (fused,) = found(hooked, "unfused-optimizer")
+    assert "takes 10% of the step" in fused.evidence
+
+
+def test_a_model_s_own_code_is_no_hook() -> None:
+    late = with_stacks(FINE, ((0, 1), "train", "forward", 50), ((0, CALL, 2), "train", "backward", 50))
+    assert found(late, "hot-line-outside-phases") == []

@@ -103,6 +103,7 @@ CASES: dict[str, Observation] = {
 """For each code a program that has the pattern."""
 
 QUIET = {
+    "pointwise-chains",
     "busy-machine",
     "too-many-workers", "undersubscribed-threads", "unstable-step", "full-precision-step", "compilation-heavy",
     "evaluation-in-step", "slow-start",

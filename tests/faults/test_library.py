@@ -31,7 +31,7 @@ def test_no_program_held_out_is_made_from_a_base_of_the_library() -> None:
 
 
 def test_expected_codes_are_those_of_rules() -> None:
-    codes = {rule.code for rule in all_rules()}
+    codes = {rule.code for rule in (*all_rules(), *static_rules())}
     assert {code for case in _FAULTS if case.fault for code in case.fault.expected} <= codes
 
 

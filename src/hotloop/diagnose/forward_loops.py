@@ -106,17 +106,17 @@ def _is_natural(loop: Loop, *, many: bool) -> bool:
     """
     if isinstance(loop, ast.While):
         return True
-    comprehends = isinstance(loop, ast.ListComp | ast.GeneratorExp)
-    targets = [one.target for one in loop.generators] if comprehends else [loop.target]
-    parts: list[ast.AST] = [loop.elt] if comprehends else list(loop.body)
-    counters = {name.id for target in targets for name in _names(target)}
+    if isinstance(loop, ast.For):
+        counters = {name.id for name in _names(loop.target)}
+        made = {name.id for part in loop.body for name in _names(part) if isinstance(name.ctx, ast.Store)}
+        if _carried(loop.body, made - counters, set()):
+            return True
+        parts: list[ast.AST] = list(loop.body)
+    else:
+        counters = {name.id for each in loop.generators for name in _names(each.target)}
+        parts = [loop.elt]
     calls = [node for part in parts for node in ast.walk(part) if isinstance(node, ast.Call)]
-    if not many and any(counters & _called(call) for call in calls):
-        return True
-    if comprehends:
-        return False
-    made = {name.id for part in loop.body for name in _names(part) if isinstance(name.ctx, ast.Store)}
-    return bool(_carried(loop.body, made - counters, set()))
+    return not many and any(counters & _called(call) for call in calls)
 
 
 def _called(call: ast.Call) -> set[str]:

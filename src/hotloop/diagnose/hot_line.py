@@ -14,11 +14,12 @@ from hotloop.model.observation import Observation
 
 MOST = 0.5
 """A line has to hold half of the part's time: one of several that share it would not explain it."""
-BELONGS = 0.8
+BELONGS = 0.65
 """And this much of the line's own time has to be in the part: the call of `main()` holds every part."""
 MIN_SAMPLES = 20
 """With fewer, the 95% interval of a half reaches from a quarter to three quarters."""
 NORMAL_95 = 1.96
+_CALLERS = ("torch/optim/", "torch/autograd/")
 
 
 @dataclass(frozen=True)
@@ -100,10 +101,14 @@ def is_under(host: HostSamples, sample: Sample, path: str, lines: range) -> bool
 
 
 def in_hook(host: HostSamples, sample: Sample) -> bool:
-    """Whether torch has called code of the user's, which the sample is in."""
-    owners = [host.frames[number].owner for number in sample.stack]
-    last = max((at for at, owner in enumerate(owners) if owner == "user"), default=-1)
-    return "torch" in owners[:last]
+    """Whether an optimizer or the backward pass has called code of the user's, which the sample is in.
+
+    A model's own code is called by a module: samples of a forward may be taken for the backward's, a moment later.
+    """
+    frames = [host.frames[number] for number in sample.stack]
+    last = max((at for at, frame in enumerate(frames) if frame.owner == "user"), default=0)
+    caller = next((frame.path for frame in reversed(frames[:last]) if frame.owner == "torch"), "")
+    return any(part in caller for part in _CALLERS)
 
 
 Place = tuple[str, int, str]

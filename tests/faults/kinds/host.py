@@ -11,7 +11,8 @@ from tests.faults.inject import Tree, after_imports
 
 RESIDUAL = frozenset({"RESIDUAL_HEAVY"})
 _OUTSIDE = frozenset({"loop-outside-phases", "hot-line-outside-phases"})
-_BEFORE = frozenset({"hot-line-before-backward"})
+_BEFORE = frozenset({"hot-line-before-backward", "python-loop-over-tensor", "hot-line-outside-phases"})
+"""The last one: Lightning computes the loss in what the optimizer calls."""
 
 
 def _after(

@@ -27,7 +27,7 @@ class _Call:
     spent_ns: int = 0
     used: bool = True
     again: bool = False
-    """The same model had the same tensors before in this step."""
+    """The same model had the same tensors before."""
     handles: list[Any] = field(default_factory=list)
 
 
@@ -145,11 +145,13 @@ class Forwards(Instrument):
 
 
 def _is_same(one: _Call, other: _Call) -> bool:
-    """Whether two calls of a step gave the same model the same tensors, all of them still there."""
-    return (
-        (one.model, one.step, len(one.batch)) == (other.model, other.step, len(other.batch))
-        and all(mine() is theirs() is not None for mine, theirs in zip(one.batch, other.batch, strict=True))
-    )  # fmt: skip
+    """Whether an earlier call gave the same model the same tensors, all of them still there.
+
+    A step ends with its optimizer: a call for a metric, of the batch just trained on, counts as the next step's.
+    """
+    if one.model != other.model or one.step - other.step > 1 or len(one.batch) != len(other.batch):
+        return False
+    return all(mine() is theirs() is not None for mine, theirs in zip(one.batch, other.batch, strict=True))
 
 
 def _outputs(value: Any, depth: int) -> list[Any]:
