@@ -51,11 +51,14 @@ def outcome(case: Case, folder: Path) -> Outcome | None:
 
 
 def _again(case: Case, found: Path) -> dict[str, Any]:
-    observation = msgspec.json.decode(found.read_bytes(), type=Diagnosis).observation
+    text = found.read_text(encoding="utf-8")
+    script = msgspec.json.decode(text, type=Diagnosis).observation.program.script
     with tempfile.TemporaryDirectory(prefix="fault-") as name:
-        script = case.write(Path(name))
-        program = msgspec.structs.replace(observation.program, script=str(script))
-        here = msgspec.structs.replace(observation, program=program)
+        case.write(Path(name))
+        # The lines that were sampled are those of the files as they are written now.
+        here = msgspec.json.decode(
+            text.replace(str(Path(script).parent) if script else name, name), type=Diagnosis
+        ).observation
         said: dict[str, Any] = json.loads(msgspec.json.encode(with_source(diagnose(here), Path(name))))
         return said
 

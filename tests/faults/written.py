@@ -47,6 +47,19 @@ _EXPECTED: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {
     "waits_for_a_service": (_OUTSIDE, _HOST),
     "augmented_in_the_loop": (_OUTSIDE, _HOST),
     "straggler": (("straggler-rank",), _DATA),
+    "tokenizing": (_IN_PROCESS, _DATA),
+    "parsing_lines": (("input-bound", "slow-dataset-line"), _DATA),
+    "small_files": ((*_IN_PROCESS, "file-read-per-sample"), _DATA),
+    "callback_each_step": (_OUTSIDE, _HOST),
+    "histograms_in_a_hook": (_OUTSIDE, frozenset({"COMPUTE_BOUND"})),
+    "table_each_step": (("logging-in-step", "per-step-logging", *_OUTSIDE), _HOST),
+    "status_line": (("sync-in-step", "parameter-loop-in-step", *_OUTSIDE), _HOST),
+    "loss_pair_by_pair": (
+        ("python-loop-over-tensor", "hot-line-before-backward"),
+        frozenset({"COMPUTE_BOUND"}),
+    ),
+    "heads_one_by_one": (("python-loop-over-tensor",), frozenset({"COMPUTE_BOUND"})),
+    "numpy_in_the_model": (("host-code-in-model",), frozenset({"COMPUTE_BOUND"})),
 }
 """Of each fault the codes that would be right, and what TraceML would be right to call it."""
 
