@@ -54,11 +54,13 @@ def _again(case: Case, found: Path) -> dict[str, Any]:
     text = found.read_text(encoding="utf-8")
     script = msgspec.json.decode(text, type=Diagnosis).observation.program.script
     with tempfile.TemporaryDirectory(prefix="fault-") as name:
-        case.write(Path(name))
+        written = case.write(Path(name))
         # The lines that were sampled are those of the files as they are written now.
-        here = msgspec.json.decode(
-            text.replace(str(Path(script).parent) if script else name, name), type=Diagnosis
-        ).observation
+        if script and Path(script).is_absolute():
+            text = text.replace(str(Path(script).parent), name)
+        observation = msgspec.json.decode(text, type=Diagnosis).observation
+        program = msgspec.structs.replace(observation.program, script=str(written))
+        here = msgspec.structs.replace(observation, program=program)
         said: dict[str, Any] = json.loads(msgspec.json.encode(with_source(diagnose(here), Path(name))))
         return said
 

@@ -32,6 +32,8 @@ from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.cost import phase_cost
 from hotloop.diagnose.facts import step_loader
 from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.diagnose.rules.data.loader_slower_than_training import MUCH
+from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
 
 
@@ -49,6 +51,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         line=loader.line if loader else None,
         cost=cost,
         gain=perfect or cost.gain(),
+        severity=Severity.INFO if loader and loader.num_workers and cost.share < MUCH else None,
     )
 
 

@@ -7,7 +7,7 @@ Finds a loader with at least as many workers as each training process has cores,
 More workers have nowhere to run: the work itself is too much, in decoding, augmenting or reading.
 
 ## When it is fine
-Never by itself; but the fix is in the data, not in a setting.
+Below 10% of the step it is information: workers and training share the cores. The fix is in the data, not in a setting.
 
 ## Example
 ```python
@@ -31,7 +31,11 @@ from collections.abc import Iterator
 from hotloop.diagnose.cost import phase_cost
 from hotloop.diagnose.facts import cores_per_process, step_loader
 from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
+
+MUCH = 0.1
+"""Of the step: a cheap data set whose two workers shared two cores with the training took 8%."""
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -52,6 +56,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         line=loader.line,
         cost=cost,
         gain=cost.gain(),
+        severity=Severity.INFO if cost.share < MUCH else None,
     )
 
 
