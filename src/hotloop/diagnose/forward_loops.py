@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from math import inf
-from pathlib import Path
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.hot_line import BELONGS, samples_of
+from hotloop.diagnose.hot_line import BELONGS, calls_a_module, samples_of
+from hotloop.diagnose.parsed import lines_of, parsed
 from hotloop.model.deep import HostSamples, Sample
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import Observation, Phase
@@ -17,7 +17,6 @@ TURNS = 16
 """Fewer turns are no loop over a tensor. With as many, some operator runs as often at one set of shapes."""
 MANY_OPERATORS = 1500
 """In a step: then turns are many, and each may call a module of modules (a layer with its activation)."""
-_CALLS_A_MODULE = "_call_impl"
 MUCH = 0.1
 """Of the samples."""
 Loop = ast.For | ast.While | ast.ListComp | ast.GeneratorExp
@@ -42,13 +41,13 @@ def forward_loops(observation: Observation, files: Iterable[str]) -> Iterator[Fi
     many = operators.num >= MANY_OPERATORS
     for path in files:
         end = 0
-        for loop in _loops(path):
+        for loop in _loops(path, {frame.line for frame in host.frames if frame.path == path}):
             if (
                 loop.lineno > end
                 and not _is_natural(loop, many=many)
                 and _is_slow(host, own, path, loop, 1 + many)
             ):
-                end = loop.end_lineno or loop.lineno
+                end = lines_of(loop)[-1]
                 yield Finding(
                     code="python-loop-over-tensor",
                     title="A Python loop goes over a tensor",
@@ -61,13 +60,11 @@ def forward_loops(observation: Observation, files: Iterable[str]) -> Iterator[Fi
                 )
 
 
-def _loops(path: str) -> list[Loop]:
-    """Return the loops of a file, the outer ones first."""
-    try:
-        tree = ast.parse(Path(path).read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return []
-    found = [node for node in ast.walk(tree) if isinstance(node, Loop)]
+def _loops(path: str, lines: set[int]) -> list[Loop]:
+    """Return the loops of a file that hold lines which were sampled, the outer ones first."""
+    tree = parsed(path)
+    nodes = ast.walk(tree) if tree is not None else ()
+    found = [node for node in nodes if isinstance(node, Loop) and not lines.isdisjoint(lines_of(node))]
     return sorted(found, key=lambda loop: (loop.lineno, -(loop.end_lineno or 0)))
 
 
@@ -81,7 +78,7 @@ def _is_slow(host: HostSamples, own: list[Sample], path: str, loop: Loop, deepes
         loop: the loop.
         deepest: modules in one another that the loop may call: a loop over views runs a whole encoder in each turn.
     """
-    inside = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1)
+    inside = lines_of(loop)
     under = [sample for sample in own if _modules_below(host, sample, path, inside) <= deepest]
     whole = sum(sample.spent_s for sample in under)
     forward = sum(sample.spent_s for sample in under if sample.phase == Phase.FORWARD.value)
@@ -92,7 +89,7 @@ def _modules_below(host: HostSamples, sample: Sample, path: str, inside: range) 
     """Return how many modules' calls lie in one another below the loop's frame; infinite: the loop is not there."""
     frames = [host.frames[number] for number in sample.stack]
     at = next((at for at, one in enumerate(frames) if one.path == path and one.line in inside), None)
-    return inf if at is None else sum(one.function == _CALLS_A_MODULE for one in frames[at + 1 :])
+    return inf if at is None else sum(calls_a_module(one) for one in frames[at + 1 :])
 
 
 def _is_natural(loop: Loop, *, many: bool) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 
+from hotloop.diagnose.parsed import parsed
 from hotloop.model.deep import Holder
 
 _ADDING = frozenset({"append", "appendleft", "extend", "insert", "setdefault", "update"})
@@ -12,9 +12,8 @@ _ADDING = frozenset({"append", "appendleft", "extend", "insert", "setdefault", "
 
 def holder_line(holder: Holder) -> int | None:
     """Return the first line that adds to a container by its name; None: there is none, or its file is gone."""
-    try:
-        tree = ast.parse(Path(holder.path).read_bytes())
-    except (OSError, SyntaxError, ValueError):
+    tree = parsed(holder.path)
+    if tree is None:
         return None
     name = holder.name.removeprefix("self.")
     owners = [

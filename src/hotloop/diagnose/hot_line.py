@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import sqrt
 
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.cost import Cost, measured_step
-from hotloop.model.deep import HostSamples, Sample
-from hotloop.model.observation import Observation
+from hotloop.model.deep import Frame, HostSamples, Sample
+from hotloop.model.observation import Observation, Phase
 
 MOST = 0.5
 """A line has to hold half of the part's time: one of several that share it would not explain it."""
@@ -80,6 +80,18 @@ def sampled_share(share: float, num: int, step_s: float) -> Cost:
     return Cost(share, max(0.0, share - reach), min(1.0, share + reach), step_s)
 
 
+def sampled_part(
+    observation: Observation, wanted: Callable[[HostSamples, Sample], bool], phase: Phase | None = None
+) -> float:
+    """Return the share of the training thread's samples, of one phase or of all, that are wanted; 0: there are none."""
+    host = observation.deep.host if observation.deep else None
+    samples = host.samples if host else ()
+    own = [one for one in samples if one.process == "train" and (phase is None or one.phase == phase.value)]
+    if host is None or not own:
+        return 0.0
+    return sum(one.spent_s for one in own if wanted(host, one)) / sum(one.spent_s for one in own)
+
+
 def line_cost(observation: Observation, path: str, line: int) -> Cost:
     """Return the share of the training thread's time under one line, what it calls included.
 
@@ -98,6 +110,11 @@ def is_under(host: HostSamples, sample: Sample, path: str, lines: range) -> bool
     """Whether a sample's stack goes through lines of a file."""
     frames = (host.frames[number] for number in sample.stack)
     return any(frame.path == path and frame.line in lines for frame in frames)
+
+
+def calls_a_module(frame: Frame) -> bool:
+    """Whether a frame is `torch.nn.Module._call_impl`: it stands below whatever a module computes."""
+    return frame.function.endswith("_call_impl")
 
 
 def in_hook(host: HostSamples, sample: Sample) -> bool:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import takewhile
 
+from hotloop.diagnose.hot_line import calls_a_module
 from hotloop.model.deep import Frame, Sample
 from hotloop.model.observation import Observation
 
@@ -23,14 +24,12 @@ def named_line(observation: Observation, wanted: Wanted) -> tuple[str | None, in
     for sample in host.samples if host else ():
         assert host is not None
         frames = [host.frames[number] for number in sample.stack]
-        mine = [frame for frame in takewhile(_calls_no_module, frames) if frame.owner == "user"]
+        mine = [
+            frame for frame in takewhile(lambda one: not calls_a_module(one), frames) if frame.owner == "user"
+        ]
         if sample.process == "train" and mine and wanted(sample, frames):
             spent[mine[-1].path, mine[-1].line] += round(sample.spent_s * 1e6)
     return spent.most_common(1)[0][0] if spent else (None, None)
-
-
-def _calls_no_module(frame: Frame) -> bool:
-    return not frame.function.endswith("_call_impl")
 
 
 def under(*endings: str) -> Wanted:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import msgspec
 
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.cost import LEAST, MIDWAY, Cost, loudness, with_backward
 from hotloop.diagnose.hot_line import is_under, sampled_share, samples_of
+from hotloop.diagnose.parsed import lines_of, parsed, statement_at
 from hotloop.model.deep import Sample
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import Observation, Phase
@@ -120,26 +120,13 @@ def _spent(samples: Iterable[Sample]) -> float:
 
 def _lines(finding: Finding) -> Lines | None:
     """Return the lines of the statement that begins or stands where the finding points; None: there is none."""
-    if finding.path is None or finding.line is None:
+    tree = parsed(finding.path) if finding.path is not None else None
+    if tree is None or finding.path is None or finding.line is None:
         return None
-    try:
-        tree = ast.parse(Path(finding.path).read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return None
-    holding = [one for one in _statements(tree) if one.lineno <= finding.line <= (one.end_lineno or 0)]
-    # The smallest: of a loop's head that is the loop, of a line in its body that line.
-    found = min(holding, key=lambda one: (one.end_lineno or 0) - one.lineno, default=None)
+    found = statement_at(tree, finding.line)
     if found is None:
         return None
     body: list[ast.stmt] = getattr(found, "body", [])
     in_head = bool(body) and finding.line < body[0].lineno and finding.code not in _WHOLE_STATEMENTS
-    last = max(found.lineno, body[0].lineno - 1) if in_head else found.end_lineno or found.lineno
+    last = max(found.lineno, body[0].lineno - 1) if in_head else lines_of(found)[-1]
     return Lines(finding.path, found.lineno, last)
-
-
-def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.stmt) and not isinstance(
-            node, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)
-        ):
-            yield node

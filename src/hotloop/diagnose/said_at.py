@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+
+from hotloop.diagnose.parsed import parsed
 
 _SAYS = {
     "anomaly-mode-on": ("set_detect_anomaly", "detect_anomaly"),
@@ -25,11 +26,8 @@ def said_at(code: str, files: Iterable[str]) -> tuple[str, int] | None:
 
 
 def _lines(path: str, names: tuple[str, ...]) -> Iterator[int]:
-    try:
-        tree = ast.parse(Path(path).read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return
-    for node in ast.walk(tree):
+    tree = parsed(path)
+    for node in ast.walk(tree) if tree is not None else ():
         said = (
             node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
         )

@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.cost import phase_cost
-from hotloop.diagnose.hot_line import in_hook
+from hotloop.diagnose.hot_line import in_hook, sampled_part
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
@@ -54,7 +54,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     ours = sum(one.num_parameters for one in slow) / everything if everything else 1.0
     first = max(slow, key=lambda one: one.num_parameters)
     how = "a list at a time (foreach)" if first.foreach else "without fused=True"
-    part = part.times(ours * (1.0 - _hooked(observation)))
+    part = part.times(ours * (1.0 - sampled_part(observation, in_hook, Phase.OPTIMIZER)))
     yield Symptom(
         evidence=f"{first.cls} runs {how}, and takes {part.share:.0%} of the step ({part.seconds[0] * 1e3:.3g} ms)",
         metric="phases.optimizer.share",
@@ -64,16 +64,6 @@ def check(observation: Observation) -> Iterator[Symptom]:
         gain=part.gain(USUAL, LEAST, MOST),
         severity=Severity.INFO if part.share < MUCH else None,
     )
-
-
-def _hooked(observation: Observation) -> float:
-    """Return the share of the optimizer's samples that hooks of the program's hold; 0 without samples."""
-    host = observation.deep.host if observation.deep else None
-    samples = host.samples if host else ()
-    own = [one for one in samples if one.process == "train" and one.phase == Phase.OPTIMIZER.value]
-    if host is None or not own:
-        return 0.0
-    return sum(one.spent_s for one in own if in_hook(host, one)) / sum(one.spent_s for one in own)
 
 
 rule = Rule(

@@ -31,10 +31,10 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 from hotloop.diagnose.cost import MIDWAY, measured_step
-from hotloop.diagnose.hot_line import sampled_share, samples_of
+from hotloop.diagnose.hot_line import calls_a_module, sampled_share, samples_of
+from hotloop.diagnose.parsed import parsed, statement_at
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.deep import Frame
 from hotloop.model.observation import Observation, Phase
@@ -45,7 +45,6 @@ _MODULES = frozenset(
         "json", "pickle", "random", "time", "socket", "requests", "urllib", "io", "os", "shutil", "subprocess",
     }
 )  # fmt: skip
-_CALLS_A_MODULE = "_call_impl"
 _OF_NUMBERS = frozenset(
     {
         "sqrt", "log", "log2", "exp", "prod", "ceil", "floor", "pi", "random", "randint", "uniform", "choice",
@@ -85,7 +84,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
 
 def _place(frames: list[Frame]) -> tuple[str, int] | None:
     """Return the user's line that a sample in a module ends in, without torch below it; None: there is none."""
-    if not any(frame.function.endswith(_CALLS_A_MODULE) for frame in frames):
+    if not any(calls_a_module(frame) for frame in frames):
         return None
     for frame in reversed(frames):
         if frame.owner == "user":
@@ -97,19 +96,11 @@ def _place(frames: list[Frame]) -> tuple[str, int] | None:
 
 def _host_module(path: str, line: int) -> str | None:
     """Return the module of the host's that the statement at a line calls; None: it calls none."""
-    try:
-        tree = ast.parse(Path(path).read_bytes())
-    except (OSError, SyntaxError, ValueError):
+    tree = parsed(path)
+    statement = statement_at(tree, line) if tree is not None else None
+    if tree is None or statement is None:
         return None
     known = dict(_imported(tree))
-    holding = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
-    ]
-    if not holding:
-        return None
-    statement = min(holding, key=lambda one: (one.end_lineno or one.lineno) - one.lineno)
     calls = [node.func for node in ast.walk(statement) if isinstance(node, ast.Call)]
     called = [_root(func) for func in calls if getattr(func, "attr", None) not in _OF_NUMBERS]
     modules = (known[name] for name in called if name in known)

@@ -30,14 +30,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.cost import MIDWAY, Cost, phase_cost, with_backward
-from hotloop.diagnose.hot_line import hot_line, samples_of
+from hotloop.diagnose.hot_line import calls_a_module, hot_line, samples_of
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.deep import HostSamples, Sample
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
 
-_CALLS_A_MODULE = "_call_impl"
-"""`torch.nn.Module._call_impl` stands in the stack of whatever a module computes, the root module and losses alike."""
 MUCH = 0.1
 """Of the step: a functional loss and what belongs to it took less in programs without a fault."""
 
@@ -67,7 +65,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
 
 
 def _in_module(host: HostSamples, sample: Sample) -> bool:
-    return any(host.frames[number].function.endswith(_CALLS_A_MODULE) for number in sample.stack)
+    return any(calls_a_module(host.frames[number]) for number in sample.stack)
 
 
 rule = Rule(

@@ -36,8 +36,9 @@ from pathlib import Path
 
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.cost import MIDWAY, phase_cost, phase_share
+from hotloop.diagnose.hot_line import sampled_part
 from hotloop.diagnose.rule import Rule, Symptom
-from hotloop.model.deep import Frame
+from hotloop.model.deep import HostSamples, Sample
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
 
@@ -61,7 +62,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if hidden:
         raise Abstain(f"{' and '.join(hidden)} in the step: without it its time cannot be told from the rest")
     cost = phase_cost(observation, Phase.OTHER).times(_unnamed(observation))
-    small = cost.share < USUAL or _frameworks(observation) >= MOSTLY
+    small = cost.share < USUAL or sampled_part(observation, _is_frameworks, Phase.OTHER) >= MOSTLY
     yield Symptom(
         evidence=f"{cost.share:.0%} of the step ({cost.seconds[0] * 1e3:.3g} ms) is in none of its phases",
         metric="phases.other.share",
@@ -71,19 +72,9 @@ def check(observation: Observation) -> Iterator[Symptom]:
     )
 
 
-def _frameworks(observation: Observation) -> float:
-    """Return the share of the samples outside the phases that a framework's own code holds; 0 without samples."""
-    host = observation.deep.host if observation.deep else None
-    samples = host.samples if host else ()
-    own = [one for one in samples if one.process == "train" and one.phase == Phase.OTHER.value]
-    if host is None or not own:
-        return 0.0
-    theirs = [one for one in own if _is_frameworks([host.frames[at] for at in one.stack])]
-    return sum(one.spent_s for one in theirs) / sum(one.spent_s for one in own)
-
-
-def _is_frameworks(frames: list[Frame]) -> bool:
+def _is_frameworks(host: HostSamples, sample: Sample) -> bool:
     """Whether a framework was called from the innermost line of the user's: no callback of theirs is."""
+    frames = [host.frames[number] for number in sample.stack]
     below = itertools.takewhile(lambda frame: frame.owner != "user", reversed(frames))
     return any(name in Path(frame.path).parts for frame in below for name in FRAMEWORKS)
 

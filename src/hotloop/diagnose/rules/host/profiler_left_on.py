@@ -32,7 +32,9 @@ from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.cost import Cost, phase_cost
+from hotloop.diagnose.hot_line import sampled_part
 from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.model.deep import HostSamples, Sample
 from hotloop.model.observation import Observation, Phase
 
 _OWN = ("torch/profiler/profiler.py", "torch/autograd/profiler.py", "torch/autograd/profiler_util.py")
@@ -51,7 +53,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if profiled < MUCH:
         return
     computing = phase_cost(observation, Phase.FORWARD, Phase.BACKWARD, Phase.OPTIMIZER)
-    reading = _reading(observation)
+    reading = sampled_part(observation, _is_reading)
     cost = Cost(
         min(1.0, computing.share * USUAL + reading),
         computing.low * LEAST + reading / 2,
@@ -67,14 +69,9 @@ def check(observation: Observation) -> Iterator[Symptom]:
     )
 
 
-def _reading(observation: Observation) -> float:
-    """Return the share of the samples in the profiler's own code, which starts, stops and sums up."""
-    host = observation.deep.host if observation.deep else None
-    own = [one for one in host.samples if one.process == "train"] if host else []
-    if host is None or not own:
-        return 0.0
-    reading = [one for one in own if any(host.frames[at].path.endswith(_OWN) for at in one.stack)]
-    return sum(one.spent_s for one in reading) / sum(one.spent_s for one in own)
+def _is_reading(host: HostSamples, sample: Sample) -> bool:
+    """Whether a sample is in the profiler's own code, which starts, stops and sums up."""
+    return any(host.frames[number].path.endswith(_OWN) for number in sample.stack)
 
 
 rule = Rule(
