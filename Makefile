@@ -12,7 +12,7 @@ demo: $(VENV)/.base
 	$(BIN)/hotloop demo --budget 4m
 
 test: $(VENV)/.test check
-	$(BIN)/python -m pytest -m "not slow and not gpu"
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not gpu"
 
 slow: $(VENV)/.test
 	$(BIN)/python -m pytest -m "slow and not gpu"

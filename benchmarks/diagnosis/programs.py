@@ -17,7 +17,7 @@ from tests.faults.case import Case
 
 from benchmarks.diagnosis.outcome import Outcome
 from hotloop.cli.diagnose_source import with_source
-from hotloop.diagnose.engine import diagnose
+from hotloop.diagnose.check.engine import diagnose
 from hotloop.model.diagnosis import Diagnosis
 
 _PATIENCE_S = 120

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hotloop.model.ratio import Ratio
-from hotloop.probe.pace import PASS_NS, SHARE
+from hotloop.probe.record.burst_timing import PASS_NS, SHARE
 from hotloop.stats.pairs import ratio_interval
 from hotloop.stats.student import student_quantile
 

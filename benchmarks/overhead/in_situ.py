@@ -23,7 +23,7 @@ from torch.utils.data import DataLoader, dataloader
 
 from benchmarks.overhead import measure
 from benchmarks.overhead.instruments import Hotloop
-from hotloop.probe.pace import NEVER
+from hotloop.probe.record.burst_timing import NEVER
 
 BLOCK_STEPS = 128
 WARM_STEPS = 64

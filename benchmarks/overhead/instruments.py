@@ -67,9 +67,9 @@ class Hotloop(Instrument):
 
     def install(self) -> None:
         """Remember what is patched, then put the probe in."""
-        from hotloop.probe.config import ProbeConfig
-        from hotloop.probe.control import ControlPage
-        from hotloop.probe.install import _install
+        from hotloop.probe.control.control_page import ControlPage
+        from hotloop.probe.process.config import ProbeConfig
+        from hotloop.probe.setup.install import _install
 
         self._off = [(owner, name, getattr(owner, name)) for owner, names in _PATCHED for name in names]
         self._scratch = tempfile.TemporaryDirectory()
@@ -79,9 +79,9 @@ class Hotloop(Instrument):
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
-        from hotloop.probe.pace import Pace
+        from hotloop.probe.record.burst_timing import BurstTiming
 
-        (self.pace,) = (each for each in gc.get_objects() if isinstance(each, Pace))
+        (self.pace,) = (each for each in gc.get_objects() if isinstance(each, BurstTiming))
         self._in: _Hooks | None = None
         self._left_ns = 0
 

@@ -24,19 +24,19 @@ from tests.faults.library import CASES, Case
 from benchmarks.predictions.page import Row, lines
 from benchmarks.tune.page import write
 from hotloop.launch.command import resolve
-from hotloop.launch.isolation import plan_isolation
-from hotloop.launch.scratch import scratch_root
+from hotloop.launch.isolation.decide import plan_isolation
+from hotloop.launch.isolation.scratch import scratch_root
 from hotloop.model.errors import HotloopError
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Effect
-from hotloop.observe.live import Live, observe
-from hotloop.observe.stopping import StopRule
+from hotloop.observe.run.live import LiveRun, observe
+from hotloop.observe.run.stopping import StopRule
 from hotloop.optimize.registry import all_optimizations
 from hotloop.stats.pairs import MIN_BLOCKS, ratio_interval
-from hotloop.tune.blocks import shape_blocks
-from hotloop.tune.duet import DuetExecutor, Setting
+from hotloop.tune.design.block_length import shape_blocks
+from hotloop.tune.design.candidates import Wishes, promising_first, propose
 from hotloop.tune.executor import Enough, SetFailed, SetOrder
-from hotloop.tune.propose import Wishes, promising_first, propose
+from hotloop.tune.trials.duet import DuetExecutor, Setting
 from hotloop.whatif.measure import measure
 
 ROWS = Path(__file__).parents[1] / "results" / "predictions.jsonl"
@@ -98,7 +98,7 @@ def _measured(case: Case) -> Iterator[Row]:
         Path("train.py").write_text(case.source(), encoding="utf-8")
         try:
             seen = observe(
-                Live(words=words, rule=StopRule(seconds=OBSERVE_S), log=Path("log"), limit_s=90.0),
+                LiveRun(words=words, rule=StopRule(seconds=OBSERVE_S), log=Path("log"), limit_s=90.0),
                 lambda _: None,
             )
         except HotloopError as error:

@@ -13,14 +13,14 @@ from collections import Counter
 from pathlib import Path
 
 from benchmarks.tune.page import write
-from hotloop.launch.isolation import plan_isolation
-from hotloop.launch.scratch import scratch_root
+from hotloop.launch.isolation.decide import plan_isolation
+from hotloop.launch.isolation.scratch import scratch_root
 from hotloop.model.observation import Anchor
 from hotloop.stats.floor import aa_floor, pair_spread
 from hotloop.stats.verdict import decide
-from hotloop.tune.blocks import Blocks
-from hotloop.tune.duet import DuetExecutor, Setting
+from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.executor import SetOrder, SetRecord
+from hotloop.tune.trials.duet import DuetExecutor, Setting
 
 PROGRAM = """
 import torch

@@ -6,7 +6,7 @@ import datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from hotloop.machine.identity import identity
+from hotloop.machine.host.identity import identity
 
 RESULTS = Path(__file__).parents[1] / "results"
 

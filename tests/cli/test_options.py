@@ -9,8 +9,8 @@ import pytest
 
 from hotloop.cli.files import check_writable, write_json, write_text
 from hotloop.cli.options import Names, TimeSpan
-from hotloop.cli.screen import Screen
 from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.report.terminal.screen import Screen
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ class TestScreen:
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         times = iter([100.0, 100.0, 101.0, 111.0, 111.0])
-        monkeypatch.setattr("hotloop.cli.screen.monotonic", lambda: next(times))
+        monkeypatch.setattr("hotloop.report.terminal.screen.monotonic", lambda: next(times))
         screen = Screen()
         for number in range(3):
             screen.progress(f"{number}")

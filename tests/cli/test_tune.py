@@ -14,8 +14,8 @@ from hotloop.cli import tune as tune_command
 from hotloop.model.errors import ExitCode
 from hotloop.model.optimization import Numerics
 from hotloop.model.tuning import TuneResult
-from hotloop.tune.planfile import read_plan
-from hotloop.tune.whole import TuneOrder
+from hotloop.tune.pipeline import TuneOrder
+from hotloop.tune.plan.plan_file import read_plan
 
 from ..report.results import BASELINE, STEPS, empty, full
 from ..tune.plans import BF16, WORKERS, plan_for, write_plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from hotloop.diagnose.engine import diagnose
+from hotloop.diagnose.check.engine import diagnose
 from hotloop.model.deep import Frame
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import Observation

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hotloop.diagnose.bottleneck import bottleneck
+from hotloop.diagnose.check.bottleneck import bottleneck
 from hotloop.model.observation import Observation
 
 from .observations import FINE, with_loader, with_parts, with_phases

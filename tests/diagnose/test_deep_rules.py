@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from hotloop.diagnose.engine import diagnose
+from hotloop.diagnose.check.engine import diagnose
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import Coverage, Observation
 

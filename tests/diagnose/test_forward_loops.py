@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hotloop.diagnose.forward_loops import forward_loops
+from hotloop.diagnose.lines.forward_loops import forward_loops
 from hotloop.model.deep import Deep, Frame, HostSamples, Sample
 from hotloop.model.observation import Observation
 from hotloop.model.operators import Operators

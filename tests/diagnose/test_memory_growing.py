@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hotloop.diagnose.engine import diagnose
+from hotloop.diagnose.check.engine import diagnose
 from hotloop.model.finding import Finding, Severity
 
 from .watched_cases import with_memory

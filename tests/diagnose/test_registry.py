@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from hotloop.diagnose import rules as rules_package
-from hotloop.diagnose.manual import manual
-from hotloop.diagnose.pages import page
-from hotloop.diagnose.registry import FAMILIES, all_rules
+from hotloop.diagnose.check.registry import FAMILIES, all_rules
+from hotloop.diagnose.manual.pages import BOOK, page
 from hotloop.diagnose.rule import Rule
 
 SECTIONS = ["What it does", "Why it is slow", "When it is fine", "Example", "References"]
@@ -65,4 +64,4 @@ def test_explain_shows_the_declarations(rule: Rule) -> None:
 
 def test_the_page_of_all_rules_is_up_to_date() -> None:
     written = (REPOSITORY / "docs" / "diagnose.md").read_text(encoding="utf-8")
-    assert written == manual(), "run: python -m hotloop.diagnose.manual docs/diagnose.md"
+    assert written == BOOK.manual(), "run: python -m hotloop.diagnose.manual docs/diagnose.md"

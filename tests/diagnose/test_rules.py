@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from hotloop.diagnose.engine import diagnose
-from hotloop.diagnose.registry import all_rules
+from hotloop.diagnose.check.engine import diagnose
+from hotloop.diagnose.check.registry import all_rules
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import (
     Coverage,

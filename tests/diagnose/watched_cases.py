@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from hotloop.model.deep import Deep, Forwards, Holder
+from hotloop.model.deep import Deep, Forwards, GrowingContainer
 from hotloop.model.monitors import Monitor, Monitors
 from hotloop.model.observation import Observation
 from hotloop.model.operators import Efficiency, Operator, Operators
@@ -101,8 +101,8 @@ WATCHED: dict[str, Observation] = {
     "loss-graph-kept-alive": msgspec.structs.replace(
         FINE,
         deep=Deep(
-            holders=(
-                Holder(
+            growing_containers=(
+                GrowingContainer(
                     name="losses",
                     path="train.py",
                     function="fit",

@@ -13,16 +13,16 @@ import msgspec
 import psutil
 import pytest
 
-from hotloop.launch.isolation import plan_isolation
-from hotloop.launch.scratch import scratch_root
-from hotloop.machine.contention import ForeignLoad, LoadSnapshot
+from hotloop.launch.isolation.decide import plan_isolation
+from hotloop.launch.isolation.scratch import scratch_root
+from hotloop.machine.environment.contention import ForeignLoad, LoadSnapshot
 from hotloop.model.observation import Anchor
 from hotloop.model.optimization import Candidate
 from hotloop.model.tuning import FailureKind
-from hotloop.tune.blocks import Blocks
-from hotloop.tune.duet import DuetExecutor, Setting
+from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.executor import SetFailed, SetOrder, SetRecord
-from hotloop.tune.quiet import Watchman
+from hotloop.tune.trials.duet import DuetExecutor, Setting
+from hotloop.tune.trials.void_blocks import ContentionWatch
 
 pytestmark = pytest.mark.slow
 
@@ -84,7 +84,9 @@ def executor(project: Path, argv: list[str], blocks: Blocks = BLOCKS, *, num_ran
         startup_s=5.0,
         peak_bytes=None,
     )
-    return DuetExecutor(setting, blocks, lambda _: None, lambda progress: Watchman(progress, Unmeasured()))
+    return DuetExecutor(
+        setting, blocks, lambda _: None, lambda progress: ContentionWatch(progress, Unmeasured())
+    )
 
 
 class Unmeasured(ForeignLoad):
@@ -175,7 +177,7 @@ def test_a_busy_machine_does_not_use_up_a_short_program(project: Path) -> None:
     # 1 epoch of 32 steps: 3 to warm up and 5 blocks of 5; repeating any of them would leave too few.
     blocks = Blocks(num_steps=4, discard=1, warm_steps=3, max_rounds=5)
     runner = executor(project, command(project, "1"), blocks)
-    runner._watch = lambda progress: Watchman(progress, _Busy(), lambda _: None)
+    runner._watch = lambda progress: ContentionWatch(progress, _Busy(), lambda _: None)
     try:
         record = runner.run(SetOrder(plans=((), ()), max_rounds=5, fresh=True), never)
     finally:

@@ -13,15 +13,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hotloop.launch.scratch import belongs_to, scratch_root
+from hotloop.launch.isolation.scratch import belongs_to, scratch_root
 
 OWNER = """
     import os, sys, time
-    from hotloop.launch.isolation import Isolation
+    from hotloop.launch.isolation.decide import Isolation
     from hotloop.launch.environment import probed
     from hotloop.launch.process import start
-    from hotloop.launch.scratch import new_scratch
-    from hotloop.probe.config import ProbeConfig
+    from hotloop.launch.isolation.scratch import new_scratch
+    from hotloop.probe.process.config import ProbeConfig
 
     scratch = new_scratch("arm")
     ProbeConfig(folder=str(scratch)).save(scratch / "probe.json")

@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from hotloop.diagnose.registry import all_rules
-from hotloop.lint.registry import all_rules as static_rules
+from hotloop.diagnose.check.registry import all_rules
+from hotloop.lint.check.registry import all_rules as static_rules
 from tests.faults.held_out import HELD_OUT
 from tests.faults.library import BASES, CASES, Case
 from tests.faults.written import SYNCHRONIZING, WRITTEN

@@ -6,13 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hotloop.launch.keep import keep_writes
-from hotloop.launch.namespace import COVERS
+from hotloop.launch.isolation.keep_outputs import keep_writes
+from hotloop.launch.isolation.namespace import COVERS
 from tests.observe.conftest import tree_hash
 
 _PROGRAM = """
 import json, logging, os, pathlib, shutil, sys
-from hotloop.probe.guard import install
+from hotloop.probe.setup.write_guard import install
 install([os.getcwd()], sys.argv[1])
 
 open("new.txt", "w").write("new")

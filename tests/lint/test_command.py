@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hotloop.cli.app import run
-from hotloop.lint.registry import all_rules
+from hotloop.lint.check.registry import all_rules
 
 SLOW = "import torch\n\ntorch.autograd.set_detect_anomaly(True)\n"
 ONLY_INFO = "import torch\n\nmodel = torch.jit.script(model)\n"

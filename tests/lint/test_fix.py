@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hotloop.lint.config import LintConfig
-from hotloop.lint.fix import fix_source, write_atomically
-from hotloop.lint.registry import all_rules
+from hotloop.lint.check.config import LintConfig
+from hotloop.lint.check.fix import fix_source, write_atomically
+from hotloop.lint.check.registry import all_rules
+from hotloop.lint.check.run import lint_files
 from hotloop.lint.rule import FixSafety
-from hotloop.lint.run import lint_files
 
 from .spec_files import all_specs
 

@@ -2,12 +2,12 @@
 
 import json
 
-from hotloop.lint.formats.json_format import render_json
-from hotloop.lint.formats.text import render_text
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.ratio import Ratio
-from hotloop.report.findings_github import render_github
-from hotloop.report.findings_sarif import render_sarif
+from hotloop.report.formats.github import render_github
+from hotloop.report.formats.lint_json import render_json
+from hotloop.report.formats.sarif import render_sarif
+from hotloop.report.terminal.lint import render_text
 
 AT_A_LINE = Finding(
     code="sync-in-step",

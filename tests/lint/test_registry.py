@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from hotloop.lint import rules as rules_package
-from hotloop.lint.engine import SYNTAX_ERROR
-from hotloop.lint.manual import manual
-from hotloop.lint.pages import page
-from hotloop.lint.registry import FAMILIES, all_rules, chosen_rules
+from hotloop.lint.check.engine import SYNTAX_ERROR
+from hotloop.lint.check.registry import FAMILIES, all_rules, chosen_rules
+from hotloop.lint.manual.pages import BOOK, page
 from hotloop.lint.rule import FixSafety, Rule
 from hotloop.model.finding import Severity
 
@@ -122,4 +121,4 @@ def test_explain_shows_the_declarations(rule: Rule) -> None:
 
 def test_the_page_of_all_rules_is_up_to_date() -> None:
     written = (REPOSITORY / "docs" / "lint.md").read_text(encoding="utf-8")
-    assert written == manual(), "run: python -m hotloop.lint.manual docs/lint.md"
+    assert written == BOOK.manual(), "run: python -m hotloop.lint.manual docs/lint.md"

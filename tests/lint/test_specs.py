@@ -2,9 +2,9 @@
 
 import pytest
 
-from hotloop.lint.engine import lint_source
-from hotloop.lint.fix import fix_source
-from hotloop.lint.registry import all_rules
+from hotloop.lint.check.engine import lint_source
+from hotloop.lint.check.fix import fix_source
+from hotloop.lint.check.registry import all_rules
 from hotloop.lint.rule import FixSafety, Rule
 
 from .spec_files import Case, Fix, Spec, all_specs

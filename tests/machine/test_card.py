@@ -7,16 +7,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hotloop.machine import card, card_cache, torch_process
-from hotloop.machine.card_cache import load_card, machine_card, save_card
-from hotloop.machine.disk_rate import disk_rates
-from hotloop.machine.gpu_class import gpu_class
-from hotloop.machine.memory_rate import array_bytes, memory_rate
-from hotloop.machine.mounts import Mount, mount_of
-from hotloop.machine.numpy_rates import numpy_rates
-from hotloop.machine.repeat import measure_rate
-from hotloop.machine.topology import core_list, cores
-from hotloop.machine.torch_process import TorchError, torch_rates
+from hotloop.machine.card import cache as card_cache
+from hotloop.machine.card import card, torch_process
+from hotloop.machine.card.cache import load_card, machine_card, save_card
+from hotloop.machine.card.disk_rate import disk_rates
+from hotloop.machine.card.memory_rate import array_bytes, memory_rate
+from hotloop.machine.card.numpy_rates import numpy_rates
+from hotloop.machine.card.repeat import measure_rate
+from hotloop.machine.card.torch_process import TorchError, torch_rates
+from hotloop.machine.devices.gpu_class import gpu_class
+from hotloop.machine.host.mounts import Mount, mount_of
+from hotloop.machine.host.topology import core_list, cores
 from hotloop.model.errors import HotloopError
 from hotloop.model.machine import Cores, DiskRates, MachineCard, MachineIdentity, Rate
 
@@ -243,7 +244,7 @@ def test_a_torch_that_fails_says_how_to_see_why(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(sys, "executable", str(python))
     with pytest.raises(TorchError, match="no libcudart") as failure:
         torch_rates(1)
-    assert "hotloop.machine.torch_rates" in failure.value.hint
+    assert "hotloop.machine.card.torch_rates" in failure.value.hint
     python.write_text("#!/bin/sh\necho welcome\n")
     with pytest.raises(TorchError, match="no result"):
         torch_rates(1)

@@ -11,12 +11,11 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from hotloop.machine.card_cache import kept_card, peak_flop_per_s, save_card
-from hotloop.machine.gpu_class import CPU_LOADER, gpu_class
-from hotloop.machine.identity import fingerprint, identity
+from hotloop.machine.card.cache import kept_card, peak_flop_per_s, save_card
+from hotloop.machine.card.torch_process import torch_version
+from hotloop.machine.devices.gpu_class import CPU_LOADER, gpu_class
+from hotloop.machine.host.identity import fingerprint, identity
 from hotloop.machine.report import byte_rates
-from hotloop.machine.text import render, span
-from hotloop.machine.torch_process import torch_version
 from hotloop.model.machine import (
     CheckStatus,
     CopyRates,
@@ -31,6 +30,7 @@ from hotloop.model.machine import (
     NotMeasured,
     Rate,
 )
+from hotloop.report.terminal.machine import render, span
 
 
 def _rate(median: float) -> Rate:

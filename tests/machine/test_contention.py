@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hotloop.machine.contention import (
+from hotloop.machine.environment.contention import (
     ForeignLoad,
     foreign_processes,
     foreign_share,

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from hotloop.machine.amd import AmdSmi
-from hotloop.machine.gpu import GpuDevice, GpuSample
-from hotloop.machine.nvml import Nvml
+from hotloop.machine.devices.amd import AmdSmi
+from hotloop.machine.devices.gpu import GpuDevice, GpuSample
+from hotloop.machine.devices.nvml import Nvml
 
 
 class _NvmlError(Exception):

@@ -5,18 +5,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hotloop.machine.circumstances import Circumstances, look
-from hotloop.machine.environment import CHECKS, check_environment
-from hotloop.machine.gpu import GpuSample
+from hotloop.machine.devices.gpu import GpuSample
+from hotloop.machine.environment.check import CHECKS, check_environment
+from hotloop.machine.environment.snapshot import MachineSnapshot, look
 from hotloop.machine.report import is_quiet
 from hotloop.model.machine import CheckStatus, Cores, EnvironmentCheck
 
 _CORES = Cores(num_logical=4, num_usable=4, num_physical=4, governor="performance", hypervisor=False)
 
 
-def _quiet() -> Circumstances:
+def _quiet() -> MachineSnapshot:
     """A machine on which everything is as it should be."""
-    return Circumstances(
+    return MachineSnapshot(
         cores=_CORES,
         wall_s=1.0,
         folder="/data",

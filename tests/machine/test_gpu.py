@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from hotloop.machine.identity import identity
-from hotloop.machine.monitor import Monitor
-from hotloop.machine.torch_process import torch_rates
+from hotloop.machine.card.torch_process import torch_rates
+from hotloop.machine.host.identity import identity
+from hotloop.machine.monitor.monitor import Monitor
 
 torch: Any = pytest.importorskip("torch")
 

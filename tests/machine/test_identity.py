@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hotloop.machine import cgroup
-from hotloop.machine.identity import differences, fingerprint, identity, num_cores
+from hotloop.machine.host import cgroup
+from hotloop.machine.host.identity import differences, fingerprint, identity, num_cores
 from hotloop.model.machine import Accelerator, MachineIdentity
 
 
@@ -39,7 +39,7 @@ def test_this_machine_is_itself() -> None:
 
 
 def test_identity_does_not_import_torch() -> None:
-    code = "import sys, hotloop.machine.identity as i; i.identity(); sys.exit('torch' in sys.modules)"
+    code = "import sys, hotloop.machine.host.identity as i; i.identity(); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hotloop.machine.columns import Columns, Metric
-from hotloop.machine.gpu import GpuDevice, GpuSample
-from hotloop.machine.monitor import Monitor
-from hotloop.machine.prometheus import exposition, write_textfile
-from hotloop.machine.sources import CounterSource, CpuSource, GpuSource, Sample
+from hotloop.machine.devices.gpu import GpuDevice, GpuSample
+from hotloop.machine.monitor.columns import Columns, Metric
+from hotloop.machine.monitor.monitor import Monitor
+from hotloop.machine.monitor.prometheus import exposition, write_textfile
+from hotloop.machine.monitor.sources import CounterSource, CpuSource, GpuSource, Sample
 
 _Times = namedtuple("_Times", "user system idle iowait steal guest")
 _Disk = namedtuple("_Disk", "read_bytes write_bytes")

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from hotloop.machine import torch_rates
-from hotloop.machine.torch_rates import _Bench, _convolution, _copy_rates, _matmul, _triad
+from hotloop.machine.card import torch_rates
+from hotloop.machine.card.torch_rates import _Bench, _convolution, _copy_rates, _matmul, _triad
 
 torch: Any = pytest.importorskip("torch")
 

@@ -6,8 +6,8 @@ import json
 from array import array
 from pathlib import Path
 
-from hotloop.observe.spans import Timeline
-from hotloop.probe.events import TIME_SHIFT, Kind, begin, end, size_event
+from hotloop.observe.decode.spans import Timeline
+from hotloop.probe.record.events import TIME_SHIFT, Kind, begin, end, size_event
 
 MS = 1_000_000
 

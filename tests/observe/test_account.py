@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from hotloop.model.observation import Anchor, RunAccount
-from hotloop.observe.account import account
-from hotloop.observe.rhythm import find_anchor
-from hotloop.probe.events import Kind, begin, end
+from hotloop.observe.run_account.account import account
+from hotloop.observe.steps.rhythm import find_anchor
+from hotloop.probe.record.events import Kind, begin, end
 
 from .synthetic import Script
 

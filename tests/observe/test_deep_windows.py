@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from hotloop.model.observation import Anchor
-from hotloop.observe.account import account
-from hotloop.observe.ranks import steady_windows
-from hotloop.observe.spans import Timeline
-from hotloop.observe.windows import windows
-from hotloop.probe.events import Kind, begin, end
+from hotloop.observe.decode.spans import Timeline
+from hotloop.observe.run_account.account import account
+from hotloop.observe.steps.ranks import steady_windows
+from hotloop.observe.steps.step_windows import windows
+from hotloop.probe.record.events import Kind, begin, end
 
 from .synthetic import Script
 

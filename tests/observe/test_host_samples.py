@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from hotloop.model.deep import HostSamples
-from hotloop.observe.deep_files import DeepFile
-from hotloop.observe.host_samples import read_host_samples
-from hotloop.probe.events import Kind
-from hotloop.report.cprofile import cprofile
-from hotloop.report.speedscope import SCHEMA, speedscope
+from hotloop.observe.decode.instrument_files import DeepFile
+from hotloop.observe.profile.host_samples import read_host_samples
+from hotloop.probe.record.events import Kind
+from hotloop.report.formats.cprofile import cprofile
+from hotloop.report.formats.speedscope import SCHEMA, speedscope
 
 from .synthetic import MS, Script
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from hotloop.machine.columns import Columns, Metric
+from hotloop.machine.monitor.columns import Columns, Metric
 from hotloop.model.monitors import Monitors
-from hotloop.observe.monitoring import MAX_SAMPLES, summarize
+from hotloop.observe.run.monitoring import MAX_SAMPLES, summarize
 
 _BUSY = Metric("cpu_busy_ratio")
 

@@ -12,9 +12,9 @@ from hotloop.model.deep import Deep
 from hotloop.model.machine import Cores, DeviceRates, MachineCard, MachineIdentity, Rate
 from hotloop.model.observation import Observation, RankObservation
 from hotloop.model.operators import Efficiency, Flops, Product
-from hotloop.observe.deep_files import DeepFile
-from hotloop.observe.efficiency import with_efficiency
-from hotloop.observe.operators import read_flops, read_operators
+from hotloop.observe.decode.instrument_files import DeepFile
+from hotloop.observe.profile.efficiency import with_efficiency
+from hotloop.observe.profile.operators import read_flops, read_operators
 
 from ..diagnose.observations import FINE, STEP, with_program
 from .synthetic import Script

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from hotloop.model.observation import Anchor, Phase
-from hotloop.observe.ranks import observe_rank
-from hotloop.observe.rates import rates
-from hotloop.observe.rhythm import find_anchor, fold, shortest_period
-from hotloop.observe.windows import windows
-from hotloop.probe.events import Kind, begin, end
+from hotloop.observe.steps.ranks import observe_rank
+from hotloop.observe.steps.rates import rates
+from hotloop.observe.steps.rhythm import find_anchor, fold, shortest_period
+from hotloop.observe.steps.step_windows import windows
+from hotloop.probe.record.events import Kind, begin, end
 
 from .synthetic import Script
 

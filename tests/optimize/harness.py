@@ -21,7 +21,7 @@ from hotloop.model.observation import (
     RunAccount,
     StepTime,
 )
-from hotloop.probe.activation import Activation
+from hotloop.probe.activation.activation import Activation
 
 
 def activate(activation: Activation, module: torch.nn.Module) -> None:

@@ -14,8 +14,8 @@ import torch
 from torch import nn
 
 from hotloop.optimize.catalogue.precision.autocast_bf16 import AutocastBf16
-from hotloop.optimize.containers import tensors_in
 from hotloop.optimize.optimization import DoesNotApply
+from hotloop.optimize.program.containers import tensors_in
 
 from .harness import activate, observation, root
 

@@ -15,7 +15,7 @@ from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize import registry
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.pages import page
-from hotloop.probe.activation import Activation
+from hotloop.probe.activation.activation import Activation
 
 from .harness import loader, observation, optimizer, root
 

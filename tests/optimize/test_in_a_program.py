@@ -14,7 +14,7 @@ import pytest
 
 from hotloop.launch.environment import probed, with_changes
 from hotloop.optimize import registry
-from hotloop.probe.config import ProbeConfig
+from hotloop.probe.process.config import ProbeConfig
 
 PLAN: dict[str, dict[str, Any]] = {
     "loader_workers": {"num_workers": 1},

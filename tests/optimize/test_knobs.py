@@ -13,9 +13,9 @@ from hotloop.optimize.catalogue.compute.memory_format_knob import MemoryFormatKn
 from hotloop.optimize.catalogue.compute.optimizer_knob import OptimizerKnob
 from hotloop.optimize.catalogue.input.worker_knob import WorkerKnob
 from hotloop.optimize.catalogue.precision.autocast_bf16 import AutocastBf16
+from hotloop.optimize.knobs.threads import ThreadKnob
 from hotloop.optimize.registry import all_optimizations
-from hotloop.optimize.thread_knob import ThreadKnob
-from hotloop.probe.knob import Knob
+from hotloop.probe.activation.knob import Knob
 from hotloop.whatif.cached_batch import CachedBatch
 
 from .harness import activate

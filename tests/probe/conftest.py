@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from hotloop.launch.environment import probed
-from hotloop.probe.config import ProbeConfig
-from hotloop.probe.control import ControlPage
+from hotloop.probe.control.control_page import ControlPage
+from hotloop.probe.process.config import ProbeConfig
 
 RunProgram = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hotloop.observe.spans import Timeline, timelines
-from hotloop.probe.events import Kind
+from hotloop.observe.decode.spans import Timeline, timelines
+from hotloop.probe.record.events import Kind
 
 from .conftest import RunProgram
 

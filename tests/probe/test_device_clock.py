@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from hotloop.model.observation import Phase
-from hotloop.observe.rhythm import find_anchor
-from hotloop.observe.spans import DEVICE, HOST, Timeline, timelines
-from hotloop.observe.windows import windows
-from hotloop.probe import device_clock, recorder
+from hotloop.observe.decode.spans import DEVICE, HOST, Timeline, timelines
+from hotloop.observe.steps.rhythm import find_anchor
+from hotloop.observe.steps.step_windows import windows
+from hotloop.probe import device_clock
 from hotloop.probe.device_clock import DeviceClock
-from hotloop.probe.events import Kind, begin, end, size_event
-from hotloop.probe.recorder import Recorder
+from hotloop.probe.record import recorder
+from hotloop.probe.record.events import Kind, begin, end, size_event
+from hotloop.probe.record.recorder import Recorder
 
 _MS = 1_000_000
 

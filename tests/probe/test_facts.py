@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hotloop.observe.processes import read_processes
+from hotloop.observe.decode.processes import read_processes
 
 from .conftest import RunProgram
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from hotloop.observe.processes import read_processes
-from hotloop.probe.config import ProbeConfig
-from hotloop.probe.control import LOST, ControlPage
-from hotloop.probe.events import Kind, begin, end
-from hotloop.probe.recorder import FLUSH_LEN, Recorder
+from hotloop.observe.decode.processes import read_processes
+from hotloop.probe.control.control_page import LOST, ControlPage
+from hotloop.probe.process.config import ProbeConfig
+from hotloop.probe.record.events import Kind, begin, end
+from hotloop.probe.record.recorder import FLUSH_LEN, Recorder
 
 from .conftest import RunProgram, with_probe
 
@@ -40,39 +40,39 @@ print("steps", steps)
 # Each hook point's own code, replaced by something that raises; and where the notes must name it.
 _SABOTAGES = {
     "every mark": (
-        "from hotloop.probe.recorder import Recorder\n"
-        "import hotloop.probe.points.forward as f, gc\n"
+        "from hotloop.probe.record.recorder import Recorder\n"
+        "import hotloop.probe.hook_points.forward as f, gc\n"
         "probe = next(o for o in gc.get_objects() if type(o).__name__ == 'Probe')\n"
         "probe.recorder.mark = probe.recorder.append = lambda code: 1 / 0",
         {"record:data", "record:iterator", "record:backward", "record:optimizer"},
     ),
     "the thread check": (
-        "from hotloop.probe.recorder import Recorder\n"
+        "from hotloop.probe.record.recorder import Recorder\n"
         "Recorder.own_thread = Recorder.training_thread = lambda self: 1 / 0",
         {"record:backward", "record:optimizer"},
     ),
     "the step boundary": (
-        "from hotloop.probe.boundary import Boundary\nBoundary._step = lambda self: 1 / 0",
+        "from hotloop.probe.control.step_boundary import Boundary\nBoundary._step = lambda self: 1 / 0",
         {"boundary"},
     ),
     "facts of loaders": (
-        "import hotloop.probe.points.loader as l\nl._describe = lambda *a: 1 / 0",
+        "import hotloop.probe.hook_points.loader as l\nl._describe = lambda *a: 1 / 0",
         {"loader.facts"},
     ),
     "facts of optimizers": (
-        "import hotloop.probe.points.optimizer as o\no._describe = lambda *a: 1 / 0",
+        "import hotloop.probe.hook_points.optimizer as o\no._describe = lambda *a: 1 / 0",
         {"record:optimizer"},
     ),
     "the search for roots": (
-        "import hotloop.probe.points.forward as f\nf.Root = lambda *a: 1 / 0",
+        "import hotloop.probe.hook_points.forward as f\nf.Root = lambda *a: 1 / 0",
         {"root.discover"},
     ),
     "facts of roots": (
-        "import hotloop.probe.points.root as r\nr.describe_root = lambda *a, **k: 1 / 0",
+        "import hotloop.probe.hook_points.root as r\nr.describe_root = lambda *a, **k: 1 / 0",
         {"record:forward"},
     ),
     "the line of the caller": (
-        "import hotloop.probe.points.loader as l, hotloop.probe.points.optimizer as o\n"
+        "import hotloop.probe.hook_points.loader as l, hotloop.probe.hook_points.optimizer as o\n"
         "l.user_line = o.user_line = lambda *a: 1 / 0",
         {"loader.facts", "optimizer.facts"},
     ),
@@ -179,7 +179,7 @@ def test_a_process_says_on_the_control_page_that_its_records_ended(
 ) -> None:
     sabotage = (
         "import errno, os\n"
-        "from hotloop.probe.recorder import Recorder\n"
+        "from hotloop.probe.record.recorder import Recorder\n"
         "def full(self, raw): raise OSError(errno.ENOSPC, 'full')\n"
         "Recorder._write = full"
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hotloop.observe.processes import read_processes
+from hotloop.observe.decode.processes import read_processes
 
 from .conftest import run_python, with_probe
 

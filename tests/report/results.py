@@ -11,10 +11,10 @@ from hotloop.model.optimization import Candidate, Numerics, Refusal
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import (
     Baseline,
+    Compatibility,
     Contention,
     Failure,
     FailureKind,
-    Fit,
     Measured,
     ParityEvidence,
     Plan,
@@ -24,7 +24,7 @@ from hotloop.model.tuning import (
 )
 
 COMMAND = ("python", "train.py", "--epochs", "3")
-FIT = Fit(
+FIT = Compatibility(
     machine={"cpu_model": "a processor"},
     torch_version="2.13.0",
     script="train.py",

@@ -7,7 +7,7 @@ import shlex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotloop.report.layout import facts, paste
+from hotloop.report.terminal.layout import facts, paste
 
 from .results import shown
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hotloop.model.monitors import Monitor, Monitors
 from hotloop.model.operators import Efficiency, Operator, Operators
-from hotloop.report.monitors import monitors
-from hotloop.report.operators import efficiency, operators
+from hotloop.report.terminal.monitors import monitors
+from hotloop.report.terminal.operators import efficiency, operators
 
 from .results import shown
 

@@ -19,7 +19,7 @@ from hotloop.model.observation import (
     RunAccount,
     StepTime,
 )
-from hotloop.report.observation import render
+from hotloop.report.terminal.observation import render
 
 from .results import shown
 

@@ -6,7 +6,7 @@ import pytest
 
 from hotloop.model.optimization import Refusal
 from hotloop.model.tuning import TuneResult
-from hotloop.report.tuning import render, render_next
+from hotloop.report.terminal.tuning import render, render_next
 
 from .results import COMMAND, empty, full, shown
 

@@ -4,9 +4,9 @@ import io
 import json
 from typing import Any
 
-from hotloop.trace.reader import read_blocks
-from hotloop.trace.source import PlainBlocks
-from hotloop.trace.trace import Trace
+from hotloop.trace.read.reader import read_blocks
+from hotloop.trace.read.source import PlainBlocks
+from hotloop.trace.read.trace import Trace
 
 
 def read_events(events: list[dict[str, Any]]) -> Trace:

@@ -9,7 +9,7 @@ import pytest
 
 from hotloop.model.errors import HotloopError
 from hotloop.trace import TraceAnalysis, analyze, analyze_trace, read_trace
-from hotloop.trace.gate import check_gate, parse_gate
+from hotloop.trace.compare.budget import check_gate, parse_gate
 from tests.trace.example import example_trace, host, kernel
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from hotloop.trace.diff import diff_traces
-from hotloop.trace.reader import read_trace
+from hotloop.trace.compare.diff import diff_traces
+from hotloop.trace.read.reader import read_trace
 from tests.trace.example import host, kernel
 from tests.trace.reading import read_events
 

@@ -12,10 +12,10 @@ import pytest
 
 from hotloop.model.errors import HotloopError
 from hotloop.trace import analyze
-from hotloop.trace.idle import IdleCauses
-from hotloop.trace.linked import link_trace
-from hotloop.trace.reader import read_trace
-from hotloop.trace.timeline import DeviceSweep
+from hotloop.trace.causes.idle import IdleCauses
+from hotloop.trace.facts.timeline import DeviceSweep
+from hotloop.trace.link.linked_trace import link_trace
+from hotloop.trace.read.reader import read_trace
 from tests.trace.conftest import SHARED
 from tests.trace.example import example_trace
 from tests.trace.mutations import MUTATIONS

@@ -8,7 +8,7 @@ import pytest
 
 from hotloop.model.errors import HotloopError
 from hotloop.trace import analyze
-from hotloop.trace.nsight import is_nsight, read_nsight
+from hotloop.trace.read.nsight import is_nsight, read_nsight
 
 _TABLES = """
 CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);

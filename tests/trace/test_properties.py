@@ -6,12 +6,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hotloop.trace.idle import IdleCauses
-from hotloop.trace.intervals import complement, intersect, subtract, union
-from hotloop.trace.linked import link_trace
-from hotloop.trace.nesting import nest
-from hotloop.trace.timeline import DeviceSweep
-from hotloop.trace.trace import HostEvents, Trace
+from hotloop.trace.causes.idle import IdleCauses
+from hotloop.trace.facts.intervals import complement, intersect, subtract, union
+from hotloop.trace.facts.timeline import DeviceSweep
+from hotloop.trace.link.linked_trace import link_trace
+from hotloop.trace.link.nesting import nest
+from hotloop.trace.read.trace import HostEvents, Trace
 from tests.trace.example import host, kernel
 from tests.trace.reading import read_events
 

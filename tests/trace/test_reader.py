@@ -12,11 +12,11 @@ import pytest
 
 from hotloop.model.errors import HotloopError
 from hotloop.trace import read_trace, read_traces
-from hotloop.trace.clock import NO_TIME, ImpreciseError, nanoseconds
-from hotloop.trace.kinds import Kind, is_communication, kind_of
-from hotloop.trace.reader import read_blocks
-from hotloop.trace.source import GzipBlocks, PlainBlocks
-from hotloop.trace.trace import Trace
+from hotloop.trace.read.clock import NO_TIME, ImpreciseError, nanoseconds
+from hotloop.trace.read.kinds import Kind, is_communication, kind_of
+from hotloop.trace.read.reader import read_blocks
+from hotloop.trace.read.source import GzipBlocks, PlainBlocks
+from hotloop.trace.read.trace import Trace
 from tests.trace.example import example_events, example_trace, host, kernel
 
 
@@ -25,8 +25,8 @@ def _read(data: bytes) -> Trace:
 
 
 def set_chunk(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr("hotloop.trace.stream.CHUNK", size)
-    monkeypatch.setattr("hotloop.trace.reader.CHUNK", size)
+    monkeypatch.setattr("hotloop.trace.read.stream.CHUNK", size)
+    monkeypatch.setattr("hotloop.trace.read.reader.CHUNK", size)
 
 
 def _same(a: Trace, b: Trace) -> bool:
@@ -165,7 +165,7 @@ def test_what_is_no_trace_says_so() -> None:
 
 def test_an_overlong_event_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     set_chunk(monkeypatch, 1 << 12)
-    monkeypatch.setattr("hotloop.trace.stream._MAX_EVENT", 1 << 16)
+    monkeypatch.setattr("hotloop.trace.read.stream._MAX_EVENT", 1 << 16)
     events = example_events()
     text = (
         json.dumps(events[:5])[:-1] + ', {"name": "' + "x" * (1 << 20) + '"}, ' + json.dumps(events[5:])[1:]
@@ -176,15 +176,15 @@ def test_an_overlong_event_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_text_without_events_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hotloop.trace.stream._MAX_BARREN", 1 << 20)
-    monkeypatch.setattr("hotloop.trace.stream._MAX_EVENT", 1 << 18)
+    monkeypatch.setattr("hotloop.trace.read.stream._MAX_BARREN", 1 << 20)
+    monkeypatch.setattr("hotloop.trace.read.stream._MAX_EVENT", 1 << 18)
     set_chunk(monkeypatch, 1 << 16)
     assert _read(b'{"traceEvents": [' + b" " * (8 << 20)).loss.unreadable is not None
 
 
 def test_a_zip_bomb_stops(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hotloop.trace.source._BOMB_FLOOR", 1 << 18)
-    monkeypatch.setattr("hotloop.trace.source._COMPRESSED_STEP", 1 << 10)
+    monkeypatch.setattr("hotloop.trace.read.source._BOMB_FLOOR", 1 << 18)
+    monkeypatch.setattr("hotloop.trace.read.source._COMPRESSED_STEP", 1 << 10)
     packed = gzip.compress(b'{"traceEvents": [' + b"{}," * (4 << 20))
     blocks = GzipBlocks(io.BytesIO(packed))
     trace = read_blocks("bomb", blocks)

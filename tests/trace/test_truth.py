@@ -7,9 +7,9 @@ import pytest
 
 from hotloop.trace import TraceReport, analyze
 from hotloop.trace.analysis import TraceAnalysis
-from hotloop.trace.critical_path import CriticalPath, critical_path
-from hotloop.trace.linked import link_trace
-from hotloop.trace.reader import read_trace
+from hotloop.trace.causes.critical_path import CriticalPath, critical_path
+from hotloop.trace.link.linked_trace import link_trace
+from hotloop.trace.read.reader import read_trace
 
 _NAMES = {
     "n": "num",

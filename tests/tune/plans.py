@@ -8,12 +8,12 @@ from pathlib import Path
 
 import msgspec
 
-from hotloop.machine.identity import identity
+from hotloop.machine.host.identity import identity
 from hotloop.model.observation import SCHEMA
 from hotloop.model.optimization import Numerics
 from hotloop.model.ratio import Ratio
-from hotloop.model.tuning import Fit, ParityEvidence, Plan, PlanStep
-from hotloop.tune.planfile import to_toml
+from hotloop.model.tuning import Compatibility, ParityEvidence, Plan, PlanStep
+from hotloop.tune.plan.plan_file import to_toml
 
 WORKERS = PlanStep(
     name="loader_workers",
@@ -36,7 +36,7 @@ def plan_for(script: Path | None, *steps: PlanStep) -> Plan:
         steps=steps,
         speedup=Ratio(1.95, 1.8, 2.1) if steps else None,
         parity=parity if steps else None,
-        fit=Fit(
+        fit=Compatibility(
             machine=msgspec.to_builtins(identity()),
             torch_version=version("torch"),
             script=str(script) if script else None,

@@ -10,9 +10,9 @@ import numpy as np
 
 from hotloop.model.optimization import Candidate, Refusal
 from hotloop.model.tuning import TuneResult
-from hotloop.tune.clock import Budget
-from hotloop.tune.journal import Journal, Ledger
-from hotloop.tune.search import Conflicts
+from hotloop.tune.session.budget import Budget
+from hotloop.tune.session.ledger import Journal, Ledger
+from hotloop.tune.trials.search import Conflicts
 from hotloop.tune.tuner import Tuner
 
 from ..stats.simulated import Noise, random_noise

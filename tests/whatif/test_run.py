@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hotloop.launch.isolation import Isolation
+from hotloop.launch.isolation.decide import Isolation
 from hotloop.model.observation import Anchor
 from hotloop.whatif import run as module
 from hotloop.whatif.run import Outcome, Report, Setting

@@ -5,14 +5,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from hotloop.diagnose.bottleneck import bottleneck
-from hotloop.diagnose.engine import diagnose
+from hotloop.diagnose.check.bottleneck import bottleneck
+from hotloop.diagnose.check.engine import diagnose
 from hotloop.model.ceilings import Ceilings, Prediction
 from hotloop.model.optimization import Candidate
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Failure, FailureKind, Trial
-from hotloop.report.prediction_error import prediction_error
-from hotloop.tune.propose import promising_first
+from hotloop.report.terminal.prediction_error import prediction_error
+from hotloop.tune.design.candidates import promising_first
 from hotloop.whatif.unswitched import predictions
 from tests.diagnose.observations import with_phases
 

@@ -13,20 +13,20 @@ from hotloop.cli.diagnose_limits import with_limits, without_limits
 from hotloop.cli.diagnose_source import with_source
 from hotloop.cli.files import write_json
 from hotloop.cli.options import COMMAND_SETTINGS, TimeSpan, output_options
-from hotloop.cli.screen import Screen
-from hotloop.diagnose import pages
-from hotloop.diagnose.engine import diagnose
+from hotloop.diagnose.check.engine import diagnose
+from hotloop.diagnose.manual import pages
 from hotloop.launch.signals import ended_like_ctrl_c
 from hotloop.model.diagnosis import Diagnosis
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
-from hotloop.observe.deep_windows import ALL
-from hotloop.observe.live import Interrupted, Live, observe
-from hotloop.observe.stopping import StopRule
-from hotloop.report.findings import render
-from hotloop.report.findings_github import render_github
-from hotloop.report.findings_sarif import render_sarif
+from hotloop.observe.profile.windows import ALL
+from hotloop.observe.run.live import Interrupted, LiveRun, observe
+from hotloop.observe.run.stopping import StopRule
+from hotloop.report.formats.github import render_github
+from hotloop.report.formats.sarif import render_sarif
+from hotloop.report.terminal.findings import render
+from hotloop.report.terminal.screen import Screen
 from hotloop.store.session import find_session, new_session, sessions
 
 _KEY = "observation"
@@ -116,7 +116,7 @@ def _observed(
     screen: Screen, words: tuple[str, ...], rule: StopRule, deep: tuple[str, ...], *, ceilings: bool
 ) -> Diagnosis:
     with ended_like_ctrl_c():
-        observation = observe(Live(words=words, rule=rule, deep=deep), screen.progress)
+        observation = observe(LiveRun(words=words, rule=rule, deep=deep), screen.progress)
         if ceilings:
             observation = with_limits(observation, words, screen.progress, full=rule.full)
         else:

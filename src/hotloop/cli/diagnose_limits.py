@@ -8,12 +8,12 @@ from pathlib import Path
 import msgspec
 
 from hotloop.launch.command import resolve
-from hotloop.launch.isolation import plan_isolation
-from hotloop.launch.scratch import scratch_root
+from hotloop.launch.isolation.decide import plan_isolation
+from hotloop.launch.isolation.scratch import scratch_root
 from hotloop.model.observation import Coverage, Observation
-from hotloop.observe.live import Interrupted
+from hotloop.observe.run.live import Interrupted
 from hotloop.optimize.registry import all_optimizations
-from hotloop.tune.propose import Wishes, propose
+from hotloop.tune.design.candidates import Wishes, propose
 from hotloop.whatif.measure import measure, with_whatif
 
 LIMIT_S = 60.0

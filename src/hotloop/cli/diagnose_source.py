@@ -8,17 +8,17 @@ from pathlib import Path
 
 import msgspec
 
-from hotloop.diagnose.engine import order
-from hotloop.diagnose.forward_loops import forward_loops
-from hotloop.diagnose.holder_line import holder_line
-from hotloop.diagnose.priced_lines import priced
-from hotloop.diagnose.rules.memory.memory_growing import holder_of
-from hotloop.diagnose.said_at import said_at
-from hotloop.lint.config import LintConfig
-from hotloop.lint.registry import all_rules
+from hotloop.diagnose.check.engine import order
+from hotloop.diagnose.lines.forward_loops import forward_loops
+from hotloop.diagnose.lines.growing_container_line import growing_container_line
+from hotloop.diagnose.lines.setting_line import setting_line
+from hotloop.diagnose.lines.static_findings import priced
+from hotloop.diagnose.rules.memory.memory_growing import container_of
+from hotloop.lint.check.config import LintConfig
+from hotloop.lint.check.registry import all_rules
+from hotloop.lint.check.run import lint_files
+from hotloop.lint.read.suppress import Suppressions
 from hotloop.lint.rule import Rule
-from hotloop.lint.run import lint_files
-from hotloop.lint.suppress import Suppressions
 from hotloop.model.diagnosis import Diagnosis
 from hotloop.model.errors import HotloopError
 from hotloop.model.finding import Finding, Severity
@@ -115,7 +115,7 @@ def _placed(finding: Finding, static: list[Finding], files: Sequence[str]) -> Fi
     causes = _CAUSES.get(finding.code, ())
     twin = next((one for one in static if one.code == finding.code or one.code in causes), None)
     if twin is None:
-        place = said_at(finding.code, files)
+        place = setting_line(finding.code, files)
         return msgspec.structs.replace(finding, path=place[0], line=place[1]) if place else finding
     found = msgspec.structs.replace(finding, path=twin.path, line=twin.line)
     if twin.code not in causes:
@@ -126,10 +126,10 @@ def _placed(finding: Finding, static: list[Finding], files: Sequence[str]) -> Fi
 
 def _held(finding: Finding, diagnosis: Diagnosis) -> Finding:
     """Place memory that grows where the container gains an entry that was seen to grow."""
-    holder = holder_of(diagnosis.observation)
+    holder = container_of(diagnosis.observation)
     if finding.path is not None or finding.code not in _CAUSES or holder is None:
         return finding
-    line = holder_line(holder)
+    line = growing_container_line(holder)
     return finding if line is None else msgspec.structs.replace(finding, path=holder.path, line=line)
 
 

@@ -19,25 +19,25 @@ class PageSource:
 
 
 def _rule_names() -> list[str]:
-    from hotloop.lint import pages
+    from hotloop.lint.manual import pages
 
     return pages.names()
 
 
 def _rule_page(name: str) -> str | None:
-    from hotloop.lint import pages
+    from hotloop.lint.manual import pages
 
     return pages.page(name)
 
 
 def _measured_names() -> list[str]:
-    from hotloop.diagnose import pages
+    from hotloop.diagnose.manual import pages
 
     return pages.names()
 
 
 def _measured_page(name: str) -> str | None:
-    from hotloop.diagnose import pages
+    from hotloop.diagnose.manual import pages
 
     return pages.page(name)
 

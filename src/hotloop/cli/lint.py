@@ -5,17 +5,17 @@ from pathlib import Path
 import click
 
 from hotloop import __version__
-from hotloop.lint import pages
-from hotloop.lint.config import LintConfig, check_names, find_config
-from hotloop.lint.discover import python_files
-from hotloop.lint.formats.json_format import render_json
-from hotloop.lint.formats.text import render_text
+from hotloop.lint.check.config import LintConfig, check_names, find_config
+from hotloop.lint.check.run import LintResult, lint_files
+from hotloop.lint.manual import pages
+from hotloop.lint.read.discover import python_files
 from hotloop.lint.rule import FixSafety
-from hotloop.lint.run import LintResult, lint_files
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.finding import Severity
-from hotloop.report.findings_github import render_github
-from hotloop.report.findings_sarif import render_sarif
+from hotloop.report.formats.github import render_github
+from hotloop.report.formats.lint_json import render_json
+from hotloop.report.formats.sarif import render_sarif
+from hotloop.report.terminal.lint import render_text
 
 
 @click.command()

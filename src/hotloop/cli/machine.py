@@ -8,10 +8,10 @@ import click
 
 from hotloop.cli.files import write_json
 from hotloop.cli.options import output_options
-from hotloop.cli.screen import Screen
 from hotloop.machine.report import machine_report
-from hotloop.machine.text import render
 from hotloop.model.errors import ExitCode
+from hotloop.report.terminal.machine import render
+from hotloop.report.terminal.screen import Screen
 
 
 @click.command("machine")

@@ -11,14 +11,14 @@ import click
 from hotloop.cli.files import write_json
 from hotloop.cli.options import COMMAND_SETTINGS, TimeSpan, command_argument, output_options
 from hotloop.cli.sample_files import SampleFiles
-from hotloop.cli.screen import Screen
 from hotloop.launch.signals import ended_like_ctrl_c
 from hotloop.model.errors import ExitCode
 from hotloop.model.observation import Observation
-from hotloop.observe.deep_windows import ALL
-from hotloop.observe.live import Interrupted, Live, observe
-from hotloop.observe.stopping import StopRule
-from hotloop.report.observation import render
+from hotloop.observe.profile.windows import ALL
+from hotloop.observe.run.live import Interrupted, LiveRun, observe
+from hotloop.observe.run.stopping import StopRule
+from hotloop.report.terminal.observation import render
+from hotloop.report.terminal.screen import Screen
 from hotloop.store.session import FOLDER, session_folder
 
 _OUT = click.Path(dir_okay=False, path_type=Path)
@@ -65,7 +65,7 @@ def command(
     try:
         with ended_like_ctrl_c():
             observation = observe(
-                Live(words=command, rule=rule, keep=kept, deep=() if no_deep else ALL), screen.progress
+                LiveRun(words=command, rule=rule, keep=kept, deep=() if no_deep else ALL), screen.progress
             )
     except Interrupted as stop:
         if stop.observation is not None:

@@ -13,10 +13,10 @@ from hotloop.launch.command import resolve, script_of
 from hotloop.launch.environment import probed
 from hotloop.model.errors import HotloopError
 from hotloop.model.optimization import Candidate
-from hotloop.probe.config import ProbeConfig
-from hotloop.tune.duet import activation_orders, with_plan
-from hotloop.tune.fit import misfits
-from hotloop.tune.planfile import read_plan
+from hotloop.probe.process.config import ProbeConfig
+from hotloop.tune.plan.compatibility import misfits
+from hotloop.tune.plan.plan_file import read_plan
+from hotloop.tune.trials.duet import activation_orders, with_plan
 
 
 @click.command("run", context_settings=COMMAND_SETTINGS)

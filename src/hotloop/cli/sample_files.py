@@ -10,8 +10,8 @@ import click
 from hotloop.cli.files import check_writable, write_bytes, write_json
 from hotloop.model.errors import HotloopError
 from hotloop.model.observation import Observation
-from hotloop.report.cprofile import cprofile
-from hotloop.report.speedscope import speedscope
+from hotloop.report.formats.cprofile import cprofile
+from hotloop.report.formats.speedscope import speedscope
 
 
 @dataclass(frozen=True, kw_only=True)

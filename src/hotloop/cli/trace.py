@@ -9,11 +9,11 @@ import click
 
 from hotloop.cli.files import write_json
 from hotloop.cli.options import output_options
-from hotloop.cli.screen import Screen
 from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.report.terminal.screen import Screen
 
 if TYPE_CHECKING:
-    from hotloop.trace.trace import Trace
+    from hotloop.trace.read.trace import Trace
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 _PATHS = click.Path(path_type=Path)
@@ -56,9 +56,9 @@ def analyze_command(
     no_color: bool,
 ) -> int:
     """Health, device timeline, idle causes, kernels, operators, findings, ranks."""
-    from hotloop.cli.trace_text import show_report, show_verdicts
-    from hotloop.trace.gate import check_gate, parse_gate
-    from hotloop.trace.study import analyze
+    from hotloop.report.terminal.trace import show_report, show_verdicts
+    from hotloop.trace.compare.budget import check_gate, parse_gate
+    from hotloop.trace.ranks.study import analyze
 
     gates = [parse_gate(text) for text in budgets]
     screen = Screen(quiet=quiet, no_color=no_color)
@@ -98,8 +98,8 @@ def diff_command(
     before: Path, after: Path, *, json_file: Path | None, top: int, quiet: bool, no_color: bool
 ) -> int:
     """What changed from trace A to trace B, by operator and module, matched by call tree."""
-    from hotloop.cli.trace_diff_text import show_diff
-    from hotloop.trace.diff import diff_traces
+    from hotloop.report.terminal.trace_diff import show_diff
+    from hotloop.trace.compare.diff import diff_traces
 
     diff = diff_traces(_single(before), _single(after))
     show_diff(Screen(quiet=quiet, no_color=no_color), diff, top)
@@ -145,8 +145,8 @@ def _form_of(target: Path) -> str:
 
 
 def _single(path: Path) -> Trace:
-    from hotloop.trace.source import find_files
-    from hotloop.trace.study import traces_in
+    from hotloop.trace.ranks.study import traces_in
+    from hotloop.trace.read.source import find_files
 
     files = find_files([path])
     trace = next(traces_in(files[0]))

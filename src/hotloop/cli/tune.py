@@ -8,14 +8,14 @@ import click
 
 from hotloop.cli.files import check_writable, write_json, write_text
 from hotloop.cli.options import COMMAND_SETTINGS, Names, TimeSpan, command_argument, output_options
-from hotloop.cli.screen import Screen
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.optimization import Numerics
 from hotloop.model.tuning import TuneResult
-from hotloop.report.tuning import render, render_next
-from hotloop.tune.planfile import is_plan, to_toml
-from hotloop.tune.propose import Wishes
-from hotloop.tune.whole import TuneOrder, tune
+from hotloop.report.terminal.screen import Screen
+from hotloop.report.terminal.tuning import render, render_next
+from hotloop.tune.design.candidates import Wishes
+from hotloop.tune.pipeline import TuneOrder, tune
+from hotloop.tune.plan.plan_file import is_plan, to_toml
 
 _PLAN = Path("hotloop.toml")
 

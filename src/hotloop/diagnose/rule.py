@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from hotloop.diagnose.cost import Cost
+from hotloop.diagnose.price.cost import Cost
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
 from hotloop.model.ratio import Ratio

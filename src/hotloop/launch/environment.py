@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import hotloop
-from hotloop.probe.config import VARIABLE
+from hotloop.probe.process.config import VARIABLE
 
 _SITE = Path(__file__).parent / "site"
 QUIET_TRACKERS = {

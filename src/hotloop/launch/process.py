@@ -15,10 +15,10 @@ from typing import IO
 
 import psutil
 
-from hotloop.launch.isolation import Isolation, wrap
+from hotloop.launch.isolation.decide import Isolation, wrap
 from hotloop.launch.watchdog import guard
 from hotloop.model.errors import ExitCode, HotloopError
-from hotloop.probe.config import VARIABLE
+from hotloop.probe.process.config import VARIABLE
 
 _PR_SET_CHILD_SUBREAPER = 36
 

@@ -13,8 +13,8 @@ import sys
 
 import psutil
 
-from hotloop.launch.scratch import belongs_to, remove, scratch_root
-from hotloop.probe.config import VARIABLE
+from hotloop.launch.isolation.scratch import belongs_to, remove, scratch_root
+from hotloop.probe.process.config import VARIABLE
 
 
 @functools.cache

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import libcst as cst
 
-from hotloop.lint.program import Program
+from hotloop.lint.infer.program import Program
 from hotloop.model.finding import Severity
 
 Node = TypeVar("Node", bound=cst.CSTNode)

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from hotloop.machine.card import Progress
-from hotloop.machine.card_cache import machine_card
-from hotloop.machine.circumstances import look
-from hotloop.machine.environment import check_environment
+from hotloop.machine.card.cache import machine_card
+from hotloop.machine.card.card import Progress
+from hotloop.machine.environment.check import check_environment
+from hotloop.machine.environment.snapshot import look
 from hotloop.model.machine import CheckStatus, EnvironmentCheck, MachineCard, MachineReport, Rate
 
 _PETABYTE = 1e15

@@ -93,7 +93,7 @@ class HostSamples(msgspec.Struct, frozen=True, kw_only=True):
     samples: tuple[Sample, ...]
 
 
-class Holder(msgspec.Struct, frozen=True, kw_only=True):
+class GrowingContainer(msgspec.Struct, frozen=True, kw_only=True):
     """A container of the program's own that gains tensors or arrays with every step."""
 
     name: str
@@ -133,6 +133,6 @@ class Deep(msgspec.Struct, frozen=True, kw_only=True):
     flops: Flops | None = None
     call_sites: CallSites | None = None
     host: HostSamples | None = None
-    holders: tuple[Holder, ...] | None = None
+    growing_containers: tuple[GrowingContainer, ...] | None = None
     """Those that keep a graph first; empty: none grows."""
     forwards: tuple[Forwards, ...] | None = None

@@ -99,7 +99,7 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
     evidence: str = ""
 
 
-class Fit(msgspec.Struct, frozen=True, kw_only=True):
+class Compatibility(msgspec.Struct, frozen=True, kw_only=True):
     """What a plan was proven on; on anything else it is a guess."""
 
     machine: dict[str, Any]
@@ -116,7 +116,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     speedup: Ratio | None
     """Of the whole plan in fresh processes against the original program; None: the plan is empty."""
     parity: ParityEvidence | None
-    fit: Fit
+    fit: Compatibility
     schema: int = SCHEMA
 
 

@@ -18,15 +18,15 @@ from hotloop.model.observation import (
     RankObservation,
     StepTime,
 )
-from hotloop.observe.account import account
-from hotloop.observe.epochs import epoch_steps
-from hotloop.observe.processes import program_facts, read_processes
-from hotloop.observe.ranks import MIN_STEPS, observe_rank, steady_windows
-from hotloop.observe.rates import loader_slots
-from hotloop.observe.rhythm import find_anchor
-from hotloop.observe.spans import DEVICE, Timeline
-from hotloop.observe.spans import timelines as timelines_of
-from hotloop.observe.windows import boundaries
+from hotloop.observe.decode.processes import program_facts, read_processes
+from hotloop.observe.decode.spans import DEVICE, Timeline
+from hotloop.observe.decode.spans import timelines as timelines_of
+from hotloop.observe.run_account.account import account
+from hotloop.observe.steps.epochs import epoch_steps
+from hotloop.observe.steps.ranks import MIN_STEPS, observe_rank, steady_windows
+from hotloop.observe.steps.rates import loader_slots
+from hotloop.observe.steps.rhythm import find_anchor
+from hotloop.observe.steps.step_windows import boundaries
 
 
 def leading(timelines: dict[int, Timeline]) -> Timeline | None:

@@ -1,7 +1,7 @@
 """What every file of the catalogue provides.
 
 One optimization is one file: a class derived from `Optimization`, whose docstring is its manual page, and,
-where it acts inside the user's process, a class derived from `hotloop.probe.activation.Activation`.
+where it acts inside the user's process, a class derived from `hotloop.probe.activation.activation.Activation`.
 The file is imported inside the user's process too: it imports torch only inside functions.
 """
 
@@ -16,8 +16,8 @@ from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
 
 if TYPE_CHECKING:
-    from hotloop.probe.activation import Activation
-    from hotloop.probe.knob import Knob
+    from hotloop.probe.activation.activation import Activation
+    from hotloop.probe.activation.knob import Knob
 
 
 class DoesNotApply(Exception):  # noqa: N818 - an answer, not an error

@@ -12,8 +12,8 @@ from pathlib import Path
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Protocol
 
-from hotloop.probe.events import KIND_SHIFT, TIME_SHIFT, Kind
-from hotloop.probe.recorder import Recorder
+from hotloop.probe.record.events import KIND_SHIFT, TIME_SHIFT, Kind
+from hotloop.probe.record.recorder import Recorder
 
 if TYPE_CHECKING:
     from hotloop.probe.probe import Probe

@@ -9,14 +9,14 @@ import sys
 import traceback
 from pathlib import Path
 
-from hotloop.probe.activation import Activation
-from hotloop.probe.boundary import Boundary
-from hotloop.probe.config import ProbeConfig
-from hotloop.probe.control import ControlPage
-from hotloop.probe.events import BOOKKEEPING, Kind, begin, end
-from hotloop.probe.facts import Facts
-from hotloop.probe.losses import Losses
-from hotloop.probe.recorder import Recorder
+from hotloop.probe.activation.activation import Activation
+from hotloop.probe.control.control_page import ControlPage
+from hotloop.probe.control.step_boundary import Boundary
+from hotloop.probe.process.config import ProbeConfig
+from hotloop.probe.record.events import BOOKKEEPING, Kind, begin, end
+from hotloop.probe.record.facts import Facts
+from hotloop.probe.record.losses import Losses
+from hotloop.probe.record.recorder import Recorder
 
 MAX_NOTES = 32
 """Places that may report a failure; there are about as many hook points."""

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from time import monotonic_ns
 from typing import Any, NamedTuple
 
-from hotloop.probe.events import TIME_SHIFT, Kind, begin, end
 from hotloop.probe.probe import Probe
+from hotloop.probe.record.events import TIME_SHIFT, Kind, begin, end
 
 PASSED = frozenset({Kind.DATA, Kind.TRANSFER, Kind.COMMUNICATION})
 """Phases that pass unrecorded while the recorder is lean."""

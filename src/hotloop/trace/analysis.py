@@ -4,23 +4,23 @@ import msgspec
 import numpy as np
 
 from hotloop.model.finding import Finding
-from hotloop.trace.columns import Array
-from hotloop.trace.coverage import TraceCoverage, trace_coverage
-from hotloop.trace.critical_path import CriticalPath, NoCriticalPath, critical_path
-from hotloop.trace.health import HealthNote, health_notes
-from hotloop.trace.idle import IdleCause, IdleCauses, IdleSplit
-from hotloop.trace.intervals import clip, subtract
-from hotloop.trace.kernels import KernelRow, kernel_rows
-from hotloop.trace.linked import Linked, link_trace
-from hotloop.trace.memory_use import MemoryUse, memory_use
-from hotloop.trace.modules import ModuleRow, module_rows
-from hotloop.trace.operators import OperatorRow, operator_rows
-from hotloop.trace.patterns import Seen, find_patterns
-from hotloop.trace.peaks import peak_of
-from hotloop.trace.steps import Step, find_steps
-from hotloop.trace.syncs import SyncSite, find_syncs
-from hotloop.trace.timeline import DeviceSweep, DeviceTime
-from hotloop.trace.trace import Trace
+from hotloop.trace.causes.critical_path import CriticalPath, NoCriticalPath, critical_path
+from hotloop.trace.causes.idle import IdleCause, IdleCauses, IdleSplit
+from hotloop.trace.causes.patterns import Seen, find_patterns
+from hotloop.trace.causes.synchronizations import SyncSite, find_syncs
+from hotloop.trace.facts.coverage import TraceCoverage, trace_coverage
+from hotloop.trace.facts.health import HealthNote, health_notes
+from hotloop.trace.facts.intervals import clip, subtract
+from hotloop.trace.facts.kernels import KernelRow, kernel_rows
+from hotloop.trace.facts.memory import MemoryUse, memory_use
+from hotloop.trace.facts.modules import ModuleRow, module_rows
+from hotloop.trace.facts.operators import OperatorRow, operator_rows
+from hotloop.trace.facts.peaks import peak_of
+from hotloop.trace.facts.steps import Step, find_steps
+from hotloop.trace.facts.timeline import DeviceSweep, DeviceTime
+from hotloop.trace.link.linked_trace import LinkedTrace, link_trace
+from hotloop.trace.read.columns import Array
+from hotloop.trace.read.trace import Trace
 
 SCHEMA = 1
 
@@ -88,7 +88,7 @@ def analyze_trace(trace: Trace, limit: int | None = None, window: str | None = N
     return analyze_linked(link_trace(trace), limit, window)
 
 
-def analyze_linked(linked: Linked, limit: int | None = None, window: str | None = None) -> TraceAnalysis:
+def analyze_linked(linked: LinkedTrace, limit: int | None = None, window: str | None = None) -> TraceAnalysis:
     """The same for a trace whose call tree is worked out already."""
     trace = linked.trace
     steps = find_steps(trace)

@@ -7,8 +7,8 @@ import numpy as np
 
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.trace.analysis import TraceAnalysis
-from hotloop.trace.memory_use import memory_timeline
-from hotloop.trace.trace import Trace
+from hotloop.trace.facts.memory import memory_timeline
+from hotloop.trace.read.trace import Trace
 
 Axes = Any
 """`matplotlib.axes.Axes`, which type checkers see only where it is installed."""

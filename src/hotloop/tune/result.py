@@ -8,14 +8,14 @@ import msgspec
 
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Refusal
-from hotloop.model.tuning import Baseline, Contention, Fit, Measured, Plan, TuneResult
-from hotloop.tune.confirm import SET_ROUNDS, Confirmer
+from hotloop.model.tuning import Baseline, Compatibility, Contention, Measured, Plan, TuneResult
+from hotloop.tune.confirm.confirmation import SET_ROUNDS, Confirmer
+from hotloop.tune.confirm.step_status import Confirmation
+from hotloop.tune.confirm.waterfall import plan_steps
 from hotloop.tune.executor import SetRecord
-from hotloop.tune.ground import Ground
-from hotloop.tune.linked import total_contention
-from hotloop.tune.search import Search
-from hotloop.tune.standing import Confirmation
-from hotloop.tune.waterfall import plan_steps
+from hotloop.tune.trials.search import Search
+from hotloop.tune.verdict.baseline import NoiseBaseline
+from hotloop.tune.verdict.chained_sets import total_contention
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,7 +24,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     candidates: tuple[Candidate, ...]
     refused: tuple[Refusal, ...]
     """Before anything was tried."""
-    ground: Ground | None
+    ground: NoiseBaseline | None
     pairs: tuple[SetRecord, ...]
     search: Search | None
     confirmer: Confirmer | None
@@ -75,7 +75,7 @@ def _plan(observation: Observation, proven: Confirmation | None) -> Plan:
         steps=plan_steps(proven) if proven else (),
         speedup=proven.total.ratio if proven else None,
         parity=proven.parity if proven else None,
-        fit=Fit(
+        fit=Compatibility(
             machine=observation.machine,
             torch_version=program.torch_version,
             script=program.script,

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Refusal
 from hotloop.model.tuning import TuneResult
-from hotloop.tune.confirm import SET_ROUNDS, Confirmer
+from hotloop.tune.confirm.confirmation import SET_ROUNDS, Confirmer
 from hotloop.tune.executor import Executor, PlanSteps
-from hotloop.tune.floor import FLOOR_ROUNDS, Groundwork
-from hotloop.tune.ground import Ground
-from hotloop.tune.journal import Ledger
 from hotloop.tune.result import Findings, tune_result
-from hotloop.tune.search import Conflicts, Search
+from hotloop.tune.session.ledger import Ledger
+from hotloop.tune.trials.search import Conflicts, Search
+from hotloop.tune.verdict.baseline import NoiseBaseline
+from hotloop.tune.verdict.noise_floor import FLOOR_ROUNDS, NoiseFloor
 
 
 class Tuner:
@@ -44,8 +44,8 @@ class Tuner:
         self._ledger = ledger
         self._conflicts = conflicts
         self._progress = progress
-        self._groundwork = Groundwork(executor, ledger, progress, max_rounds)
-        self._ground: Ground | None = None
+        self._groundwork = NoiseFloor(executor, ledger, progress, max_rounds)
+        self._ground: NoiseBaseline | None = None
         self._search: Search | None = None
         self._confirmer: Confirmer | None = None
 

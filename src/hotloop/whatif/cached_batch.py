@@ -6,8 +6,8 @@ import copy
 from typing import Any
 
 from hotloop.optimize.catalogue.input.fetches import Fetches, key_of, loader_of
-from hotloop.optimize.containers import tensors_in
-from hotloop.probe.knob import Knob
+from hotloop.optimize.program.containers import tensors_in
+from hotloop.probe.activation.knob import Knob
 
 
 class CachedBatch(Knob):

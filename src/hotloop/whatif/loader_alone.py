@@ -11,8 +11,8 @@ from hotloop.optimize.catalogue.input.shadow_loader import (
     ShadowLoader,
     reason_against_workers,
 )
-from hotloop.optimize.containers import tensors_in
-from hotloop.probe.knob import Bench
+from hotloop.optimize.program.containers import tensors_in
+from hotloop.probe.activation.knob import Bench
 
 MIN_BATCHES = 3
 

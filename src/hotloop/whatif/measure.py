@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from hotloop.launch.isolation import Isolation
+from hotloop.launch.isolation.decide import Isolation
 from hotloop.model.ceilings import Ceilings, Prediction
 from hotloop.model.observation import Coverage, Observation
 from hotloop.model.optimization import Candidate

@@ -10,9 +10,9 @@ import msgspec
 
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate
-from hotloop.optimize.cores import cores_per_process
+from hotloop.optimize.program.cores import cores_per_process
 from hotloop.optimize.registry import get
-from hotloop.probe.whatif import Shape
+from hotloop.probe.windows.knob_blocks import Shape
 from hotloop.whatif import cached_batch, loader_alone, transfer_alone
 
 CACHED, LOADER, TRANSFER = "cached batch", "loader alone", "transfer alone"

@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 
 from hotloop.launch.environment import own_caches, probed, quiet
-from hotloop.launch.isolation import Isolation, guard_orders
+from hotloop.launch.isolation.decide import Isolation, guard_orders
+from hotloop.launch.isolation.scratch import new_scratch, remove
 from hotloop.launch.process import start
-from hotloop.launch.scratch import new_scratch, remove
 from hotloop.model.observation import Anchor
-from hotloop.probe.config import ProbeConfig
-from hotloop.probe.control import ControlPage
+from hotloop.probe.control.control_page import ControlPage
+from hotloop.probe.process.config import ProbeConfig
 from hotloop.stats.pairs import MIN_BLOCKS
 
 POLL_S = 0.1

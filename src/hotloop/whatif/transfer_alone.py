@@ -7,8 +7,8 @@ from time import monotonic
 from typing import Any
 
 from hotloop.optimize.catalogue.input.fetches import Fetches
-from hotloop.optimize.containers import map_tensors, tensors_in
-from hotloop.probe.knob import Bench
+from hotloop.optimize.program.containers import map_tensors, tensors_in
+from hotloop.probe.activation.knob import Bench
 
 NUM_COPIES = 10
 

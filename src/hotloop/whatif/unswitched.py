@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hotloop.diagnose.engine import diagnose
+from hotloop.diagnose.check.engine import diagnose
 from hotloop.model.ceilings import Prediction
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate

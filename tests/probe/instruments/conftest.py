@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from hotloop.probe.config import ProbeConfig
 from hotloop.probe.instruments.call_sites import CallSites
 from hotloop.probe.probe import Probe
+from hotloop.probe.process.config import ProbeConfig
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from hotloop.probe.deep import hide_from_dynamo
 from hotloop.probe.instruments.call_sites import CallSites
 from hotloop.probe.probe import Probe
+from hotloop.probe.windows.profiling_windows import hide_from_dynamo
 
 from .conftest import Watch
 

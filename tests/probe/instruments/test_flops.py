@@ -10,9 +10,9 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from hotloop.probe.config import ProbeConfig
 from hotloop.probe.instruments.flops import Flops
 from hotloop.probe.probe import Probe
+from hotloop.probe.process.config import ProbeConfig
 
 Step = Callable[[], Any]
 

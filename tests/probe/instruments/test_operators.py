@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import nn
 
-from hotloop.probe.config import ProbeConfig
 from hotloop.probe.instruments.instrument import Unavailable
 from hotloop.probe.instruments.operators import Operators
 from hotloop.probe.probe import Probe
+from hotloop.probe.process.config import ProbeConfig
 
 
 def _instrument() -> Operators:

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from hotloop.observe.deep_files import read_deep
-from hotloop.observe.spans import timelines
-from hotloop.probe.boundary import Boundary
-from hotloop.probe.config import ProbeConfig
-from hotloop.probe.control import DEEP, DEEP_DONE, DEEP_EVERY, DEEP_KIND, DEEP_SLOT, ControlPage
-from hotloop.probe.deep import install
-from hotloop.probe.events import Kind
+from hotloop.observe.decode.instrument_files import read_deep
+from hotloop.observe.decode.spans import timelines
+from hotloop.probe.control.control_page import DEEP, DEEP_DONE, DEEP_EVERY, DEEP_KIND, DEEP_SLOT, ControlPage
+from hotloop.probe.control.step_boundary import Boundary
 from hotloop.probe.probe import Probe
+from hotloop.probe.process.config import ProbeConfig
+from hotloop.probe.record.events import Kind
+from hotloop.probe.windows.profiling_windows import install
 
 
 class Program:

@@ -41,7 +41,7 @@ def _find_hotloop() -> None:
 def _start() -> None:
     try:
         _find_hotloop()
-        from hotloop.probe.install import start
+        from hotloop.probe.setup.install import start
 
         start()
     except Exception as error:  # the probe fails open: the program goes on without it

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from hotloop.probe.control import DEEP
+from hotloop.probe.control.control_page import DEEP
 from hotloop.probe.instruments.sampler import Sampler
 from hotloop.probe.probe import Probe
 

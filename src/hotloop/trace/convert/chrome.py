@@ -8,9 +8,9 @@ from typing import IO, Any
 import msgspec
 import numpy as np
 
-from hotloop.trace.kinds import Kind
-from hotloop.trace.launches import link
-from hotloop.trace.trace import Trace
+from hotloop.trace.link.launches import link
+from hotloop.trace.read.kinds import Kind
+from hotloop.trace.read.trace import Trace
 
 _CATEGORIES = {
     Kind.OPERATOR: "cpu_op",

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from hotloop.model.errors import ExitCode, HotloopError
-from hotloop.trace.columns import Array
-from hotloop.trace.kinds import Kind
-from hotloop.trace.trace import Trace
+from hotloop.trace.read.columns import Array
+from hotloop.trace.read.kinds import Kind
+from hotloop.trace.read.trace import Trace
 
 
 def write_parquet(trace: Trace, target: Path) -> int:

@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from hotloop.trace.trace import Metadata, Trace
+from hotloop.trace.read.trace import Metadata, Trace
 
 _INSTALLED = re.compile(
     r"(?:[A-Za-z]:)?[^\s\"';,()\[\]]*/(?:site-packages|dist-packages|lib/python\d[\d.]*)/"

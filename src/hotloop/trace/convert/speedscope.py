@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from hotloop.trace.clock import Int64
-from hotloop.trace.columns import Array
-from hotloop.trace.python_sites import parse_frame
-from hotloop.trace.trace import Trace
+from hotloop.trace.link.python_lines import parse_frame
+from hotloop.trace.read.clock import Int64
+from hotloop.trace.read.columns import Array
+from hotloop.trace.read.trace import Trace
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 

@@ -31,8 +31,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.cost import MIDWAY, Cost, phase_cost, phase_share
-from hotloop.diagnose.facts import batch_samples, trains
+from hotloop.diagnose.price.cost import MIDWAY, Cost, phase_cost, phase_share
+from hotloop.diagnose.price.facts import batch_samples, trains
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import ModuleFacts, Observation, Phase
 

@@ -34,7 +34,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.cost import Cost, measured_step
+from hotloop.diagnose.price.cost import Cost, measured_step
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.memory.evaluation_with_gradients import LEAST, MOST, USUAL
 from hotloop.model.deep import Forwards

@@ -32,7 +32,7 @@ import math
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.cost import Cost, phase_cost
+from hotloop.diagnose.price.cost import Cost, phase_cost
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase

@@ -28,8 +28,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.cost import phase_cost
-from hotloop.diagnose.hot_line import in_hook, sampled_part
+from hotloop.diagnose.lines.hot_line import in_hook, sampled_part
+from hotloop.diagnose.price.cost import phase_cost
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase

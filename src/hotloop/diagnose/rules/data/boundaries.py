@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.cost import Cost, between_steps, measured_step
+from hotloop.diagnose.price.cost import Cost, between_steps, measured_step
 from hotloop.model.observation import LoaderFacts, Observation
 
 

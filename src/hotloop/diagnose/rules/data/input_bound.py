@@ -29,8 +29,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.cost import phase_cost
-from hotloop.diagnose.facts import step_loader
+from hotloop.diagnose.price.cost import phase_cost
+from hotloop.diagnose.price.facts import step_loader
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.data.loader_slower_than_training import MUCH
 from hotloop.model.finding import Severity

@@ -29,8 +29,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.cost import phase_cost
-from hotloop.diagnose.facts import cores_per_process, on_cpu, step_loader
+from hotloop.diagnose.price.cost import phase_cost
+from hotloop.diagnose.price.facts import cores_per_process, on_cpu, step_loader
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.data.handing_over import BATCH_S
 from hotloop.model.observation import Observation, Phase

@@ -28,8 +28,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.cost import phase_cost
-from hotloop.diagnose.facts import cores_per_process, step_loader
+from hotloop.diagnose.price.cost import phase_cost
+from hotloop.diagnose.price.facts import cores_per_process, step_loader
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase

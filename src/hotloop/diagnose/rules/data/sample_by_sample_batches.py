@@ -32,8 +32,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.cost import MIDWAY, phase_cost
-from hotloop.diagnose.facts import step_loader
+from hotloop.diagnose.price.cost import MIDWAY, phase_cost
+from hotloop.diagnose.price.facts import step_loader
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.data.handing_over import BATCH_S
 from hotloop.model.observation import Observation, Phase

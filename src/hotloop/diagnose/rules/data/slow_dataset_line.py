@@ -32,9 +32,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from hotloop.diagnose.cost import MIDWAY, Cost, phase_cost
-from hotloop.diagnose.facts import step_loader
-from hotloop.diagnose.hot_line import hot_line, samples_of
+from hotloop.diagnose.lines.hot_line import hot_line, samples_of
+from hotloop.diagnose.price.cost import MIDWAY, Cost, phase_cost
+from hotloop.diagnose.price.facts import step_loader
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.deep import HostSamples, Sample
 from hotloop.model.observation import Observation, Phase

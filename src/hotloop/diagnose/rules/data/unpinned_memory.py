@@ -27,8 +27,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.cost import MIDWAY, phase_cost
-from hotloop.diagnose.facts import on_cpu, step_loader
+from hotloop.diagnose.price.cost import MIDWAY, phase_cost
+from hotloop.diagnose.price.facts import on_cpu, step_loader
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation, Phase
 

@@ -29,8 +29,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.cost import MIDWAY, phase_cost
-from hotloop.diagnose.facts import num_cores, step_loader
+from hotloop.diagnose.price.cost import MIDWAY, phase_cost
+from hotloop.diagnose.price.facts import num_cores, step_loader
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase

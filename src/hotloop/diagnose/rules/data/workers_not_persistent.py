@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.facts import step_loader
+from hotloop.diagnose.price.facts import step_loader
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.data.boundaries import boundary_cost
 from hotloop.model.observation import Observation

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import median, median_low
 
-from hotloop.diagnose.cost import phase_cost
+from hotloop.diagnose.price.cost import phase_cost
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation, Phase, RankObservation
 

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.cost import Cost, phase_cost
+from hotloop.diagnose.price.cost import Cost, phase_cost
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation, Phase
 

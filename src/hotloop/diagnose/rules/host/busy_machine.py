@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.facts import BUSY
+from hotloop.diagnose.price.facts import BUSY
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation

@@ -29,8 +29,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.cost import MIDWAY, Cost, phase_cost, with_backward
-from hotloop.diagnose.hot_line import calls_a_module, hot_line, samples_of
+from hotloop.diagnose.lines.hot_line import calls_a_module, hot_line, samples_of
+from hotloop.diagnose.price.cost import MIDWAY, Cost, phase_cost, with_backward
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.deep import HostSamples, Sample
 from hotloop.model.finding import Severity

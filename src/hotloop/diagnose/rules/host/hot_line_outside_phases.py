@@ -32,8 +32,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.cost import Cost, between_steps, measured_step, phase_cost, phase_share
-from hotloop.diagnose.hot_line import HotLine, hot_line, in_hook, sampled_share, samples_of
+from hotloop.diagnose.lines.hot_line import HotLine, hot_line, in_hook, sampled_share, samples_of
+from hotloop.diagnose.price.cost import Cost, between_steps, measured_step, phase_cost, phase_share
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.host.loop_outside_phases import USUAL
 from hotloop.model.deep import HostSamples, Sample

@@ -35,8 +35,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.cost import MIDWAY, phase_cost, phase_share
-from hotloop.diagnose.hot_line import sampled_part
+from hotloop.diagnose.lines.hot_line import sampled_part
+from hotloop.diagnose.price.cost import MIDWAY, phase_cost, phase_share
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.deep import HostSamples, Sample
 from hotloop.model.finding import Severity

@@ -31,8 +31,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.cost import Cost, phase_cost
-from hotloop.diagnose.facts import num_cores, num_processes, on_cpu
+from hotloop.diagnose.price.cost import Cost, phase_cost
+from hotloop.diagnose.price.facts import num_cores, num_processes, on_cpu
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation, Phase
 

@@ -31,8 +31,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.cost import Cost, phase_cost
-from hotloop.diagnose.hot_line import sampled_part
+from hotloop.diagnose.lines.hot_line import sampled_part
+from hotloop.diagnose.price.cost import Cost, phase_cost
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.deep import HostSamples, Sample
 from hotloop.model.observation import Observation, Phase

@@ -32,10 +32,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.cost import MIDWAY, Cost
-from hotloop.diagnose.hot_line import line_cost
+from hotloop.diagnose.lines.call_sites import LineOfCalls, lines_of
+from hotloop.diagnose.lines.hot_line import line_cost
+from hotloop.diagnose.price.cost import MIDWAY, Cost
 from hotloop.diagnose.rule import Rule, Symptom
-from hotloop.diagnose.sites import LineOfCalls, lines_of
 from hotloop.model.observation import Observation
 
 MANY = 16

@@ -30,8 +30,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hotloop.diagnose.lines.call_sites import lines_of
 from hotloop.diagnose.rule import Rule, Symptom
-from hotloop.diagnose.sites import lines_of
 from hotloop.model.observation import Observation
 
 

@@ -30,8 +30,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.cost import phase_share
-from hotloop.diagnose.facts import cores_per_process, on_cpu, step_loader
+from hotloop.diagnose.price.cost import phase_share
+from hotloop.diagnose.price.facts import cores_per_process, on_cpu, step_loader
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase

@@ -35,8 +35,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.cost import MATERIAL, between_steps
-from hotloop.diagnose.named_line import during, named_line
+from hotloop.diagnose.lines.sampled_line import during, sampled_line
+from hotloop.diagnose.price.cost import MATERIAL, between_steps
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
@@ -58,7 +58,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if scored.share < NAMED:
         return
     whole = between_steps(observation, observation.run.parts.get("evaluation_s", 0.0))
-    path, line = named_line(observation, during("evaluation"))
+    path, line = sampled_line(observation, during("evaluation"))
     yield Symptom(
         evidence=f"{whole.share:.0%} of the loop is evaluation, {scored.share:.0%} forwards of it that keep "
         f"a graph which no backward uses ({spent:.3g} s)",

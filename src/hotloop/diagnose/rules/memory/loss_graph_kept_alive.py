@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.holder_line import holder_line
+from hotloop.diagnose.lines.growing_container_line import growing_container_line
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.memory.memory_growing import grows
 from hotloop.model.finding import Severity
@@ -38,15 +38,15 @@ from hotloop.model.observation import Observation
 
 def check(observation: Observation) -> Iterator[Symptom]:
     """Take each container that keeps graphs."""
-    if observation.deep is None or observation.deep.holders is None:
+    if observation.deep is None or observation.deep.growing_containers is None:
         raise Abstain("the program's containers (a run without --no-deep and --full)")
-    for holder in observation.deep.holders:
+    for holder in observation.deep.growing_containers:
         if holder.keeps_graph:
             yield Symptom(
                 evidence=f"the {holder.kind} {holder.name} of {holder.function} gains {holder.per_step:.3g} entries a "
                 "step, tensors with their graph",
                 path=holder.path,
-                line=holder_line(holder),
+                line=growing_container_line(holder),
                 severity=Severity.ERROR if grows(observation) else Severity.WARNING,
             )
 

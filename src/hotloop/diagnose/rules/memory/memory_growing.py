@@ -35,9 +35,9 @@ from itertools import combinations
 from statistics import median
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.cost import measured_step
+from hotloop.diagnose.price.cost import measured_step
 from hotloop.diagnose.rule import Rule, Symptom
-from hotloop.model.deep import Holder
+from hotloop.model.deep import GrowingContainer
 from hotloop.model.finding import Severity
 from hotloop.model.monitors import Monitors
 from hotloop.model.observation import Observation
@@ -99,19 +99,19 @@ def grows(observation: Observation) -> bool:
     return monitors is not None and any(_growth(monitors, name) for name in names)
 
 
-def holder_of(observation: Observation) -> Holder | None:
+def container_of(observation: Observation) -> GrowingContainer | None:
     """Return the container whose growth can be the memory's: it keeps graphs, or gains enough by itself."""
-    holders = (observation.deep.holders if observation.deep else None) or ()
+    growing_containers = (observation.deep.growing_containers if observation.deep else None) or ()
     growth = None if observation.monitors is None else _growth(observation.monitors, OF_PROGRAM)
     if growth is None or observation.step is None:
         return None
     enough = PART * growth.rate * observation.step.median_s
-    return next((one for one in holders if one.keeps_graph or one.bytes_per_step >= enough), None)
+    return next((one for one in growing_containers if one.keeps_graph or one.bytes_per_step >= enough), None)
 
 
 def _held(observation: Observation) -> str:
     """Say which container grows."""
-    holder = holder_of(observation)
+    holder = container_of(observation)
     if holder is None:
         return ""
     held = "tensors with their graph" if holder.keeps_graph else "tensors or arrays"

@@ -30,9 +30,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.cost import MIDWAY, measured_step, phase_cost, phase_share
-from hotloop.diagnose.facts import trains
-from hotloop.diagnose.named_line import during, named_line
+from hotloop.diagnose.lines.sampled_line import during, sampled_line
+from hotloop.diagnose.price.cost import MIDWAY, measured_step, phase_cost, phase_share
+from hotloop.diagnose.price.facts import trains
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
@@ -47,7 +47,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     evaluated, rest = observation.other.get("evaluate"), phase_share(observation, Phase.OTHER)
     if evaluated is not None and rest:
         cost = cost.times(min(1.0, evaluated.share / rest))
-    path, line = named_line(observation, during("evaluation"))
+    path, line = sampled_line(observation, during("evaluation"))
     yield Symptom(
         evidence=f"the step's rhythm is {' '.join(step.rhythm)}; {cost.share:.0%} of it is evaluation",
         metric="step.rhythm",

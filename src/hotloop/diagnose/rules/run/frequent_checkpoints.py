@@ -31,8 +31,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.cost import between_steps, recurs
-from hotloop.diagnose.named_line import named_line, under
+from hotloop.diagnose.lines.sampled_line import sampled_line, under
+from hotloop.diagnose.price.cost import between_steps, recurs
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
@@ -44,7 +44,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     cost = between_steps(observation, spent)
     sure = recurs(observation, observation.run.num_checkpoints)
     where = "of the loop" if sure else "of what was seen of the loop, less than an epoch,"
-    path, line = named_line(observation, under("torch/serialization.py"))
+    path, line = sampled_line(observation, under("torch/serialization.py"))
     yield Symptom(
         evidence=f"{cost.share:.0%} {where} is saving checkpoints ({spent:.3g} s{_times(observation)})",
         metric="run.parts.checkpoint_s",

@@ -32,8 +32,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.cost import MIDWAY, Cost, between_steps, recurs
-from hotloop.diagnose.named_line import during, named_line
+from hotloop.diagnose.lines.sampled_line import during, sampled_line
+from hotloop.diagnose.price.cost import MIDWAY, Cost, between_steps, recurs
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
@@ -50,7 +50,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     num = observation.run.num_evaluations
     sure = recurs(observation, num)
     where = "of the loop" if sure else "of what was seen of the loop, less than an epoch,"
-    path, line = named_line(observation, during("evaluation"))
+    path, line = sampled_line(observation, during("evaluation"))
     yield Symptom(
         evidence=f"{cost.share:.0%} {where} is evaluation ({spent:.3g} s)",
         metric="run.parts.evaluation_s",

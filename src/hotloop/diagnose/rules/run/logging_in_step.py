@@ -33,8 +33,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.cost import between_steps
-from hotloop.diagnose.named_line import named_line, under
+from hotloop.diagnose.lines.sampled_line import sampled_line, under
+from hotloop.diagnose.price.cost import between_steps
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation
 
@@ -46,7 +46,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         raise Abstain("an account of the run that names logging")
     spent = observation.run.parts.get("logging_s", 0.0)
     cost = between_steps(observation, spent)
-    path, line = named_line(observation, under("logging/__init__.py"))
+    path, line = sampled_line(observation, under("logging/__init__.py"))
     yield Symptom(
         evidence=f"{cost.share:.0%} of the loop is writing logs: {spent:.3g} s in {num_steps} steps",
         metric="run.parts.logging_s",

@@ -30,10 +30,10 @@ from itertools import pairwise
 
 import libcst as cst
 
-from hotloop.lint.names import dotted
-from hotloop.lint.program import Program
+from hotloop.lint.infer.names import dotted
+from hotloop.lint.infer.program import Program
+from hotloop.lint.read.syntax import argument, has_star, is_literal, with_keyword
 from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
-from hotloop.lint.syntax import argument, has_star, is_literal, with_keyword
 from hotloop.model.finding import Severity
 
 

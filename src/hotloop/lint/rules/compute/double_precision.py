@@ -28,9 +28,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hotloop.lint.program import Program
+from hotloop.lint.infer.program import Program
+from hotloop.lint.read.syntax import method, receiver
 from hotloop.lint.rule import Hit, Rule, Visit
-from hotloop.lint.syntax import method, receiver
 from hotloop.model.finding import Severity
 
 _DOUBLE = frozenset({"torch.float64", "torch.double", "torch.DoubleTensor", "torch.cuda.DoubleTensor"})

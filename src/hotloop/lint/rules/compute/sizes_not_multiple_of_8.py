@@ -29,9 +29,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hotloop.lint.program import Program
+from hotloop.lint.infer.program import Program
+from hotloop.lint.read.syntax import integer
 from hotloop.lint.rule import Hit, Rule, Visit
-from hotloop.lint.syntax import integer
 from hotloop.model.finding import Severity
 
 _SMALLEST = 64  # one tile of a tensor-core GEMM kernel; below it padding costs as much as it gains

@@ -28,10 +28,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hotloop.lint.guards import is_switched
-from hotloop.lint.program import Program
+from hotloop.lint.infer.guards import is_switched
+from hotloop.lint.infer.program import Program
+from hotloop.lint.read.syntax import is_literal, string
 from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
-from hotloop.lint.syntax import is_literal, string
 from hotloop.model.finding import Severity
 
 _FLAGS = frozenset({"torch.backends.cuda.matmul.allow_tf32", "torch.backends.cudnn.allow_tf32"})

@@ -31,10 +31,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hotloop.lint.datasets import in_getitem
-from hotloop.lint.program import Program
+from hotloop.lint.infer.datasets import in_getitem
+from hotloop.lint.infer.program import Program
+from hotloop.lint.name_lists import words
 from hotloop.lint.rule import Hit, Rule, Visit
-from hotloop.lint.words import words
 from hotloop.model.finding import Severity
 
 _HEAVY = words(

@@ -30,9 +30,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hotloop.lint.program import Program
+from hotloop.lint.infer.program import Program
+from hotloop.lint.name_lists import words
 from hotloop.lint.rule import Hit, Rule, Visit
-from hotloop.lint.words import words
 from hotloop.model.finding import Severity
 
 _FIXED = words("Resize CenterCrop Grayscale Pad ToTensor PILToTensor ToImage Normalize FiveCrop TenCrop")

@@ -31,10 +31,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hotloop.lint.datasets import is_cheap_dataset
-from hotloop.lint.program import Program
+from hotloop.lint.infer.datasets import is_cheap_dataset
+from hotloop.lint.infer.program import Program
+from hotloop.lint.read.syntax import argument, has_star, is_literal, keyword
 from hotloop.lint.rule import Hit, Rule, Visit
-from hotloop.lint.syntax import argument, has_star, is_literal, keyword
 from hotloop.model.finding import Severity
 
 _ARGUMENTS = frozenset({"transformers.TrainingArguments", "transformers.Seq2SeqTrainingArguments"})

@@ -30,8 +30,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hotloop.lint.datasets import in_getitem
-from hotloop.lint.program import Program
+from hotloop.lint.infer.datasets import in_getitem
+from hotloop.lint.infer.program import Program
 from hotloop.lint.rule import Hit, Rule, Visit
 from hotloop.model.finding import Severity
 

@@ -29,11 +29,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hotloop.lint.datasets import dataset_class
-from hotloop.lint.names import dotted
-from hotloop.lint.program import Program
+from hotloop.lint.infer.datasets import dataset_class
+from hotloop.lint.infer.names import dotted
+from hotloop.lint.infer.program import Program
+from hotloop.lint.read.syntax import integer, keyword, method
 from hotloop.lint.rule import Hit, Rule, Visit
-from hotloop.lint.syntax import integer, keyword, method
 from hotloop.model.finding import Severity
 
 _LOADS = frozenset({"json.load", "json.loads", "pickle.load", "yaml.safe_load"})

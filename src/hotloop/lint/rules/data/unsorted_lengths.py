@@ -29,9 +29,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hotloop.lint.program import Program
+from hotloop.lint.infer.program import Program
+from hotloop.lint.read.syntax import keyword
 from hotloop.lint.rule import Hit, Rule, Visit
-from hotloop.lint.syntax import keyword
 from hotloop.model.finding import Severity
 
 

@@ -29,9 +29,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hotloop.lint.program import Program
+from hotloop.lint.infer.program import Program
+from hotloop.lint.read.syntax import argument
 from hotloop.lint.rule import Hit, Rule, Visit
-from hotloop.lint.syntax import argument
 from hotloop.model.finding import Severity
 
 _ALL_CORES = frozenset({"os.cpu_count", "multiprocessing.cpu_count", "torch.multiprocessing.cpu_count"})

@@ -34,8 +34,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hotloop.lint.guards import is_periodic
-from hotloop.lint.program import Program
+from hotloop.lint.infer.guards import is_periodic
+from hotloop.lint.infer.program import Program
 from hotloop.lint.rule import Hit, Rule, Visit
 from hotloop.model.finding import Severity
 

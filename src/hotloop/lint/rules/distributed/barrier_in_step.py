@@ -32,7 +32,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hotloop.lint.program import Program
+from hotloop.lint.infer.program import Program
 from hotloop.lint.rule import Hit, Rule, Visit
 from hotloop.model.finding import Severity
 

@@ -28,9 +28,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hotloop.lint.program import Program
+from hotloop.lint.infer.program import Program
+from hotloop.lint.read.syntax import has_star, is_literal, keyword, with_keyword
 from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
-from hotloop.lint.syntax import has_star, is_literal, keyword, with_keyword
 from hotloop.model.finding import Severity
 
 

@@ -27,10 +27,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hotloop.lint.guards import is_switched
-from hotloop.lint.program import Program
+from hotloop.lint.infer.guards import is_switched
+from hotloop.lint.infer.program import Program
+from hotloop.lint.read.syntax import argument, string
 from hotloop.lint.rule import Hit, Rule, Visit
-from hotloop.lint.syntax import argument, string
 from hotloop.model.finding import Severity
 
 

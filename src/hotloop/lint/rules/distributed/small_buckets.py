@@ -27,9 +27,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hotloop.lint.program import Program
+from hotloop.lint.infer.program import Program
+from hotloop.lint.read.syntax import integer, keyword, without_keyword
 from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
-from hotloop.lint.syntax import integer, keyword, without_keyword
 from hotloop.model.finding import Severity
 
 _DEFAULT_MB = 25  # torch.nn.parallel.DistributedDataParallel's own default

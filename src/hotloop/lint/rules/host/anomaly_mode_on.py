@@ -30,10 +30,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hotloop.lint.guards import is_switched
-from hotloop.lint.program import Program
+from hotloop.lint.infer.guards import is_switched
+from hotloop.lint.infer.program import Program
+from hotloop.lint.read.syntax import argument, is_literal, keyword, with_keyword
 from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
-from hotloop.lint.syntax import argument, is_literal, keyword, with_keyword
 from hotloop.model.finding import Severity
 
 

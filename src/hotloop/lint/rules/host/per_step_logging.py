@@ -32,10 +32,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hotloop.lint.program import Program
+from hotloop.lint.infer.program import Program
+from hotloop.lint.name_lists import words
+from hotloop.lint.read.syntax import integer, keyword, method
 from hotloop.lint.rule import Hit, Rule, Visit
-from hotloop.lint.syntax import integer, keyword, method
-from hotloop.lint.words import words
 from hotloop.model.finding import Severity
 
 _DEAR = words(

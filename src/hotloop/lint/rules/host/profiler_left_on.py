@@ -33,11 +33,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hotloop.lint.guards import is_switched
-from hotloop.lint.program import Program
+from hotloop.lint.infer.guards import is_switched
+from hotloop.lint.infer.program import Program
+from hotloop.lint.name_lists import words
+from hotloop.lint.read.syntax import is_literal, keyword, string
 from hotloop.lint.rule import Hit, Rule, Visit
-from hotloop.lint.syntax import is_literal, keyword, string
-from hotloop.lint.words import words
 from hotloop.model.finding import Severity
 
 _ALWAYS = words(

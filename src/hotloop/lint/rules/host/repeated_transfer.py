@@ -34,10 +34,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hotloop.lint.names import dotted
-from hotloop.lint.program import Program
+from hotloop.lint.infer.names import dotted
+from hotloop.lint.infer.program import Program
+from hotloop.lint.read.syntax import keyword, method, receiver, string
 from hotloop.lint.rule import Hit, Rule, Visit
-from hotloop.lint.syntax import keyword, method, receiver, string
 from hotloop.model.finding import Severity
 
 

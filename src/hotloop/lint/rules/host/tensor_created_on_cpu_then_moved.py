@@ -30,9 +30,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hotloop.lint.program import Program
+from hotloop.lint.infer.program import Program
+from hotloop.lint.read.syntax import has_star, keyword, method, receiver, string, with_keyword
 from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
-from hotloop.lint.syntax import has_star, keyword, method, receiver, string, with_keyword
 from hotloop.model.finding import Severity
 
 _FIXED = frozenset({"zeros", "ones", "empty", "full", "arange", "linspace", "eye"})

@@ -28,11 +28,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hotloop.lint.kinds import Kind
-from hotloop.lint.program import Program
+from hotloop.lint.infer.kinds import Kind
+from hotloop.lint.infer.program import Program
+from hotloop.lint.name_lists import words
+from hotloop.lint.read.syntax import method
 from hotloop.lint.rule import Hit, Rule, Visit
-from hotloop.lint.syntax import method
-from hotloop.lint.words import words
 from hotloop.model.finding import Severity
 
 _MAKERS = words(

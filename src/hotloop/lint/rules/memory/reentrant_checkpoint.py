@@ -28,10 +28,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hotloop.lint.program import Program
+from hotloop.lint.infer.program import Program
+from hotloop.lint.name_lists import words
+from hotloop.lint.read.syntax import is_literal, keyword, with_keyword
 from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
-from hotloop.lint.syntax import is_literal, keyword, with_keyword
-from hotloop.lint.words import words
 from hotloop.model.finding import Severity
 
 _CHECKPOINTS = words(

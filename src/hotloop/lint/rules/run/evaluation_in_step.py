@@ -31,9 +31,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hotloop.lint.program import Program
+from hotloop.lint.infer.program import Program
+from hotloop.lint.read.syntax import method
 from hotloop.lint.rule import Hit, Rule, Visit
-from hotloop.lint.syntax import method
 from hotloop.model.finding import Severity
 
 

@@ -34,8 +34,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hotloop.lint.kinds import Kind
-from hotloop.lint.program import Program
+from hotloop.lint.infer.kinds import Kind
+from hotloop.lint.infer.program import Program
 from hotloop.lint.rule import Hit, Rule, Visit
 from hotloop.model.finding import Severity
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hotloop.probe.knob import Knob
+from hotloop.probe.activation.knob import Knob
 
 
 class AnomalyKnob(Knob):

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
-from hotloop.optimize.bounds import expected, share
 from hotloop.optimize.catalogue.compute.memory_format import MemoryFormat
 from hotloop.optimize.catalogue.compute.memory_format_knob import MemoryFormatKnob
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
-from hotloop.probe.activation import Activation
-from hotloop.probe.knob import Knob
+from hotloop.optimize.program.bounds import expected, share
+from hotloop.probe.activation.activation import Activation
+from hotloop.probe.activation.knob import Knob
 
 
 class ChannelsLast(Optimization):

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
-from hotloop.optimize.bounds import expected, share
 from hotloop.optimize.catalogue.compute.compiled_forward import CompiledForward
-from hotloop.optimize.gated import Gated
+from hotloop.optimize.knobs.within_forward import Gated
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import boolean, choice, only
-from hotloop.probe.activation import Activation
-from hotloop.probe.knob import Knob
+from hotloop.optimize.program.bounds import expected, share
+from hotloop.probe.activation.activation import Activation
+from hotloop.probe.activation.knob import Knob
 
 COMPILING_STEPS = 4
 """Forward and backward compile in the first step, shapes that differ in the next ones; CUDA graphs warm up in three."""

@@ -6,7 +6,7 @@ import functools
 import inspect
 from typing import Any
 
-from hotloop.probe.activation import Activation
+from hotloop.probe.activation.activation import Activation
 
 
 class CompiledForward(Activation):

@@ -11,8 +11,8 @@ from hotloop.optimize.catalogue.compute.anomaly_knob import AnomalyKnob
 from hotloop.optimize.catalogue.compute.debug_calls import DebugCalls
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
-from hotloop.probe.activation import Activation
-from hotloop.probe.knob import Knob
+from hotloop.probe.activation.activation import Activation
+from hotloop.probe.activation.knob import Knob
 
 
 class DebugApisOff(Optimization):

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from hotloop.probe.activation import Activation
+from hotloop.probe.activation.activation import Activation
 
 
 class DebugCalls(Activation):

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 from hotloop.model.observation import Observation, OptimizerFacts, Phase
 from hotloop.model.optimization import Candidate, Numerics
-from hotloop.optimize.bounds import bound, expected, require_share, share
 from hotloop.optimize.catalogue.compute.optimizer_keywords import OptimizerKeywords
 from hotloop.optimize.catalogue.compute.optimizer_knob import OptimizerKnob
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import choice, only
-from hotloop.probe.activation import Activation
-from hotloop.probe.knob import Knob
+from hotloop.optimize.program.bounds import bound, expected, require_share, share
+from hotloop.probe.activation.activation import Activation
+from hotloop.probe.activation.knob import Knob
 
 IMPLEMENTATIONS = ("fused", "foreach")
 

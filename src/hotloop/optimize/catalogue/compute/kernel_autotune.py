@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
-from hotloop.optimize.bounds import expected, share
-from hotloop.optimize.flag_knob import FlagKnob
+from hotloop.optimize.knobs.flag import FlagKnob
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import boolean, choice, only
-from hotloop.probe.activation import Activation
-from hotloop.probe.knob import Knob
+from hotloop.optimize.program.bounds import expected, share
+from hotloop.probe.activation.activation import Activation
+from hotloop.probe.activation.knob import Knob
 
 FIND_MODES = ("NORMAL", "FAST", "HYBRID", "DYNAMIC_HYBRID")
 

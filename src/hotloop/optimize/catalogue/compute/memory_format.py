@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hotloop.optimize.containers import map_tensors
-from hotloop.probe.activation import Activation
+from hotloop.optimize.program.containers import map_tensors
+from hotloop.probe.activation.activation import Activation
 
 
 class MemoryFormat(Activation):

@@ -6,7 +6,7 @@ import weakref
 from typing import Any
 
 from hotloop.optimize.catalogue.compute.memory_format import MemoryFormat
-from hotloop.probe.knob import Knob
+from hotloop.probe.activation.knob import Knob
 
 
 class MemoryFormatKnob(MemoryFormat, Knob):

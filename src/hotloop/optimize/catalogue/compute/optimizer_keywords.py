@@ -6,7 +6,7 @@ import gc
 import inspect
 from typing import Any
 
-from hotloop.probe.activation import Activation
+from hotloop.probe.activation.activation import Activation
 
 
 class OptimizerKeywords(Activation):

@@ -6,7 +6,7 @@ import weakref
 from typing import Any
 
 from hotloop.optimize.catalogue.compute.optimizer_keywords import reason_against
-from hotloop.probe.knob import Knob
+from hotloop.probe.activation.knob import Knob
 
 _WAYS = ("fused", "foreach")
 

@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
-from hotloop.optimize.bounds import bound, expected, require_share, share
 from hotloop.optimize.catalogue.input.iterators import IteratorWatch
 from hotloop.optimize.catalogue.input.training_loaders import loaders_with_workers
 from hotloop.optimize.catalogue.input.worker_knob import WorkerKnob
 from hotloop.optimize.optimization import Optimization
 from hotloop.optimize.parameters import integer, only, required
-from hotloop.probe.activation import Activation
-from hotloop.probe.knob import Knob
+from hotloop.optimize.program.bounds import bound, expected, require_share, share
+from hotloop.probe.activation.activation import Activation
+from hotloop.probe.activation.knob import Knob
 
 
 class LoaderPrefetch(Optimization):

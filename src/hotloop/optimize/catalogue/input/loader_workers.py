@@ -8,16 +8,16 @@ from typing import Any, ClassVar
 
 from hotloop.model.observation import LoaderFacts, Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
-from hotloop.optimize.bounds import MIN_SHARE, bound, share
 from hotloop.optimize.catalogue.input.training_loaders import training_loaders
 from hotloop.optimize.catalogue.input.worker_keywords import WorkerKeywords
 from hotloop.optimize.catalogue.input.worker_knob import WorkerKnob
-from hotloop.optimize.cores import cores_per_process
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import boolean, integer, only, required
-from hotloop.optimize.threads import VARIABLES
-from hotloop.probe.activation import Activation
-from hotloop.probe.knob import Knob
+from hotloop.optimize.program.bounds import MIN_SHARE, bound, share
+from hotloop.optimize.program.cores import cores_per_process
+from hotloop.optimize.program.thread_settings import VARIABLES
+from hotloop.probe.activation.activation import Activation
+from hotloop.probe.activation.knob import Knob
 
 MAX_WORKERS = 16
 """More is not proposed: [A] and the PyTorch forum's experience see diminishing returns after about 8."""

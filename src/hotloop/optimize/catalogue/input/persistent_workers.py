@@ -11,7 +11,7 @@ from hotloop.optimize.catalogue.input.iterators import IteratorWatch
 from hotloop.optimize.catalogue.input.training_loaders import loaders_with_workers
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
-from hotloop.probe.activation import Activation
+from hotloop.probe.activation.activation import Activation
 
 
 class PersistentWorkers(Optimization):

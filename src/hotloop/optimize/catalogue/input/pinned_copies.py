@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from hotloop.optimize.catalogue.input.iterators import IteratorWatch
-from hotloop.probe.activation import Activation
+from hotloop.probe.activation.activation import Activation
 
 
 class PinnedCopies(Activation):

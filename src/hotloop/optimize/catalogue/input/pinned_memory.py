@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
-from hotloop.optimize.bounds import bound, expected, share
 from hotloop.optimize.catalogue.input.pinned_copies import PinnedCopies
 from hotloop.optimize.catalogue.input.training_loaders import training_loaders
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
-from hotloop.probe.activation import Activation
+from hotloop.optimize.program.bounds import bound, expected, share
+from hotloop.probe.activation.activation import Activation
 
 
 class PinnedMemory(Optimization):

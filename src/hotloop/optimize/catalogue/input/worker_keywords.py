@@ -6,8 +6,8 @@ from typing import Any
 
 from hotloop.optimize.catalogue.input.iterators import IteratorWatch
 from hotloop.optimize.catalogue.input.worker_hazards import reason_against
-from hotloop.optimize.threads import Threads
-from hotloop.probe.activation import Activation
+from hotloop.optimize.program.thread_settings import Threads
+from hotloop.probe.activation.activation import Activation
 
 _NEED_WORKERS = ("prefetch_factor", "persistent_workers", "multiprocessing_context", "timeout")
 """Keywords that DataLoader refuses, or asserts on, without workers."""

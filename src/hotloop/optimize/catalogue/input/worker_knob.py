@@ -10,8 +10,8 @@ from hotloop.optimize.catalogue.input.shadow_loader import (
     ShadowLoader,
     reason_against_workers,
 )
-from hotloop.optimize.thread_knob import ThreadKnob
-from hotloop.probe.knob import Knob
+from hotloop.optimize.knobs.threads import ThreadKnob
+from hotloop.probe.activation.knob import Knob
 
 
 class WorkerKnob(Knob):

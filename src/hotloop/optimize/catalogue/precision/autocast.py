@@ -6,8 +6,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any
 
-from hotloop.optimize.containers import map_tensors, tensors_in
-from hotloop.probe.activation import Activation
+from hotloop.optimize.program.containers import map_tensors, tensors_in
+from hotloop.probe.activation.activation import Activation
 
 GRAPH_NODES = 2_000
 """Nodes of the autograd graph that are searched, once, for the casts of autocast; they stand next to the

@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
-from hotloop.optimize.bounds import expected, share
 from hotloop.optimize.catalogue.precision.autocast import Autocast
 from hotloop.optimize.catalogue.precision.full_precision import require_full_precision
-from hotloop.optimize.gated import Gated
+from hotloop.optimize.knobs.within_forward import Gated
 from hotloop.optimize.optimization import Optimization
 from hotloop.optimize.parameters import only
-from hotloop.probe.activation import Activation
-from hotloop.probe.knob import Knob
+from hotloop.optimize.program.bounds import expected, share
+from hotloop.probe.activation.activation import Activation
+from hotloop.probe.activation.knob import Knob
 
 _BF16 = frozenset({"avx512_bf16", "amx_bf16", "bf16"})
 """Flags of processors that compute with bfloat16."""

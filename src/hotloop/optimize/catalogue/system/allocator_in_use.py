@@ -6,7 +6,7 @@ import ctypes
 from pathlib import Path
 from typing import Any
 
-from hotloop.probe.activation import Activation
+from hotloop.probe.activation.activation import Activation
 
 LARGE = 64 << 20
 """Above every threshold at which glibc's malloc would map a buffer by itself (at most 32 MiB, mallopt(3))."""

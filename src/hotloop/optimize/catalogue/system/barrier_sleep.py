@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from hotloop.probe.activation import Activation
+from hotloop.probe.activation.activation import Activation
 
 NUM_REGIONS = 50
 SLEEPS_PER_REGION = 0.5

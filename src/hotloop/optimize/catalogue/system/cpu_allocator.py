@@ -14,8 +14,8 @@ from hotloop.optimize.catalogue.system.allocator_library import find_library
 from hotloop.optimize.catalogue.system.malloc_knob import MallocKnob
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import choice, only, required
-from hotloop.probe.activation import Activation
-from hotloop.probe.knob import Knob
+from hotloop.probe.activation.activation import Activation
+from hotloop.probe.activation.knob import Knob
 
 ALLOCATORS = ("glibc", "jemalloc", "tcmalloc")
 KEEP_BYTES = 4 << 30

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 
-from hotloop.probe.knob import Knob
+from hotloop.probe.activation.knob import Knob
 
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -2, -3, -4
 """Of mallopt(3), with the values of <malloc.h>."""

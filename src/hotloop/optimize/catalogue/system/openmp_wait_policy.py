@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.system.barrier_sleep import BarrierSleep
-from hotloop.optimize.cores import num_cores, num_processes
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
-from hotloop.probe.activation import Activation
+from hotloop.optimize.program.cores import num_cores, num_processes
+from hotloop.probe.activation.activation import Activation
 
 PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
 BUSY = 0.10

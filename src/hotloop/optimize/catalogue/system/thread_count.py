@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
-from hotloop.optimize.cores import cores_per_process, num_cores, num_processes
+from hotloop.optimize.knobs.threads import ThreadKnob
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import integer, only, required
-from hotloop.optimize.thread_knob import ThreadKnob
-from hotloop.optimize.threads import VARIABLES, Threads
-from hotloop.probe.activation import Activation
-from hotloop.probe.knob import Knob
+from hotloop.optimize.program.cores import cores_per_process, num_cores, num_processes
+from hotloop.optimize.program.thread_settings import VARIABLES, Threads
+from hotloop.probe.activation.activation import Activation
+from hotloop.probe.activation.knob import Knob
 
 
 class ThreadCount(Optimization):

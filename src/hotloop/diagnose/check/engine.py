@@ -1,0 +1,93 @@
+"""Run the rules over an Observation, put a price on what they see, and order it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hotloop.diagnose.abstain import Abstain
+from hotloop.diagnose.check.bottleneck import bottleneck
+from hotloop.diagnose.check.registry import all_rules
+from hotloop.diagnose.price.cost import LEAST, loudness
+from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.model.diagnosis import Abstention, Diagnosis
+from hotloop.model.finding import Finding, Severity
+from hotloop.model.observation import Observation
+from hotloop.model.ratio import Ratio
+
+_LOUDEST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.INFO)
+
+
+def diagnose(
+    observation: Observation, session: str | None = None, rules: Sequence[Rule] | None = None
+) -> Diagnosis:
+    """Return what holds the observed program back.
+
+    Args:
+        observation: what was measured.
+        session: where it is kept.
+        rules: other rules than all.
+    """
+    findings: list[Finding] = []
+    abstained: list[Abstention] = []
+    explained: dict[str, int] = {}
+    for rule in all_rules() if rules is None else rules:
+        try:
+            seen = [symptom for symptom in rule.check(observation) if _counts(symptom)]
+        except Abstain as missing:
+            abstained.append(Abstention(rule.code, str(missing)))
+            continue
+        found = [_finding(rule, symptom, _gain(rule, symptom, observation)) for symptom in seen]
+        findings.extend(found)
+        for code in rule.explains if found else ():
+            explained[code] = min(explained.get(code, len(Severity)), *(_rank(one) for one in found))
+    return Diagnosis(
+        bottleneck=bottleneck(observation),
+        findings=tuple(sorted((one for one in findings if not _is_explained(one, explained)), key=order)),
+        abstained=tuple(abstained),
+        observation=observation,
+        session=session,
+    )
+
+
+def _rank(finding: Finding) -> int:
+    return _LOUDEST_FIRST.index(finding.severity)
+
+
+def _is_explained(finding: Finding, explained: Mapping[str, int]) -> bool:
+    """Whether a finding as loud or louder is the cause of this one."""
+    return finding.code in explained and explained[finding.code] <= _rank(finding)
+
+
+def _counts(symptom: Symptom) -> bool:
+    return symptom.cost is None or symptom.cost.share >= LEAST
+
+
+def _gain(rule: Rule, symptom: Symptom, observation: Observation) -> Ratio | None:
+    """What was predicted for the optimization that is the fix, the best of its parameters; else the rule's own."""
+    told = [one.ratio for one in observation.predictions if one.name == rule.optimization]
+    return max(told, key=lambda one: one.ratio) if told and rule.fixed_by_it else symptom.gain
+
+
+def _finding(rule: Rule, symptom: Symptom, gain: Ratio | None) -> Finding:
+    seconds = symptom.cost.seconds if symptom.cost else (None, None, None)
+    return Finding(
+        code=rule.code,
+        title=rule.title,
+        severity=symptom.severity or loudness(symptom.cost),
+        path=symptom.path,
+        line=symptom.line,
+        metric=symptom.metric,
+        cost_s=seconds[0],
+        cost_low_s=seconds[1],
+        cost_high_s=seconds[2],
+        gain=gain,
+        evidence=symptom.evidence,
+        advice=symptom.advice or rule.advice,
+        optimization=rule.optimization,
+    )
+
+
+def order(finding: Finding) -> tuple[int, float, float, str]:
+    """Return what findings are sorted by: the loudest first, of those the largest gain."""
+    gain = finding.gain.ratio if finding.gain else 1.0
+    return _rank(finding), -gain, -(finding.cost_s or 0.0), finding.code

@@ -1,0 +1,132 @@
+"""What a static finding costs, from the samples of the host's stacks under its lines."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from hotloop.diagnose.abstain import Abstain
+from hotloop.diagnose.lines.hot_line import is_under, sampled_share, samples_of
+from hotloop.diagnose.lines.parsed_sources import lines_of, parsed, statement_at
+from hotloop.diagnose.price.cost import LEAST, MIDWAY, Cost, loudness, with_backward
+from hotloop.model.deep import Sample
+from hotloop.model.finding import Finding, Severity
+from hotloop.model.observation import Observation, Phase
+
+WHOLE = 0.9
+"""Of all samples: lines under which so much is spent hold the training itself, and are no part of it."""
+_COARSE = frozenset({"hot-line-outside-phases", "hot-line-before-backward", "loop-outside-phases"})
+"""Findings that name a line without saying what is wrong with it."""
+_LOOPS = frozenset({"python-loop-over-tensor", "parameter-loop-in-step", "cat-grows-in-loop"})
+_WHOLE_STATEMENTS = _LOOPS | {"python-loop-in-getitem"}
+"""What these find is the loop with its body; of others that stand in the head of a `with` or an `if`, the head."""
+_OF_LOOPS = frozenset({"many-tiny-operators", "batch-too-small"})
+"""What such loops are made of, or looks the same, and says less."""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines of one statement."""
+
+    path: str
+    first: int
+    last: int
+
+    def hold(self, path: str | None, line: int | None) -> bool:
+        """Whether a place is one of them."""
+        return path == self.path and line is not None and self.first <= line <= self.last
+
+
+def priced(
+    observation: Observation, measured: Sequence[Finding], static: Iterable[Finding]
+) -> tuple[list[Finding], list[Finding]]:
+    """Put prices on static findings; return all findings with a price, and the static ones left without.
+
+    Args:
+        observation: with samples of the host's stacks; without, nothing is priced.
+        measured: what the dynamic rules found; of these go those that say less of the same lines.
+        static: whose lines hold what they cost.
+    """
+    found: list[tuple[Finding, Lines]] = []
+    rest: list[Finding] = []
+    for finding in static:
+        lines = _lines(finding)
+        cost = _cost(observation, lines) if lines is not None else None
+        if cost is None or lines is None or cost.share < LEAST:
+            rest.append(finding)
+        else:
+            found.append((_with(finding, cost), lines))
+    kept = [one for one in measured if not _said_better(one, found)]
+    if any(one.code in _LOOPS and one.severity is Severity.WARNING for one, _ in found):
+        kept = [one for one in kept if one.code not in _OF_LOOPS]
+    return [*kept, *(finding for finding, _ in found)], rest
+
+
+def _said_better(coarse: Finding, found: Sequence[tuple[Finding, Lines]]) -> bool:
+    return coarse.code in _COARSE and any(lines.hold(coarse.path, coarse.line) for _, lines in found)
+
+
+def _with(finding: Finding, cost: Cost) -> Finding:
+    value, low, high = cost.seconds
+    return msgspec.structs.replace(
+        finding,
+        severity=loudness(cost),
+        cost_s=value,
+        cost_low_s=low,
+        cost_high_s=high,
+        gain=cost.gain(expected=MIDWAY),
+        evidence=f"{finding.evidence}; {cost.share:.0%} of the step by the samples under it ({value * 1e3:.3g} ms)",
+    )
+
+
+def _cost(observation: Observation, lines: Lines) -> Cost | None:
+    """Return the share of the training thread's time under the lines, with the backward of what is forward in it.
+
+    None: it cannot be told.
+    """
+    if observation.step is None:
+        return None
+    try:
+        host, own = samples_of(observation, "train")
+    except Abstain:
+        return None
+    under = [
+        sample for sample in own if is_under(host, sample, lines.path, range(lines.first, lines.last + 1))
+    ]
+    forward = [sample for sample in under if sample.phase == Phase.FORWARD.value]
+    if _spent(under) >= WHOLE * _spent(own):
+        return None
+    inside, whole = (
+        sampled_share(
+            _spent(part) / _spent(own), sum(sample.num for sample in own), observation.step.median_s
+        )
+        for part in (forward, under)
+    )
+    if not forward:
+        return whole
+    more = with_backward(observation, inside)
+    share, low, high = (
+        getattr(whole, end) + getattr(more, end) - getattr(inside, end) for end in ("share", "low", "high")
+    )
+    return Cost(min(1.0, share), min(1.0, low), min(1.0, high), whole.step_s)
+
+
+def _spent(samples: Iterable[Sample]) -> float:
+    return sum(sample.spent_s for sample in samples)
+
+
+def _lines(finding: Finding) -> Lines | None:
+    """Return the lines of the statement that begins or stands where the finding points; None: there is none."""
+    tree = parsed(finding.path) if finding.path is not None else None
+    if tree is None or finding.path is None or finding.line is None:
+        return None
+    found = statement_at(tree, finding.line)
+    if found is None:
+        return None
+    body: list[ast.stmt] = getattr(found, "body", [])
+    in_head = bool(body) and finding.line < body[0].lineno and finding.code not in _WHOLE_STATEMENTS
+    last = max(found.lineno, body[0].lineno - 1) if in_head else lines_of(found)[-1]
+    return Lines(finding.path, found.lineno, last)

@@ -1,0 +1,1 @@
+"""The manual of the dynamic rules, generated from their docstrings."""

@@ -1,0 +1,1 @@
+"""The manual of the static rules, generated from their docstrings."""

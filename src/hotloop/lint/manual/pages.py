@@ -1,0 +1,38 @@
+"""Manual pages of the static rules, for `hotloop explain`."""
+
+from pathlib import Path
+
+from hotloop.lint.check.registry import FAMILIES, all_rules
+from hotloop.lint.manual.rulebook import RuleBook
+from hotloop.lint.rule import FixSafety, Rule
+
+_FIX = {
+    None: "none",
+    FixSafety.SAFE: "safe, `--fix` applies it",
+    FixSafety.UNSAFE: "unsafe, `--fix --unsafe` applies it",
+    FixSafety.DISPLAY: "only shown",
+}
+
+
+def _facts(rule: Rule) -> list[str]:
+    return [
+        f"severity: {rule.severity.value}",
+        f"family: {rule.family}",
+        f"tried by: {rule.optimization or 'a person has to'}",
+        f"fix: {_FIX[rule.fix]}",
+    ]
+
+
+BOOK = RuleBook(
+    rules=all_rules,
+    families=FAMILIES,
+    introduction=Path(__file__).with_name("introduction.md"),
+    facts=_facts,
+    columns={
+        "severity": lambda rule: rule.severity.value,
+        "fix": lambda rule: rule.fix.name.lower() if rule.fix is not None else "",
+        "tried by": lambda rule: rule.optimization or "",
+    },
+)
+names = BOOK.names
+page = BOOK.page

@@ -1,0 +1,110 @@
+"""NVIDIA's management library, where `nvidia-ml-py` is installed and a driver answers."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from hotloop.machine.devices.gpu import GpuDevice, GpuSample
+
+_T = TypeVar("_T")
+
+_THROTTLE_REASONS = {
+    0x4: "software power cap",
+    0x8: "hardware slowdown",
+    0x20: "software thermal slowdown",
+    0x40: "hardware thermal slowdown",
+    0x80: "hardware power brake",
+}
+"""Bits of nvmlClocksThrottleReasons (NVML reference); idle, user-set, synchronized, display left out."""
+
+_MAX_NVLINKS = 18
+"""NVML_NVLINK_MAX_LINKS."""
+
+
+class Nvml:
+    """An initialized NVML."""
+
+    def __init__(self, library: Any) -> None:
+        self._nvml = library
+
+    def devices(self) -> list[GpuDevice]:
+        """Return the devices, in NVML's order (by PCI address)."""
+        return [self._device(index) for index in range(self._nvml.nvmlDeviceGetCount())]
+
+    def sample(self, index: int) -> GpuSample:
+        """Return one look at the device."""
+        nvml, handle = self._nvml, self._nvml.nvmlDeviceGetHandleByIndex(index)
+        return GpuSample(
+            utilization_ratio=self._ask(lambda: nvml.nvmlDeviceGetUtilizationRates(handle).gpu / 100),
+            memory_used_bytes=self._ask(lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).used)),
+            power_w=self._ask(lambda: nvml.nvmlDeviceGetPowerUsage(handle) / 1000),
+            temperature_c=self._ask(
+                lambda: float(nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU))
+            ),
+            clock_hz=self._ask(lambda: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM) * 1e6),
+            throttle_reasons=self._ask(
+                lambda: _reasons(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle))
+            ),
+            pids=self._ask(
+                lambda: tuple(int(p.pid) for p in nvml.nvmlDeviceGetComputeRunningProcesses(handle))
+            ),
+        )
+
+    def _device(self, index: int) -> GpuDevice:
+        nvml, handle = self._nvml, self._nvml.nvmlDeviceGetHandleByIndex(index)
+        name = nvml.nvmlDeviceGetName(handle)
+        return GpuDevice(
+            index=index,
+            name=name.decode() if isinstance(name, bytes) else str(name),
+            memory_bytes=self._ask(lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).total)),
+            max_clock_hz=self._ask(lambda: nvml.nvmlDeviceGetMaxClockInfo(handle, nvml.NVML_CLOCK_SM) * 1e6),
+            power_limit_w=self._ask(lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000),
+            pcie=self._ask(lambda: self._pcie(handle)),
+            num_links=self._ask(lambda: self._num_links(handle)),
+        )
+
+    def _pcie(self, handle: Any) -> str:
+        nvml = self._nvml
+        return (
+            f"gen {nvml.nvmlDeviceGetCurrPcieLinkGeneration(handle)}"
+            f" x{nvml.nvmlDeviceGetCurrPcieLinkWidth(handle)}"
+            f" of gen {nvml.nvmlDeviceGetMaxPcieLinkGeneration(handle)}"
+            f" x{nvml.nvmlDeviceGetMaxPcieLinkWidth(handle)}"
+        )
+
+    def _num_links(self, handle: Any) -> int:
+        states = (
+            self._ask(lambda link=link: self._nvml.nvmlDeviceGetNvLinkState(handle, link))  # type: ignore[misc]
+            for link in range(_MAX_NVLINKS)
+        )
+        return sum(1 for state in states if state)
+
+    def _ask(self, question: Callable[[], _T]) -> _T | None:
+        """Return the answer, None where this device or this version of the library has none."""
+        try:
+            return question()
+        except (self._nvml.NVMLError, AttributeError):
+            return None
+
+
+@contextmanager
+def open_nvml() -> Iterator[Nvml | None]:
+    """Give NVML for as long as the block runs, None where there is no library or no driver."""
+    try:
+        import pynvml
+    except ImportError:
+        yield None
+        return
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        yield None
+        return
+    try:
+        yield Nvml(pynvml)
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _reasons(bits: int) -> tuple[str, ...]:
+    return tuple(text for bit, text in _THROTTLE_REASONS.items() if bits & bit)

@@ -1,0 +1,1 @@
+"""The host as the kernel shows it: identity, topology, control groups, mounts, processes."""

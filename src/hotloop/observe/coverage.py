@@ -1,0 +1,90 @@
+"""What a run did not tell, and why: notes beside what was measured, or the clearest error where nothing was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from hotloop.launch.command import why_unseen
+from hotloop.launch.isolation.decide import Isolation, could_not_enter
+from hotloop.launch.process import Run
+from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.model.observation import Coverage, Observation
+from hotloop.observe.decode.spans import Timeline
+
+
+def with_gaps(observation: Observation, isolation: Isolation, *, lost: bool) -> Observation:
+    """Return the observation with what the machine kept from it."""
+    gaps = []
+    if isolation.missing is not None:
+        gaps.append(Coverage("isolation", isolation.missing))
+    if lost:
+        gaps.append(Coverage("records", "the scratch folder is full; later steps were not recorded"))
+    return msgspec.structs.replace(observation, coverage=(*observation.coverage, *gaps))
+
+
+def no_step(
+    observation: Observation,
+    run: Run,
+    folder: Path,
+    known: Mapping[int, Timeline],
+    argv: Sequence[str],
+    *,
+    timed_out: bool,
+    lost: bool,
+) -> HotloopError:
+    """Return the clearest error for a run in which no step was measured."""
+    code = observation.exit_code
+    if could_not_enter(code, run.scratch):
+        reason = (run.scratch / "isolation-error").read_text()
+        return HotloopError(
+            f"the run could not be isolated: {reason}", "please report this", ExitCode.MACHINE
+        )
+    if lost:
+        return HotloopError(
+            f"no space is left in {run.scratch.parent}, so nothing could be recorded",
+            "free some space, or name another folder: export HOTLOOP_SCRATCH=/some/folder",
+            ExitCode.MACHINE,
+        )
+    if not any(folder.glob("python-*")):
+        return _no_python(observation.command[0], argv, code)
+    if code not in (None, 0):
+        return HotloopError(
+            f"the program failed before two whole steps were measured (exit code {code}); its own output says why",
+            "run it without hotloop to see whether it works by itself",
+            ExitCode.PROGRAM_FAILED,
+        )
+    if not any(folder.glob("torch-*")):
+        return HotloopError(
+            "the program never imported torch, so there is no training step to measure",
+            "check that the command runs the training program itself, in an environment that has torch",
+        )
+    return _too_few(known, timed_out=timed_out)
+
+
+def _no_python(word: str, argv: Sequence[str], code: int | None) -> HotloopError:
+    reason = why_unseen(argv)
+    if reason is not None:
+        return HotloopError(
+            f"nothing of the program could be seen: {reason} (exit code {code})",
+            "leave that option out while you observe",
+        )
+    return HotloopError(
+        f"{word!r} started no Python, so there is no training to measure (exit code {code})",
+        "put hotloop in front of a command that runs a PyTorch program: hotloop observe python train.py",
+    )
+
+
+def _too_few(known: Mapping[int, Timeline], *, timed_out: bool) -> HotloopError:
+    when = "within the time it was given" if timed_out else "before it ended"
+    if any(timeline.spans for timeline in known.values()):
+        what = "took too few steps: the first one is set-up, at least two more are needed"
+    else:
+        what = "took no step: no optimizer step, backward or forward pass was seen"
+    return HotloopError(
+        f"the program {what} ({when})",
+        "let it run longer (more steps, more epochs), or check that it trains",
+        ExitCode.PROGRAM_FAILED,
+    )

@@ -1,0 +1,90 @@
+"""From what the heavy instruments wrote to the observation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hotloop.model.deep import Deep, Forwards, GrowingContainer
+from hotloop.model.observation import Coverage, Observation
+from hotloop.observe.build import leading
+from hotloop.observe.decode.instrument_files import DeepFile, usable
+from hotloop.observe.decode.spans import Timeline
+from hotloop.observe.profile.call_sites import read_call_sites
+from hotloop.observe.profile.host_samples import read_host_samples
+from hotloop.observe.profile.operators import read_flops, read_operators
+
+Reader = Callable[[Path, DeepFile, Timeline], Any]
+"""Of the run's folder, the leading process's result and its records: the value for its field of `Deep`."""
+
+
+def _read_growing_containers(_: Path, file: DeepFile, lead: Timeline) -> tuple[GrowingContainer, ...]:  # noqa: ARG001
+    found = msgspec.convert(file.value, tuple[GrowingContainer, ...])
+    return tuple(sorted(found, key=lambda one: (-one.keeps_graph, -one.bytes_per_step)))
+
+
+def _read_forwards(_: Path, file: DeepFile, lead: Timeline) -> tuple[Forwards, ...]:  # noqa: ARG001
+    steps = file.value["steps"]
+    return tuple(
+        Forwards(
+            path=row["path"],
+            line=row["line"],
+            function=row["function"],
+            count_per_step=row["count"] / steps,
+            unused_per_step=row["unused"] / steps,
+            repeated_per_step=row["repeated"] / steps,
+            unused_s=row["unused_s"] / steps,
+        )
+        for row in file.value["rows"]
+    )
+
+
+READERS: dict[str, Reader] = {
+    "host": read_host_samples,
+    "growing_containers": _read_growing_containers,
+    "call_sites": read_call_sites,
+    "forwards": _read_forwards,
+    "operators": read_operators,
+    "flops": read_flops,
+}
+"""An instrument's name is the name of its field."""
+
+
+def with_deep(
+    observation: Observation,
+    folder: Path,
+    known: dict[int, Timeline],
+    names: Iterable[str],
+    why_not: str | None,
+) -> Observation:
+    """Return the observation with what the instruments saw, and with what they could not see.
+
+    Args:
+        observation: the light measurement.
+        folder: the probe's folder.
+        known: the records.
+        names: the instruments that were asked for.
+        why_not: why none was run; None: they were.
+    """
+    wanted = tuple(names)
+    lead = leading(known)
+    if not wanted or lead is None:
+        return observation
+    if why_not is not None:
+        return _add(observation, None, [Coverage("deep windows", why_not)])
+    seen: dict[str, Any] = {}
+    gaps = []
+    for name in wanted:
+        file = usable(folder, name, lead.pid)
+        if isinstance(file, Coverage):
+            gaps.append(file)
+        else:
+            seen[name] = READERS[name](folder, file, lead)
+    return _add(observation, Deep(**seen) if seen else None, gaps)
+
+
+def _add(observation: Observation, deep: Deep | None, gaps: list[Coverage]) -> Observation:
+    return msgspec.structs.replace(observation, deep=deep, coverage=(*observation.coverage, *gaps))

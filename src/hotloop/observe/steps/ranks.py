@@ -1,0 +1,117 @@
+"""What one training process did: its step, its phases, its rates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hotloop.model.observation import Anchor, Phase, PhaseTime, RankObservation, StepTime
+from hotloop.observe.decode.spans import Timeline
+from hotloop.observe.steps.rates import rates
+from hotloop.observe.steps.rhythm import fold
+from hotloop.observe.steps.step_windows import WITHIN, Window, windows
+from hotloop.probe.record.events import Kind
+from hotloop.stats.steady import steady_from
+from hotloop.stats.summary import summarize
+
+MIN_STEPS = 3
+"""Fewer steps than this are reported, but without warm-up taken off."""
+
+
+def steady_windows(timeline: Timeline, anchor: Anchor) -> list[Window]:
+    """Return the regular steps after warm-up, up to where the first heavy instrument was put to use."""
+    until_s = min((deep.begin_s for deep in timeline.deep), default=float("inf"))
+    regular = [window for window in windows(timeline, anchor) if window.regular and window.end_s <= until_s]
+    if len(regular) < 2 * MIN_STEPS:
+        return regular
+    start = steady_from([window.duration_s for window in regular])
+    return regular[min(start, len(regular) - MIN_STEPS) :]
+
+
+def measured_s(timeline: Timeline, steady: Sequence[Window]) -> float:
+    """Return the time of the steps after warm-up, of those between that were not timed by phase too."""
+    if not steady:
+        return 0.0
+    begin_s, end_s = steady[0].begin_s, steady[-1].end_s
+    rests = sum(
+        min(rest.end_s, end_s) - rest.begin_s for rest in timeline.lean if begin_s <= rest.begin_s < end_s
+    )
+    return sum(window.duration_s for window in steady) + rests
+
+
+def observe_rank(timeline: Timeline, anchor: Anchor | None, facts: dict[str, Any] | None) -> RankObservation:
+    """Return what this process did; `step` is None where no whole step was seen."""
+    steady = steady_windows(timeline, anchor) if anchor else []
+    role = "idle" if not steady else "infer" if anchor and anchor.kind == "forward" else "train"
+    facts = facts or {}
+    return RankObservation(
+        rank=facts.get("rank"),
+        pid=timeline.pid,
+        role=role,
+        step=_step(timeline, steady, facts) if steady else None,
+        phases=_phases(steady, facts.get("exposed_communication_s")),
+        other=_other(steady, infers=role == "infer"),
+        peak_bytes=facts.get("device_peak_bytes") or facts.get("host_peak_bytes"),
+    )
+
+
+def _step(timeline: Timeline, steady: Sequence[Window], facts: dict[str, Any]) -> StepTime:
+    summary = summarize([window.duration_s for window in steady])
+    samples, tokens = rates(timeline, steady, facts.get("loaders", ()))
+    middle = sorted(steady, key=lambda window: len(window.tokens))[len(steady) // 2]
+    return StepTime(
+        num=len(steady),
+        median_s=summary.median_s,
+        low_s=summary.low_s,
+        high_s=summary.high_s,
+        p50_s=summary.p50_s,
+        p95_s=summary.p95_s,
+        p99_s=summary.p99_s,
+        samples_per_s=samples,
+        tokens_per_s=tokens,
+        rhythm=fold(middle.tokens),
+    )
+
+
+def _phases(steady: Sequence[Window], exposed_s: float | None) -> dict[Phase, PhaseTime]:
+    """Shares are of the summed time, so that they add up to 1; a phase that never occurred is left out.
+
+    Args:
+        steady: the steps.
+        exposed_s: what of each backward is the wait for other ranks, as DDP itself measured it; None: unknown.
+    """
+    total = sum(window.duration_s for window in steady)
+    if not total:
+        return {}
+    split = [_without_wait(window.phases, exposed_s or 0.0) for window in steady]
+    sums = {phase: sum(phases[phase] for phases in split) for phase in Phase}
+    return {
+        phase: _phase([phases[phase] for phases in split], max(0.0, spent) / total)
+        for phase, spent in sums.items()
+        if spent > 0
+    }
+
+
+def _other(steady: Sequence[Window], *, infers: bool) -> dict[str, PhaseTime]:
+    """Return what of the rest has a name; it never is more than the rest."""
+    total = sum(window.duration_s for window in steady)
+    named = {}
+    for kind, name in WITHIN.items():
+        samples = [min(window.parts.get(kind, 0.0), window.phases[Phase.OTHER]) for window in steady]
+        if any(samples) and not (infers and kind is Kind.EVALUATE):
+            named[name.removeprefix("step_").removesuffix("_s")] = _phase(samples, sum(samples) / total)
+    return named
+
+
+def _phase(samples_s: Sequence[float], share: float) -> PhaseTime:
+    summary = summarize(samples_s)
+    return PhaseTime(summary.median_s, share, summary.low_s, summary.high_s)
+
+
+def _without_wait(phases: dict[Phase, float], exposed_s: float) -> dict[Phase, float]:
+    wait = min(exposed_s, phases[Phase.BACKWARD])
+    return {
+        **phases,
+        Phase.BACKWARD: phases[Phase.BACKWARD] - wait,
+        Phase.COMMUNICATION: phases[Phase.COMMUNICATION] + wait,
+    }

@@ -1,0 +1,99 @@
+"""Find the loop's rhythm: the shortest repeating cycle of events, and the event that ends it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from hotloop.model.observation import Anchor
+from hotloop.observe.decode.spans import Span
+from hotloop.probe.record.events import Kind
+
+MAX_PERIOD = 64
+"""Longer cycles of optimizer steps than this were not seen in published scripts (WGAN critics take 5 to 25)."""
+PATIENCE = 512
+"""Backward calls without a step of an optimizer that exists, after which it is taken to be unused; published
+accumulation loops take up to 40 to a step, LBFGS about 20."""
+TOLERATED = 0.1
+"""Share of events that may break the period: epoch ends, a last short accumulation."""
+NAMES = {
+    Kind.DATA: "data",
+    Kind.TRANSFER: "transfer",
+    Kind.FORWARD: "forward",
+    Kind.EVALUATE: "evaluate",
+    Kind.BACKWARD: "backward",
+    Kind.COMMUNICATION: "communication",
+    Kind.OPTIMIZER: "optimizer",
+}
+
+
+def find_anchor(spans: Sequence[Span], *, may_optimize: bool = False) -> Anchor | None:
+    """Return the event that ends a step; None while too little has happened to tell.
+
+    Args:
+        spans: what one process did.
+        may_optimize: the process still runs and has an optimizer that may yet take its first step: after an epoch of
+            accumulation, the closures of an LBFGS step, or the roll-out of an episode.
+    """
+    slots = [span.slot for span in spans if span.kind is Kind.OPTIMIZER]
+    if len(slots) >= 2:
+        return _anchor_of(slots, "optimizer")
+    slots = [span.slot for span in spans if span.kind is Kind.BACKWARD]
+    if len(slots) >= (PATIENCE if may_optimize else 4):
+        return _anchor_of(slots, "backward")
+    if slots or may_optimize:
+        return None
+    slots = [span.slot for span in spans if span.kind in {Kind.EVALUATE, Kind.FORWARD} and span.depth == 0]
+    return _anchor_of(slots, "forward") if len(slots) >= 4 else None
+
+
+def _anchor_of(slots: Sequence[int], kind: str) -> Anchor:
+    period = shortest_period(slots)
+    cycle = Counter(slots[:period])
+    # The cycle ends with the slot that came into use last, if that one marks the cycle by itself.
+    last = max(range(period), key=lambda index: slots.index(slots[index]))
+    if cycle[slots[last]] == 1:
+        return Anchor(kind, slots[last], 1)
+    return Anchor(kind, -1, period)
+
+
+def shortest_period(tokens: Sequence[int]) -> int:
+    """Return the smallest p such that nearly every token equals the one p places before; 1 where there is none.
+
+    The first cycle is left out of the comparison: programs start with extra work (a discriminator's head start).
+    """
+    for period in range(1, min(MAX_PERIOD, len(tokens) // 2) + 1):
+        pairs = list(zip(tokens[period:], tokens, strict=False))
+        broken = sum(now != before for now, before in pairs)
+        if broken <= TOLERATED * len(pairs):
+            return period
+    return 1
+
+
+def fold(tokens: Sequence[str]) -> tuple[str, ...]:
+    """Write a cycle with its repeats folded: `a b a b c` is `2x(a b)`, `c`."""
+    folded: list[str] = []
+    at = 0
+    while at < len(tokens):
+        length, times = _best_repeat(tokens, at)
+        unit = " ".join(tokens[at : at + length])
+        folded.append(unit if times == 1 else f"{times}x({unit})")
+        at += length * times
+    return tuple(folded)
+
+
+def _best_repeat(tokens: Sequence[str], at: int) -> tuple[int, int]:
+    best = (1, 1)
+    for length in range(1, (len(tokens) - at) // 2 + 1):
+        unit = tokens[at : at + length]
+        times = 1
+        while tokens[at + times * length : at + (times + 1) * length] == unit:
+            times += 1
+        if times > 1 and times * length > best[0] * best[1]:
+            best = (length, times)
+    return best
+
+
+def shape(tokens: Sequence[str]) -> tuple[str, ...]:
+    """Return the cycle without how often its parts repeat: closures and accumulation vary, the shape does not."""
+    return tuple(part.split("x(", 1)[-1].rstrip(")") for part in fold(tokens))

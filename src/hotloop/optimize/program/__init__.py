@@ -1,0 +1,1 @@
+"""What several optimizations ask of a program: bounds on the gain, cores, threads, nested containers."""

@@ -1,0 +1,225 @@
+"""Counts steps and holds or ends the program at their boundaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic_ns
+from typing import Any, Protocol
+
+from hotloop.probe.control.control_page import (
+    BOUNDARY_NS,
+    DEEP,
+    GO_UNTIL,
+    STEPS,
+    STOP,
+    SYNC_AT,
+    ControlPage,
+    Seat,
+)
+from hotloop.probe.process.rank import rank_and_world
+from hotloop.probe.record.burst_timing import BurstTiming
+from hotloop.probe.record.events import Kind, begin, end
+from hotloop.probe.record.recorder import Recorder
+
+_OPTIMIZER, _BACKWARD = Kind.OPTIMIZER, Kind.BACKWARD
+KINDS = {"optimizer": Kind.OPTIMIZER, "backward": Kind.BACKWARD, "forward": Kind.EVALUATE}
+PATIENCE = 8
+"""Backward calls without an optimizer step (forwards without a backward) after which they count as steps
+themselves while the rhythm is not known; more than the accumulation or critic loops of published scripts."""
+PASSED = 31
+"""Steps that go by between two looks at the control page while the recorder is lean."""
+EARLY_STEPS, LOOK_EVERY, LOOK_EVERY_LEAN = 32, 8, 128
+
+
+class Windows(Protocol):
+    """The heavy instruments, as the boundary knows them."""
+
+    numbers: Any
+    settled: int
+    """The page's wish that has been met."""
+
+    def ended(self, kind: Kind, slot: int) -> None:
+        """Called at what may end a step, while the page's wish is not met."""
+
+    def finish(self) -> None:
+        """End the window that is open, if one is."""
+
+    def after_fork(self) -> None:
+        """Called in a forked child."""
+
+
+class Boundary:
+    """The step boundary of this process.
+
+    Args:
+        anchor: `(kind, slot, every)` of the event that ends a step; None: a provisional one is used.
+        folder: where seats on the control page are taken.
+        recorder: told of pauses, flushed at boundaries.
+        page: the control page; None: nobody holds this program.
+        lean: whether short steps are timed in bursts alone.
+    """
+
+    def __init__(
+        self,
+        anchor: tuple[str, int, int] | None,
+        folder: Path | None,
+        recorder: Recorder,
+        page: ControlPage | None,
+        *,
+        lean: bool = False,
+    ) -> None:
+        self._anchor = anchor
+        self._folder = folder
+        self._recorder = recorder
+        self._page = page
+        self._seat: Seat | None = None
+        self._alone: bool | None = None
+        """Whether this process is the only rank; None: not asked yet."""
+        self._wanted = KINDS[anchor[0]] if anchor else None
+        # Plain attributes: hashing a member of an IntEnum is a Python call, and this is the hot path.
+        self._num_optimizer = self.num_backward = self._num_evaluate = 0
+        self.num_evaluated = 0
+        """Steps in which a root was called without gradients."""
+        self._evaluated_at = -1
+        self._seen = 0
+        self.steps = 0
+        self.pace = BurstTiming(recorder, self, lean=lean)
+        self.never_trained = True
+        """This process has called neither backward nor an optimizer: it may be inference."""
+        self.on_step: list[Callable[[int], None]] = []
+        self.on_look: list[Callable[[int], None]] = []
+        """Called after each of the first steps, then after every eighth, and at times while the recorder is lean."""
+        self.look_at = 0
+        self.on_hold: list[Callable[[], None]] = []
+        self.windows: Windows | None = None
+        """The heavy instruments; None: none is wanted."""
+        self.synchronize: Callable[[], None] | None = None
+        """Waits for the device; None on a CPU."""
+
+    def ended(self, kind: Kind, slot: int) -> None:
+        """Called when an optimizer step, a backward or a forward without gradients has ended."""
+        if kind is _OPTIMIZER:
+            self._num_optimizer += 1
+            self.never_trained = False
+            provisional = True
+        elif kind is _BACKWARD:
+            self.num_backward += 1
+            self.never_trained = False
+            provisional = self._num_optimizer == 0 and self.num_backward > PATIENCE
+        else:
+            self._num_evaluate += 1
+            if self._evaluated_at != self.steps:
+                self._evaluated_at = self.steps
+                self.num_evaluated += 1
+            provisional = self.never_trained and self._num_evaluate > PATIENCE
+        if self._wanted is None:
+            if provisional:
+                self._step()
+        elif kind is self._wanted:
+            self._count(slot)
+        deep = self.windows
+        if deep is not None and deep.numbers[DEEP] != deep.settled:
+            self.pace.wake()
+            deep.ended(kind, slot)
+
+    def may_be_lean(self) -> bool:
+        """Whether an optimizer's step ends the step, and nobody wants to look closer."""
+        deep = self.windows
+        return (
+            self._num_optimizer > 0
+            and self._wanted in (None, _OPTIMIZER)
+            and not (deep and deep.numbers[DEEP])
+        )
+
+    def may_pass(self) -> int:
+        """Return how many steps may go by unseen: none where a launcher or another rank counts on each."""
+        if self._anchor is not None or self.on_step or self._alone is False:
+            return 0
+        if self._alone is None:
+            self._alone = rank_and_world()[1] == 1
+            return 0
+        return max(0, min(PASSED, self.look_at - self.steps - 1, self.pace.turn_at - self.steps - 1))
+
+    def pass_by(self, num: int) -> None:
+        """Count steps that went by unseen."""
+        self._num_optimizer += num
+        self.steps += num
+
+    def looked(self, number: int) -> None:
+        """Say on the control page that an instrument was run here."""
+        if self._page is not None:
+            (self._seat or self._sit_down(self._page)).looked(number)
+
+    def _count(self, slot: int) -> None:
+        assert self._anchor is not None
+        _, at, every = self._anchor
+        if at in (-1, slot):
+            self._seen += 1
+            if self._seen % every == 0:
+                self._step()
+
+    def _step(self) -> None:
+        self.steps += 1
+        steps = self.steps
+        for call in self.on_step:
+            call(steps)
+        if steps >= self.look_at:
+            every = LOOK_EVERY_LEAN if self._recorder.lean else LOOK_EVERY
+            self.look_at = steps + (every if steps >= EARLY_STEPS else 1)
+            for call in self.on_look:
+                call(steps)
+        if steps >= self.pace.turn_at:
+            self.pace.turn(steps, monotonic_ns())
+        page = self._page
+        if page is None:
+            return
+        seat = self._seat or self._sit_down(page)
+        if self.synchronize and page.numbers[SYNC_AT] == steps:
+            self.synchronize()
+        now = monotonic_ns()
+        recorder = self._recorder
+        if now >= recorder.flush_at_ns:
+            recorder.rest(now)
+            if recorder.lost:
+                seat.lost()
+        numbers, at = seat.numbers, seat.at
+        numbers[at + STEPS] = steps
+        numbers[at + BOUNDARY_NS] = now
+        if steps >= numbers[GO_UNTIL] or numbers[STOP]:
+            self._hold(seat, steps)
+
+    def look_again(self) -> None:
+        """Call `on_look` after the next step too."""
+        self.look_at = 0
+
+    def _sit_down(self, page: ControlPage) -> Seat:
+        assert self._folder is not None
+        try:
+            self._seat = seat = Seat(page, self._folder)
+        except (OSError, RuntimeError):  # no place, or no space, for one more process: nobody holds this one
+            self._page = None
+            raise
+        return seat
+
+    def _hold(self, seat: Seat, steps: int) -> None:
+        if self.synchronize:
+            self.synchronize()
+        self._recorder.mark(begin(Kind.PAUSE))
+        seat.report(steps, monotonic_ns())
+        self._recorder.flush()
+        for call in self.on_hold:
+            call()
+        seat.wait(steps)
+        self._recorder.mark(end(Kind.PAUSE))
+
+    def after_fork(self) -> None:
+        """In a forked child: it has its own steps and its own seat."""
+        if self.windows is not None:
+            self.windows.after_fork()
+        self._seat = None
+        self._num_optimizer = self.num_backward = self._num_evaluate = self.num_evaluated = 0
+        self._seen = self.steps = 0
+        self._evaluated_at = -1
+        self.never_trained = True
+        self.pace.after_fork()

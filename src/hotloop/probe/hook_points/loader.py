@@ -1,0 +1,219 @@
+"""Hook point `data`: iteration of DataLoaders and the batches they yield; their keywords where an activation asks."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from time import monotonic_ns
+from typing import Any
+
+from hotloop.probe.activation.activation import Activation
+from hotloop.probe.probe import Probe
+from hotloop.probe.record.call_site import user_line
+from hotloop.probe.record.events import MAX_SLOT, TIME_SHIFT, Kind, end
+from hotloop.probe.sections import Section, section
+
+_SLOT = "_hotloop_slot"
+_SAME = ("path", "line", "batch_size", "dataset", "dataset_len", "sampler")
+"""A loader that is made anew every epoch, equal in these, is the same loader."""
+
+
+def install(probe: Probe) -> None:
+    """Patch the loader classes; class methods, so that names imported earlier are the same objects."""
+    from torch.utils.data import DataLoader
+    from torch.utils.data.dataloader import _BaseDataLoaderIter, _MultiProcessingDataLoaderIter
+
+    _patch_init(probe, DataLoader)
+    _patch_iter(probe, DataLoader)
+    _patch_iterator_init(probe, _BaseDataLoaderIter)
+    _patch_next(probe, _BaseDataLoaderIter)
+    _patch_shutdown(probe, _MultiProcessingDataLoaderIter)
+
+
+# Construction ------------------------------------------------------------------------------------------------------
+
+
+def _patch_init(probe: Probe, cls: Any) -> None:
+    original = cls.__init__
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        # A subclass may call this with what it likes; only what torch itself would accept is touched.
+        with probe.survive("loader.keywords"):
+            wanted = _keywords(probe, signature, self, args, kwargs)
+            if wanted is not None and _construct(probe, original, self, wanted):
+                _note(probe, self)
+                return
+        original(self, *args, **kwargs)
+        with probe.survive("loader.facts"):
+            _note(probe, self)
+
+    cls.__init__ = init
+
+
+def _keywords(
+    probe: Probe, signature: inspect.Signature, loader: Any, args: Any, kwargs: Any
+) -> dict[str, Any] | None:
+    acting = probe.acting("on_loader")
+    if not acting or probe.asleep:
+        return None
+    given = dict(signature.bind(loader, *args, **kwargs).arguments)
+    given.pop("self")
+    before = dict(given)
+    for activation in acting:
+        try:
+            given = activation.on_loader(dict(given))
+        except Exception:  # an optimization that fails is dropped, the program goes on
+            probe.drop(activation, "on_loader")
+    return given if given != before else None
+
+
+def _construct(probe: Probe, original: Any, loader: Any, keywords: dict[str, Any]) -> bool:
+    before = dict(loader.__dict__)  # a subclass sets attributes of its own first
+    try:
+        original(loader, **keywords)
+    except Exception:  # keywords of ours that this loader refuses: the program's own are used
+        for activation in probe.acting("on_loader"):
+            probe.drop(activation, "on_loader")
+        loader.__dict__.clear()
+        loader.__dict__.update(before)
+        return False
+    return True
+
+
+def _note(probe: Probe, loader: Any) -> None:
+    if probe.asleep or len(probe.facts.loaders) > 4 * MAX_SLOT:
+        return
+    path, line = user_line(3)
+    facts = _describe(loader, path, line)
+    for slot, known in enumerate(probe.facts.loaders):
+        if all(known[key] == facts[key] for key in _SAME):
+            loader.__dict__[_SLOT] = slot
+            return
+    loader.__dict__[_SLOT] = len(probe.facts.loaders)
+    probe.facts.loaders.append(facts)
+
+
+def _describe(loader: Any, path: str | None, line: int | None) -> dict[str, Any]:
+    from torch.utils.data import IterableDataset
+
+    iterable = isinstance(loader.dataset, IterableDataset)
+    return {
+        "num_workers": loader.num_workers,
+        "batch_size": loader.batch_size,
+        "pin_memory": bool(loader.pin_memory),
+        "persistent_workers": bool(loader.persistent_workers),
+        "prefetch_factor": loader.prefetch_factor,
+        "dataset": type(loader.dataset).__name__,
+        "dataset_len": None if iterable else _length(loader.dataset),
+        "sampler": type(loader.sampler).__name__,
+        "iterable": iterable,
+        "num_iterators": 0,
+        "path": path,
+        "line": line,
+    }
+
+
+def _length(dataset: Any) -> int | None:
+    try:
+        return len(dataset)
+    except Exception:  # a dataset may raise what it likes
+        return None
+
+
+# Iteration ---------------------------------------------------------------------------------------------------------
+
+
+def _patch_iter(probe: Probe, cls: Any) -> None:
+    original = cls.__iter__
+    sections = _by_slot(probe, Kind.ITERATOR)
+
+    @functools.wraps(original)
+    def iterate(self: Any) -> Any:
+        slot = self.__dict__.get(_SLOT, MAX_SLOT)
+        enter, leave = sections[min(slot, MAX_SLOT)]
+        if not enter():
+            return original(self)
+        try:
+            return original(self)
+        finally:
+            leave()
+            if slot < len(probe.facts.loaders):
+                probe.facts.loaders[slot]["num_iterators"] += 1
+
+    cls.__iter__ = iterate
+
+
+def _patch_iterator_init(probe: Probe, cls: Any) -> None:
+    original = cls.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, loader, *args, **kwargs)
+        with probe.survive("loader.iterator"):
+            self.__dict__[_SLOT] = min(loader.__dict__.get(_SLOT, MAX_SLOT), MAX_SLOT)
+
+    cls.__init__ = init
+
+
+def _patch_next(probe: Probe, cls: Any) -> None:
+    original, recorder = cls.__next__, probe.recorder
+    sections = _by_slot(probe, Kind.DATA)
+    ends = [end(Kind.DATA, slot) for slot in range(MAX_SLOT + 1)]
+    acting: list[Activation] = probe.acting("on_batch")
+
+    @functools.wraps(original)
+    def fetch(self: Any) -> Any:
+        if recorder.lean and not acting:
+            return original(self)
+        slot = self.__dict__.get(_SLOT, MAX_SLOT)
+        if not sections[slot].enter():
+            return original(self)
+        try:
+            batch = original(self)
+            for activation in acting:
+                batch = _handed_on(probe, activation, batch)
+            return batch
+        finally:
+            try:
+                recorder.append((monotonic_ns() - recorder.base) << TIME_SHIFT | ends[slot])
+            except Exception:  # the probe fails open
+                probe.note("record:data")
+
+    cls.__next__ = fetch
+    if not acting:
+        probe.boundary.pace.swap_while_lean(cls, "__next__", fetch, original)
+
+
+def _patch_shutdown(probe: Probe, cls: Any) -> None:
+    """Workers that are not kept end within the last fetch of an epoch, or when the garbage collector comes."""
+    original = cls._shutdown_workers
+    sections = _by_slot(probe, Kind.WORKERS_END, aside=True)
+
+    @functools.wraps(original)
+    def shutdown(self: Any) -> None:
+        enter, leave = sections[self.__dict__.get(_SLOT, MAX_SLOT)]
+        if not enter():
+            original(self)
+            return
+        try:
+            original(self)
+        finally:
+            leave()
+
+    cls._shutdown_workers = shutdown
+
+
+def _by_slot(probe: Probe, kind: Kind, *, aside: bool = False) -> list[Section]:
+    return [section(probe, kind, slot, aside=aside) for slot in range(MAX_SLOT + 1)]
+
+
+def _handed_on(probe: Probe, activation: Activation, batch: Any) -> Any:
+    if activation not in probe.activations:
+        return batch
+    try:
+        return activation.on_batch(batch)
+    except Exception:  # an optimization that fails is dropped, the program goes on
+        probe.drop(activation, "on_batch")
+        return batch

@@ -1,0 +1,127 @@
+"""Put the probe into this process; called from `sitecustomize`, before any of the user's code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from time import monotonic_ns
+from typing import TYPE_CHECKING
+
+from hotloop.probe.process.config import ProbeConfig, load
+from hotloop.probe.record.events import Kind, end
+from hotloop.probe.setup.import_hook import when_torch_is_imported
+
+if TYPE_CHECKING:
+    from hotloop.probe.probe import Probe
+    from hotloop.probe.setup.write_guard import Guard
+
+
+def start() -> None:
+    """Wait for torch in this process, if the launcher wants it watched."""
+    config = load()
+    if config is None:
+        return
+    if config.folder:
+        _witness(Path(config.folder), "python")
+    guarded = None
+    if config.guard and config.guard_scratch:
+        from hotloop.probe.setup import write_guard as guard
+
+        guarded = guard.install(config.guard, config.guard_scratch)
+    python_ns = monotonic_ns()
+    when_torch_is_imported(lambda: _install(config, guarded, python_ns))
+
+
+def _witness(folder: Path, what: str) -> None:
+    """Leave a mark that tells `not Python` from `Python without torch` from `torch that never trained`."""
+    try:
+        (folder / f"{what}-{os.getpid()}").write_text(" ".join(sys.orig_argv))
+    except OSError:
+        return
+
+
+def _install(config: ProbeConfig, guarded: Guard | None = None, python_ns: int | None = None) -> None:
+    """Install all hook points. Whatever fails here must not reach the program: that is the broad catch's reason."""
+    try:
+        if guarded is not None:
+            from hotloop.probe.setup.write_guard import install_torch
+
+            install_torch(guarded)
+        from hotloop.probe.probe import Probe
+
+        if config.folder:
+            _witness(Path(config.folder), "torch")
+        probe = Probe(config)
+        probe.recorder.python_ns = python_ns
+        with probe.survive("install"):
+            _install_points(probe)
+    except Exception as error:  # the probe fails open
+        sys.stderr.write(
+            f"hotloop: the probe could not be installed, the program goes on without it: {error!r}\n"
+        )
+
+
+def _install_points(probe: Probe) -> None:
+    from hotloop.probe.hook_points import backward, communication, forward, loader, optimizer, transfer
+    from hotloop.probe.run_events import checkpoints, garbage_collection, imports, libraries, logs
+
+    probe.load_activations()
+    probe.recorder.raw(end(Kind.TORCH))
+    probe.watch_process()
+    _watch_device(probe)
+    for activation in probe.acting("on_torch"):
+        try:
+            activation.on_torch()
+        except Exception:  # an optimization that fails is dropped, the program goes on
+            probe.drop(activation, "on_torch")
+    _seed(probe)
+    for point in (
+        loader,
+        transfer,
+        forward,
+        backward,
+        communication,
+        optimizer,
+        checkpoints,
+        logs,
+        garbage_collection,
+    ):
+        with probe.survive(point.__name__):
+            point.install(probe)
+    with probe.survive(imports.__name__):
+        imports.install(probe, libraries.waiting(probe))
+    if probe.config.instruments:
+        with probe.survive("deep"):
+            from hotloop.probe.windows import profiling_windows as deep
+
+            deep.install(probe)
+    if probe.config.whatif is not None:
+        with probe.survive("whatif"):
+            from hotloop.probe.windows.knob_blocks import Shape, WhatIf
+
+            WhatIf(probe, Shape(**probe.config.whatif))
+
+
+def _seed(probe: Probe) -> None:
+    from hotloop.probe.setup.seeds import install_perturbation, seed_all
+
+    if probe.config.seed is not None:
+        with probe.survive("seed"):
+            seed_all(probe.config.seed)
+    if probe.config.perturb:
+        with probe.survive("perturb"):
+            install_perturbation(probe)
+
+
+def _watch_device(probe: Probe) -> None:
+    """Once the program uses a device, wait for it and read its clock: asking for one would start its driver."""
+    import torch
+
+    if torch.version.cuda is None and torch.version.hip is None:
+        return
+    probe.boundary.synchronize = lambda: torch.cuda.synchronize() if torch.cuda.is_initialized() else None
+    if probe.config.device_clock and probe.config.record and probe.folder is not None:
+        from hotloop.probe.device_clock import Cuda, start_when_used
+
+        start_when_used(probe, Cuda(), torch.cuda.is_initialized)

@@ -1,0 +1,222 @@
+"""Switch knobs on and off for a few steps each, and time the steps: what would be if they were on.
+
+All of it happens within one process, so that neither another process's memory layout nor the machine's drift comes
+between the blocks that are compared. What is measured is written after every knob: a program may end at any step.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from time import monotonic
+from typing import Any
+
+from hotloop.probe.activation.knob import Bench, Knob
+from hotloop.probe.control.contention import MAX_SHARE, BlockContention
+from hotloop.probe.probe import Probe
+from hotloop.probe.process.rank import rank_and_world
+
+MAX_REPEATS, MAX_VOID = 2, 12
+"""Of one block, and of all: a machine that never becomes quiet must not eat the time."""
+PARTS, SLOW = 4, 3.0
+"""A block that takes so many times as long as the first one ends after a quarter of its steps, or a later one."""
+Steps = Generator[int, None, None]
+"""Yields after how many steps it wants to go on."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How long to look, in steps: every rank switches at the same ones.
+
+    Attributes:
+        warm_steps: before anything is measured.
+        num_steps: timed in a block.
+        discard: first steps of a block that are not timed.
+        rounds: blocks with each knob on; one with it off is before and after each.
+    """
+
+    warm_steps: int
+    num_steps: int
+    discard: int
+    rounds: int
+
+
+@dataclass
+class Report:
+    """What is written.
+
+    Attributes:
+        blocks: the knob that was on (None: none), and the seconds of each step.
+        switched: seconds and number of the steps that followed the first switching on of each knob.
+        benches: what was driven alone.
+        failed: knobs and benches that raised, with what.
+        effects: whether each knob was seen to act, and the evidence.
+        current: the knob that is on now; the one to blame when the program ends here.
+        num_void: blocks repeated because others were busy.
+        num_noisy: blocks kept although they were.
+        done: all knobs had their turn.
+    """
+
+    pid: int
+    rank: int | None
+    blocks: list[tuple[str | None, list[float]]] = field(default_factory=list)
+    switched: dict[str, tuple[float, int]] = field(default_factory=dict)
+    benches: dict[str, dict[str, Any]] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    effects: dict[str, tuple[bool, str]] = field(default_factory=dict)
+    current: str | None = None
+    num_void: int = 0
+    num_noisy: int = 0
+    done: bool = False
+
+
+class WhatIf:
+    """Drives the knobs and benches among the probe's activations.
+
+    Args:
+        probe: the probe.
+        shape: how long to look.
+    """
+
+    def __init__(self, probe: Probe, shape: Shape) -> None:
+        self._probe = probe
+        self._shape = shape
+        self._knobs = [one for one in probe.activations if isinstance(one, Knob)]
+        self._benches = [one for one in probe.activations if isinstance(one, Bench)]
+        self._watching: list[Knob | Bench] = [*self._knobs, *self._benches]
+        self._report = Report(pid=os.getpid(), rank=rank_and_world()[0])
+        self._neighbours = BlockContention()
+        self._alone = rank_and_world()[1] == 1
+        """Ranks switch at the same steps, so none of them can repeat a block of its own accord."""
+        self._times: list[float] = []
+        self._usual_s: float | None = None
+        """What the first block took, in which no knob was on."""
+        self._next = 0
+        self._course: Steps | None = self._measure()
+        probe.boundary.on_step.append(self.on_step)
+
+    def on_step(self, steps: int) -> None:
+        """Go on, if it is time; called at every boundary."""
+        if self._course is None:
+            return
+        self._times.append(monotonic())
+        if steps <= self._shape.warm_steps:
+            for one in self._watching:
+                with self._probe.survive(f"watch:{one.name}"):
+                    one.watch(steps)
+        if steps < self._next:
+            return
+        try:
+            self._next = steps + next(self._course)
+        except StopIteration:
+            self._course = None
+        except Exception:  # the probe fails open
+            self._course = None
+            self._probe.note("whatif")
+
+    def _measure(self) -> Steps:
+        yield self._shape.warm_steps
+        self._report.pid, self._report.rank = os.getpid(), rank_and_world()[0]
+        self._write()
+        for bench in self._benches:
+            self._drive(bench)
+        yield from self._block(None, 0)
+        for knob in self._knobs:
+            yield from self._rounds(knob)
+        self._report.done = True
+        self._write()
+
+    def _drive(self, bench: Bench) -> None:
+        self._report.current = bench.name
+        self._write()
+        try:
+            self._report.benches[bench.name] = bench.run()
+        except Exception as error:  # what fails is left out, the program goes on
+            self._report.failed[bench.name] = f"{type(error).__name__}: {error}"
+        self._report.current = None
+        self._write()
+
+    def _rounds(self, knob: Knob) -> Steps:
+        for number in range(self._shape.rounds):
+            self._report.current = knob.name
+            if number == 0:
+                self._write()
+            if not self._switch(knob, on=True):
+                break
+            began = monotonic()
+            settle = self._block(knob.name, knob.settle_steps)
+            for wait in settle:
+                yield wait
+                self._report.switched.setdefault(knob.name, (monotonic() - began, wait))
+            on, evidence = knob.effect()
+            self._report.effects[knob.name] = (bool(on), evidence)
+            if not self._switch(knob, on=False):
+                break
+            self._report.current = None
+            yield from self._block(None, knob.settle_steps)
+            self._write()
+            if not on:
+                break
+        self._report.current = None
+        self._write()
+
+    def _switch(self, knob: Knob, *, on: bool) -> bool:
+        if knob not in self._probe.activations:
+            self._report.failed[knob.name] = "it raised at a hook point (see the notes)"
+            return False
+        try:
+            knob.switch(on)
+        except Exception as error:  # a knob that fails is left out, the program goes on
+            self._report.failed[knob.name] = f"{type(error).__name__}: {error}"
+            self._probe.drop(knob, "switch")
+            return False
+        return True
+
+    def _block(self, knob: str | None, settle_steps: int) -> Steps:
+        """Let some steps go by, then time the next ones; again where others were busy meanwhile."""
+        yield self._shape.discard + settle_steps
+        for repeat in range(MAX_REPEATS + 1):
+            self._synchronize()
+            before = self._neighbours.look()
+            began = monotonic()
+            self._times = []
+            yield from self._timed(began)
+            self._synchronize()
+            self._times[-1] = monotonic()
+            share = self._neighbours.share(before, self._neighbours.look())
+            if share is None or share <= MAX_SHARE or not self._alone:
+                break
+            if repeat == MAX_REPEATS or self._report.num_void == MAX_VOID:
+                self._report.num_noisy += 1
+                break
+            self._report.num_void += 1
+        ends = [began, *self._times]
+        self._report.blocks.append((knob, [after - before for before, after in pairwise(ends)]))
+
+    def _timed(self, began: float) -> Steps:
+        """Let a block's steps go by; fewer where a knob makes them so slow that it would eat the others' time."""
+        left, least = self._shape.num_steps, max(2, self._shape.num_steps // PARTS)
+        while left > 0:
+            now = min(left, least)
+            yield now
+            left -= now
+            if self._alone and self._usual_s is not None and monotonic() - began > SLOW * self._usual_s:
+                break
+        if self._usual_s is None:
+            self._usual_s = monotonic() - began
+
+    def _synchronize(self) -> None:
+        if self._probe.boundary.synchronize:
+            self._probe.boundary.synchronize()
+
+    def _write(self) -> None:
+        """Write the report, whole or not at all."""
+        if self._probe.folder is None:
+            return
+        path = self._probe.folder / f"whatif-{os.getpid()}.json"
+        scratch = path.with_suffix(".part")
+        scratch.write_text(json.dumps(vars(self._report)))
+        scratch.replace(path)

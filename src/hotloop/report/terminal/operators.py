@@ -1,0 +1,66 @@
+"""The dearest operators of a step and its arithmetic, at 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from hotloop.model.operators import Efficiency, Operator, Operators
+from hotloop.report.terminal.layout import facts
+from hotloop.report.terminal.quantities import duration, percent, significant
+
+NUM = 8
+"""Operators shown; all are in the JSON."""
+_NAME_WIDTH, _SHAPES_WIDTH = 24, 22
+_UNITS = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
+
+
+def operators(seen: Operators) -> RenderableType:
+    """Return the operators that take most of the time."""
+    where, spent = ("device", seen.device_s) if seen.device_s else ("host", seen.self_s)
+    table = Table(box=None, pad_edge=False, padding=(0, 1))
+    table.add_column("operator", no_wrap=True)
+    for heading in ("calls", "time", "share", "FLOP"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("shapes", no_wrap=True)
+    for one in seen.operators[:NUM]:
+        table.add_row(*_row(one))
+    says = (
+        f"operators, {seen.num:,.0f} calls a step, {duration(spent or 0.0)} of {where} time"
+        f" (profiled, {seen.num_steps} steps)"
+    )
+    return Group(Text(says), table)
+
+
+def _row(one: Operator) -> Iterator[str]:
+    yield _cut(one.name.removeprefix("aten::"), _NAME_WIDTH)
+    yield f"{one.count:,.0f}"
+    yield duration(one.device_s if one.device_s else one.self_s)
+    yield percent(one.share)
+    yield "" if one.flop is None else flop(one.flop)
+    yield _cut(" ".join("x".join(map(str, shape)) for shape in one.shapes), _SHAPES_WIDTH)
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def efficiency(seen: Efficiency) -> RenderableType:
+    """Return the arithmetic of a step in one line, with the share of the machine's peak or why there is none."""
+    says = f"{flop(seen.flop)}FLOP a step, {flop(seen.flop_per_s)}FLOP/s in {seen.precision}"
+    if seen.mfu is not None and seen.peak_flop_per_s is not None:
+        says += f", {percent(seen.mfu)} of this machine's {flop(seen.peak_flop_per_s)}FLOP/s (MFU)"
+    else:
+        says += f"; no MFU: {seen.why_no_peak}"
+    return facts([("FLOPs", says)], key_width=7)
+
+
+def flop(num: float) -> str:
+    """Return a number of operations with its prefix: `1.23 G`."""
+    for prefix, factor in _UNITS:
+        if num >= factor:
+            return f"{significant(num / factor)} {prefix}"
+    return f"{num:.0f} "

@@ -1,0 +1,197 @@
+"""Why the device was idle: every nanosecond of every gap goes to exactly one cause."""
+
+import re
+from collections.abc import Iterator
+from enum import Enum
+
+import msgspec
+import numpy as np
+
+from hotloop.trace.causes.synchronizations import call_classes
+from hotloop.trace.facts.intervals import NOTHING, Intervals, complement, intersect, subtract, union
+from hotloop.trace.link.call_names import CallClass
+from hotloop.trace.link.linked_trace import LinkedTrace
+from hotloop.trace.read.clock import Int64
+from hotloop.trace.read.columns import Array
+from hotloop.trace.read.kinds import Kind
+
+
+class IdleCause(str, Enum):
+    """What the device was waiting for."""
+
+    PROFILER = "profiler"
+    """The profiler's own overhead."""
+    SYNCHRONIZATION = "synchronization"
+    """The host waited for the device, or was on its way from such a wait to the next launch."""
+    COPY = "copy"
+    """The host was inside a copy call that blocks."""
+    ALLOCATION = "allocation"
+    """The host was inside a call that allocates or frees device or pinned memory."""
+    DATA = "data"
+    """The host waited for the DataLoader."""
+    LAUNCH = "launch"
+    """Launch-bound: the host dispatched operators, or a launch was on its way."""
+    COLLECTIVE = "collective"
+    """Launched work waited for a collective to end."""
+    STREAM = "stream"
+    """Launched work waited for another stream."""
+    QUEUE = "queue"
+    """Between two pieces of launched work on one stream: the device's own gap."""
+    HOST = "host"
+    """Host code outside of operators: Python, or anything the trace does not see."""
+    UNKNOWN = "unknown"
+    """The trace has nothing of the host at that time."""
+
+
+class IdleSplit(msgspec.Struct, frozen=True):
+    """Idle time by cause, in nanoseconds; the values add up to the idle time."""
+
+    ns: dict[IdleCause, int]
+
+    @property
+    def total_ns(self) -> int:
+        """All idle time."""
+        return sum(self.ns.values())
+
+
+_IN_DEVICE = re.compile(r"^Memcpy (?:DtoD|PtoP)")
+_DATA = re.compile(r"^enumerate\(DataLoader\)|(?:^|/)torch/utils/data/dataloader\.py\(\d+\): __next__")
+
+
+class IdleCauses:
+    """Where each cause is at work, over the time of a whole trace; asked for any part of it."""
+
+    def __init__(self, linked: LinkedTrace) -> None:
+        self._linked = linked
+        self._host = linked.trace.host
+        self._classes = call_classes(linked.trace)
+        self.data = self._data()
+        self._at_work = list(self._in_order())
+
+    def split(self, busy: Intervals, low: int, high: int) -> tuple[IdleSplit, dict[IdleCause, Intervals]]:
+        """The idle time between two moments by cause.
+
+        Args:
+            busy: when the device was busy.
+            low: where to begin.
+            high: where to end.
+        """
+        rest = complement(busy, low, high)
+        found: dict[IdleCause, Intervals] = {}
+        times: dict[IdleCause, int] = dict.fromkeys(IdleCause, 0)
+        for cause, at_work in self._at_work:
+            part = intersect(rest, at_work)
+            times[cause] += part.total
+            found[cause] = _joined(found.get(cause, NOTHING), part)
+            rest = subtract(rest, at_work)
+        times[IdleCause.UNKNOWN] = rest.total
+        found[IdleCause.UNKNOWN] = rest
+        return IdleSplit(times), found
+
+    def _in_order(self) -> Iterator[tuple[IdleCause, Intervals]]:
+        """Causes from the most to the least specific; the first that is at work takes the time."""
+        host = self._host
+        yield IdleCause.PROFILER, _rows(host.start, host.end, host.kind == Kind.OVERHEAD)
+        pending = self._launched_and_not_started()
+        yield IdleCause.SYNCHRONIZATION, self._calls(CallClass.SYNC)
+        yield IdleCause.COPY, self._blocking_copies()
+        yield IdleCause.ALLOCATION, self._calls(CallClass.ALLOCATION)
+        yield from pending
+        yield IdleCause.DATA, self.data
+        dispatching = _rows(
+            host.start, host.end, np.isin(host.kind, (Kind.OPERATOR, Kind.CALL)) & ~self._enclosing()
+        )
+        yield IdleCause.SYNCHRONIZATION, intersect(dispatching, self._restarts())
+        yield IdleCause.LAUNCH, dispatching
+        yield IdleCause.HOST, self._seen()
+
+    def _calls(self, wanted: CallClass) -> Intervals:
+        host = self._host
+        return _rows(host.start, host.end, (host.kind == Kind.CALL) & (self._classes[host.name] == wanted))
+
+    def _blocking_copies(self) -> Intervals:
+        """Copy calls, except those within devices: they return as soon as the copy is queued."""
+        host, device, call = self._host, self._linked.trace.device, self._linked.launches.call
+        inside = np.array(
+            [_IN_DEVICE.search(name) is not None for name in self._linked.trace.names] or [False]
+        )
+        queued = np.zeros(len(host), dtype=bool)
+        queued[call[(call >= 0) & inside[device.name]]] = True
+        copies = (host.kind == Kind.CALL) & (self._classes[host.name] == CallClass.COPY)
+        return _rows(host.start, host.end, copies & ~queued)
+
+    def _named(self, pattern: "re.Pattern[str]") -> Array:
+        names = self._linked.trace.names
+        return np.array([pattern.search(name) is not None for name in names] or [False])[self._host.name]
+
+    def _data(self) -> Intervals:
+        return _rows(self._host.start, self._host.end, self._named(_DATA))
+
+    def _enclosing(self) -> Array:
+        """Step marks of older traces are operators by category, and dispatch nothing themselves."""
+        return self._named(re.compile(r"^ProfilerStep#|^Profiler|^enumerate\(DataLoader\)"))
+
+    def _launched_and_not_started(self) -> list[tuple[IdleCause, Intervals]]:
+        """From each launch to the start of what it launched, by what came before on the device."""
+        device, call = self._linked.trace.device, self._linked.launches.call
+        if not len(device):
+            return []
+        order = np.argsort(device.start, kind="stable")
+        order = order[call[order] >= 0]
+        launched = self._host.start[call[order]]
+        start = device.start[order]
+        before = _last_to_end(device.end, start)
+        late = (before >= 0) & (launched < device.end[np.maximum(before, 0)])
+        same = device.stream[order] == device.stream[np.maximum(before, 0)]
+        collective = device.is_communication[np.maximum(before, 0)]
+        gap_from = np.maximum(launched, np.where(before >= 0, device.end[np.maximum(before, 0)], launched))
+        return [
+            (cause, union(gap_from[rows], start[rows]))
+            for cause, rows in (
+                (IdleCause.COLLECTIVE, late & ~same & collective),
+                (IdleCause.STREAM, late & ~same & ~collective),
+                (IdleCause.QUEUE, late & same),
+                (IdleCause.LAUNCH, ~late),
+            )
+        ]
+
+    def _restarts(self) -> Intervals:
+        """From the end of each wait to the first launch after it, on the waiting thread."""
+        host = self._host
+        calls = np.flatnonzero(host.kind == Kind.CALL)
+        if not len(calls):
+            return NOTHING
+        order = calls[np.lexsort((host.start[calls], host.thread[calls]))]
+        classes = self._classes[host.name[order]]
+        launches = np.flatnonzero((classes == CallClass.LAUNCH) | (classes == CallClass.COPY))
+        waits = np.flatnonzero(classes == CallClass.SYNC)
+        if not len(launches) or not len(waits):
+            return NOTHING
+        after = np.searchsorted(launches, waits)
+        waits, after = waits[after < len(launches)], after[after < len(launches)]
+        target = order[launches[after]]
+        waiting = order[waits]
+        same = host.thread[target] == host.thread[waiting]
+        return union(host.end[waiting][same], host.start[target][same])
+
+    def _seen(self) -> Intervals:
+        """From the first to the last host event: in between, what is not named was host code."""
+        host = self._host
+        if not len(host):
+            return NOTHING
+        return union(np.array([host.start.min()]), np.array([host.end.max()]))
+
+
+def _rows(start: Int64, end: Int64, chosen: Array) -> Intervals:
+    return union(start[chosen], end[chosen])
+
+
+def _joined(a: Intervals, b: Intervals) -> Intervals:
+    return union(np.concatenate((a.start, b.start)), np.concatenate((a.end, b.end)))
+
+
+def _last_to_end(end: Int64, start: Int64) -> Array:
+    """For each start, the device event that ended last before it; -1: there is none."""
+    by_end = np.argsort(end, kind="stable")
+    index = np.searchsorted(end[by_end], start, side="right") - 1
+    return np.where(index >= 0, by_end[np.maximum(index, 0)], -1)

@@ -1,6 +1,0 @@
-"""Slow habits that a trace shows, as findings: one pattern is one function beside its kin."""
-
-from hotloop.trace.patterns.pattern import Pattern, Seen
-from hotloop.trace.patterns.registry import find_patterns
-
-__all__ = ["Pattern", "Seen", "find_patterns"]

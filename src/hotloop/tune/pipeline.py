@@ -1,0 +1,195 @@
+"""`tune` from the user's words to the result: session, observation, trials."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from hotloop.launch.command import resolve, script_of
+from hotloop.launch.isolation.decide import plan_isolation
+from hotloop.launch.isolation.scratch import new_scratch, remove, scratch_root
+from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.model.observation import STARTUP_PARTS, Observation
+from hotloop.model.tuning import TuneResult
+from hotloop.observe.run.live import Interrupted, LiveRun, observe
+from hotloop.observe.run.stopping import StopRule
+from hotloop.optimize.registry import all_optimizations, broken_plugins
+from hotloop.tune.design.block_length import Blocks, shape_blocks
+from hotloop.tune.design.candidates import Wishes, conflicts, propose
+from hotloop.tune.design.predictions import predicted
+from hotloop.tune.session.budget import Budget
+from hotloop.tune.session.ledger import Ledger
+from hotloop.tune.session.resume import session_of
+from hotloop.tune.trials.duet import DuetExecutor, Setting
+from hotloop.tune.tuner import Tuner
+from hotloop.tune.verdict.noise_floor import EndedEarly
+
+OBSERVE_SHARE = 0.5
+"""Of the budget: a program whose first steps take longer cannot be tuned in it."""
+MIN_ROUNDS = 3
+"""Below three blocks an arm nothing can be said."""
+
+
+class TuneOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """What the user asked for.
+
+    Attributes:
+        words: the command.
+        budget_s: seconds to spend.
+        wishes: what may be tried.
+        resume: go on with the newest session of this command.
+    """
+
+    words: tuple[str, ...]
+    budget_s: float
+    wishes: Wishes
+    resume: bool = False
+
+
+def tune(order: TuneOrder, progress: Callable[[str], None], note: Callable[[str], None]) -> TuneResult:
+    """Tune a command.
+
+    Raises:
+        HotloopError: it cannot be run, observed, or resumed.
+    """
+    order.wishes.check()
+    argv = resolve(order.words)
+    budget = Budget(order.budget_s, time.monotonic)
+    say = _with_time_left(progress, budget)
+    with (
+        contextlib.closing(session_of(order.words, script_of(argv), resume=order.resume)) as session,
+        _Input() as stdin,
+    ):
+        note(f"hotloop: session {session.name}, budget {order.budget_s:.0f} s")
+        ledger = Ledger(session, budget)
+        observation = ledger.once("observation", Observation, lambda: _observe(order, say, budget))
+        try:
+            result = _tuned(order, observation, argv, ledger, say, stdin)
+        except EndedEarly as early:
+            # It is as long as that: smaller blocks, and as many as it has.
+            note(f"hotloop: the program ends after {early.num_steps} steps; blocks are made to fit")
+            observation = msgspec.structs.replace(observation, total_steps=early.num_steps)
+            ledger.put("observation", observation)
+            result = _tuned(order, observation, argv, ledger, say, stdin)
+        session.put("result", result)
+    return result
+
+
+def _tuned(
+    order: TuneOrder,
+    observation: Observation,
+    argv: list[str],
+    ledger: Ledger,
+    say: Callable[[str], None],
+    stdin: Path | None,
+) -> TuneResult:
+    blocks = _blocks(observation)
+    executor = _executor(argv, observation, blocks, stdin, say)
+    catalogue = all_optimizations()
+    candidates, refused = propose(observation, catalogue, order.wishes)
+    candidates = predicted(observation, candidates, argv, executor.isolation, ledger, say, stdin)
+    tuner = Tuner(
+        observation,
+        executor,
+        ledger,
+        conflicts=conflicts(catalogue),
+        progress=say,
+        max_rounds=blocks.max_rounds,
+    )
+    result = tuner.run(candidates, [*refused, *broken_plugins()])
+    return msgspec.structs.replace(result, coverage=_coverage(executor))
+
+
+def _blocks(observation: Observation) -> Blocks:
+    blocks = shape_blocks(observation, observation.epoch_steps, observation.total_steps)
+    if blocks.max_rounds is not None and blocks.max_rounds < MIN_ROUNDS:
+        raise HotloopError(
+            f"the program ends after {observation.total_steps} steps, too few to compare anything",
+            "give it more to do: more steps, more epochs, or more data",
+            ExitCode.PROGRAM_FAILED,
+        )
+    return blocks
+
+
+def _with_time_left(progress: Callable[[str], None], budget: Budget) -> Callable[[str], None]:
+    def say(text: str) -> None:
+        progress(f"{max(0.0, budget.left()):.0f} s left: {text}")
+
+    return say
+
+
+def _observe(order: TuneOrder, say: Callable[[str], None], budget: Budget) -> Observation:
+    scratch = new_scratch("observe-log")
+    try:
+        live = LiveRun(
+            words=order.words,
+            rule=StopRule(),
+            log=scratch / "log",
+            limit_s=OBSERVE_SHARE * budget.seconds,
+        )
+        return observe(live, lambda text: say(f"observing, {text}"))
+    except Interrupted:
+        raise KeyboardInterrupt from None  # too little was seen to go on with
+    except HotloopError as error:
+        log = scratch / "log"
+        end = "\n".join(log.read_text(errors="replace").splitlines()[-12:]) if log.exists() else ""
+        message = f"{error.message}\n{end}" if end else error.message
+        raise HotloopError(message, error.hint, error.code) from error
+    finally:
+        remove(scratch)
+
+
+def _executor(
+    argv: list[str], observation: Observation, blocks: Blocks, stdin: Path | None, say: Callable[[str], None]
+) -> DuetExecutor:
+    assert observation.anchor is not None
+    assert observation.step is not None
+    isolation = plan_isolation(argv, Path.cwd(), scratch_root(), network=not observation.uses_network)
+    parts = observation.run.parts
+    setting = Setting(
+        argv=tuple(argv),
+        environment=dict(os.environ),
+        isolation=isolation,
+        anchor=observation.anchor,
+        num_ranks=len(observation.ranks),
+        step_s=observation.step.p95_s,
+        startup_s=sum(parts.get(name, 0.0) for name in STARTUP_PARTS),
+        peak_bytes=observation.memory.peak_bytes,
+        stdin=stdin,
+    )
+    return DuetExecutor(setting, blocks, say)
+
+
+def _coverage(executor: DuetExecutor) -> tuple[str, ...]:
+    missing = executor.isolation.missing
+    return (f"isolation: {missing}",) if missing else ()
+
+
+class _Input:
+    """A copy of standard input, so that every arm can read it; None where it is a terminal or empty."""
+
+    def __init__(self) -> None:
+        self._folder: Path | None = None
+
+    def __enter__(self) -> Path | None:
+        if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
+            return None
+        if not select.select([sys.stdin], [], [], 0)[0]:
+            return None
+        self._folder = new_scratch("stdin")
+        copy = self._folder / "stdin"
+        with copy.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        return copy
+
+    def __exit__(self, *_: object) -> None:
+        if self._folder is not None:
+            remove(self._folder)

@@ -1,0 +1,55 @@
+"""Whether a plan was proven on this machine, this torch and this program."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hotloop.machine.host.identity import differences, identity
+from hotloop.model.machine import MachineIdentity
+from hotloop.model.tuning import Compatibility
+
+
+def misfits(fit: Compatibility, script: Path | None) -> list[str]:
+    """Return in what a plan's machine, torch or program differ from what is here; empty: it fits."""
+    return [*moved(fit.machine), *_torch(fit.torch_version), *_program(fit, script)]
+
+
+def moved(machine: dict[str, Any]) -> list[str]:
+    """Return in what the machine of an earlier measurement differs from this one."""
+    try:
+        then = msgspec.convert(machine, MachineIdentity)
+    except msgspec.ValidationError:
+        return ["the plan does not say what machine it was made on"]
+    return [f"machine: {difference}" for difference in differences(then, identity())]
+
+
+def torch_here() -> str | None:
+    """Return the version of the torch beside hotloop; None: there is none."""
+    try:
+        return version("torch")
+    except PackageNotFoundError:
+        return None
+
+
+def _torch(then: str | None) -> list[str]:
+    now = torch_here()
+    if now is None:
+        return ["torch: not installed beside hotloop"]
+    if then is None or then.split("+")[0] == now.split("+")[0]:
+        return []
+    return [f"torch: the plan was made with {then}, here is {now}"]
+
+
+def _program(fit: Compatibility, script: Path | None) -> list[str]:
+    if script is None or fit.script is None or fit.script_sha256 is None:
+        return []
+    if script.name != Path(fit.script).name:
+        return [f"program: the plan was made for {fit.script}, not for {script}"]
+    if script.is_file() and hashlib.sha256(script.read_bytes()).hexdigest() != fit.script_sha256:
+        return [f"program: {script} has changed since the plan was made"]
+    return []

@@ -1,0 +1,167 @@
+"""The plan as a TOML file that people read, edit and keep under version control."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+import tomlkit
+
+from hotloop.model.errors import HotloopError
+from hotloop.model.observation import SCHEMA
+from hotloop.model.tuning import Compatibility, ParityEvidence, Plan, PlanStep
+from hotloop.optimize.optimization import Optimization
+from hotloop.optimize.registry import get
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+HEADER = (
+    "hotloop plan: what `hotloop run --plan` switches on.",
+    "Steps may be edited or removed; the ratios are what was measured, they are not read back as promises.",
+)
+CORRECT = "correct that place, or make a new plan with hotloop tune"
+
+
+def to_toml(plan: Plan) -> str:
+    """Return the plan as TOML with comments."""
+    document = tomlkit.document()
+    for line in HEADER:
+        document.add(tomlkit.comment(line))
+    raw = _without_none(msgspec.to_builtins(plan))
+    raw["steps"] = [{key: value for key, value in step.items() if value != {}} for step in raw["steps"]]
+    for name, value in raw.items():
+        document.add(name, value)
+    return tomlkit.dumps(document)
+
+
+def _without_none(value: Any) -> Any:
+    """TOML has no null: what was not measured is left out."""
+    if isinstance(value, dict):
+        return {key: _without_none(inner) for key, inner in value.items() if inner is not None}
+    if isinstance(value, (list, tuple)):
+        return [_without_none(inner) for inner in value]
+    return value
+
+
+def _with_none(raw: dict[str, Any]) -> dict[str, Any]:
+    """Put back what TOML had no word for."""
+    filled = {"speedup": None, "parity": None, **raw}
+    for table, kind in (("parity", ParityEvidence), ("fit", Compatibility)):
+        if isinstance(filled.get(table), dict):
+            filled[table] = {**dict.fromkeys(_may_be_none(kind)), **filled[table]}
+    return filled
+
+
+def _may_be_none(kind: type[msgspec.Struct]) -> list[str]:
+    return [name for name, hint in get_type_hints(kind).items() if type(None) in get_args(hint)]
+
+
+def read_plan(path: Path) -> Plan:
+    """Return the plan in a file, every step checked.
+
+    Raises:
+        HotloopError: there is no such file, it is not TOML, not a plan, or a step is unknown or out of range.
+    """
+    raw = _toml(path)
+    _check_schema(path, raw)
+    try:
+        plan = msgspec.convert(_with_none(raw), Plan)
+    except msgspec.ValidationError as error:
+        raise HotloopError(f"{path} is not a hotloop plan: {_place(str(error))}", CORRECT) from error
+    _check_keys(path, raw["steps"])
+    known = [_optimization(path, step) for step in plan.steps]
+    _check_together(path, known)
+    for step, optimization in zip(plan.steps, known, strict=True):
+        _check_params(path, step, optimization)
+    return plan
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        raw: dict[str, Any] = tomllib.loads(path.read_text())
+    except FileNotFoundError:
+        raise HotloopError(
+            f"there is no plan {str(path)!r}",
+            "make one: hotloop tune COMMAND, or name another with --plan FILE",
+        ) from None
+    except tomllib.TOMLDecodeError as error:
+        raise HotloopError(f"the plan {path} is not TOML: {error}", CORRECT) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise HotloopError(
+            f"the plan {path} cannot be read: {error}", "name a plan file with --plan FILE"
+        ) from error
+    return raw
+
+
+def _check_schema(path: Path, raw: dict[str, Any]) -> None:
+    found = raw.get("schema", SCHEMA)
+    if found != SCHEMA:
+        raise HotloopError(
+            f"the plan {path} is of schema {found}, this hotloop reads schema {SCHEMA}",
+            "use the hotloop that wrote it, or make a new plan with hotloop tune",
+        )
+
+
+def _place(message: str) -> str:
+    """Steps are counted from 1 by people, and `$` says nothing to them."""
+    message = re.sub(
+        r" - at `\$\.steps\[(\d+)\]\.?", lambda match: f", in step {int(match[1]) + 1} `", message
+    )
+    return message.replace(" - at `$.", ", at `").removesuffix(" ``")
+
+
+def _check_keys(path: Path, steps: list[dict[str, Any]]) -> None:
+    """A misspelt key would silently switch nothing on."""
+    known = [field.name for field in msgspec.structs.fields(PlanStep)]
+    for number, step in enumerate(steps, 1):
+        for key in step:
+            if key not in known:
+                raise HotloopError(
+                    f"the plan {path} has {key!r} in step {number}, which says nothing",
+                    f"correct or remove it; a step may have {', '.join(known)}",
+                )
+
+
+def _optimization(path: Path, step: PlanStep) -> Optimization:
+    try:
+        return get(step.name)
+    except HotloopError as error:
+        raise HotloopError(f"the plan {path} cannot be used: {error.message}", error.hint) from error
+
+
+def _check_params(path: Path, step: PlanStep, optimization: Optimization) -> None:
+    try:
+        optimization.validate(step.params)
+    except ValueError as error:
+        raise HotloopError(
+            f"the plan {path} sets {step.name} to what it cannot be: {error}",
+            f"correct it in the file; `hotloop explain {step.name}` says what is allowed",
+        ) from error
+
+
+def _check_together(path: Path, optimizations: Sequence[Optimization]) -> None:
+    for at, one in enumerate(optimizations):
+        for other in optimizations[:at]:
+            if one.name == other.name:
+                raise HotloopError(f"the plan {path} has {one.name} twice", "remove one of the two steps")
+            if one.name in other.conflicts or other.name in one.conflicts:
+                raise HotloopError(
+                    f"the plan {path} has {other.name} and {one.name}, which cannot be on together",
+                    "remove one of the two steps",
+                )
+
+
+def is_plan(path: Path) -> bool:
+    """Whether a file is a plan of ours, so that a new one may take its place."""
+    try:
+        raw = _toml(path)
+    except HotloopError:
+        return False
+    return {"schema", "steps", "fit"} <= raw.keys()

@@ -1,0 +1,70 @@
+"""Finished work is looked up before it is done again: that is all there is to resuming."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from hotloop.tune.session.budget import Budget
+
+_Value = TypeVar("_Value")
+_SECONDS = "seconds|"
+
+
+class Journal(Protocol):
+    """Where finished work is kept; a `Session` is one."""
+
+    def put(self, key: str, value: object) -> None:
+        """Commit a value."""
+
+    def get(self, key: str, kind: Any) -> Any:
+        """Return it, or None."""
+
+
+class Ledger:
+    """Work that is done once, and its time, which counts once.
+
+    A resumed session is charged what its finished work took, so it decides as the first one would have.
+
+    Args:
+        journal: keeps the work.
+        budget: what the work is charged to.
+    """
+
+    def __init__(self, journal: Journal, budget: Budget) -> None:
+        self.budget = budget
+        self._journal = journal
+        self._seconds: dict[str, float] = {}
+
+    def knows(self, key: str) -> bool:
+        """Whether this work is finished."""
+        return (
+            self._journal.get(_SECONDS + key, float) is not None and self._journal.get(key, Any) is not None
+        )
+
+    def once(self, key: str, kind: Any, work: Callable[[], _Value]) -> _Value:
+        """Return the journal's value under a key, or do the work and commit it."""
+        known: _Value | None = self._journal.get(key, kind)
+        if known is not None:
+            self._charge(key)
+            return known
+        began = self.budget.now()
+        value = work()
+        self._seconds[key] = self.budget.now() - began
+        # The time first: without a value it counts for nothing, a value without its time would be free.
+        self._journal.put(_SECONDS + key, self._seconds[key])
+        self._journal.put(key, value)
+        return value
+
+    def put(self, key: str, value: object) -> None:
+        """Commit what is known better by now than when it was worked out."""
+        self._journal.put(key, value)
+
+    def seconds(self, key: str) -> float:
+        """Return what finished work took, in this session or in the one that it goes on from."""
+        return self._seconds[key]
+
+    def _charge(self, key: str) -> None:
+        if key not in self._seconds:
+            self._seconds[key] = self._journal.get(_SECONDS + key, float) or 0.0
+            self.budget.charge(self._seconds[key])

@@ -1,0 +1,94 @@
+"""The session that a command is tuned in: a new one, or an earlier one to go on with."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hotloop.machine.host.identity import identity
+from hotloop.model.errors import HotloopError
+from hotloop.store.session import Session, find_session, new_session, sessions
+from hotloop.tune.plan.compatibility import moved, torch_here
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session is about; a resumed one has to be about the same."""
+
+    words: tuple[str, ...]
+    script_sha256: str | None
+    machine: dict[str, Any] = {}
+    torch_version: str | None = None
+
+    def same_program(self, other: Head) -> bool:
+        """Whether another session is of this command and this script."""
+        return (self.words, self.script_sha256) == (other.words, other.script_sha256)
+
+    def elsewhere(self) -> list[str]:
+        """Return in what machine and torch of then differ from what is here."""
+        torch = torch_here()
+        changed = [] if self.torch_version == torch else [f"torch: then {self.torch_version}, now {torch}"]
+        return [*moved(self.machine), *changed]
+
+
+def session_of(words: tuple[str, ...], script: Path | None, *, resume: bool) -> Session:
+    """Return a new session, or the newest one of this command.
+
+    Raises:
+        HotloopError: there is none to go on with.
+    """
+    head = Head(
+        words=words,
+        script_sha256=_digest(script),
+        machine=msgspec.to_builtins(identity()),
+        torch_version=torch_here(),
+    )
+    if not resume:
+        session = new_session(Path.cwd(), datetime.now().strftime("%Y%m%d-%H%M%S"))
+        session.put("head", head)
+        return session
+    return _resumed(head)
+
+
+def _resumed(head: Head) -> Session:
+    """The newest session of this command; those of others are passed over."""
+    of_earlier_script = False
+    newest = find_session(Path.cwd())
+    newest.close()
+    for path in sessions(Path.cwd()):
+        session = Session(path)
+        known = session.get("head", Head)
+        if known is not None and head.same_program(known):
+            return _checked(session, known)
+        session.close()
+        of_earlier_script |= known is not None and known.words == head.words
+    what = "is of an earlier script" if of_earlier_script else "is of another command"
+    raise HotloopError(
+        f"the newest session {newest.name} {what}, so it cannot be gone on with",
+        "start a new one: run the command without --resume",
+    )
+
+
+def _checked(session: Session, known: Head) -> Session:
+    """Times of another machine or torch say nothing here.
+
+    Raises:
+        HotloopError: with what differs.
+    """
+    differing = known.elsewhere()
+    if not differing:
+        return session
+    session.close()
+    raise HotloopError(
+        f"session {session.name} was not measured here: {'; '.join(differing)}",
+        "start a new one: run the command without --resume",
+    )
+
+
+def _digest(script: Path | None) -> str | None:
+    return (
+        hashlib.sha256(script.read_bytes()).hexdigest() if script is not None and script.is_file() else None
+    )

@@ -1,0 +1,212 @@
+"""An arm of a trial: the user's program with some optimizations on, held at step boundaries."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import psutil
+
+from hotloop.launch.isolation.scratch import remove
+from hotloop.launch.process import Run
+from hotloop.model.observation import Anchor
+from hotloop.model.optimization import Effect
+from hotloop.model.tuning import Failure, FailureKind
+from hotloop.observe.decode.processes import read_processes
+from hotloop.observe.decode.spans import Timeline, timelines
+from hotloop.observe.steps.step_windows import boundaries
+from hotloop.probe.control.control_page import GO_UNTIL, STATE, STEPS, SYNC_AT, WAITING, ControlPage
+from hotloop.probe.record.events import Kind
+
+POLL_S = 0.002
+
+
+class ArmFailed(Exception):  # noqa: N818 - carries an outcome
+    """The arm's program ended, or did not answer."""
+
+    def __init__(self, arm: Arm, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.arm = arm
+        self.failure = failure
+
+
+class Arm:
+    """A running program that takes so many steps when told to and is frozen in between.
+
+    Args:
+        run: the started command; its scratch folder holds `probe/`.
+        page: its control page, with no step allowed yet.
+        anchor: what ends a step.
+        num_ranks: how many processes must take part before it counts as started.
+        memory_limit_bytes: of all its processes together; above it the arm is ended as out of memory.
+    """
+
+    def __init__(
+        self, run: Run, page: ControlPage, anchor: Anchor, *, num_ranks: int, memory_limit_bytes: int | None
+    ) -> None:
+        self.run = run
+        self.anchor = anchor
+        self.steps = 0
+        self._page = page
+        self._num_ranks = num_ranks
+        self._memory_limit = memory_limit_bytes
+        self._timelines: dict[int, Timeline] = {}
+        self._frozen = False
+        self._next_memory_check = 0.0
+
+    @property
+    def folder(self) -> Path:
+        """Where the probe writes."""
+        return self.run.scratch / "probe"
+
+    def advance(self, num_steps: int, *, discard: int, timeout_s: float) -> float:
+        """Run so many steps, then freeze; return the seconds of all but the first `discard` ones.
+
+        Raises:
+            ArmFailed: the program ended, hung, or took too much memory.
+        """
+        target = self.steps + num_steps
+        self._page.numbers[SYNC_AT] = self.steps + discard
+        self._page.numbers[GO_UNTIL] = target
+        if self._frozen:
+            self.run.thaw()
+            self._frozen = False
+        if not self.run.wait(lambda: self._arrived(target), poll_s=POLL_S, timeout_s=timeout_s):
+            raise ArmFailed(self, self._failure(timeout_s))
+        first = self.steps + discard
+        self.steps = target
+        self.run.freeze()
+        self._frozen = True
+        return self._duration(first, target)
+
+    def _arrived(self, target: int) -> bool:
+        self._watch_memory()
+        rows = self._page.rows()
+        return len(rows) >= self._num_ranks and all(
+            row[STATE] == WAITING and row[STEPS] >= target for row in rows
+        )
+
+    def _watch_memory(self) -> None:
+        now = time.monotonic()
+        if self._memory_limit is None or now < self._next_memory_check:
+            return
+        self._next_memory_check = now + 0.5
+        used = 0
+        for process in self.run.tree():
+            try:
+                info = process.memory_info()
+            except psutil.Error:  # it may be gone by now
+                continue
+            used = max(used, info.rss)
+        if used > self._memory_limit:
+            message = f"it used {used >> 20} MiB, more than the limit of {self._memory_limit >> 20} MiB"
+            raise ArmFailed(
+                self, Failure(kind=FailureKind.OUT_OF_MEMORY, message=message, log_end=self.run.log_end())
+            )
+
+    def _duration(self, first: int, last: int) -> float:
+        """The slowest rank's time between two boundaries (counted from 1), without the probe's pauses."""
+        spent = [times[last - 1] - times[first - 1] for times in self.step_ends() if len(times) >= last]
+        if not spent:
+            raise ArmFailed(
+                self, Failure(kind=FailureKind.CRASH, message="the probe left no record of its steps")
+            )
+        return max(spent)
+
+    def step_ends(self) -> list[list[float]]:
+        """Return when each step ended, by process, on a clock that stands still while the arm is held."""
+        return [_running_clock(timeline, self.anchor) for timeline in self.timelines().values()]
+
+    def timelines(self) -> dict[int, Timeline]:
+        """Return the records of the arm's training processes."""
+        return timelines(self.folder, self._timelines)
+
+    def losses(self) -> list[float]:
+        """Return the losses so far of the process that has most (rank 0 among equals)."""
+        curves = []
+        for path in sorted(self.folder.glob("losses-*.bin")):
+            raw = path.read_bytes()
+            curves.append(np.frombuffer(raw[: len(raw) // 8 * 8], dtype=np.float64).tolist())
+        return max(curves, key=len, default=[])
+
+    def effects(self) -> list[Effect]:
+        """Return what the activations say; on only where every process that took steps says so."""
+        merged: dict[str, Effect] = {}
+        for facts in read_processes(self.folder).values():
+            if not facts["steps"]:
+                continue
+            for raw in facts["effects"]:
+                effect = Effect(raw["name"], raw["on"], raw["evidence"])
+                known = merged.get(effect.name)
+                if known is None or known.on:
+                    merged[effect.name] = effect
+        return list(merged.values())
+
+    def notes(self) -> list[str]:
+        """Return what went wrong inside the probe, one line each."""
+        return [
+            f"{note['where']}: {note['error'].strip().splitlines()[-1]}"
+            for facts in read_processes(self.folder).values()
+            for note in facts["notes"]
+        ]
+
+    def peak_bytes(self) -> int | None:
+        """Return the largest peak of any of its processes; device memory where there is some."""
+        peaks = [
+            facts.get("device_peak_bytes") or facts.get("host_peak_bytes")
+            for facts in read_processes(self.folder).values()
+            if facts["steps"]
+        ]
+        return max((peak for peak in peaks if peak), default=None)
+
+    def step_s(self, first: int) -> float:
+        """Return the median step time from step `first` on."""
+        ends = max(self.step_ends(), key=len)
+        gaps = [after - before for before, after in zip(ends[first:], ends[first + 1 :], strict=False)]
+        return median(gaps) if gaps else float("nan")
+
+    def first_steps_s(self, num: int) -> float:
+        """Return how long the first steps took after the very first, which holds the start-up: compilation is here."""
+        ends = max(self.step_ends(), key=len, default=[])
+        return ends[min(num, len(ends)) - 1] - ends[0] if ends else float("nan")
+
+    def end(self) -> None:
+        """End the program, and remove what it wrote."""
+        self.run.end()
+        self._page.close()
+        remove(self.run.scratch)
+
+    def _failure(self, timeout_s: float) -> Failure:
+        code = self.run.exit_code()
+        log = self.run.log_end()
+        if code is None:
+            message = f"no step boundary was reached within {timeout_s:.0f} s"
+            return Failure(kind=FailureKind.TIMEOUT, message=message, log_end=log)
+        if code == 0:
+            message = f"the program ended by itself after {self.steps} steps"
+            return Failure(kind=FailureKind.ENDED, message=message, log_end=log, num_steps=self.steps or None)
+        kind = FailureKind.OUT_OF_MEMORY if _ran_out_of_memory(code, log) else FailureKind.CRASH
+        return Failure(kind=kind, message=f"the program failed with exit code {code}", log_end=log)
+
+
+def _ran_out_of_memory(code: int, log: str) -> bool:
+    """Judge by the exit: killed from outside, or Python's and torch's own last words."""
+    last = [line for line in log.splitlines() if line.strip()][-1:]
+    words = (
+        "MemoryError",
+        "torch.OutOfMemoryError",
+        "torch.cuda.OutOfMemoryError",
+        "DefaultCPUAllocator: can't allocate",
+    )
+    return code == 137 or any(word in line for line in last for word in words)
+
+
+def _running_clock(timeline: Timeline, anchor: Anchor) -> list[float]:
+    pauses = [span for span in timeline.spans if span.kind is Kind.PAUSE]
+    ends = [timeline.spans[index].end_s for index in boundaries(timeline, anchor)]
+    start = timeline.torch_s or (ends[0] if ends else 0.0)
+    held = np.cumsum([0.0, *(pause.duration_s for pause in pauses)])
+    starts = np.array([pause.begin_s for pause in pauses])
+    return [end - start - float(held[np.searchsorted(starts, end)]) for end in ends]

@@ -1,0 +1,292 @@
+"""The real executor: arms are processes that alternate on the same device, all but one of them frozen."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psutil
+
+from hotloop.launch.environment import own_caches, probed, quiet, with_changes
+from hotloop.launch.isolation.decide import Isolation, guard_orders
+from hotloop.launch.isolation.scratch import new_scratch, remove
+from hotloop.launch.process import start
+from hotloop.model.observation import Anchor
+from hotloop.model.tuning import FailureKind
+from hotloop.optimize.registry import get
+from hotloop.probe.control.control_page import ControlPage
+from hotloop.probe.process.config import ProbeConfig
+from hotloop.stats.pairs import MIN_BLOCKS
+from hotloop.stats.parity import perturbation
+from hotloop.tune.design.block_length import Blocks
+from hotloop.tune.executor import ArmRecord, Enough, PlanSteps, SetFailed, SetOrder, SetRecord
+from hotloop.tune.trials.arm import Arm, ArmFailed
+from hotloop.tune.trials.void_blocks import MAX_REPEATS, ContentionWatch
+
+SEED = 20_250_101
+"""Both arms of a pair start from it; a program that seeds for itself overrides it."""
+MIN_PATIENCE_S = 60.0
+STEP_PATIENCE = 30.0
+"""A block may take so many times as long as expected: busy neighbours were seen to cost a factor of 25."""
+MEMORY_SHARE = 0.85
+"""Of the memory that was free before: an arm beyond it would push the machine into swap."""
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """What all arms of a session share.
+
+    Attributes:
+        argv: the resolved command.
+        environment: the user's.
+        isolation: what arms are kept from.
+        anchor: what ends a step.
+        num_ranks: training processes of the command.
+        step_s: of the original program, for patience.
+        startup_s: from start to the first step.
+        peak_bytes: of one arm; None: not measured.
+        stdin: a copy of what the command was given on standard input; None: nothing.
+    """
+
+    argv: tuple[str, ...]
+    environment: dict[str, str]
+    isolation: Isolation
+    anchor: Anchor
+    num_ranks: int
+    step_s: float
+    startup_s: float
+    peak_bytes: int | None
+    stdin: Path | None = None
+
+
+class DuetExecutor:
+    """Runs sets of arms on this machine.
+
+    Args:
+        setting: what the arms share.
+        blocks: the shape of a trial.
+        progress: told of what is done.
+        watch: makes what watches the machine during a set.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        blocks: Blocks,
+        progress: Callable[[str], None],
+        watch: Callable[[Callable[[str], None]], ContentionWatch] = ContentionWatch,
+    ) -> None:
+        self._setting = setting
+        self._blocks = blocks
+        self._progress = progress
+        self._watch = watch
+        self._free_bytes = psutil.virtual_memory().available
+        self._kept: tuple[PlanSteps, Arm] | None = None
+        self._arms: list[Arm] = []
+        self._caches = new_scratch("caches")
+
+    @property
+    def isolation(self) -> Isolation:
+        """What arms are kept from."""
+        return self._setting.isolation
+
+    def fits(self, num_arms: int) -> bool:
+        """Whether so many arms have room in memory."""
+        peak = self._setting.peak_bytes
+        return peak is None or num_arms * peak * self._setting.num_ranks < MEMORY_SHARE * self._free_bytes
+
+    def run(self, order: SetOrder, enough: Enough) -> SetRecord | SetFailed:
+        """Run a set; the first arm lives on for the next one unless all have to be fresh."""
+        kept = None if order.fresh else self._take_kept(order.plans[0], order.max_rounds)
+        record = self._run(order, enough, kept)
+        if kept and isinstance(record, SetFailed) and record.arm == 0:
+            # The incumbent that lived on has come to the program's end: that says nothing of the candidate.
+            return self._run(order, enough, None)
+        return record
+
+    def _run(self, order: SetOrder, enough: Enough, kept: Arm | None) -> SetRecord | SetFailed:
+        arms: list[Arm] = [kept] if kept else []
+        rounds: list[tuple[float, ...]] = []
+        watchman = self._watch(self._progress)
+        try:
+            fresh = [self._start(plan) for plan in order.plans[len(arms) :]]
+            arms += fresh
+            # All start up side by side and wait at their first boundary; what is measured comes after, one by one.
+            for arm in fresh:
+                self._warm(arm)
+            while len(rounds) < order.max_rounds and not (rounds and enough(rounds)):
+                left = order.max_rounds - len(rounds)
+                rounds.append(self._round(arms, watchman, left, backwards=len(rounds) % 2 == 1))
+        except ArmFailed as failed:
+            ended = failed.failure.kind is FailureKind.ENDED
+            if not ended or len(rounds) < MIN_BLOCKS:
+                failing = next((index for index, arm in enumerate(arms) if arm is failed.arm), 0)
+                self._discard(arms)
+                return SetFailed(failing, failed.failure)
+        except BaseException:
+            self._discard(arms)
+            raise
+        records = tuple(self._record(arm, arm is not kept) for arm in arms)
+        lives_on = not order.fresh and arms[0].run.exit_code() is None
+        self._kept = (order.plans[0], arms[0]) if lives_on else None
+        self._discard(arms[1:] if lives_on else arms)
+        return SetRecord(rounds=tuple(rounds), arms=records, contention=watchman.report())
+
+    def _round(
+        self, arms: Sequence[Arm], watchman: ContentionWatch, left: int, *, backwards: bool
+    ) -> tuple[float, ...]:
+        """Give every arm one block, in order or backwards, so that drift hits both sides alike.
+
+        Args:
+            arms: all of the set.
+            watchman: has blocks repeated that were disturbed.
+            left: rounds to come, with this one.
+            backwards: the order.
+        """
+        times = dict.fromkeys(range(len(arms)), 0.0)
+        for index in reversed(times) if backwards else times:
+            arm = arms[index]
+            times[index] = watchman.block(
+                lambda arm=arm: self._block(arm),  # type: ignore[misc]
+                arm.run.pid,
+                self._spare(arm, left),
+            )
+        return tuple(times.values())
+
+    def _spare(self, arm: Arm, left: int) -> int:
+        """Return the blocks that an arm may repeat before the program ends by itself."""
+        most = self._blocks.max_rounds
+        return MAX_REPEATS if most is None else max(0, most - self._used(arm) - left)
+
+    def _used(self, arm: Arm) -> int:
+        return (arm.steps - self._blocks.warm_steps) // self._blocks.per_block()
+
+    def perturbed(self, num_losses: int) -> tuple[float, ...]:
+        """Run the original once with rounding noise on its parameters, for as many losses."""
+        arm: Arm | None = None
+        try:
+            arm = self._start((), perturb=perturbation("bfloat16"))
+            self._warm(arm)
+            while len(arm.losses()) < num_losses:
+                self._block(arm)
+            return tuple(arm.losses()[:num_losses])
+        except ArmFailed as failed:
+            ended = failed.failure.kind is FailureKind.ENDED and arm is not None
+            return tuple(arm.losses()[:num_losses]) if ended and arm is not None else ()
+        finally:
+            self._discard([arm] if arm else [])
+
+    def close(self) -> None:
+        """End all arms."""
+        self._discard(list(self._arms))
+        self._kept = None
+        remove(self._caches)
+
+    def _caches_of(self, plan: PlanSteps) -> Path:
+        """Compiled code of one plan: cold in its first arm, warm in its later ones, never another plan's."""
+        name = hashlib.sha256("+".join(step.label for step in plan).encode()).hexdigest()[:16]
+        return self._caches / name
+
+    def _take_kept(self, plan: PlanSteps, num_rounds: int) -> Arm | None:
+        """Return the living incumbent if it is this plan and has steps left."""
+        if self._kept is None:
+            return None
+        kept_plan, arm = self._kept
+        self._kept = None
+        most = self._blocks.max_rounds
+        fits = most is None or self._used(arm) + num_rounds <= most
+        if kept_plan == plan and arm.run.exit_code() is None and fits:
+            return arm
+        self._discard([arm])
+        return None
+
+    def _start(self, plan: PlanSteps, *, perturb: float = 0.0) -> Arm:
+        setting = self._setting
+        scratch = new_scratch("arm")
+        folder = scratch / "probe"
+        folder.mkdir()
+        page = ControlPage.create(folder / "control", go_until=0)
+        orders = scratch / "probe.json"
+        ProbeConfig(
+            folder=str(folder),
+            anchor=(setting.anchor.kind, setting.anchor.slot, setting.anchor.every),
+            activations=tuple(activation_orders(plan)),
+            seed=SEED,
+            perturb=perturb,
+            losses=True,
+            **guard_orders(setting.isolation, scratch),
+        ).save(orders)
+        environment = own_caches(quiet(setting.environment, scratch), self._caches_of(plan))
+        if setting.isolation.network:
+            environment.update(GLOO_SOCKET_IFNAME="lo", NCCL_SOCKET_IFNAME="lo", TP_SOCKET_IFNAME="lo")
+        environment = probed(with_plan(environment, plan), orders)
+        run = start(
+            setting.argv, environment, setting.isolation, scratch, log=scratch / "log", stdin=setting.stdin
+        )
+        arm = Arm(
+            run,
+            page,
+            setting.anchor,
+            num_ranks=setting.num_ranks,
+            memory_limit_bytes=int(MEMORY_SHARE * self._free_bytes),
+        )
+        self._arms.append(arm)
+        return arm
+
+    def _warm(self, arm: Arm) -> None:
+        steps = self._blocks.warm_steps
+        patience = (
+            max(2 * MIN_PATIENCE_S, 5 * self._setting.startup_s)
+            + STEP_PATIENCE * steps * self._setting.step_s
+        )
+        arm.advance(steps, discard=1, timeout_s=patience)
+
+    def _block(self, arm: Arm) -> float:
+        blocks = self._blocks
+        expected = blocks.per_block() * self._setting.step_s
+        patience = max(MIN_PATIENCE_S, STEP_PATIENCE * expected)
+        spent = arm.advance(blocks.per_block(), discard=blocks.discard, timeout_s=patience)
+        return spent / blocks.num_steps
+
+    def _record(self, arm: Arm, is_fresh: bool) -> ArmRecord:
+        warm = self._blocks.warm_steps
+        return ArmRecord(
+            step_s=arm.step_s(warm),
+            losses=tuple(arm.losses()) if is_fresh else (),
+            effects=tuple(arm.effects()),
+            notes=tuple(arm.notes()),
+            peak_bytes=arm.peak_bytes(),
+            first_steps_s=arm.first_steps_s(warm) if is_fresh else None,
+        )
+
+    def _discard(self, arms: Sequence[Arm]) -> None:
+        for arm in arms:
+            if arm in self._arms:
+                self._arms.remove(arm)
+                arm.end()
+
+
+def activation_orders(plan: PlanSteps) -> list[dict[str, Any]]:
+    """Return what the probe is told to switch on."""
+    orders = []
+    for candidate in plan:
+        cls = type(get(candidate.name))
+        orders.append(
+            {
+                "name": candidate.name,
+                "module": cls.__module__,
+                "cls": cls.__name__,
+                "params": candidate.params,
+            }
+        )
+    return orders
+
+
+def with_plan(environment: Mapping[str, str], plan: PlanSteps) -> dict[str, str]:
+    """Return the environment with every variable that the plan's optimizations want."""
+    result = dict(environment)
+    for candidate in plan:
+        result = with_changes(result, get(candidate.name).environment(candidate.params))
+    return result

@@ -1,0 +1,88 @@
+"""Blocks that a neighbour disturbed are void and repeated."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from hotloop.machine.environment.contention import ForeignLoad, foreign_share, steal_share
+from hotloop.model.tuning import Contention
+
+MAX_FOREIGN = 0.10
+"""Share of the machine's processor time that others may take within a block (hazards: a workable limit)."""
+MAX_REPEATS = 3
+MAX_VOID = 6
+"""Of one set of arms: a machine that never becomes quiet must not eat the budget."""
+WAIT_FOR_QUIET_S = 3.0
+"""After a void block the machine is given so long to become quiet before the next try."""
+LOOK_S = 0.25
+_Time = TypeVar("_Time")
+
+
+class ContentionWatch:
+    """Watches the machine while blocks run.
+
+    Args:
+        progress: told when a block is repeated.
+        load: takes the snapshots.
+        pause: sleeps.
+    """
+
+    def __init__(
+        self,
+        progress: Callable[[str], None],
+        load: ForeignLoad | None = None,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._progress = progress
+        self._load = load or ForeignLoad()
+        self._pause = pause
+        self._blocks = self._void = self._noisy = 0
+        self._most: float | None = None
+
+    def block(self, run: Callable[[], _Time], pid: int, spare: int = MAX_REPEATS) -> _Time:
+        """Return what a block gave, repeated while others were busy; at last it is kept as noisy.
+
+        Args:
+            run: runs it.
+            pid: of the program, whose time is not others'.
+            spare: blocks that the program has left beyond those it was asked for.
+        """
+        ours = (os.getpid(), pid)
+        for repeat in range(MAX_REPEATS + 1):
+            before = self._load.snapshot(ours)
+            result = run()
+            after = self._load.snapshot(ours)
+            self._blocks += 1
+            share = foreign_share(before, after)
+            steal = steal_share(before, after)
+            share = share if steal is None or share is None else share + steal
+            if share is None or share <= MAX_FOREIGN:
+                return result
+            self._most = max(share, self._most or 0.0)
+            if repeat < min(MAX_REPEATS, spare) and self._void < MAX_VOID:
+                self._void += 1
+                self._progress(f"block repeated: others took {share:.0%} of the machine")
+                self._wait_for_quiet(ours)
+            else:
+                break
+        self._noisy += 1
+        return result
+
+    def _wait_for_quiet(self, ours: tuple[int, ...]) -> None:
+        waited = 0.0
+        while waited < WAIT_FOR_QUIET_S:
+            before = self._load.snapshot(ours)
+            self._pause(LOOK_S)
+            waited += LOOK_S
+            share = foreign_share(before, self._load.snapshot(ours))
+            if share is None or share <= MAX_FOREIGN / 2:
+                return
+
+    def report(self) -> Contention:
+        """Return what others did."""
+        return Contention(
+            num_blocks=self._blocks, num_void=self._void, num_noisy=self._noisy, max_foreign_share=self._most
+        )

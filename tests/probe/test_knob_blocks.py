@@ -1,0 +1,148 @@
+"""The course of a what-if run, on a fake clock: blocks on and off in turn, and what fails left out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hotloop.probe.activation.knob import Bench, Knob
+from hotloop.probe.control.contention import BlockContention
+from hotloop.probe.probe import Probe
+from hotloop.probe.process.config import ProbeConfig
+from hotloop.probe.windows import knob_blocks as whatif
+from hotloop.probe.windows.knob_blocks import Shape, WhatIf
+
+SHAPE = Shape(warm_steps=4, num_steps=5, discard=2, rounds=3)
+
+
+class World:
+    """A program whose steps take so long, on a clock of its own."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.step_s = 1.0
+        self.foreign_s = 0.0
+        """Processor seconds that others have had."""
+        self.busy_until = 0.0
+
+    def tick(self) -> None:
+        self.now += self.step_s
+        self.foreign_s += self.step_s * 64 if self.now < self.busy_until else 0.0
+
+    def clock(self) -> float:
+        return self.now
+
+
+class Faster(Knob):
+    """Halves the step while on."""
+
+    def __init__(self, world: World, *, fails_at: int = 99, acts: bool = True) -> None:
+        self.name = "faster"
+        self.world = world
+        self.switches = 0
+        self.fails_at = fails_at
+        self.acts = acts
+
+    def switch(self, on: bool) -> None:
+        self.switches += 1
+        if self.switches == self.fails_at:
+            raise ValueError("it does not fit")
+        self.world.step_s = 0.5 if on else 1.0
+
+    def effect(self) -> tuple[bool, str]:
+        return self.acts, "seen"
+
+
+class Alone(Bench):
+    name = "alone"
+
+    def run(self) -> dict[str, Any]:
+        return {"per_s": 7}
+
+
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, world: World, *acting: Any) -> dict[str, Any]:
+    """Run three hundred steps; return what was written."""
+    monkeypatch.setattr(whatif, "monotonic", world.clock)
+    monkeypatch.setattr(BlockContention, "look", lambda _: (world.now, world.foreign_s))
+    probe = Probe(ProbeConfig(folder=str(tmp_path)))
+    probe.activations.extend(acting)
+    driver = WhatIf(probe, SHAPE)
+    for step in range(1, 301):
+        world.tick()
+        driver.on_step(step)
+    assert not [note for note in probe.facts.notes if note["where"] == "whatif"]
+    written: dict[str, Any] = json.loads(next(tmp_path.glob("whatif-*.json")).read_text())
+    return written
+
+
+def test_each_block_with_it_on_stands_between_two_with_it_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World()
+    written = course(tmp_path, monkeypatch, world, Faster(world))
+    assert [knob for knob, _ in written["blocks"]] == [None, *(["faster", None] * 3)]
+    assert [times for _, times in written["blocks"]] == [[1.0] * 5, *([[0.5] * 5, [1.0] * 5] * 3)]
+    assert written["done"]
+    assert written["effects"] == {"faster": [True, "seen"]}
+    assert world.step_s == 1.0
+
+
+def test_a_knob_that_fails_is_named_and_the_next_one_has_its_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World()
+    other = Faster(world)
+    other.name = "other"
+    written = course(tmp_path, monkeypatch, world, Faster(world, fails_at=1), other)
+    assert written["failed"] == {"faster": "ValueError: it does not fit"}
+    assert {knob for knob, _ in written["blocks"]} == {None, "other"}
+    assert written["done"]
+
+
+def test_a_knob_that_does_not_act_takes_one_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    written = course(tmp_path, monkeypatch, world, Faster(world, acts=False))
+    assert [knob for knob, _ in written["blocks"]] == [None, "faster", None]
+
+
+def test_a_block_that_others_disturbed_is_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    world.busy_until = 9.5
+    written = course(tmp_path, monkeypatch, world, Faster(world))
+    assert written["num_void"] == 1
+    assert [knob for knob, _ in written["blocks"]] == [None, *(["faster", None] * 3)]
+
+
+def test_on_a_machine_that_is_always_busy_blocks_are_kept_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World()
+    world.busy_until = 1e9
+    written = course(tmp_path, monkeypatch, world, Faster(world))
+    assert written["num_void"] >= 4
+    assert written["num_noisy"] > 0
+
+
+def test_benches_run_first_and_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    written = course(tmp_path, monkeypatch, world, Alone(), Faster(world))
+    assert written["benches"] == {"alone": {"per_s": 7}}
+
+
+def test_a_program_that_ends_early_leaves_the_knob_that_was_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World()
+    monkeypatch.setattr(whatif, "monotonic", world.clock)
+    monkeypatch.setattr(BlockContention, "look", lambda _: (world.now, world.foreign_s))
+    probe = Probe(ProbeConfig(folder=str(tmp_path)))
+    probe.activations.append(Faster(world))
+    driver = WhatIf(probe, SHAPE)
+    for step in range(1, 15):
+        driver.on_step(step)
+    written = json.loads(next(tmp_path.glob("whatif-*.json")).read_text())
+    assert written["current"] == "faster"
+    assert not written["done"]

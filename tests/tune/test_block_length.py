@@ -1,0 +1,49 @@
+"""How the shape of a trial follows from the program's step and length."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from hotloop.stats.parity import MIN_STEPS
+from hotloop.stats.screen import MIN_BLOCKS
+from hotloop.tune.design.block_length import Blocks, shape_blocks
+
+from .simulated import observation
+
+
+def _shape(step_s: float, epoch: int | None = None, total: int | None = None) -> Blocks:
+    seen = observation()
+    assert seen.step is not None
+    step = msgspec.structs.replace(seen.step, median_s=step_s)
+    return shape_blocks(msgspec.structs.replace(seen, step=step), epoch, total)
+
+
+def test_a_block_of_a_100_ms_step() -> None:
+    assert _shape(0.1) == Blocks(num_steps=8, discard=1, warm_steps=10, max_rounds=None)
+
+
+@pytest.mark.parametrize("step_s", [0.001, 0.01, 0.1, 0.5, 1.0, 3.0])
+def test_the_shortest_trial_leaves_a_curve_that_can_be_compared(step_s: float) -> None:
+    blocks = _shape(step_s)
+    assert blocks.warm_steps + MIN_BLOCKS * blocks.per_block() >= MIN_STEPS
+    assert blocks.num_steps >= 1
+    assert 1 <= blocks.discard <= blocks.num_steps
+
+
+def test_short_epochs_are_timed_whole() -> None:
+    assert _shape(0.1, epoch=5).num_steps == 10
+    assert _shape(0.1, epoch=12).num_steps == 12
+    assert _shape(0.1, epoch=1000).num_steps == 8
+
+
+@pytest.mark.parametrize("total", [30, 60, 200, 5000])
+def test_a_short_program_is_not_asked_for_more_steps_than_it_has(total: int) -> None:
+    blocks = _shape(0.1, total=total)
+    assert blocks.max_rounds is not None
+    assert blocks.warm_steps + blocks.max_rounds * blocks.per_block() < total
+    assert blocks.max_rounds >= 4
+
+
+def test_a_program_of_a_few_steps_has_no_round() -> None:
+    assert _shape(0.1, total=4).max_rounds == 0

@@ -1,0 +1,89 @@
+"""What is tried: what applies, what the user allows, the most promising first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from hotloop.model.errors import HotloopError
+from hotloop.model.observation import Observation
+from hotloop.model.optimization import Candidate, Numerics
+from hotloop.optimize.optimization import DoesNotApply, Optimization
+from hotloop.tune.design.candidates import Wishes, conflicts, propose
+
+from .simulated import observation
+
+
+class _Known(Optimization):
+    """Applies, unless it has no prior."""
+
+    family = "test"
+
+    def __init__(
+        self, name: str, prior: float | None, numerics: Numerics = Numerics.EXACT, clash: tuple[str, ...] = ()
+    ) -> None:
+        self._prior = prior
+        vars(self).update(name=name, numerics=numerics, conflicts=frozenset(clash))
+
+    def candidates(self, observation: Observation) -> Sequence[Candidate]:
+        if self._prior is None:
+            raise DoesNotApply("the program has no DataLoader")
+        return [Candidate(name=self.name, numerics=self.numerics, prior=self._prior)]
+
+    def validate(self, params: Mapping[str, Any]) -> None: ...
+
+
+CATALOGUE = (
+    _Known("small", 1.1),
+    _Known("large", 2.0, clash=("small",)),
+    _Known("rough", 1.5, Numerics.TOLERANCE),
+    _Known("other", 3.0, Numerics.SEMANTIC),
+    _Known("absent", None),
+)
+
+
+def _proposed(wishes: Wishes) -> tuple[list[str], dict[str, str]]:
+    found, refused = propose(observation(), CATALOGUE, wishes)
+    return [candidate.name for candidate in found], {one.name: one.reason for one in refused}
+
+
+def test_by_default_the_most_promising_comes_first_and_another_training_is_left_out() -> None:
+    found, refused = _proposed(Wishes())
+    assert found == ["large", "rough", "small"]
+    assert refused == {
+        "other": "changes the training (semantic); allow it with --allow semantic",
+        "absent": "does not apply: the program has no DataLoader",
+    }
+
+
+def test_another_training_may_be_allowed() -> None:
+    assert _proposed(Wishes(allow=Numerics.SEMANTIC))[0][0] == "other"
+
+
+def test_only_these() -> None:
+    found, refused = _proposed(Wishes(only=("small", "absent")))
+    assert found == ["small"]
+    assert refused["large"] == "not asked for (--only)"
+    assert refused["absent"].startswith("does not apply")
+
+
+def test_not_these() -> None:
+    found, refused = _proposed(Wishes(skip=("large",)))
+    assert found == ["rough", "small"]
+    assert refused["large"] == "left out (--skip)"
+
+
+def test_an_unknown_name_is_said_before_anything_runs() -> None:
+    with pytest.raises(HotloopError, match="there is no optimization named 'autocast_bf61'") as caught:
+        Wishes(skip=("autocast_bf61",)).check()
+    assert "autocast_bf16" in caught.value.hint
+    Wishes(only=("autocast_bf16",), skip=("compile",)).check()
+
+
+def test_a_conflict_holds_both_ways() -> None:
+    found = conflicts(CATALOGUE)
+    assert found["small"] == {"large"}
+    assert found["large"] == {"small"}
+    assert found["rough"] == frozenset()

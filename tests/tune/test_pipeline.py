@@ -1,0 +1,181 @@
+"""`tune` with its session file, on a program that is simulated."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hotloop.machine.host.identity import identity
+from hotloop.model.errors import HotloopError
+from hotloop.model.observation import Observation
+from hotloop.model.tuning import Failure, FailureKind
+from hotloop.observe.run.live import Interrupted
+from hotloop.store.session import find_session
+from hotloop.tune import pipeline as whole
+from hotloop.tune.design.block_length import Blocks
+from hotloop.tune.design.candidates import Wishes
+from hotloop.tune.executor import SetFailed
+from hotloop.tune.pipeline import TuneOrder, tune
+from hotloop.tune.plan import compatibility as fit
+from hotloop.tune.session import resume as sessions
+
+from .sessions import names
+from .simulated import QUIET, Clock, SimulatedExecutor, Truth, candidates, observation
+
+
+class _Program:
+    """What stands where processes would be started."""
+
+    def __init__(self) -> None:
+        self.num_observed = 0
+        self.executors: list[SimulatedExecutor] = []
+        self.before: Callable[[], None] = lambda: None
+        self.observed: Callable[[], Observation] = observation
+
+    def _before(self) -> None:
+        self.before()
+
+    def observe(self, *_: object) -> Observation:
+        self.num_observed += 1
+        return self.observed()
+
+    def executor(self, *_: object) -> SimulatedExecutor:
+        truth = Truth(factors={"a": 1.5})
+        self.executors.append(SimulatedExecutor(truth, QUIET, Clock(), before=self._before))
+        return self.executors[-1]
+
+
+@pytest.fixture
+def program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Program:
+    program = _Program()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text("pass\n")
+    (tmp_path / "other.py").write_text("pass\n")
+    monkeypatch.setattr("sys.stdin", None)
+    monkeypatch.setattr(whole, "observe", program.observe)
+    monkeypatch.setattr(whole, "_executor", program.executor)
+    monkeypatch.setattr(whole, "_coverage", lambda _: ())
+    monkeypatch.setattr(whole, "propose", lambda *_: (candidates("a", "null"), []))
+    monkeypatch.setattr(whole, "predicted", lambda _, given, *__: given)
+    monkeypatch.setattr(SimulatedExecutor, "isolation", None, raising=False)
+    return program
+
+
+def _order(script: str = "train.py", *, resume: bool = False) -> TuneOrder:
+    return TuneOrder(words=(script,), budget_s=600.0, wishes=Wishes(), resume=resume)
+
+
+def _silent(_: str) -> None: ...
+
+
+def test_the_result_is_in_the_session(program: _Program, tmp_path: Path) -> None:
+    said: list[str] = []
+    result = tune(_order(), said.append, said.append)
+    assert names(result) == ["a"]
+    session = find_session(tmp_path)
+    assert session.get("result", type(result)) == result
+    session.close()
+    assert any(text.startswith("hotloop: session ") for text in said)
+    assert any(" s left: 1/2 a" in text for text in said)
+
+
+def test_killed_and_resumed_it_does_nothing_twice(program: _Program) -> None:
+    whole_result = tune(_order(), _silent, _silent)
+    num_runs = len(program.executors[-1].orders)
+    calls = [0]
+
+    def kill() -> None:
+        calls[0] += 1
+        if calls[0] == 40:
+            raise SystemExit(137)
+
+    program.before = kill
+    with pytest.raises(SystemExit):
+        tune(_order("other.py"), _silent, _silent)
+    program.before = lambda: None
+    resumed = tune(_order("other.py", resume=True), _silent, _silent)
+    assert names(resumed) == names(whole_result)
+    assert program.num_observed == 2
+    # The run that was under way when it was killed is the only one that is there twice.
+    assert sum(len(executor.orders) for executor in program.executors[1:]) == num_runs + 1
+
+
+def test_resuming_finds_the_newest_session_of_this_command(program: _Program, tmp_path: Path) -> None:
+    tune(_order("train.py"), _silent, _silent)
+    os.utime(next((tmp_path / ".hotloop").glob("*.sqlite")), ns=(1, 1))
+    tune(_order("other.py"), _silent, _silent)
+    tune(_order("train.py", resume=True), _silent, _silent)
+    assert program.num_observed == 2
+    assert program.executors[-1].orders == []
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"), [("script", "of an earlier script"), ("words", "of another command")]
+)
+def test_what_cannot_be_gone_on_with_is_said(
+    program: _Program, tmp_path: Path, spoil: str, reason: str
+) -> None:
+    tune(_order(), _silent, _silent)
+    if spoil == "script":
+        (tmp_path / "train.py").write_text("pass  # changed\n")
+    with pytest.raises(HotloopError, match=reason):
+        tune(_order("train.py" if spoil == "script" else "other.py", resume=True), _silent, _silent)
+
+
+@pytest.mark.parametrize(
+    ("what", "reason"), [("torch", "torch: then .*, now 9.9.9"), ("machine", "machine: ")]
+)
+def test_times_of_another_machine_or_torch_are_not_gone_on_with(
+    program: _Program, monkeypatch: pytest.MonkeyPatch, what: str, reason: str
+) -> None:
+    tune(_order(), _silent, _silent)
+    if what == "torch":
+        monkeypatch.setattr(sessions, "torch_here", lambda: "9.9.9")
+    else:
+        other = msgspec.structs.replace(identity(), cpu_model="Another Processor")
+        monkeypatch.setattr(fit, "identity", lambda: other)
+    with pytest.raises(HotloopError, match=reason):
+        tune(_order(resume=True), _silent, _silent)
+    assert program.num_observed == 1
+
+
+def test_a_program_whose_end_nobody_saw_coming_gets_blocks_that_fit(
+    program: _Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seen: list[Blocks] = []
+
+    def executor(argv: object, observed: object, blocks: Blocks, *_: object) -> SimulatedExecutor:
+        seen.append(blocks)
+        made = program.executor()
+        if len(seen) == 1:
+            failure = Failure(kind=FailureKind.ENDED, message="the program ended by itself", num_steps=120)
+            monkeypatch.setattr(made, "run", lambda *_: SetFailed(0, failure))
+        return made
+
+    monkeypatch.setattr(whole, "_executor", executor)
+    assert names(tune(_order(), _silent, _silent)) == ["a"]
+    assert seen[0].max_rounds is None
+    assert seen[1].max_rounds is not None
+    assert seen[1].warm_steps + seen[1].max_rounds * seen[1].per_block() < 120
+    session = find_session(tmp_path)
+    assert session.get("observation", Observation).total_steps == 120  # type: ignore[union-attr]
+    session.close()
+
+
+def test_control_c_while_observing_is_control_c(program: _Program) -> None:
+    def interrupt() -> Observation:
+        raise Interrupted(None)
+
+    program.observed = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        tune(_order(), _silent, _silent)
+
+
+def test_a_program_of_a_few_steps_is_said_to_be_too_short(program: _Program) -> None:
+    program.observed = lambda: msgspec.structs.replace(observation(), total_steps=5)
+    with pytest.raises(HotloopError, match="the program ends after 5 steps, too few"):
+        tune(_order(), _silent, _silent)
