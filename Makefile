@@ -6,27 +6,31 @@ VENV ?= .venv
 TORCH ?= torch==2.13.0
 BIN := $(VENV)/bin
 
-.PHONY: demo test slow gpu check format docs clean
+.DEFAULT_GOAL := help
+.PHONY: help demo test slow gpu check format docs clean
 
-demo: $(VENV)/.base
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.base ## tune the shipped example; sets everything up
 	$(BIN)/hotloop demo --budget 4m
 
-test: $(VENV)/.test check
+test: $(VENV)/.test check ## static checks and the everyday tests; sets everything up
 	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not gpu"
 
-slow: $(VENV)/.test
+slow: $(VENV)/.test ## the end-to-end tests, one after the other
 	$(BIN)/python -m pytest -m "slow and not gpu"
 
-gpu: $(VENV)/.test
+gpu: $(VENV)/.test ## the tests that need an accelerator
 	$(BIN)/python -m pytest -m gpu
 
-check: $(VENV)/.test
+check: $(VENV)/.test ## ruff, mypy and the import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: $(VENV)/.test
+format: $(VENV)/.test ## format the code and apply safe fixes
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -43,5 +47,10 @@ $(VENV)/.test: $(VENV)/.base
 	$(BIN)/python -m pip install -q -e ".[test]"
 	touch $@
 
-clean:
+docs: $(VENV)/.base ## write the generated pages of the manual anew
+	$(BIN)/python -m hotloop.lint.manual docs/lint.md
+	$(BIN)/python -m hotloop.diagnose.manual docs/diagnose.md
+	$(BIN)/python -m hotloop.optimize.pages docs/optimizations.md
+
+clean: ## remove the environment and caches
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
