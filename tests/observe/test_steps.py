@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hotloop.model.observation import Anchor, Phase
-from hotloop.observe.steps.ranks import observe_rank
+from hotloop.model.step_series import StepKind
+from hotloop.observe.steps.ranks import observe_rank, steady_windows
 from hotloop.observe.steps.rates import rates
 from hotloop.observe.steps.rhythm import find_anchor, fold, shortest_period
+from hotloop.observe.steps.series import step_series
 from hotloop.observe.steps.step_windows import windows
 from hotloop.probe.record.events import Kind, begin, end
 
@@ -201,3 +204,15 @@ def test_steps_of_which_only_the_end_was_recorded_are_counted_not_timed(tmp_path
     assert rank.step.num <= 29
     assert rank.step.median_s == pytest.approx(0.008)
     assert rank.step.rhythm == ("data", "forward", "backward", "optimizer")
+
+
+def test_every_step_is_kept_with_what_happened_in_it(tmp_path: Path) -> None:
+    script = Script(tmp_path).train(8).span(Kind.EVALUATE, 50)
+    timeline = script.train(3).span(Kind.ITERATOR, 20).train(9).timeline()
+    series = step_series(timeline, _STEP, steady_windows(timeline, _STEP), rank=0, begin_s=0.0)
+    durations = np.frombuffer(series.duration_s, "<f4")
+    assert (series.num, len(series.kind), series.evaluations, series.epochs) == (19, 19, (7,), (10,))
+    assert durations[3] == pytest.approx(8e-3)
+    assert sum(np.frombuffer(column, "<f4")[3] for column in series.phases.values()) == pytest.approx(8e-3)
+    assert {series.kind[at] for at in (7, 10)} == {StepKind.IRREGULAR}
+    assert [span.name for span in series.spans[:4]] == ["data", "forward", "backward", "optimizer"]

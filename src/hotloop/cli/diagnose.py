@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 
 import click
@@ -13,6 +12,7 @@ from hotloop.cli.diagnose_limits import with_limits, without_limits
 from hotloop.cli.diagnose_source import with_source
 from hotloop.cli.files import write_json
 from hotloop.cli.options import COMMAND_SETTINGS, TimeSpan, output_options
+from hotloop.cli.stored import OBSERVATION, store_observation
 from hotloop.diagnose.check.engine import diagnose
 from hotloop.diagnose.manual import pages
 from hotloop.launch.signals import ended_like_ctrl_c
@@ -22,15 +22,13 @@ from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
 from hotloop.observe.profile.windows import ALL
 from hotloop.observe.run.live import Interrupted, LiveRun, observe
+from hotloop.observe.run.origin import origin
 from hotloop.observe.run.stopping import StopRule
 from hotloop.report.formats.github import render_github
 from hotloop.report.formats.sarif import render_sarif
 from hotloop.report.terminal.findings import render
 from hotloop.report.terminal.screen import Screen
-from hotloop.store.session import find_session, new_session, sessions
-
-_KEY = "observation"
-"""Under which `tune` keeps what it observed, too."""
+from hotloop.store.session import find_session, sessions
 
 
 @click.command("diagnose", context_settings=COMMAND_SETTINGS)
@@ -89,6 +87,7 @@ def command(
         return ExitCode.INTERRUPTED
     finally:
         screen.done()
+    found = msgspec.structs.replace(found, observation=found.observation.without_series())
     _show(screen, found, format_, verbose=verbose)
     if json_file is not None:
         write_json(json_file, found)
@@ -115,18 +114,14 @@ def _stop_rule(
 def _observed(
     screen: Screen, words: tuple[str, ...], rule: StopRule, deep: tuple[str, ...], *, ceilings: bool
 ) -> Diagnosis:
+    of = origin("diagnose", words)
     with ended_like_ctrl_c():
         observation = observe(LiveRun(words=words, rule=rule, deep=deep), screen.progress)
         if ceilings:
             observation = with_limits(observation, words, screen.progress, full=rule.full)
         else:
             observation = without_limits(observation)
-    session = new_session(Path.cwd(), datetime.now().strftime("%Y%m%d-%H%M%S"))
-    try:
-        session.put(_KEY, observation)
-        return diagnose(observation, session.name)
-    finally:
-        session.close()
+    return diagnose(observation, store_observation(observation, of))
 
 
 def _kept(name: str | None) -> Diagnosis:
@@ -135,7 +130,7 @@ def _kept(name: str | None) -> Diagnosis:
     for one in names or [""]:
         session = find_session(Path.cwd(), one or None)
         try:
-            observation = session.get(_KEY, Observation)
+            observation = session.get(OBSERVATION, Observation)
             if observation is not None:
                 return diagnose(observation, session.name)
         finally:

@@ -11,11 +11,14 @@ import click
 from hotloop.cli.files import write_json
 from hotloop.cli.options import COMMAND_SETTINGS, TimeSpan, command_argument, output_options
 from hotloop.cli.sample_files import SampleFiles
+from hotloop.cli.stored import store_observation
 from hotloop.launch.signals import ended_like_ctrl_c
 from hotloop.model.errors import ExitCode
 from hotloop.model.observation import Observation
+from hotloop.model.origin import Origin
 from hotloop.observe.profile.windows import ALL
 from hotloop.observe.run.live import Interrupted, LiveRun, observe
+from hotloop.observe.run.origin import origin
 from hotloop.observe.run.stopping import StopRule
 from hotloop.report.terminal.observation import render
 from hotloop.report.terminal.screen import Screen
@@ -62,6 +65,7 @@ def command(
     screen = Screen(quiet=quiet, no_color=no_color, verbose=verbose)
     kept = Path(FOLDER) / datetime.now().strftime("%Y%m%d-%H%M%S") / "files" if full else None
     rule = StopRule(steps=steps, seconds=seconds, full=full)
+    of = origin("observe", command)
     try:
         with ended_like_ctrl_c():
             observation = observe(
@@ -69,14 +73,14 @@ def command(
             )
     except Interrupted as stop:
         if stop.observation is not None:
-            _show(screen, stop.observation, json_file)
+            _show(screen, stop.observation, json_file, of)
         screen.done()
         screen.note("hotloop: interrupted")
         return ExitCode.INTERRUPTED
     finally:
         screen.done()
         _say_kept(screen, kept)
-    _show(screen, observation, json_file)
+    _show(screen, observation, json_file, of)
     samples.write(observation)
     if observation.exit_code not in (None, 0):
         screen.note(f"hotloop: the program failed with exit code {observation.exit_code}")
@@ -84,10 +88,12 @@ def command(
     return ExitCode.DONE
 
 
-def _show(screen: Screen, observation: Observation, json_file: Path | None) -> None:
+def _show(screen: Screen, observation: Observation, json_file: Path | None, of: Origin) -> None:
+    session = store_observation(observation, of)
     screen.show(render(observation))
+    screen.note(f"hotloop: kept as session {session}; hotloop report --html FILE shows it")
     if json_file is not None:
-        write_json(json_file, observation)
+        write_json(json_file, observation.without_series())
 
 
 def _say_kept(screen: Screen, kept: Path | None) -> None:

@@ -1,5 +1,7 @@
 """What was measured of one run of the user's program."""
 
+from __future__ import annotations
+
 from enum import Enum
 from typing import Any
 
@@ -9,6 +11,7 @@ from hotloop.model.ceilings import Ceilings, Prediction
 from hotloop.model.deep import Deep
 from hotloop.model.monitors import Monitors
 from hotloop.model.operators import Efficiency
+from hotloop.model.step_series import StepSeries
 
 SCHEMA = 1
 """Raised when a JSON name changes its meaning or goes away."""
@@ -259,4 +262,10 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """The arithmetic of a step against this machine's measured peak; None: FLOPs were not counted."""
     monitors: Monitors | None = None
     """What the machine did meanwhile; None: not measured (coverage says why)."""
+    series: tuple[StepSeries, ...] = ()
+    """Every step of every training process; left out of JSON, `hotloop report --csv` writes it."""
     schema: int = SCHEMA
+
+    def without_series(self) -> Observation:
+        """Return it without the raw steps, as JSON shows it."""
+        return msgspec.structs.replace(self, series=())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from hotloop.model.observation import (
     RankObservation,
     StepTime,
 )
+from hotloop.model.step_series import StepSeries
 from hotloop.observe.decode.processes import program_facts, read_processes
 from hotloop.observe.decode.spans import DEVICE, Timeline
 from hotloop.observe.decode.spans import timelines as timelines_of
@@ -26,6 +27,7 @@ from hotloop.observe.steps.epochs import epoch_steps
 from hotloop.observe.steps.ranks import MIN_STEPS, observe_rank, steady_windows
 from hotloop.observe.steps.rates import loader_slots
 from hotloop.observe.steps.rhythm import find_anchor
+from hotloop.observe.steps.series import step_series
 from hotloop.observe.steps.step_windows import boundaries
 
 
@@ -106,7 +108,20 @@ def build(
         total_steps=len(boundaries(lead, anchor)) if lead and anchor and exit_code is not None else None,
         uses_network=uses_network,
         foreign_share=foreign_share,
+        series=tuple(_series(trained, timelines, on_device, anchor, begin_s)) if anchor else (),
     )
+
+
+def _series(
+    trained: Sequence[RankObservation],
+    timelines: dict[int, Timeline],
+    on_device: dict[int, Timeline],
+    anchor: Anchor,
+    begin_s: float,
+) -> Iterator[StepSeries]:
+    for rank in trained:
+        timeline = on_device.get(rank.pid, timelines[rank.pid])
+        yield step_series(timeline, anchor, steady_windows(timeline, anchor), rank.rank, begin_s)
 
 
 def _of_all(step: StepTime, trained: Sequence[RankObservation]) -> StepTime:

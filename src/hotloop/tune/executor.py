@@ -41,6 +41,8 @@ class ArmRecord(msgspec.Struct, frozen=True, kw_only=True):
     peak_bytes: int | None = None
     first_steps_s: float | None = None
     """Start-up and warm-up together; None: the arm was alive before."""
+    phases: dict[str, float] = {}
+    """Seconds of each phase of a step, which add up to it; empty: not measured."""
 
 
 class SetRecord(msgspec.Struct, frozen=True, kw_only=True, tag="measured"):

@@ -11,6 +11,7 @@ import msgspec
 
 from hotloop.machine.host.identity import identity
 from hotloop.model.errors import HotloopError
+from hotloop.observe.run.origin import ORIGIN, origin
 from hotloop.store.session import Session, find_session, new_session, sessions
 from hotloop.tune.plan.compatibility import moved, torch_here
 
@@ -49,6 +50,7 @@ def session_of(words: tuple[str, ...], script: Path | None, *, resume: bool) -> 
     if not resume:
         session = new_session(Path.cwd(), datetime.now().strftime("%Y%m%d-%H%M%S"))
         session.put("head", head)
+        session.put(ORIGIN, origin("tune", words))
         return session
     return _resumed(head)
 

@@ -11,12 +11,12 @@ import psutil
 
 from hotloop.launch.isolation.scratch import remove
 from hotloop.launch.process import Run
-from hotloop.model.observation import Anchor
+from hotloop.model.observation import Anchor, Phase
 from hotloop.model.optimization import Effect
 from hotloop.model.tuning import Failure, FailureKind
 from hotloop.observe.decode.processes import read_processes
 from hotloop.observe.decode.spans import Timeline, timelines
-from hotloop.observe.steps.step_windows import boundaries
+from hotloop.observe.steps.step_windows import boundaries, windows
 from hotloop.probe.control.control_page import GO_UNTIL, STATE, STEPS, SYNC_AT, WAITING, ControlPage
 from hotloop.probe.record.events import Kind
 
@@ -166,6 +166,15 @@ class Arm:
         ends = max(self.step_ends(), key=len)
         gaps = [after - before for before, after in zip(ends[first:], ends[first + 1 :], strict=False)]
         return median(gaps) if gaps else float("nan")
+
+    def phases(self, first: int) -> dict[str, float]:
+        """Return each phase's part of the median step, from step `first` on; empty: none was seen."""
+        timeline = max(self.timelines().values(), key=lambda one: one.num_loop_spans, default=None)
+        steps = windows(timeline, self.anchor)[first:] if timeline else []
+        regular = [step for step in steps if step.phases and not step.lean]
+        total = sum(step.duration_s for step in regular)
+        spent = {phase: sum(step.phases[phase] for step in regular) for phase in Phase} if total else {}
+        return {phase.value: self.step_s(first) * one / total for phase, one in spent.items() if one}
 
     def first_steps_s(self, num: int) -> float:
         """Return how long the first steps took after the very first, which holds the start-up: compilation is here."""

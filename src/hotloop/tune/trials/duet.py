@@ -254,6 +254,7 @@ class DuetExecutor:
         warm = self._blocks.warm_steps
         return ArmRecord(
             step_s=arm.step_s(warm),
+            phases=arm.phases(warm),
             losses=tuple(arm.losses()) if is_fresh else (),
             effects=tuple(arm.effects()),
             notes=tuple(arm.notes()),

@@ -1,0 +1,28 @@
+"""Where a session comes from: written into it as it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from hotloop import __version__
+from hotloop.machine.environment.code_state import code_state, packages
+from hotloop.model.origin import Origin
+
+ORIGIN = "origin"
+"""Under which every session says what it is of."""
+
+
+def origin(kind: str, words: Sequence[str]) -> Origin:
+    """Return what a session that begins here and now is of."""
+    folder = Path.cwd()
+    return Origin(
+        kind=kind,
+        words=tuple(words),
+        folder=str(folder),
+        began=datetime.now().astimezone().isoformat(timespec="seconds"),
+        hotloop_version=__version__,
+        code=code_state(folder),
+        packages=packages(),
+    )
