@@ -75,10 +75,10 @@ class TestScreen:
     ) -> None:
         monkeypatch.setenv("FORCE_COLOR", "1")
         monkeypatch.delenv("NO_COLOR", raising=False)
-        Screen().out.print("[red]word[/]")
+        Screen().out.print("word", style="red")
         assert "\x1b[31m" in capsys.readouterr().out
-        Screen(no_color=True).out.print("[red]word[/]")
+        Screen(no_color=True).out.print("word", style="red")
         assert "\x1b[31m" not in capsys.readouterr().out
         monkeypatch.setenv("NO_COLOR", "1")
-        Screen().out.print("[red]word[/]")
+        Screen().out.print("word", style="red")
         assert "\x1b[31m" not in capsys.readouterr().out

@@ -1,14 +1,16 @@
 """The `hotloop` command: one file per subcommand, loaded when it is called."""
 
 import importlib
+import io
+import os
 import sys
 from collections.abc import Sequence
 
 import click
-from rich.console import Console
 
 from hotloop import __version__
 from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.model.foreign_text import shown
 
 _COMMANDS: dict[str, str] = {
     "observe": "hotloop.cli.observe",
@@ -51,29 +53,76 @@ def hotloop() -> None:
 
 def run(args: Sequence[str]) -> int:
     """Run one command line; the only place where errors become text and an exit code."""
+    _prepare_streams()
     try:
         result = hotloop.main(args=list(args), prog_name="hotloop", standalone_mode=False)
+        sys.stdout.flush()
     except HotloopError as error:
         _show(error.message, error.hint)
         return error.code
     except click.ClickException as error:
-        error.show()
+        _show_usage(error)
         return ExitCode.USAGE
     except (KeyboardInterrupt, click.Abort):
         _show("interrupted", "")
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        sys.stderr.close()
+        _drop_output()
         return ExitCode.DONE
+    except (OSError, MemoryError) as error:
+        _drop_output()
+        _show(*_refusal(error))
+        return ExitCode.MACHINE
     return int(result) if isinstance(result, int) else ExitCode.DONE
 
 
+def _prepare_streams() -> None:
+    """Make closed streams writable, and narrow encodings harmless: a result is not lost over how it is shown."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - as long as the process
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _drop_output() -> None:
+    """What standard output still holds cannot be written; without this Python fails again at its end."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
+    os.close(nothing)
+
+
+def _refusal(error: OSError | MemoryError) -> tuple[str, str]:
+    """What this machine does not allow, and what to do about it."""
+    if isinstance(error, MemoryError):
+        return "out of memory", "free some, or raise the limit (ulimit -v)"
+    try:
+        os.getcwd()
+    except OSError:
+        return "the current folder does not exist any more", "change to one that does: cd"
+    what = error.strerror or str(error)
+    place = f"{error.filename}: " if error.filename is not None else ""
+    return f"this machine does not allow it: {place}{what}", "check space, permissions and limits (ulimit -a)"
+
+
+def _show_usage(error: click.ClickException) -> None:
+    context = getattr(error, "ctx", None)
+    usage = f"{context.get_usage()}\n" if context is not None else ""
+    sys.stderr.write(f"{usage}Error: {shown(error.format_message(), lines=True)}\n")
+
+
 def _show(message: str, hint: str) -> None:
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    console.print(f"[bold red]hotloop:[/] {_escape(message)}")
+    from rich.text import Text
+
+    from hotloop.report.terminal.screen import console
+
+    first, *rest = message.splitlines() or [""]
+    err = console(stderr=True)
+    err.print(Text.assemble(("hotloop:", "bold red"), " ", first))
+    for (
+        line
+    ) in rest:  # the program's own words, marked as such: a line of theirs must not pass for one of ours
+        err.print(Text(f"  | {line}"))
     if hint:
-        console.print(f"  {_escape(hint)}")
-
-
-def _escape(text: str) -> str:
-    return text.replace("[", "\\[")
+        err.print(Text(f"  {hint}"))

@@ -1,8 +1,11 @@
-"""Write result files whole or not at all."""
+"""Write result files: whole or not at all; what is not a regular file is written through."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -10,6 +13,9 @@ from typing import Any
 import msgspec
 
 from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.model.foreign_text import encodable
+
+_STDOUT = Path("-")
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -18,7 +24,11 @@ def write_json(path: Path, value: Any) -> None:
     Raises:
         HotloopError: the file cannot be written.
     """
-    write_text(path, msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+    try:
+        encoded = msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        encoded = msgspec.json.encode(encodable(value))
+    write_text(path, msgspec.json.format(encoded, indent=2).decode() + "\n")
 
 
 def check_writable(path: Path) -> None:
@@ -27,9 +37,12 @@ def check_writable(path: Path) -> None:
     Raises:
         HotloopError: its folder is not there, or may not be written to.
     """
+    if path == _STDOUT:
+        return
     folder = path.parent
+    wanted = path if path.exists() and not path.is_file() else folder
     reason = "it may not be written to" if folder.is_dir() else "there is no such folder"
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
+    if not folder.is_dir() or path.is_dir() or not os.access(wanted, os.W_OK):
         raise HotloopError(
             f"{path} could not be written in {folder}: {reason}",
             "choose another place for it",
@@ -38,7 +51,7 @@ def check_writable(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file.
+    """Write a text file; `-` is standard output.
 
     Raises:
         HotloopError: the file cannot be written.
@@ -49,19 +62,67 @@ def write_text(path: Path, text: str) -> None:
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file through a temporary one beside it, so that a full disk leaves the old one whole.
 
+    What is not a regular file (a pipe, a device, a link to one) is written through, never replaced; a link to a file
+    stays, and the file it leads to is replaced. The file before keeps its mode; a new one gets what the umask leaves.
+
     Raises:
         HotloopError: the file cannot be written.
     """
-    scratch: str | None = None
     try:
-        descriptor, scratch = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        Path(scratch).chmod(0o644)
-        Path(scratch).replace(path)
+        if path == _STDOUT:
+            sys.stdout.flush()
+            _write_through(1, content)
+            return
+        place = _followed(path)
+        mode = _mode(place)
+        if mode is not None and not stat.S_ISREG(mode):
+            with place.open("wb", buffering=0) as file:
+                _write_through(file.fileno(), content)
+            return
+        _replace(place, content, mode)
     except OSError as error:
-        if scratch is not None:
-            Path(scratch).unlink(missing_ok=True)
         raise HotloopError(
             f"{path} cannot be written: {error.strerror}", "choose another place for it", ExitCode.MACHINE
         ) from error
+
+
+def _followed(path: Path) -> Path:
+    """Where links lead to; `/dev/stdout` leads to an open descriptor that may have no name, so it is taken as it is."""
+    if str(path) in {"/dev/stdout", "/dev/stderr"} or str(path).startswith(("/dev/fd/", "/proc/")):
+        return path
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
+def _mode(place: Path) -> int | None:
+    """Return what a file is; standard output and its like count as what they are open on, never as a regular file."""
+    try:
+        mode = place.stat().st_mode
+    except FileNotFoundError:
+        return None
+    return stat.S_IFIFO if str(place).startswith(("/dev/", "/proc/")) else mode
+
+
+def _write_through(descriptor: int, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _replace(place: Path, content: bytes, mode: int | None) -> None:
+    descriptor, scratch = tempfile.mkstemp(prefix=f".{place.name[:100]}.", dir=place.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        Path(scratch).chmod(stat.S_IMODE(mode) if mode is not None else 0o666 & ~_umask())
+        Path(scratch).replace(place)
+    except OSError:
+        with contextlib.suppress(OSError):
+            Path(scratch).unlink()
+        raise
+
+
+def _umask() -> int:
+    """The umask can only be read by setting it."""
+    current = os.umask(0o077)
+    os.umask(current)
+    return current

@@ -12,6 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.model.foreign_text import encodable
 
 FOLDER = ".hotloop"
 SCHEMA = 1
@@ -65,7 +66,7 @@ class Session:
 
     def put(self, key: str, value: object) -> None:
         """Commit a value under a key; an earlier one is replaced."""
-        body = msgspec.msgpack.encode(value)  # JSON has no NaN, and a diverged loss is one
+        body = _packed(value)
         with self._explained():
             self._connection.execute("INSERT OR REPLACE INTO entry (key, body) VALUES (?, ?)", (key, body))
 
@@ -103,6 +104,14 @@ class Session:
             yield
         except sqlite3.DatabaseError as error:
             raise _explanation(self.path, error) from error
+
+
+def _packed(value: object) -> bytes:
+    """JSON has no NaN, and a diverged loss is one: msgpack."""
+    try:
+        return msgspec.msgpack.encode(value)
+    except UnicodeEncodeError:
+        return msgspec.msgpack.encode(encodable(value))
 
 
 def _explanation(path: Path, error: sqlite3.DatabaseError) -> HotloopError:

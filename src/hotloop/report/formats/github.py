@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from hotloop.model.finding import Finding, Severity
+from hotloop.model.foreign_text import shown
 
 _LEVELS = {Severity.INFO: "notice", Severity.WARNING: "warning", Severity.ERROR: "error"}
 
@@ -21,7 +22,7 @@ def _command(finding: Finding) -> str:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return shown(text, lines=True).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 
 from hotloop.model.finding import Finding
+from hotloop.model.foreign_text import encodable
 from hotloop.model.ratio import Ratio
 
 SCHEMA = 1
@@ -16,7 +17,7 @@ def render_json(findings: Sequence[Finding], num_files: int) -> str:
         "num_files": num_files,
         "findings": [_plain(finding) for finding in findings],
     }
-    return json.dumps(document, indent=2) + "\n"
+    return json.dumps(encodable(document), indent=2) + "\n"
 
 
 def _plain(value: Finding | Ratio) -> dict[str, object]:

@@ -1,11 +1,13 @@
 """Findings as SARIF 2.1.0, for code scanning."""
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from urllib.parse import quote
 
 from hotloop.model.finding import Finding, Severity
+from hotloop.model.foreign_text import shown
 
 _LEVELS = {Severity.INFO: "note", Severity.WARNING: "warning", Severity.ERROR: "error"}
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -33,7 +35,7 @@ def render_sarif(findings: Sequence[Finding], version: str, pages: Mapping[str, 
 
 
 def _rule(code: str, title: str, page: str | None) -> dict[str, object]:
-    described: dict[str, object] = {"id": code, "name": code, "shortDescription": {"text": title}}
+    described: dict[str, object] = {"id": code, "name": code, "shortDescription": {"text": shown(title)}}
     if page is not None:
         described["help"] = {"text": page, "markdown": page}
     return described
@@ -44,7 +46,7 @@ def _result(finding: Finding, rule_index: int) -> dict[str, object]:
         "ruleId": finding.code,
         "ruleIndex": rule_index,
         "level": _LEVELS[finding.severity],
-        "message": {"text": f"{finding.title}: {finding.evidence}. {finding.advice}"},
+        "message": {"text": shown(f"{finding.title}: {finding.evidence}. {finding.advice}")},
     }
     if finding.path is not None:
         result["locations"] = [{"physicalLocation": _location(finding.path, finding.line)}]
@@ -53,7 +55,7 @@ def _result(finding: Finding, rule_index: int) -> dict[str, object]:
 
 def _location(path: str, line: int | None) -> dict[str, object]:
     pure = PurePath(path)
-    uri = pure.as_uri() if pure.is_absolute() else quote(pure.as_posix())
+    uri = pure.as_uri() if pure.is_absolute() else quote(os.fsencode(pure))
     location: dict[str, object] = {"artifactLocation": {"uri": uri}}
     if line is not None:
         location["region"] = {"startLine": line}

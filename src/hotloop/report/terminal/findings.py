@@ -10,6 +10,7 @@ from rich.text import Text
 
 from hotloop.model.diagnosis import Diagnosis
 from hotloop.model.finding import Finding, Severity
+from hotloop.model.foreign_text import shown
 from hotloop.report.terminal.ceilings import ceilings
 from hotloop.report.terminal.quantities import duration
 
@@ -44,20 +45,20 @@ def _parts(diagnosis: Diagnosis, *, verbose: bool) -> Iterator[RenderableType]:
     if verbose and diagnosis.abstained:
         yield Text("\nrules that could not judge, and what they need", style="bold")
         for one in diagnosis.abstained:
-            yield Text(f"  {one.code}: {one.needs}")
+            yield Text(shown(f"  {one.code}: {one.needs}"))
 
 
 def _finding(finding: Finding) -> Iterator[RenderableType]:
     head = Text()
     head.append(f"{finding.severity.value}[{finding.code}]", style=_STYLES[finding.severity])
-    head.append(f" {finding.title}")
+    head.append(f" {shown(finding.title)}")
     yield head
     lines = [(place(finding), finding.evidence), ("costs", _cost(finding)), ("gain", _gain(finding))]
     tried = f" (hotloop tune --only {finding.optimization})" if finding.optimization else ""
     lines.append(("do", f"{finding.advice}{tried}"))
     for name, text in lines:
         if text:
-            yield Padding(Text(f"{name}: {text}"), (0, 0, 0, 2))
+            yield Padding(Text(shown(f"{name}: {text}")), (0, 0, 0, 2))
 
 
 def place(finding: Finding) -> str:

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from rich.table import Table
 from rich.text import Text
 
+from hotloop.model.foreign_text import shown
+
 WIDTH = 80
 
 
@@ -20,14 +22,14 @@ def facts(rows: Iterable[tuple[str, str]], *, key_width: int = 9, style: str = "
     table.add_column(width=key_width, overflow="fold")
     table.add_column(overflow="fold")
     for key, text in rows:
-        table.add_row(Text(key), Text(text, style=style))
+        table.add_row(Text(shown(key)), Text(shown(text), style=style))
     return table
 
 
 def paste(words: Sequence[str], *, width: int = WIDTH) -> str:
     """Return a command that a shell reads as it stands, on several lines where it is longer than the screen."""
     lines = [""]
-    for word in map(shlex.quote, words):
+    for word in map(shlex.quote, map(shown, words)):
         # Two columns for the space and the backslash of a line that goes on.
         if lines[-1] and len(lines[-1]) + 1 + len(word) > width - 2:
             lines.append("   ")

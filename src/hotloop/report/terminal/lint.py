@@ -4,17 +4,17 @@ from collections import Counter
 from collections.abc import Sequence
 
 from hotloop.model.finding import Finding, Severity
+from hotloop.model.foreign_text import shown
 
 
 def render_text(findings: Sequence[Finding], num_files: int) -> str:
     """One block for each finding, then a count."""
     lines: list[str] = []
     for finding in findings:
-        lines.append(
-            f"{_place(finding)} {finding.severity.value}[{finding.code}] {finding.title}: {finding.evidence}"
-        )
+        head = f"{_place(finding)} {finding.severity.value}[{finding.code}]"
+        lines.append(shown(f"{head} {finding.title}: {finding.evidence}"))
         tried = f" (hotloop tune --only {finding.optimization})" if finding.optimization else ""
-        lines.append(f"    {finding.advice}{tried}")
+        lines.append(shown(f"    {finding.advice}{tried}"))
     lines.append(_summary(findings, num_files))
     return "\n".join(lines) + "\n"
 

@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from hotloop.model.foreign_text import shown
 from hotloop.model.operators import Efficiency, Operator, Operators
 from hotloop.report.terminal.layout import facts
 from hotloop.report.terminal.quantities import duration, percent, significant
@@ -45,6 +46,7 @@ def _row(one: Operator) -> Iterator[str]:
 
 
 def _cut(text: str, width: int) -> str:
+    text = shown(text)
     return text if len(text) <= width else text[: width - 1] + "…"
 
 

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hotloop.model.deep import CallSite, CallSites, Deep, HostLine, HostSamples
+from hotloop.model.foreign_text import shown
 from hotloop.report.terminal.quantities import duration, percent, significant
 
 MAX_ROWS = 10
@@ -103,4 +104,5 @@ def place(path: str, line: int) -> str:
 
 
 def _shortened(text: str, width: int) -> str:
+    text = shown(text)
     return text if len(text) <= width else f"{text[: width - 1]}…"

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hotloop.model.finding import Finding, Severity
+from hotloop.model.foreign_text import shown
 from hotloop.report.terminal.screen import Screen
 from hotloop.trace.analysis import TraceAnalysis
 from hotloop.trace.compare.budget import Verdict
@@ -32,6 +33,8 @@ _CAUSES = {
     "unknown_us": "unknown",
 }
 _NAME_WIDTH = 38
+MAX_NAME = 1000
+"""Characters looked at: names of a megabyte were seen in damaged traces, and one screen shows 80 columns."""
 
 
 def show_report(screen: Screen, report: TraceReport, top: int) -> None:
@@ -81,7 +84,7 @@ def _heading(analysis: TraceAnalysis) -> Text:
     world = f" of {analysis.world_size}" if analysis.rank is not None and analysis.world_size else ""
     steps = f", {len(analysis.steps)} steps" if analysis.steps else ""
     facts = f"{analysis.device_name or 'no device'}{rank}{world}, {analysis.num_events:,} events{steps}"
-    return Text.assemble((_short(analysis.file, 78), "bold"), "\n", facts)
+    return Text.assemble((_short(analysis.file, 78), "bold"), "\n", shown(facts))
 
 
 def _health_lines(analysis: TraceAnalysis) -> list[RenderableType]:
@@ -103,7 +106,7 @@ def _serious_health(analysis: TraceAnalysis) -> RenderableType:
 
 def _bullet(text: str, style: str = "") -> Table:
     grid = Table.grid(padding=(0, 1))
-    grid.add_row(Text("-", style=style), Text(text, style=style))
+    grid.add_row(Text("-", style=style), Text(shown(text), style=style))
     return grid
 
 
@@ -143,7 +146,11 @@ def _findings(findings: Sequence[Finding]) -> list[RenderableType]:
         cost = f", {finding.cost_s * 1000:,.2f} ms a step" if finding.cost_s is not None else ""
         where = f" at {_tail(finding.path, 50)}:{finding.line}" if finding.path else ""
         text = Text.assemble(
-            (finding.code, f"bold {style}"), f": {finding.title}{cost}\n{finding.evidence}{where}\n"
+            (finding.code, f"bold {style}"),
+            shown(f": {finding.title}{cost}"),
+            "\n",
+            shown(f"{finding.evidence}{where}"),
+            "\n",
         )
         fix = f" ({finding.optimization})" if finding.optimization else ""
         grid = Table.grid(padding=(0, 1))
@@ -314,12 +321,12 @@ def _table(first: str, *columns: tuple[str, str]) -> Table:
 
 def _add(table: Table, *cells: str) -> None:
     """A row whose brackets are brackets, not styles."""
-    table.add_row(*(Text(cell) for cell in cells))
+    table.add_row(*(Text(shown(cell)) for cell in cells))
 
 
 def _kernel_name(name: str) -> str:
     """Without return type, namespaces of no interest and arguments."""
-    plain = re.sub(r"^void |\(anonymous namespace\)::|at::native::|<unnamed>::", "", name)
+    plain = re.sub(r"^void |\(anonymous namespace\)::|at::native::|<unnamed>::", "", name[:MAX_NAME])
     return _short(re.sub(r"\((?!.*(?:->|HtoD|DtoH|Device)).*$", "", plain), _NAME_WIDTH)
 
 
@@ -328,10 +335,12 @@ def _shapes(text: str) -> str:
 
 
 def _short(text: str, width: int) -> str:
+    text = shown(text[:MAX_NAME])
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def _tail(text: str, width: int) -> str:
+    text = shown(text[-MAX_NAME:])
     return text if len(text) <= width else "…" + text[-(width - 1) :]
 
 

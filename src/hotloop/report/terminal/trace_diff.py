@@ -9,6 +9,7 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
+from hotloop.model.foreign_text import shown
 from hotloop.report.terminal.screen import Screen
 from hotloop.trace.compare.diff import Change, TraceDiff
 
@@ -100,7 +101,7 @@ def _changes(title: str, changes: Sequence[Change]) -> Table:
         )
         style = "green" if change.delta_us < 0 else "red"
         table.add_row(
-            Text(_place(change.path)),
+            Text(shown(_place(change.path))),
             f"{change.device_before_us / 1000:,.3f}",
             f"{change.device_after_us / 1000:,.3f}",
             Text(_ratio(change.device_before_us, change.device_after_us), style=style),
@@ -129,4 +130,5 @@ def _ratio(before: float, after: float) -> str:
 
 
 def _tail(text: str, width: int) -> str:
+    text = shown(text[-1000:])
     return text if len(text) <= width else "…" + text[-(width - 1) :]

@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from hotloop.model.foreign_text import shown
 from hotloop.model.optimization import Refusal
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Contention, PlanStep, TuneResult
@@ -99,7 +100,7 @@ def _interval(ratio: Ratio | PlanStep) -> Text:
 def _label(step: PlanStep) -> Text:
     text = Text(step.name)
     for key, value in sorted(step.params.items()):
-        text.append(f"\n  {key}={value}", style="dim")
+        text.append(f"\n  {shown(f'{key}={value}')}", style="dim")
     return text
 
 
