@@ -39,3 +39,33 @@ def test_anomaly_mode_around_the_backward_alone(
     assert done.returncode == 0, done.stderr
     (facts,) = read_processes(tmp_path / "probe").values()
     assert facts["anomaly_mode"] is seen
+
+
+def test_the_newer_precision_settings_take_no_other_fact_along(
+    run_probed: RunProgram, tmp_path: Path
+) -> None:
+    """Once they are used, torch's older getter raises."""
+    newer = "torch.backends.cuda.matmul.fp32_precision = 'tf32'\n"
+    done = run_probed(
+        _PROGRAM.replace("model =", newer + "model =").format(around="contextlib.nullcontext()")
+    )
+    assert done.returncode == 0, done.stderr
+    (facts,) = read_processes(tmp_path / "probe").values()
+    assert facts["matmul_precision"] == "high"
+    assert facts["convolution_precision"] == "tf32"
+    assert facts["optimizers"]
+    assert facts["unread"] == {}
+
+
+def test_a_fact_that_cannot_be_read_is_named_and_the_others_are_there(
+    run_probed: RunProgram, tmp_path: Path
+) -> None:
+    hidden = "del torch.backends.cudnn.__class__.benchmark\n"
+    done = run_probed(
+        _PROGRAM.replace("model =", hidden + "model =").format(around="contextlib.nullcontext()")
+    )
+    assert done.returncode == 0, done.stderr
+    (facts,) = read_processes(tmp_path / "probe").values()
+    assert facts["cudnn_benchmark"] is None
+    assert list(facts["unread"]) == ["cudnn_benchmark"]
+    assert facts["optimizers"]

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from hotloop.probe.activation.knob import Bench, Knob
+from hotloop.probe.control import running_clock
 from hotloop.probe.control.contention import BlockContention
 from hotloop.probe.probe import Probe
 from hotloop.probe.process.config import ProbeConfig
-from hotloop.probe.windows import knob_blocks as whatif
 from hotloop.probe.windows.knob_blocks import Shape, WhatIf
 
 SHAPE = Shape(warm_steps=4, num_steps=5, discard=2, rounds=3)
@@ -32,8 +32,8 @@ class World:
         self.now += self.step_s
         self.foreign_s += self.step_s * 64 if self.now < self.busy_until else 0.0
 
-    def clock(self) -> float:
-        return self.now
+    def clock(self) -> int:
+        return round(self.now * 1e9)
 
 
 class Faster(Knob):
@@ -65,7 +65,7 @@ class Alone(Bench):
 
 def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, world: World, *acting: Any) -> dict[str, Any]:
     """Run three hundred steps; return what was written."""
-    monkeypatch.setattr(whatif, "monotonic", world.clock)
+    monkeypatch.setattr(running_clock, "monotonic_ns", world.clock)
     monkeypatch.setattr(BlockContention, "look", lambda _: (world.now, world.foreign_s))
     probe = Probe(ProbeConfig(folder=str(tmp_path)))
     probe.activations.extend(acting)
@@ -84,7 +84,9 @@ def test_each_block_with_it_on_stands_between_two_with_it_off(
     world = World()
     written = course(tmp_path, monkeypatch, world, Faster(world))
     assert [knob for knob, _ in written["blocks"]] == [None, *(["faster", None] * 3)]
-    assert [times for _, times in written["blocks"]] == [[1.0] * 5, *([[0.5] * 5, [1.0] * 5] * 3)]
+    wanted = [[1.0] * 5, *([[0.5] * 5, [1.0] * 5] * 3)]
+    for (_, times), each in zip(written["blocks"], wanted, strict=True):
+        assert times == pytest.approx(each)
     assert written["done"]
     assert written["effects"] == {"faster": [True, "seen"]}
     assert world.step_s == 1.0
@@ -136,7 +138,7 @@ def test_a_program_that_ends_early_leaves_the_knob_that_was_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World()
-    monkeypatch.setattr(whatif, "monotonic", world.clock)
+    monkeypatch.setattr(running_clock, "monotonic_ns", world.clock)
     monkeypatch.setattr(BlockContention, "look", lambda _: (world.now, world.foreign_s))
     probe = Probe(ProbeConfig(folder=str(tmp_path)))
     probe.activations.append(Faster(world))

@@ -103,7 +103,7 @@ class Run:
         if self.log is None or not self.log.exists():
             return ""
         with self.log.open("rb") as file:
-            file.seek(max(0, self.log.stat().st_size - 8192))
+            file.seek(max(0, self.log.stat().st_size - 512 * num_lines))
             text = file.read().decode(errors="replace")
         return "\n".join(text.splitlines()[-num_lines:])
 

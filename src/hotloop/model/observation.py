@@ -76,6 +76,26 @@ class RankObservation(msgspec.Struct, frozen=True, kw_only=True):
     peak_bytes: int | None = None
 
 
+class DeviceMemory(msgspec.Struct, frozen=True, kw_only=True):
+    """What a program takes of one accelerator.
+
+    Attributes:
+        index: as the program counts its devices.
+        uuid: the device's own; None: torch does not tell it.
+        name: the model.
+        total_bytes: what the device has.
+        reserved_bytes: the most that torch's allocators held, of all its processes together.
+        beside_bytes: what was taken beside that: contexts, loaded kernels, libraries' work space, and other programs'.
+    """
+
+    index: int
+    uuid: str | None
+    name: str
+    total_bytes: int
+    reserved_bytes: int
+    beside_bytes: int
+
+
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """Memory of the whole command."""
 
@@ -83,6 +103,10 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """Largest resident set of the training process, or device memory where there is a device."""
     device: str
     method: str
+    host_peak_bytes: int | None = None
+    """Largest resident set of a training process."""
+    devices: tuple[DeviceMemory, ...] = ()
+    """Each accelerator that the program uses."""
 
 
 STARTUP_PARTS = (
@@ -208,6 +232,8 @@ class ProgramFacts(msgspec.Struct, frozen=True, kw_only=True):
     autocast_dtype: str | None = None
     """What the program itself already uses; None: full precision."""
     matmul_precision: str = "highest"
+    convolution_precision: str = "float32"
+    """What cuDNN computes float32 convolutions in: `tf32` is its default, or `float32`."""
     cudnn_benchmark: bool = False
     frameworks: tuple[str, ...] = ()
     """Of `lightning`, `transformers`, `accelerate`: those imported by the program."""

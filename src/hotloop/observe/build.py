@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from hotloop.model.observation import (
     StepTime,
 )
 from hotloop.model.step_series import StepSeries
-from hotloop.observe.decode.processes import program_facts, read_processes
+from hotloop.observe.decode.processes import device_memory, program_facts, read_processes
 from hotloop.observe.decode.spans import DEVICE, Timeline
 from hotloop.observe.decode.spans import timelines as timelines_of
 from hotloop.observe.run_account.account import account
@@ -96,7 +96,7 @@ def build(
         phases=main.phases if main else {},
         other=main.other if main else {},
         ranks=tuple(trained),
-        memory=_memory(trained, program),
+        memory=_memory(trained, program, processes),
         run=account(lead, anchor, begin_s, end_s, on_device.get(lead.pid) if lead else None),
         clock="device" if lead and lead.pid in on_device else "host",
         coverage=tuple(_coverage(main, program, anchor, processes.get(lead.pid) if lead else None)),
@@ -134,14 +134,23 @@ def _of_all(step: StepTime, trained: Sequence[RankObservation]) -> StepTime:
     )
 
 
-def _memory(ranks: Sequence[RankObservation], program: ProgramFacts) -> Memory:
+def _memory(
+    ranks: Sequence[RankObservation], program: ProgramFacts, processes: Mapping[int, dict[str, Any]]
+) -> Memory:
     peaks = [rank.peak_bytes for rank in ranks if rank.peak_bytes is not None]
     method = (
         "largest resident set of a training process"
         if program.device == "cpu"
         else "torch's caching allocator"
     )
-    return Memory(peak_bytes=max(peaks, default=None), device=program.device, method=method)
+    on_host = [processes[rank.pid].get("host_peak_bytes") for rank in ranks if rank.pid in processes]
+    return Memory(
+        peak_bytes=max(peaks, default=None),
+        device=program.device,
+        method=method,
+        host_peak_bytes=max((peak for peak in on_host if peak is not None), default=None),
+        devices=device_memory(processes),
+    )
 
 
 def _marked(program: ProgramFacts, lead: Timeline | None, anchor: Anchor | None) -> ProgramFacts:
@@ -183,5 +192,7 @@ def _coverage(
         missing.append(Coverage("samples_per_s", "no tensor was seen going into the model"))
     if facts and facts.get("other_trainers"):
         missing.append(Coverage("threads", "other threads of the process train too; one of them is shown"))
+    unread = facts.get("unread", {}) if facts else {}
+    missing.extend(Coverage(name, f"torch refused to tell it: {why}") for name, why in unread.items())
     missing.extend(Coverage("probe", note) for note in program.notes)
     return missing

@@ -57,6 +57,10 @@ class Optimization(ABC):
         """Return what acts inside the user's process; None: the environment is all."""
         return None
 
+    def times_kernels(self, params: Mapping[str, Any]) -> bool:  # noqa: ARG002
+        """Return whether kernels are chosen by timing them: an arm then warms up with nothing beside it."""
+        return False
+
     def knob(self, params: Mapping[str, Any]) -> Knob | None:  # noqa: ARG002
         """Return the same change as one that can be switched in a running program, for predictions; None: it cannot."""
         return None

@@ -120,7 +120,7 @@ class Probe:
         """Write facts early and then ever more rarely; the time it takes is no part of the step."""
         if steps >= self._facts_at:
             self._facts_at = max(5, steps * 4)
-            with self.survive("facts"):
+            with self.survive("facts"), self.boundary.clock.still():
                 self.recorder.mark(begin(Kind.PAUSE, BOOKKEEPING))
                 self.write_facts()
                 self.recorder.mark(end(Kind.PAUSE, BOOKKEEPING))

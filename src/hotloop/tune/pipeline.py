@@ -162,7 +162,8 @@ def _executor(
         num_ranks=len(observation.ranks),
         step_s=observation.step.p95_s,
         startup_s=sum(parts.get(name, 0.0) for name in STARTUP_PARTS),
-        peak_bytes=observation.memory.peak_bytes,
+        peak_bytes=observation.memory.host_peak_bytes,
+        devices=observation.memory.devices,
         stdin=stdin,
     )
     return DuetExecutor(setting, blocks, say)

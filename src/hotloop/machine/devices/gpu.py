@@ -12,6 +12,8 @@ class GpuDevice(msgspec.Struct, frozen=True, kw_only=True):
     index: int
     name: str
     memory_bytes: int | None
+    uuid: str | None = None
+    """Lower case, without the vendor's prefix."""
     max_clock_hz: float | None = None
     power_limit_w: float | None = None
     pcie: str | None = None

@@ -57,6 +57,7 @@ class Nvml:
             index=index,
             name=name.decode() if isinstance(name, bytes) else str(name),
             memory_bytes=self._ask(lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).total)),
+            uuid=self._ask(lambda: _plain_uuid(nvml.nvmlDeviceGetUUID(handle))),
             max_clock_hz=self._ask(lambda: nvml.nvmlDeviceGetMaxClockInfo(handle, nvml.NVML_CLOCK_SM) * 1e6),
             power_limit_w=self._ask(lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000),
             pcie=self._ask(lambda: self._pcie(handle)),
@@ -104,6 +105,11 @@ def open_nvml() -> Iterator[Nvml | None]:
         yield Nvml(pynvml)
     finally:
         pynvml.nvmlShutdown()
+
+
+def _plain_uuid(uuid: str | bytes) -> str:
+    text = uuid.decode() if isinstance(uuid, bytes) else uuid
+    return text.removeprefix("GPU-").lower()
 
 
 def _reasons(bits: int) -> tuple[str, ...]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from hotloop.model.observation import LoaderFacts, ModuleFacts, OptimizerFacts, ProgramFacts
+from hotloop.model.observation import DeviceMemory, LoaderFacts, ModuleFacts, OptimizerFacts, ProgramFacts
 
 
 def read_processes(folder: Path) -> dict[int, dict[str, Any]]:
@@ -42,8 +43,9 @@ def program_facts(raw: dict[str, Any] | None, script: Path | None) -> ProgramFac
         profiled=raw["profiled"],
         deterministic=raw["deterministic"],
         autocast_dtype=raw["autocast_dtype"],
-        matmul_precision=raw["matmul_precision"],
-        cudnn_benchmark=raw["cudnn_benchmark"],
+        matmul_precision=raw["matmul_precision"] or "highest",
+        convolution_precision=raw.get("convolution_precision") or "float32",
+        cudnn_benchmark=bool(raw["cudnn_benchmark"]),
         frameworks=tuple(raw["frameworks"]),
         world_size=raw["world_size"],
         double_backward=raw["double_backward"],
@@ -53,6 +55,28 @@ def program_facts(raw: dict[str, Any] | None, script: Path | None) -> ProgramFac
         script=str(script) if script else None,
         script_sha256=_digest(script),
         notes=tuple(f"{note['where']}: {note['error'].strip().splitlines()[-1]}" for note in raw["notes"]),
+    )
+
+
+def device_memory(processes: Mapping[int, dict[str, Any]]) -> tuple[DeviceMemory, ...]:
+    """Return what all processes that trained take of each device: ranks may share one."""
+    held: dict[tuple[str | None, int], list[dict[str, Any]]] = {}
+    for facts in processes.values():
+        for device in facts.get("device_memory", ()) if facts["steps"] else ():
+            held.setdefault((device["uuid"], device["index"]), []).append(device)
+    return tuple(_shared(rows) for _, rows in sorted(held.items(), key=lambda item: item[0][1]))
+
+
+def _shared(rows: list[dict[str, Any]]) -> DeviceMemory:
+    first = rows[0]
+    used = first["total_bytes"] - min(row["free_bytes"] for row in rows)
+    return DeviceMemory(
+        index=first["index"],
+        uuid=first["uuid"],
+        name=first["name"],
+        total_bytes=first["total_bytes"],
+        reserved_bytes=sum(row["peak_reserved_bytes"] for row in rows),
+        beside_bytes=max(0, used - sum(row["reserved_bytes"] for row in rows)),
     )
 
 

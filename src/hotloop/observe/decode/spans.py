@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hotloop.probe import device_clock
+from hotloop.probe.device.clock import STEM
 from hotloop.probe.record.events import END, KIND_SHIFT, MAX_SLOT, TIME_SHIFT, TOKEN_BITS, Kind, begin
 
 NS = 1e-9
-HOST, DEVICE = "events", device_clock.STEM
+HOST, DEVICE = "events", STEM
 HELPERS = frozenset({Kind.IMPORT, Kind.LOG, Kind.WORKERS_END})
 """What a process does that does not train, too."""
 APART = {int(Kind.DEEP): "deep", int(Kind.LEAN): "lean", int(Kind.COLLECT): "collections"}

@@ -13,13 +13,15 @@ from pathlib import Path
 
 from hotloop.probe.process.rank import rank_and_world
 
-STOP, GO_UNTIL, SYNC_AT, DEEP, DEEP_KIND, DEEP_SLOT, DEEP_EVERY = range(7)
-"""Header: a flag; the number of steps each process may run; the step count at which a device is synchronized; the
-number of the instrument that is wanted (from 1; 0: none), and what ends a step for it: kind, slot, every how many."""
+STOP, GO_UNTIL, BLOCK_AT, DEEP, DEEP_KIND, DEEP_SLOT, DEEP_EVERY = range(7)
+"""Header: a flag; the number of steps each process may run; the step count at which the block that is timed begins;
+the number of the instrument that is wanted (from 1; 0: none), and what ends a step for it: kind, slot, every how
+many."""
 HEADER = 8
-PID, RANK, STEPS, BOUNDARY_NS, STATE, PEAK_BYTES, LOST, DEEP_DONE = range(8)
-"""A process's row; LOST: its records ended early (a full disk takes no other message); DEEP_DONE: the instrument that
-was run last."""
+PID, RANK, STEPS, BLOCK_NS, STATE, LOST, DEEP_DONE = range(7)
+"""A process's row; BLOCK_NS: what the block took that ended when it was held, from and to a moment at which the device
+had done all that it was given, without pauses; LOST: its records ended early (a full disk takes no other message);
+DEEP_DONE: the instrument that was run last."""
 ROW = 8
 MAX_ROWS = 64
 UNLIMITED = 1 << 60
@@ -85,11 +87,6 @@ class Seat:
     def looked(self, number: int) -> None:
         """Say that an instrument was run in this process."""
         self.numbers[self.at + DEEP_DONE] = number
-
-    def report(self, steps: int, boundary_ns: int) -> None:
-        """Say how far this process is."""
-        self.numbers[self.at + STEPS] = steps
-        self.numbers[self.at + BOUNDARY_NS] = boundary_ns
 
     def wait(self, steps: int) -> None:
         """Hold the program until it may go on; on a stop it stays here until the launcher ends the process."""

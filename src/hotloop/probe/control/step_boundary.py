@@ -8,15 +8,16 @@ from time import monotonic_ns
 from typing import Any, Protocol
 
 from hotloop.probe.control.control_page import (
-    BOUNDARY_NS,
+    BLOCK_AT,
+    BLOCK_NS,
     DEEP,
     GO_UNTIL,
     STEPS,
     STOP,
-    SYNC_AT,
     ControlPage,
     Seat,
 )
+from hotloop.probe.control.running_clock import RunningClock
 from hotloop.probe.process.rank import rank_and_world
 from hotloop.probe.record.burst_timing import BurstTiming
 from hotloop.probe.record.events import Kind, begin, end
@@ -94,8 +95,9 @@ class Boundary:
         self.on_hold: list[Callable[[], None]] = []
         self.windows: Windows | None = None
         """The heavy instruments; None: none is wanted."""
-        self.synchronize: Callable[[], None] | None = None
-        """Waits for the device; None on a CPU."""
+        self.clock = RunningClock()
+        """What blocks of steps are timed by."""
+        self._block_began = 0
 
     def ended(self, kind: Kind, slot: int) -> None:
         """Called when an optimizer step, a backward or a forward without gradients has ended."""
@@ -175,8 +177,8 @@ class Boundary:
         if page is None:
             return
         seat = self._seat or self._sit_down(page)
-        if self.synchronize and page.numbers[SYNC_AT] == steps:
-            self.synchronize()
+        if page.numbers[BLOCK_AT] == steps:
+            self._block_began = self.clock.read()
         now = monotonic_ns()
         recorder = self._recorder
         if now >= recorder.flush_at_ns:
@@ -185,7 +187,6 @@ class Boundary:
                 seat.lost()
         numbers, at = seat.numbers, seat.at
         numbers[at + STEPS] = steps
-        numbers[at + BOUNDARY_NS] = now
         if steps >= numbers[GO_UNTIL] or numbers[STOP]:
             self._hold(seat, steps)
 
@@ -203,15 +204,16 @@ class Boundary:
         return seat
 
     def _hold(self, seat: Seat, steps: int) -> None:
-        if self.synchronize:
-            self.synchronize()
-        self._recorder.mark(begin(Kind.PAUSE))
-        seat.report(steps, monotonic_ns())
-        self._recorder.flush()
-        for call in self.on_hold:
-            call()
-        seat.wait(steps)
-        self._recorder.mark(end(Kind.PAUSE))
+        seat.numbers[seat.at + BLOCK_NS] = self.clock.read() - self._block_began
+        with self.clock.still():
+            self._recorder.mark(begin(Kind.PAUSE))
+            self._recorder.flush()
+            for call in self.on_hold:
+                call()
+            seat.wait(steps)
+            self._recorder.mark(end(Kind.PAUSE))
+        if seat.numbers[BLOCK_AT] == steps:
+            self._block_began = self.clock.read()
 
     def after_fork(self) -> None:
         """In a forked child: it has its own steps and its own seat."""

@@ -8,18 +8,29 @@ import platform
 import sys
 import weakref
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from hotloop.probe.process.rank import rank_and_world
 
+_Fact = TypeVar("_Fact")
 FRAMEWORKS = ("lightning", "pytorch_lightning", "transformers", "accelerate")
 VARIABLES = (
     "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "LD_PRELOAD",
     "GLIBC_TUNABLES", "MALLOC_MMAP_MAX_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "MALLOC_ARENA_MAX",
     "PYTORCH_CUDA_ALLOC_CONF", "CUDA_VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING", "TORCHINDUCTOR_MAX_AUTOTUNE",
 )  # fmt: skip
+
+
+class DeviceMemory(Protocol):
+    """What is asked of a device about memory."""
+
+    def peak_bytes(self) -> int | None:
+        """Return the most that tensors took on any device; None: there is none in use."""
+
+    def memory(self) -> list[dict[str, Any]]:
+        """Return what this process holds on each device in use."""
 
 
 class Facts:
@@ -41,6 +52,9 @@ class Facts:
         self.settled = False
         self._peaks: dict[str, int | None] = {}
         self.ddp_modules: list[weakref.ref[Any]] = []
+        self.device: DeviceMemory | None = None
+        """The accelerator; None: torch was built for the CPU alone."""
+        self._unread: dict[str, str] = {}
 
     def write(self, folder: Path, effects: list[dict[str, Any]], steps: int) -> None:
         """Write `process-<pid>.json`, whole or not at all."""
@@ -52,6 +66,7 @@ class Facts:
     def _of_process(self) -> dict[str, Any]:
         import torch
 
+        read, device = self._read, self.device
         rank, world_size = rank_and_world()
         self.anomaly_mode = self.anomaly_mode or torch.is_anomaly_enabled()
         return {
@@ -75,18 +90,33 @@ class Facts:
             "other_trainers": self.other_trainers,
             "distributed": self.distributed,
             "autocast_dtype": self.autocast_dtype,
-            "exposed_communication_s": self._exposed_communication_s(),
-            "matmul_precision": torch.get_float32_matmul_precision(),
-            "cudnn_benchmark": bool(torch.backends.cudnn.benchmark),
+            "exposed_communication_s": read("exposed_communication_s", self._exposed_communication_s),
+            "matmul_precision": read("matmul_precision", lambda: matmul_precision(torch)),
+            "convolution_precision": read("convolution_precision", lambda: convolution_precision(torch)),
+            "cudnn_benchmark": read("cudnn_benchmark", lambda: bool(torch.backends.cudnn.benchmark)),
+            "device_memory": (read("device_memory", device.memory) if device else None) or [],
             "frameworks": [name for name in FRAMEWORKS if name in sys.modules],
             "environment": {name: os.environ[name] for name in VARIABLES if name in os.environ},
-            **(self._peaks or _peaks()),
+            **(self._peaks or self._peaks_now()),
+            "unread": self._unread,
         }
+
+    def _read(self, name: str, getter: Callable[[], _Fact]) -> _Fact | None:
+        """Return one fact, or None where torch refuses to tell it: the others are told all the same."""
+        try:
+            return getter()
+        except Exception as error:  # whatever this version of torch raises
+            self._unread[name] = f"{type(error).__name__}: {error}"
+            return None
+
+    def _peaks_now(self) -> dict[str, int | None]:
+        device = self._read("device_peak_bytes", self.device.peak_bytes) if self.device else None
+        return {"device_peak_bytes": device, "host_peak_bytes": _host_peak_bytes()}
 
     def settle(self) -> None:
         """Take the memory's peaks now, and look for profilers no more: what comes later is a heavy instrument's."""
         self.settled = True
-        self._peaks = self._peaks or _peaks()
+        self._peaks = self._peaks or self._peaks_now()
 
     def _exposed_communication_s(self) -> float | None:
         """Gradient communication in a backward that no computation hides, from the averages that DDP keeps itself.
@@ -103,12 +133,24 @@ class Facts:
         return None
 
 
-def _peaks() -> dict[str, int | None]:
-    import torch
+def matmul_precision(torch: Any) -> str:
+    """Return what float32 products on a GPU are computed in, in the words of the older getter.
 
-    used = torch.cuda.is_initialized()
-    device = torch.cuda.max_memory_allocated() if used else None
-    return {"device_peak_bytes": device, "host_peak_bytes": _host_peak_bytes()}
+    Once a program has used `fp32_precision`, the older getter raises (seen on torch 2.13).
+    """
+    try:
+        return str(torch.get_float32_matmul_precision())
+    except RuntimeError:
+        return "high" if torch.backends.cuda.matmul.fp32_precision == "tf32" else "highest"
+
+
+def convolution_precision(torch: Any) -> str:
+    """Return what cuDNN computes float32 convolutions in: `tf32` unless the program says otherwise, or `float32`."""
+    cudnn = torch.backends.cudnn
+    conv: Any = getattr(cudnn, "conv", None)
+    is_new = hasattr(conv, "fp32_precision")  # torch 2.9
+    uses_tf32 = conv.fp32_precision == "tf32" if is_new else cudnn.allow_tf32
+    return "tf32" if uses_tf32 else "float32"
 
 
 def _host_peak_bytes() -> int | None:
@@ -144,6 +186,9 @@ def describe_root(
         "num_parameters": num_values(parameters),
         "dtypes": sorted({str(parameter.dtype).removeprefix("torch.") for parameter in parameters}),
         "devices": sorted({parameter.device.type for parameter in parameters}),
+        "accelerators": sorted(
+            {parameter.device.index or 0 for parameter in parameters if parameter.is_cuda}
+        ),
         "layer_counts": dict(layers),
         "input_shapes": [list(value.shape) for value in inputs],
         "input_dtypes": [str(value.dtype).removeprefix("torch.") for value in inputs],

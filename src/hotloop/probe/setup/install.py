@@ -120,8 +120,12 @@ def _watch_device(probe: Probe) -> None:
 
     if torch.version.cuda is None and torch.version.hip is None:
         return
-    probe.boundary.synchronize = lambda: torch.cuda.synchronize() if torch.cuda.is_initialized() else None
-    if probe.config.device_clock and probe.config.record and probe.folder is not None:
-        from hotloop.probe.device_clock import Cuda, start_when_used
+    from hotloop.probe.device.device import Cuda, root_device
 
-        start_when_used(probe, Cuda(), torch.cuda.is_initialized)
+    device = Cuda(torch.cuda, lambda: root_device(probe.facts.roots))
+    probe.boundary.clock.synchronize = device.synchronize
+    probe.facts.device = device
+    if probe.config.device_clock and probe.config.record and probe.folder is not None:
+        from hotloop.probe.device.clock import start_when_used
+
+        start_when_used(probe, device, device.in_use)

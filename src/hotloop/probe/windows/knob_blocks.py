@@ -11,7 +11,6 @@ import os
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from time import monotonic
 from typing import Any
 
 from hotloop.probe.activation.knob import Bench, Knob
@@ -102,7 +101,7 @@ class WhatIf:
         """Go on, if it is time; called at every boundary."""
         if self._course is None:
             return
-        self._times.append(monotonic())
+        self._times.append(self._probe.boundary.clock.now() * 1e-9)
         if steps <= self._shape.warm_steps:
             for one in self._watching:
                 with self._probe.survive(f"watch:{one.name}"):
@@ -146,11 +145,13 @@ class WhatIf:
                 self._write()
             if not self._switch(knob, on=True):
                 break
-            began = monotonic()
+            began = self._probe.boundary.clock.read()
             settle = self._block(knob.name, knob.settle_steps)
             for wait in settle:
                 yield wait
-                self._report.switched.setdefault(knob.name, (monotonic() - began, wait))
+                self._report.switched.setdefault(
+                    knob.name, ((self._probe.boundary.clock.read() - began) * 1e-9, wait)
+                )
             on, evidence = knob.effect()
             self._report.effects[knob.name] = (bool(on), evidence)
             if not self._switch(knob, on=False):
@@ -177,15 +178,15 @@ class WhatIf:
 
     def _block(self, knob: str | None, settle_steps: int) -> Steps:
         """Let some steps go by, then time the next ones; again where others were busy meanwhile."""
+        clock = self._probe.boundary.clock
         yield self._shape.discard + settle_steps
         for repeat in range(MAX_REPEATS + 1):
-            self._synchronize()
+            clock.drain()
             before = self._neighbours.look()
-            began = monotonic()
+            began = clock.read() * 1e-9
             self._times = []
             yield from self._timed(began)
-            self._synchronize()
-            self._times[-1] = monotonic()
+            self._times[-1] = clock.read() * 1e-9
             share = self._neighbours.share(before, self._neighbours.look())
             if share is None or share <= MAX_SHARE or not self._alone:
                 break
@@ -198,19 +199,20 @@ class WhatIf:
 
     def _timed(self, began: float) -> Steps:
         """Let a block's steps go by; fewer where a knob makes them so slow that it would eat the others' time."""
+        clock = self._probe.boundary.clock
         left, least = self._shape.num_steps, max(2, self._shape.num_steps // PARTS)
         while left > 0:
             now = min(left, least)
             yield now
             left -= now
-            if self._alone and self._usual_s is not None and monotonic() - began > SLOW * self._usual_s:
+            if (
+                self._alone
+                and self._usual_s is not None
+                and clock.now() * 1e-9 - began > SLOW * self._usual_s
+            ):
                 break
         if self._usual_s is None:
-            self._usual_s = monotonic() - began
-
-    def _synchronize(self) -> None:
-        if self._probe.boundary.synchronize:
-            self._probe.boundary.synchronize()
+            self._usual_s = clock.now() * 1e-9 - began
 
     def _write(self) -> None:
         """Write the report, whole or not at all."""

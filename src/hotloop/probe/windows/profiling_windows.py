@@ -94,7 +94,7 @@ class DeepWindows:
         return self.numbers[DEEP_KIND] == kind and self.numbers[DEEP_SLOT] in (-1, slot)
 
     def _start(self, wanted: int) -> None:
-        self._synchronize()
+        self._probe.boundary.clock.drain()
         self._probe.recorder.mark(begin(Kind.DEEP, wanted))
         self._probe.facts.settle()
         self._number, self._anchors, self.steps = wanted, 0, 0
@@ -151,7 +151,7 @@ class DeepWindows:
         """Write the result, whole or not at all, and say so."""
         with self._probe.survive("deep:write"):
             self._write(value, error, end_ns or monotonic_ns())
-        self._synchronize()
+        self._probe.boundary.clock.drain()
         self._probe.recorder.mark(end(Kind.DEEP, self._number))
         self.settled, self._number = self._number, 0
         self._probe.boundary.looked(self.settled)
@@ -173,10 +173,6 @@ class DeepWindows:
         scratch = path.with_suffix(".part")
         scratch.write_bytes(msgspec.msgpack.encode(result))
         scratch.replace(path)
-
-    def _synchronize(self) -> None:
-        if self._probe.boundary.synchronize:
-            self._probe.boundary.synchronize()
 
     # torch.compile -------------------------------------------------------------------------------------------------
 

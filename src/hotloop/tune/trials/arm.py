@@ -16,9 +16,17 @@ from hotloop.model.optimization import Effect
 from hotloop.model.tuning import Failure, FailureKind
 from hotloop.observe.decode.processes import read_processes
 from hotloop.observe.decode.spans import Timeline, timelines
-from hotloop.observe.steps.step_windows import boundaries, windows
-from hotloop.probe.control.control_page import GO_UNTIL, STATE, STEPS, SYNC_AT, WAITING, ControlPage
-from hotloop.probe.record.events import Kind
+from hotloop.observe.steps.step_windows import windows
+from hotloop.probe.control.control_page import (
+    BLOCK_AT,
+    BLOCK_NS,
+    GO_UNTIL,
+    STATE,
+    STEPS,
+    WAITING,
+    ControlPage,
+)
+from hotloop.tune.trials.out_of_memory import NUM_LINES, ran_out_of_memory
 
 POLL_S = 0.002
 
@@ -53,6 +61,8 @@ class Arm:
         self._num_ranks = num_ranks
         self._memory_limit = memory_limit_bytes
         self._timelines: dict[int, Timeline] = {}
+        self._advances: list[tuple[int, float]] = []
+        """Steps and seconds of each time it ran; the first is its warm-up."""
         self._frozen = False
         self._next_memory_check = 0.0
 
@@ -68,18 +78,19 @@ class Arm:
             ArmFailed: the program ended, hung, or took too much memory.
         """
         target = self.steps + num_steps
-        self._page.numbers[SYNC_AT] = self.steps + discard
+        self._page.numbers[BLOCK_AT] = self.steps + discard
         self._page.numbers[GO_UNTIL] = target
         if self._frozen:
             self.run.thaw()
             self._frozen = False
         if not self.run.wait(lambda: self._arrived(target), poll_s=POLL_S, timeout_s=timeout_s):
             raise ArmFailed(self, self._failure(timeout_s))
-        first = self.steps + discard
         self.steps = target
         self.run.freeze()
         self._frozen = True
-        return self._duration(first, target)
+        spent = self._slowest_rank_s()
+        self._advances.append((num_steps - discard, spent))
+        return spent
 
     def _arrived(self, target: int) -> bool:
         self._watch_memory()
@@ -106,22 +117,8 @@ class Arm:
                 self, Failure(kind=FailureKind.OUT_OF_MEMORY, message=message, log_end=self.run.log_end())
             )
 
-    def _duration(self, first: int, last: int) -> float:
-        """The slowest rank's time between two boundaries (counted from 1), without the probe's pauses."""
-        spent = [times[last - 1] - times[first - 1] for times in self.step_ends() if len(times) >= last]
-        if not spent:
-            raise ArmFailed(
-                self, Failure(kind=FailureKind.CRASH, message="the probe left no record of its steps")
-            )
-        return max(spent)
-
-    def step_ends(self) -> list[list[float]]:
-        """Return when each step ended, by process, on a clock that stands still while the arm is held."""
-        return [_running_clock(timeline, self.anchor) for timeline in self.timelines().values()]
-
-    def timelines(self) -> dict[int, Timeline]:
-        """Return the records of the arm's training processes."""
-        return timelines(self.folder, self._timelines)
+    def _slowest_rank_s(self) -> float:
+        return max(row[BLOCK_NS] for row in self._page.rows()) * 1e-9
 
     def losses(self) -> list[float]:
         """Return the losses so far of the process that has most (rank 0 among equals)."""
@@ -161,25 +158,24 @@ class Arm:
         ]
         return max((peak for peak in peaks if peak), default=None)
 
-    def step_s(self, first: int) -> float:
-        """Return the median step time from step `first` on."""
-        ends = max(self.step_ends(), key=len)
-        gaps = [after - before for before, after in zip(ends[first:], ends[first + 1 :], strict=False)]
-        return median(gaps) if gaps else float("nan")
+    def step_s(self) -> float:
+        """Return the seconds a step of its median block."""
+        blocks = [spent / num for num, spent in self._advances[1:]]
+        return median(blocks) if blocks else float("nan")
 
     def phases(self, first: int) -> dict[str, float]:
         """Return each phase's part of the median step, from step `first` on; empty: none was seen."""
-        timeline = max(self.timelines().values(), key=lambda one: one.num_loop_spans, default=None)
+        records = timelines(self.folder, self._timelines)
+        timeline = max(records.values(), key=lambda one: one.num_loop_spans, default=None)
         steps = windows(timeline, self.anchor)[first:] if timeline else []
         regular = [step for step in steps if step.phases and not step.lean]
         total = sum(step.duration_s for step in regular)
         spent = {phase: sum(step.phases[phase] for step in regular) for phase in Phase} if total else {}
-        return {phase.value: self.step_s(first) * one / total for phase, one in spent.items() if one}
+        return {phase.value: self.step_s() * one / total for phase, one in spent.items() if one}
 
-    def first_steps_s(self, num: int) -> float:
-        """Return how long the first steps took after the very first, which holds the start-up: compilation is here."""
-        ends = max(self.step_ends(), key=len, default=[])
-        return ends[min(num, len(ends)) - 1] - ends[0] if ends else float("nan")
+    def first_steps_s(self) -> float:
+        """Return how long the warm-up took after the very first step, which holds the start-up: compilation is here."""
+        return self._advances[0][1] if self._advances else float("nan")
 
     def end(self) -> None:
         """End the program, and remove what it wrote."""
@@ -196,26 +192,6 @@ class Arm:
         if code == 0:
             message = f"the program ended by itself after {self.steps} steps"
             return Failure(kind=FailureKind.ENDED, message=message, log_end=log, num_steps=self.steps or None)
-        kind = FailureKind.OUT_OF_MEMORY if _ran_out_of_memory(code, log) else FailureKind.CRASH
+        is_oom = ran_out_of_memory(code, self.run.log_end(NUM_LINES))
+        kind = FailureKind.OUT_OF_MEMORY if is_oom else FailureKind.CRASH
         return Failure(kind=kind, message=f"the program failed with exit code {code}", log_end=log)
-
-
-def _ran_out_of_memory(code: int, log: str) -> bool:
-    """Judge by the exit: killed from outside, or Python's and torch's own last words."""
-    last = [line for line in log.splitlines() if line.strip()][-1:]
-    words = (
-        "MemoryError",
-        "torch.OutOfMemoryError",
-        "torch.cuda.OutOfMemoryError",
-        "DefaultCPUAllocator: can't allocate",
-    )
-    return code == 137 or any(word in line for line in last for word in words)
-
-
-def _running_clock(timeline: Timeline, anchor: Anchor) -> list[float]:
-    pauses = [span for span in timeline.spans if span.kind is Kind.PAUSE]
-    ends = [timeline.spans[index].end_s for index in boundaries(timeline, anchor)]
-    start = timeline.torch_s or (ends[0] if ends else 0.0)
-    held = np.cumsum([0.0, *(pause.duration_s for pause in pauses)])
-    starts = np.array([pause.begin_s for pause in pauses])
-    return [end - start - float(held[np.searchsorted(starts, end)]) for end in ends]

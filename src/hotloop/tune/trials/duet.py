@@ -14,7 +14,7 @@ from hotloop.launch.environment import own_caches, probed, quiet, with_changes
 from hotloop.launch.isolation.decide import Isolation, guard_orders
 from hotloop.launch.isolation.scratch import new_scratch, remove
 from hotloop.launch.process import start
-from hotloop.model.observation import Anchor
+from hotloop.model.observation import Anchor, DeviceMemory
 from hotloop.model.tuning import FailureKind
 from hotloop.optimize.registry import get
 from hotloop.probe.control.control_page import ControlPage
@@ -24,7 +24,9 @@ from hotloop.stats.parity import perturbation
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.executor import ArmRecord, Enough, PlanSteps, SetFailed, SetOrder, SetRecord
 from hotloop.tune.trials.arm import Arm, ArmFailed
+from hotloop.tune.trials.device_memory import DeviceBudget
 from hotloop.tune.trials.void_blocks import MAX_REPEATS, ContentionWatch
+from hotloop.tune.trials.whole_processes import Lived, in_abba_order
 
 SEED = 20_250_101
 """Both arms of a pair start from it; a program that seeds for itself overrides it."""
@@ -46,7 +48,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         num_ranks: training processes of the command.
         step_s: of the original program, for patience.
         startup_s: from start to the first step.
-        peak_bytes: of one arm; None: not measured.
+        peak_bytes: of one process of an arm, on the host; None: not measured.
+        devices: what one arm takes of each accelerator; empty: it runs on the CPU.
         stdin: a copy of what the command was given on standard input; None: nothing.
     """
 
@@ -58,6 +61,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     step_s: float
     startup_s: float
     peak_bytes: int | None
+    devices: tuple[DeviceMemory, ...] = ()
     stdin: Path | None = None
 
 
@@ -69,6 +73,7 @@ class DuetExecutor:
         blocks: the shape of a trial.
         progress: told of what is done.
         watch: makes what watches the machine during a set.
+        device_budget: the memory of the devices; None: of this machine's.
     """
 
     def __init__(
@@ -77,11 +82,13 @@ class DuetExecutor:
         blocks: Blocks,
         progress: Callable[[str], None],
         watch: Callable[[Callable[[str], None]], ContentionWatch] = ContentionWatch,
+        device_budget: DeviceBudget | None = None,
     ) -> None:
         self._setting = setting
         self._blocks = blocks
         self._progress = progress
         self._watch = watch
+        self._device_budget = device_budget or DeviceBudget(setting.devices)
         self._free_bytes = psutil.virtual_memory().available
         self._kept: tuple[PlanSteps, Arm] | None = None
         self._arms: list[Arm] = []
@@ -93,29 +100,75 @@ class DuetExecutor:
         return self._setting.isolation
 
     def fits(self, num_arms: int) -> bool:
-        """Whether so many arms have room in memory."""
-        peak = self._setting.peak_bytes
-        return peak is None or num_arms * peak * self._setting.num_ranks < MEMORY_SHARE * self._free_bytes
+        """Whether so many arms have room beside one another, once the incumbent that lives on has ended."""
+        if self._has_room(num_arms):
+            return True
+        self._end_kept()
+        return self._has_room(num_arms)
+
+    def _has_room(self, num_new: int) -> bool:
+        """Whether so many arms more have room beside those that are alive."""
+        peak, num_alive = self._setting.peak_bytes, len(self._arms)
+        arms = num_new + num_alive
+        on_host = peak is None or arms * peak * self._setting.num_ranks < MEMORY_SHARE * self._free_bytes
+        return on_host and self._device_budget.fits(num_new, num_alive)
 
     def run(self, order: SetOrder, enough: Enough) -> SetRecord | SetFailed:
-        """Run a set; the first arm lives on for the next one unless all have to be fresh."""
+        """Run a set; the first arm lives on for the next one unless all have to be fresh.
+
+        Arms that have no room beside one another run as whole processes, one at a time; so do those that ran out of
+        memory beside others, before a candidate is blamed for it.
+        """
+        num_arms = len(order.plans)
         kept = None if order.fresh else self._take_kept(order.plans[0], order.max_rounds)
+        if num_arms > 1 and not self._has_room(num_arms - bool(kept)):
+            self._discard([kept] if kept else [])
+            kept = None
+            if not self.fits(num_arms):
+                return self._alone(order)
         record = self._run(order, enough, kept)
         if kept and isinstance(record, SetFailed) and record.arm == 0:
             # The incumbent that lived on has come to the program's end: that says nothing of the candidate.
-            return self._run(order, enough, None)
+            record = self._run(order, enough, None)
+        if (
+            num_arms > 1
+            and isinstance(record, SetFailed)
+            and record.failure.kind is FailureKind.OUT_OF_MEMORY
+        ):
+            self._progress("out of memory beside others: each arm again, alone")
+            return self._alone(order)
         return record
+
+    def _alone(self, order: SetOrder) -> SetRecord | SetFailed:
+        """Run whole processes in ABBA order, one alive at a time."""
+        self._end_kept()
+        self._progress("arms have no room beside one another: whole processes take turns")
+        watchman = self._watch(self._progress)
+        under_way = 0
+
+        def live(index: int, num_blocks: int) -> Lived:
+            nonlocal under_way
+            under_way = index
+            arm = self._start(order.plans[index])
+            try:
+                self._warm(arm)
+                blocks = [self._watched_block(arm, watchman, num_blocks - n) for n in range(num_blocks)]
+                return blocks, self._record(arm, is_fresh=True)
+            finally:
+                self._discard([arm])
+
+        try:
+            rounds, records = in_abba_order(len(order.plans), order.max_rounds, live)
+        except ArmFailed as failed:
+            return SetFailed(under_way, failed.failure)
+        return SetRecord(rounds=rounds, arms=records, contention=watchman.report())
 
     def _run(self, order: SetOrder, enough: Enough, kept: Arm | None) -> SetRecord | SetFailed:
         arms: list[Arm] = [kept] if kept else []
         rounds: list[tuple[float, ...]] = []
         watchman = self._watch(self._progress)
         try:
-            fresh = [self._start(plan) for plan in order.plans[len(arms) :]]
-            arms += fresh
-            # All start up side by side and wait at their first boundary; what is measured comes after, one by one.
-            for arm in fresh:
-                self._warm(arm)
+            self._start_all(order.plans[len(arms) :], arms)
             while len(rounds) < order.max_rounds and not (rounds and enough(rounds)):
                 left = order.max_rounds - len(rounds)
                 rounds.append(self._round(arms, watchman, left, backwards=len(rounds) % 2 == 1))
@@ -130,9 +183,28 @@ class DuetExecutor:
             raise
         records = tuple(self._record(arm, arm is not kept) for arm in arms)
         lives_on = not order.fresh and arms[0].run.exit_code() is None
-        self._kept = (order.plans[0], arms[0]) if lives_on else None
+        if lives_on:
+            self._end_kept()
+            self._kept = (order.plans[0], arms[0])
         self._discard(arms[1:] if lives_on else arms)
         return SetRecord(rounds=tuple(rounds), arms=records, contention=watchman.report())
+
+    def _start_all(self, plans: Sequence[PlanSteps], arms: list[Arm]) -> None:
+        """Start an arm of each plan and add it to the others.
+
+        On a CPU all start up side by side and wait at their first boundary. Where kernels are chosen by timing them
+        they come one by one, the others frozen: what was timed beside a neighbour is not what is fastest.
+        """
+        one_by_one = bool(self._setting.devices) or any(_times_kernels(plan) for plan in plans)
+        waiting: list[Arm] = []
+        for plan in plans:
+            arms.append(self._start(plan))
+            if one_by_one:
+                self._warm(arms[-1])
+            else:
+                waiting.append(arms[-1])
+        for arm in waiting:
+            self._warm(arm)
 
     def _round(
         self, arms: Sequence[Arm], watchman: ContentionWatch, left: int, *, backwards: bool
@@ -147,13 +219,11 @@ class DuetExecutor:
         """
         times = dict.fromkeys(range(len(arms)), 0.0)
         for index in reversed(times) if backwards else times:
-            arm = arms[index]
-            times[index] = watchman.block(
-                lambda arm=arm: self._block(arm),  # type: ignore[misc]
-                arm.run.pid,
-                self._spare(arm, left),
-            )
+            times[index] = self._watched_block(arms[index], watchman, left)
         return tuple(times.values())
+
+    def _watched_block(self, arm: Arm, watchman: ContentionWatch, left: int) -> float:
+        return watchman.block(lambda: self._block(arm), arm.run.pid, self._spare(arm, left))
 
     def _spare(self, arm: Arm, left: int) -> int:
         """Return the blocks that an arm may repeat before the program ends by itself."""
@@ -188,6 +258,12 @@ class DuetExecutor:
         """Compiled code of one plan: cold in its first arm, warm in its later ones, never another plan's."""
         name = hashlib.sha256("+".join(step.label for step in plan).encode()).hexdigest()[:16]
         return self._caches / name
+
+    def _end_kept(self) -> None:
+        """End the incumbent that lives on: a frozen arm keeps its memory."""
+        if self._kept is not None:
+            self._discard([self._kept[1]])
+            self._kept = None
 
     def _take_kept(self, plan: PlanSteps, num_rounds: int) -> Arm | None:
         """Return the living incumbent if it is this plan and has steps left."""
@@ -251,15 +327,14 @@ class DuetExecutor:
         return spent / blocks.num_steps
 
     def _record(self, arm: Arm, is_fresh: bool) -> ArmRecord:
-        warm = self._blocks.warm_steps
         return ArmRecord(
-            step_s=arm.step_s(warm),
-            phases=arm.phases(warm),
+            step_s=arm.step_s(),
+            phases={} if self._setting.devices else arm.phases(self._blocks.warm_steps),
             losses=tuple(arm.losses()) if is_fresh else (),
             effects=tuple(arm.effects()),
             notes=tuple(arm.notes()),
             peak_bytes=arm.peak_bytes(),
-            first_steps_s=arm.first_steps_s(warm) if is_fresh else None,
+            first_steps_s=arm.first_steps_s() if is_fresh else None,
         )
 
     def _discard(self, arms: Sequence[Arm]) -> None:
@@ -267,6 +342,10 @@ class DuetExecutor:
             if arm in self._arms:
                 self._arms.remove(arm)
                 arm.end()
+
+
+def _times_kernels(plan: PlanSteps) -> bool:
+    return any(get(step.name).times_kernels(step.params) for step in plan)
 
 
 def activation_orders(plan: PlanSteps) -> list[dict[str, Any]]:

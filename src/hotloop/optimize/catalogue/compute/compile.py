@@ -81,6 +81,10 @@ class Compile(Optimization):
         """Return what compiles."""
         return CompiledForward(params.get("mode", "default"), params.get("dynamic"))
 
+    def times_kernels(self, params: Mapping[str, Any]) -> bool:
+        """Return whether the mode searches for kernels."""
+        return str(params.get("mode", "default")).startswith("max-autotune")
+
     def knob(self, params: Mapping[str, Any]) -> Knob:
         """Return the gate between the compiled call and the program's own."""
         return Gated(self.activation(params), settle_steps=COMPILING_STEPS)

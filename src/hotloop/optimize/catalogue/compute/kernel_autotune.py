@@ -80,6 +80,10 @@ class KernelAutotune(Optimization):
         """Return what sets the flag."""
         return _Benchmark()
 
+    def times_kernels(self, params: Mapping[str, Any]) -> bool:
+        """Return that it does."""
+        return True
+
     def knob(self, params: Mapping[str, Any]) -> Knob | None:
         """Return cuDNN's flag; what MIOpen reads from the environment cannot change later."""
         return None if params else FlagKnob(_is_on, _set, True)

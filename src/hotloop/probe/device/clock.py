@@ -2,6 +2,11 @@
 
 On a device the host runs ahead: what takes the host's time is not what takes the device's. The records of both clocks
 have one format, so that whatever reads steps and phases reads either.
+
+Times are counted from an anchor, never from the event before: a program's streams are not in step, and an error
+made once would be carried on. What lies earlier than what came before it (the program has changed its stream) takes the
+earlier event's time. The events go into the stream that trains: while a prefetcher has made its own stream
+current they do not follow it.
 """
 
 from __future__ import annotations
@@ -10,8 +15,9 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic_ns
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
+from hotloop.probe.device.device import Device, Marker
 from hotloop.probe.record.events import KIND_SHIFT, TIME_SHIFT, Kind
 from hotloop.probe.record.recorder import Recorder
 
@@ -22,34 +28,13 @@ STEM = "device"
 """Of the files' names."""
 MARK_NS = 60_000
 """What timing one pass costs on top of the host's timers: some ten events of 4 to 6 us each."""
+ANCHOR_MS = 4096.0
+"""The device gives times as 32-bit floats of milliseconds: beyond this they are coarser than half a microsecond, which
+is the clock's own step. A later event is then the new anchor; a day's 21,000 anchors add up to some 40 us."""
 _CODE = (1 << TIME_SHIFT) - 1
 _TIMELESS = frozenset({Kind.SIZE, Kind.MADE, Kind.TORCH})
-
-
-class Marker(Protocol):
-    """An event of the device, as `torch.cuda.Event(enable_timing=True)` is one."""
-
-    def record(self) -> None:
-        """Put it into the current stream."""
-
-    def query(self) -> bool:
-        """Whether the device has passed it."""
-
-    def elapsed_time(self, end_event: Marker, /) -> float:
-        """Return the milliseconds from this event to another."""
-
-
-class Device(Protocol):
-    """What is asked of a device."""
-
-    def marker(self) -> Marker:
-        """Make an event."""
-
-    def capturing(self) -> bool:
-        """Whether the stream is being captured into a graph: it then takes no event and answers no question."""
-
-    def synchronize(self) -> None:
-        """Wait for it."""
+_TRAINS = frozenset({Kind.FORWARD, Kind.SCORE, Kind.EVALUATE, Kind.BACKWARD, Kind.OPTIMIZER})
+"""Happen on the stream that trains, whichever it is; a fetch or a copy may happen on a side stream."""
 
 
 class DeviceClock:
@@ -67,21 +52,25 @@ class DeviceClock:
         self._file.base = recorder.base
         self._free: list[Marker] = []
         self._pending: deque[tuple[int, Marker | None]] = deque()
+        self._stream: Any = device.stream()
         device.synchronize()
-        self._last = device.marker()
-        self._last.record()
+        self._anchor = device.marker()
+        self._anchor.record(self._stream)
         device.synchronize()
-        self._now_ns = monotonic_ns() - recorder.base
+        self._anchor_ns = self._now_ns = monotonic_ns() - recorder.base
 
     def keep(self, event: int) -> None:
         """Put an event into the stream with one of the recorder's."""
-        if (event & _CODE) >> KIND_SHIFT in _TIMELESS:
+        kind = (event & _CODE) >> KIND_SHIFT
+        if kind in _TIMELESS:
             self._pending.append((event, None))
         elif self._device.capturing():
             self._pending.append((event & _CODE, None))
         else:
+            if kind in _TRAINS:
+                self._stream = self._device.stream()
             marker = self._free.pop() if self._free else self._device.marker()
-            marker.record()
+            marker.record(self._stream)
             self._pending.append((event & _CODE, marker))
 
     def flush(self) -> None:
@@ -94,13 +83,22 @@ class DeviceClock:
             if marker is not None:
                 if not marker.query():
                     break
-                self._now_ns += max(0, round(self._last.elapsed_time(marker) * 1e6))
-                self._free.append(self._last)
-                self._last = marker
+                self._pass(marker)
             timeless = (event & _CODE) >> KIND_SHIFT in _TIMELESS
             self._file.append(event if timeless else self._now_ns << TIME_SHIFT | event)
             pending.popleft()
         self._file.flush()
+
+    def _pass(self, marker: Marker) -> None:
+        """Go on to the time of an event that the device has passed."""
+        since_ms = self._anchor.elapsed_time(marker)
+        at_ns = self._anchor_ns + round(since_ms * 1e6)
+        self._now_ns = max(self._now_ns, at_ns)
+        if since_ms < ANCHOR_MS:
+            self._free.append(marker)
+            return
+        self._free.append(self._anchor)
+        self._anchor, self._anchor_ns = marker, at_ns
 
 
 def start_when_used(probe: Probe, device: Device, in_use: Callable[[], bool]) -> None:
@@ -116,19 +114,3 @@ def start_when_used(probe: Probe, device: Device, in_use: Callable[[], bool]) ->
             probe.boundary.pace.pass_ns += MARK_NS
 
     looks.append(look)
-
-
-class Cuda:
-    """A device that torch reaches by `torch.cuda`: NVIDIA's and AMD's."""
-
-    def __init__(self) -> None:
-        from torch import cuda
-
-        self._cuda = cuda
-        self.capturing: Callable[[], bool] = cuda.is_current_stream_capturing
-        self.synchronize: Callable[[], None] = cuda.synchronize
-
-    def marker(self) -> Marker:
-        """Make an event."""
-        event: Marker = self._cuda.Event(enable_timing=True)
-        return event

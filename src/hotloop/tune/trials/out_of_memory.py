@@ -1,0 +1,42 @@
+"""Whether a program ended for want of memory, by how it ended and by the end of its log.
+
+The last line does not say it: CUDA adds two lines of advice after its error, launchers add a table of failed ranks,
+and Python's own shut-down may fail once more. And the words are not torch's alone: cuBLAS and cuDNN allocate their
+work space by themselves, and name their own status.
+"""
+
+from __future__ import annotations
+
+import re
+
+NUM_LINES = 200
+"""Of the log that are searched: a traceback of a deep model, once for each of eight ranks."""
+KILLED = 137
+"""Exit code of a process killed by signal 9: what the kernel does to the largest one when memory is short."""
+_WORDS = re.compile(
+    r"""
+      ^[\w.]*MemoryError\b
+    | (?:torch(?:\.cuda)?\.)?OutOfMemoryError\b
+    | DefaultCPUAllocator:\ can't\ allocate | not\ enough\ memory:\ you\ tried\ to\ allocate
+    | std::bad_alloc | Cannot\ allocate\ memory
+    | \b(?:CUDA|HIP|XPU|MPS)\b[^\n]{0,60}\bout\ of\ memory\b            # torch, "CUDA error: ...", Triton "[CUDA]: ..."
+    | \b(?:cuda|hip)ErrorOutOfMemory\b | \b(?:cuda|hip)ErrorMemoryAllocation\b
+    | \bC?U?D?A?_?ERROR_OUT_OF_MEMORY\b
+    | Cuda\ failure[^\n]{0,40}out\ of\ memory                           # NCCL
+    | \b(?:CUBLAS|CUBLASLT|CUDNN|CUSOLVER|CUSPARSE|CUFFT|HIPBLAS|MIOPEN)_?(?:STATUS_)?ALLOC_FAILED\b
+    | \bCUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED\b
+    | \bmiopenStatusAllocFailed\b | \brocblas_status_memory_error\b
+    | CUBLAS_STATUS_NOT_INITIALIZED                                     # its handle found no room: cublasCreate
+    """,
+    re.VERBOSE | re.MULTILINE,
+)
+
+
+def ran_out_of_memory(code: int, log_end: str) -> bool:
+    """Return whether a program that failed did so for want of memory.
+
+    Args:
+        code: how it ended; a signal as 128 + its number.
+        log_end: the last `NUM_LINES` lines of its output.
+    """
+    return code == KILLED or _WORDS.search(log_end) is not None

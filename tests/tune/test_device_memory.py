@@ -1,0 +1,260 @@
+"""Arms on a device whose memory has a limit: budgeted before every set, none forgotten, none blamed for the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from hotloop.launch.isolation.decide import Isolation
+from hotloop.machine.devices.free_memory import FreeMemory
+from hotloop.model.observation import Anchor, DeviceMemory
+from hotloop.model.optimization import Candidate
+from hotloop.model.tuning import Failure, FailureKind
+from hotloop.tune.design.block_length import Blocks
+from hotloop.tune.executor import ArmRecord, PlanSteps, SetFailed, SetOrder, SetRecord
+from hotloop.tune.trials.arm import Arm, ArmFailed
+from hotloop.tune.trials.device_memory import DeviceBudget
+from hotloop.tune.trials.duet import DuetExecutor, Setting
+from hotloop.tune.trials.out_of_memory import ran_out_of_memory
+from hotloop.tune.trials.void_blocks import ContentionWatch
+from tests.simulated_device.memory import CONTEXT, GIB, Memory
+from tests.tune.test_void_blocks import _Load
+
+LARGER = Candidate(name="larger")
+
+
+@dataclass
+class _Run:
+    pid: int
+
+    def exit_code(self) -> None:
+        return None
+
+
+@dataclass
+class _Arm:
+    """A process on the device; it takes its memory when it warms up."""
+
+    device: Memory
+    run: _Run
+    plan: PlanSteps
+    steps: int = 0
+    blocks: int = field(default=0)
+
+    def end(self) -> None:
+        self.device.end(self.run.pid)
+
+
+class _Executor(DuetExecutor):
+    """The real executor on a simulated device: what it starts are not processes."""
+
+    def __init__(
+        self, device: Memory, each_gib: float, *, others_gib: float = 0.0, grown: float = 1.0
+    ) -> None:
+        self.device, self.each, self.grown = device, round(each_gib * GIB), grown
+        if others_gib:
+            device.held[7] = round(others_gib * GIB) - CONTEXT
+        used = device.total - device.free
+        need = DeviceMemory(
+            index=0,
+            uuid="GPU-0",
+            name="Simulated H100",
+            total_bytes=device.total,
+            reserved_bytes=self.each,
+            beside_bytes=used + CONTEXT,
+        )
+        setting = Setting(
+            argv=(),
+            environment={},
+            isolation=cast("Isolation", None),
+            anchor=Anchor("optimizer", 0, 1),
+            num_ranks=1,
+            step_s=0.01,
+            startup_s=1.0,
+            peak_bytes=None,
+            devices=(need,),
+        )
+        self.order: list[str] = []
+        self.said: list[str] = []
+        self.most_alive = 0
+        super().__init__(
+            setting,
+            Blocks(num_steps=4, discard=1, warm_steps=3, max_rounds=None),
+            self.said.append,
+            lambda progress: ContentionWatch(progress, _Load((), 0.0), lambda _: None),
+            DeviceBudget(setting.devices, self._driver),
+        )
+
+    def _driver(self) -> tuple[FreeMemory, ...]:
+        return (FreeMemory(uuid="0", total_bytes=self.device.total, free_bytes=self.device.free),)
+
+    def _start(self, plan: PlanSteps, *, perturb: float = 0.0) -> Arm:
+        arm = cast("Arm", _Arm(self.device, _Run(100 + len(self.order)), plan))
+        self.order.append("+".join(step.name for step in plan) or "original")
+        self._arms.append(arm)
+        return arm
+
+    def _warm(self, arm: Any) -> None:
+        growth = self.grown if arm.plan else 1.0
+        try:
+            self.device.allocate(round(self.each * growth), arm.run.pid)
+        except RuntimeError as error:
+            text = f"Traceback\ntorch.OutOfMemoryError: {error}\nE1122 torchrun: failed (exitcode: 1)\n"
+            kind = FailureKind.OUT_OF_MEMORY if ran_out_of_memory(1, text) else FailureKind.CRASH
+            raise ArmFailed(arm, Failure(kind=kind, message="it failed", log_end=text)) from error
+        self.most_alive = max(self.most_alive, len(self._arms))
+
+    def _block(self, arm: Any) -> float:
+        arm.blocks += 1
+        return 2.0 if not arm.plan else 1.0
+
+    def _record(self, arm: Any, is_fresh: bool) -> ArmRecord:
+        return ArmRecord(step_s=1.0)
+
+
+@pytest.fixture(autouse=True)
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOTLOOP_SCRATCH", str(tmp_path))
+
+
+def _order(*, fresh: bool, rounds: int = 8) -> SetOrder:
+    return SetOrder(plans=((), (LARGER,)), max_rounds=rounds, fresh=fresh)
+
+
+def _device(total_gib: float = 80.0) -> Memory:
+    return Memory(0, round(total_gib * GIB))
+
+
+@pytest.fixture(autouse=True)
+def no_kernels_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hotloop.tune.trials.duet._times_kernels", lambda _: False)
+
+
+def test_two_that_fit_run_beside_one_another() -> None:
+    executor = _Executor(_device(), 30)
+    record = executor.run(_order(fresh=True), lambda _: False)
+    assert isinstance(record, SetRecord)
+    assert executor.order == ["original", "larger"]
+    assert executor.most_alive == 2
+
+
+def test_two_that_do_not_fit_are_whole_processes_in_abba_order() -> None:
+    executor = _Executor(_device(), 48)
+    record = executor.run(_order(fresh=True), lambda _: False)
+    assert isinstance(record, SetRecord)
+    assert executor.order == ["original", "larger", "larger", "original"]
+    assert executor.most_alive == 1
+    assert record.rounds == ((2.0, 1.0),) * 8
+
+
+def test_the_context_counts() -> None:
+    """Twice 39.8 GiB are 79.6: beside two contexts of half a GiB they do not fit in 80."""
+    executor = _Executor(_device(), 39.8)
+    executor.run(_order(fresh=True), lambda _: False)
+    assert executor.most_alive == 1
+    assert not executor.fits(2)
+
+
+def test_what_others_hold_is_not_free_and_is_not_ours() -> None:
+    """30 GiB are somebody else's: two programs of 24 fit beside them, two of 25 do not."""
+    assert _Executor(_device(), 24, others_gib=30).fits(2)
+    assert not _Executor(_device(), 25, others_gib=30).fits(2)
+
+
+@pytest.mark.parametrize("each_gib", [10, 30])
+def test_no_frozen_arm_is_left_behind(each_gib: float) -> None:
+    executor = _Executor(_device(), each_gib)
+    for fresh in (False, True, False, True, True, False):
+        assert isinstance(executor.run(_order(fresh=fresh), lambda _: False), SetRecord)
+        assert len(executor.device.held) <= 1, "the incumbent alone may live on"
+    executor.close()
+    assert executor.device.held == {}
+
+
+def test_an_incumbent_that_lives_on_ends_where_it_stands_in_the_way() -> None:
+    executor = _Executor(_device(), 30)
+    executor.run(_order(fresh=False), lambda _: False)
+    assert len(executor.device.held) == 1
+    assert executor.fits(2)
+    record = executor.run(_order(fresh=True), lambda _: False)
+    assert isinstance(record, SetRecord)
+    assert executor.most_alive == 2
+
+
+def test_a_candidate_that_had_no_room_beside_others_has_its_turn_alone() -> None:
+    executor = _Executor(_device(), 30, grown=2.0)
+    record = executor.run(_order(fresh=False), lambda _: False)
+    assert isinstance(record, SetRecord), "60 GiB fit, alone"
+    assert executor.order == ["original", "larger", "original", "larger", "larger", "original"]
+
+
+def test_a_candidate_that_has_no_room_alone_is_to_blame() -> None:
+    executor = _Executor(_device(), 30, grown=4.0)
+    record = executor.run(_order(fresh=False), lambda _: False)
+    assert isinstance(record, SetFailed)
+    assert record.arm == 1
+    assert record.failure.kind is FailureKind.OUT_OF_MEMORY
+    assert executor.device.held == {}
+
+
+def test_without_a_driver_to_ask_the_devices_size_counts() -> None:
+    need = DeviceMemory(
+        index=0, uuid=None, name="", total_bytes=80 * GIB, reserved_bytes=30 * GIB, beside_bytes=GIB
+    )
+    budget = DeviceBudget((need,), lambda: ())
+    assert budget.fits(2, 0)
+    assert not budget.fits(2, 1)
+    assert DeviceBudget((), lambda: ()).fits(9, 9), "on a CPU there is nothing to look at"
+
+
+AFTER = """
+CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be incorrect.
+For debugging consider passing CUDA_LAUNCH_BLOCKING=1
+Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.
+
+E1122 04:00:00.0 17 torch/distributed/elastic/multiprocessing/api.py:882] failed (exitcode: 1) local_rank: 0
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+============================================================
+train.py FAILED
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        Memory(0, 80 * GIB).message(2 * GIB, 1),
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB.",
+        "torch.cuda.OutOfMemoryError: HIP out of memory. Tried to allocate 2.00 GiB.",
+        "torch.AcceleratorError: CUDA error: out of memory",
+        "RuntimeError: CUDA driver error: out of memory",
+        "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
+        "RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
+        "RuntimeError: cuDNN error: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED",
+        "RuntimeError: Triton Error [CUDA]: out of memory",
+        "torch.distributed.DistBackendError: NCCL error: unhandled cuda error\nCuda failure 2 'out of memory'",
+        "RuntimeError: HIP error: out of memory",
+        "RuntimeError: [enforce fail at alloc_cpu.cpp:121] DefaultCPUAllocator: can't allocate memory",
+        "MemoryError",
+        "numpy.core._exceptions._ArrayMemoryError: Unable to allocate 8.00 GiB",
+    ],
+)
+def test_out_of_memory_is_known_in_every_librarys_words_wherever_they_stand(words: str) -> None:
+    assert ran_out_of_memory(1, words)
+    assert ran_out_of_memory(1, f"step 17\n{words}{AFTER}")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "ValueError: no luck",
+        "RuntimeError: CUDA error: device-side assert triggered",
+        "epoch 1: memory 12 GiB, out of 80 GiB",
+        "RuntimeError: cuDNN error: CUDNN_STATUS_EXECUTION_FAILED",
+    ],
+)
+def test_other_ends_are_not_out_of_memory(words: str) -> None:
+    assert not ran_out_of_memory(1, words + AFTER)
