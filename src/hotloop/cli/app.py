@@ -17,6 +17,7 @@ _COMMANDS: dict[str, str] = {
     "diagnose": "hotloop.cli.diagnose",
     "tune": "hotloop.cli.tune",
     "run": "hotloop.cli.run",
+    "patch": "hotloop.cli.patch",
     "demo": "hotloop.cli.demo",
     "machine": "hotloop.cli.machine",
     "lint": "hotloop.cli.lint",

@@ -11,6 +11,7 @@ from hotloop.model.ceilings import Ceilings, Prediction
 from hotloop.model.deep import Deep
 from hotloop.model.monitors import Monitors
 from hotloop.model.operators import Efficiency
+from hotloop.model.sites import Sites
 from hotloop.model.step_series import StepSeries
 
 SCHEMA = 1
@@ -290,6 +291,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """What the machine did meanwhile; None: not measured (coverage says why)."""
     series: tuple[StepSeries, ...] = ()
     """Every step of every training process; left out of JSON, `hotloop report --csv` writes it."""
+    sites: Sites = Sites()
+    """Where the program's source calls what a patch of it changes."""
     schema: int = SCHEMA
 
     def without_series(self) -> Observation:

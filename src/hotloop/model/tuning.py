@@ -8,6 +8,7 @@ import msgspec
 from hotloop.model.observation import SCHEMA, Anchor
 from hotloop.model.optimization import Candidate, Effect, Numerics, Refusal
 from hotloop.model.ratio import Ratio
+from hotloop.model.sites import Sites
 
 
 class FailureKind(str, Enum):
@@ -117,6 +118,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Of the whole plan in fresh processes against the original program; None: the plan is empty."""
     parity: ParityEvidence | None
     fit: Compatibility
+    sites: Sites = Sites()
+    """Where the program's source calls what a patch changes; empty: of an earlier version."""
+    written: tuple[str, ...] = ()
+    """Steps that `hotloop patch --write` has put into the program's source."""
     schema: int = SCHEMA
 
 

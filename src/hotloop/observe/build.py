@@ -18,8 +18,14 @@ from hotloop.model.observation import (
     RankObservation,
     StepTime,
 )
+from hotloop.model.sites import SiteKind, Sites
 from hotloop.model.step_series import StepSeries
-from hotloop.observe.decode.processes import device_memory, program_facts, read_processes
+from hotloop.observe.decode.processes import (
+    device_memory,
+    program_facts,
+    program_sites,
+    read_processes,
+)
 from hotloop.observe.decode.spans import DEVICE, Timeline
 from hotloop.observe.decode.spans import timelines as timelines_of
 from hotloop.observe.run_account.account import account
@@ -89,7 +95,8 @@ def build(
         (rank for rank in ranks if rank.step), key=lambda rank: (rank.rank is None, rank.rank or 0)
     )
     main = next((rank for rank in trained if lead and rank.pid == lead.pid), None)
-    program = program_facts(processes.get(lead.pid) if lead else None, script)
+    program = _marked(program_facts(processes.get(lead.pid) if lead else None, script), lead, anchor)
+    sites = program_sites(processes.get(lead.pid) if lead else None, Path.cwd())
     return Observation(
         command=tuple(command),
         step=_of_all(main.step, trained) if main and main.step else None,
@@ -100,7 +107,7 @@ def build(
         run=account(lead, anchor, begin_s, end_s, on_device.get(lead.pid) if lead else None),
         clock="device" if lead and lead.pid in on_device else "host",
         coverage=tuple(_coverage(main, program, anchor, processes.get(lead.pid) if lead else None)),
-        program=_marked(program, lead, anchor),
+        program=program,
         anchor=anchor,
         machine=machine,
         exit_code=exit_code,
@@ -109,6 +116,7 @@ def build(
         uses_network=uses_network,
         foreign_share=foreign_share,
         series=tuple(_series(trained, timelines, on_device, anchor, begin_s)) if anchor else (),
+        sites=_feeding(sites, program),
     )
 
 
@@ -163,6 +171,20 @@ def _marked(program: ProgramFacts, lead: Timeline | None, anchor: Anchor | None)
         for slot, loader in enumerate(program.loaders)
     )
     return msgspec.structs.replace(program, loaders=loaders)
+
+
+def _feeding(sites: Sites, program: ProgramFacts) -> Sites:
+    """Mark the constructions of loaders that feed no step, where some do."""
+    if not any(loader.used_in_step for loader in program.loaders):
+        return sites
+    idle = {slot for slot, loader in enumerate(program.loaders) if not loader.used_in_step}
+    marked = (
+        msgspec.structs.replace(site, in_step=False)
+        if site.kind is SiteKind.LOADER and site.slot in idle
+        else site
+        for site in sites.sites
+    )
+    return msgspec.structs.replace(sites, sites=tuple(marked))
 
 
 def _coverage(

@@ -16,8 +16,11 @@ from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
 
 if TYPE_CHECKING:
+    from hotloop.model.sites import Sites
     from hotloop.probe.activation.activation import Activation
     from hotloop.probe.activation.knob import Knob
+    from hotloop.source.draft import Editor
+    from hotloop.source.outcome import Rewrite
 
 
 class DoesNotApply(Exception):  # noqa: N818 - an answer, not an error
@@ -64,6 +67,26 @@ class Optimization(ABC):
     def knob(self, params: Mapping[str, Any]) -> Knob | None:  # noqa: ARG002
         """Return the same change as one that can be switched in a running program, for predictions; None: it cannot."""
         return None
+
+    def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:  # noqa: ARG002
+        """Write the same change into the user's source, in its own style, and return what came of it.
+
+        It is applied once for each step of a plan, to a source that may hold the edits of the steps before it. It goes
+        by the observed places alone: `sites` says which calls to look at, `source.call(place)` is such a call as it
+        stands now. Where it returns `Refused`, `AlreadySo` or raises, its edits are undone. LibCST is imported inside
+        it: this file is imported in the user's process too.
+
+        Args:
+            source: the user's files.
+            sites: where the observed run called what.
+            params: of the plan's step.
+
+        Raises:
+            CannotEdit: with the reason; the same as returning `Refused`.
+        """
+        from hotloop.source.outcome import Refused
+
+        return Refused(f"{self.name} comes without a rewrite")
 
     @classmethod
     def manual(cls) -> str:

@@ -17,6 +17,7 @@ from hotloop.probe.record.events import BOOKKEEPING, Kind, begin, end
 from hotloop.probe.record.facts import Facts
 from hotloop.probe.record.losses import Losses
 from hotloop.probe.record.recorder import Recorder
+from hotloop.probe.record.sites import CallSites
 
 MAX_NOTES = 32
 """Places that may report a failure; there are about as many hook points."""
@@ -33,7 +34,8 @@ class Probe:
         self.config = config
         self.folder = Path(config.folder) if config.folder else None
         self.recorder = Recorder(self.folder if config.record else None)
-        self.facts = Facts()
+        self.sites = CallSites(wanted=config.sites and self.folder is not None)
+        self.facts = Facts(self.sites)
         self.losses = Losses(self.folder) if config.losses and self.folder else None
         self.activations: list[Activation] = []
         self.page = self._page()

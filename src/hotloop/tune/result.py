@@ -82,6 +82,7 @@ def _plan(observation: Observation, proven: Confirmation | None) -> Plan:
             script_sha256=program.script_sha256,
             command=observation.command,
         ),
+        sites=observation.sites,
     )
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import libcst as cst
 
 from hotloop.lint.infer.program import Program
-from hotloop.lint.read.source_file import SourceFile
 from hotloop.lint.read.suppress import Suppressions
 from hotloop.lint.rule import Edit, FixSafety, Hit, Rule
 from hotloop.model.finding import Finding, Severity
+from hotloop.source.source_file import SourceFile
 
 SYNTAX_ERROR = "syntax-error"
 

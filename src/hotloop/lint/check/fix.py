@@ -10,8 +10,8 @@ from pathlib import Path
 import libcst as cst
 
 from hotloop.lint.check.engine import Found, examine
-from hotloop.lint.read.source_file import SourceFile
 from hotloop.lint.rule import Edit, FixSafety, Rule
+from hotloop.source.source_file import SourceFile
 
 _PASSES = 10  # edits of one call by several rules need one pass each; three was the most seen
 

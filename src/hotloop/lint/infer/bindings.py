@@ -7,7 +7,7 @@ from functools import cached_property
 import libcst as cst
 
 from hotloop.lint.infer.names import dotted
-from hotloop.lint.read.source_file import SourceFile
+from hotloop.source.source_file import SourceFile
 
 
 @dataclass(frozen=True)

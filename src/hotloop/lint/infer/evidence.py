@@ -8,8 +8,8 @@ from hotloop.lint.infer import torch_names as known
 from hotloop.lint.infer.bindings import Bindings
 from hotloop.lint.infer.kinds import Kind
 from hotloop.lint.infer.names import Names, dotted
-from hotloop.lint.read.source_file import SourceFile
 from hotloop.lint.read.syntax import method, receiver
+from hotloop.source.source_file import SourceFile
 
 
 class Evidence:

@@ -6,7 +6,7 @@ import libcst as cst
 
 from hotloop.lint.infer.names import Names, dotted
 from hotloop.lint.name_lists import words
-from hotloop.lint.read.source_file import SourceFile
+from hotloop.source.source_file import SourceFile
 
 
 class Functions:

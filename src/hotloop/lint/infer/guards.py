@@ -5,7 +5,7 @@ import re
 import libcst as cst
 
 from hotloop.lint.infer.names import dotted
-from hotloop.lint.read.source_file import SourceFile
+from hotloop.source.source_file import SourceFile
 
 # Switches that are off in a run whose speed matters; seen in the published scripts the rules were tried on.
 _SWITCH = re.compile(

@@ -2,7 +2,7 @@
 
 import libcst as cst
 
-from hotloop.lint.read.source_file import SourceFile
+from hotloop.source.source_file import SourceFile
 
 
 def dotted(node: cst.CSTNode) -> str | None:

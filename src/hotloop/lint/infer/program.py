@@ -8,8 +8,8 @@ import libcst as cst
 from hotloop.lint.infer.names import Names, dotted
 from hotloop.lint.infer.steps import Steps
 from hotloop.lint.infer.values import Values
-from hotloop.lint.read.source_file import SourceFile
 from hotloop.lint.read.syntax import is_literal, keyword
+from hotloop.source.source_file import SourceFile
 
 # What a program that runs on an accelerator says somewhere in its source.
 _EVALUATES = re.compile(r"val|test|eval")

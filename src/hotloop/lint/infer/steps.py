@@ -14,7 +14,7 @@ from hotloop.lint.infer.names import Names, dotted
 from hotloop.lint.infer.training_calls import TrainingCalls
 from hotloop.lint.infer.values import Values
 from hotloop.lint.name_lists import words
-from hotloop.lint.read.source_file import SourceFile
+from hotloop.source.source_file import SourceFile
 
 Loop = cst.For | cst.While
 _LOOPS = (cst.For, cst.While)

@@ -7,8 +7,8 @@ import libcst as cst
 from hotloop.lint.infer.kinds import Kind
 from hotloop.lint.infer.names import dotted
 from hotloop.lint.infer.values import Values
-from hotloop.lint.read.source_file import SourceFile
 from hotloop.lint.read.syntax import method, receiver
+from hotloop.source.source_file import SourceFile
 
 
 class TrainingCalls:

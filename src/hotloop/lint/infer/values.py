@@ -15,8 +15,8 @@ from hotloop.lint.infer.kinds import Kind, after_method, combined, merged
 from hotloop.lint.infer.library_calls import result_of
 from hotloop.lint.infer.names import Names, dotted
 from hotloop.lint.name_lists import words
-from hotloop.lint.read.source_file import SourceFile
 from hotloop.lint.read.syntax import string
+from hotloop.source.source_file import SourceFile
 
 _MODULES = frozenset({Kind.MODULE, Kind.LAYER})
 

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from hotloop.model.observation import DeviceMemory, LoaderFacts, ModuleFacts, OptimizerFacts, ProgramFacts
+from hotloop.model.sites import Place, Site, Sites
 
 
 def read_processes(folder: Path) -> dict[int, dict[str, Any]]:
@@ -78,6 +79,24 @@ def _shared(rows: list[dict[str, Any]]) -> DeviceMemory:
         reserved_bytes=sum(row["peak_reserved_bytes"] for row in rows),
         beside_bytes=max(0, used - sum(row["reserved_bytes"] for row in rows)),
     )
+
+
+def program_sites(raw: dict[str, Any] | None, folder: Path) -> Sites:
+    """Return where one process's program made its calls; files below `folder` are named from there."""
+    found = msgspec.convert((raw or {}).get("sites", []), tuple[Site, ...])
+    sites = tuple(
+        msgspec.structs.replace(site, places=tuple(_relative(place, folder) for place in site.places))
+        for site in found
+    )
+    paths = sorted({place.path for site in sites for place in site.places})
+    digests = {path: _digest(folder / path) for path in paths}
+    return Sites(sites=sites, sources={path: digest for path, digest in digests.items() if digest})
+
+
+def _relative(place: Place, folder: Path) -> Place:
+    path = Path(place.path)
+    inside = path.is_relative_to(folder)
+    return msgspec.structs.replace(place, path=str(path.relative_to(folder)) if inside else place.path)
 
 
 def _digest(script: Path | None) -> str | None:

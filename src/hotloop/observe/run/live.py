@@ -114,6 +114,7 @@ def _observe(
         lean=live.rule.steps is None,
         device_clock=True,
         instruments=orders(live.deep),
+        sites=True,
         **guard_orders(isolation, scratch),
     )
     config.save(told)

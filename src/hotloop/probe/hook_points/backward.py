@@ -36,7 +36,7 @@ def _timed(probe: Probe, original: Any, slot: int) -> Any:
     enter, _ = section(probe, Kind.BACKWARD, slot, trains=True)
     ended, facts, recorder, ends = probe.boundary.ended, probe.facts, probe.recorder, end(Kind.BACKWARD, slot)
     create_graph_at = CREATE_GRAPH_AT[slot]
-    keeps_losses = probe.losses is not None
+    keeps_losses, sites = probe.losses is not None, probe.sites
     inside = False
 
     @functools.wraps(original)
@@ -51,6 +51,9 @@ def _timed(probe: Probe, original: Any, slot: int) -> Any:
             facts.num_looked += 1
             facts.num_profiled += is_profiled()
             facts.anomaly_mode = facts.anomaly_mode or is_anomaly_enabled()
+        if sites.open("backward"):
+            with probe.survive("sites"):
+                sites.note("backward", original.__name__)
         if kwargs.get("create_graph") or (len(args) > create_graph_at and args[create_graph_at]):
             facts.double_backward = True
         if keeps_losses:

@@ -89,6 +89,7 @@ class Roots:
         """Make a module a root, if it is not one; one without parameters (a loss, an augmentation) is none."""
         if hook_of(module) is None and next(module.parameters(), None) is not None:
             root = Root(self._probe, self, module, self._slot_for(module))
+            self._probe.sites.root(module, root.slot)
             self._known = [*self._alive(), root]
             root.hook()
 
@@ -201,6 +202,7 @@ def _watch_compile(probe: Probe, roots: Roots) -> None:
             watched = probe.uses_compile = True
             with probe.survive("compile"):
                 probe.boundary.pace.wake()
+                probe.sites.close()
                 roots.step_aside()
                 _hide_from_dynamo(roots)
                 _time_compilation(probe)

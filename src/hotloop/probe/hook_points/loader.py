@@ -87,12 +87,16 @@ def _note(probe: Probe, loader: Any) -> None:
         return
     path, line = user_line(3)
     facts = _describe(loader, path, line)
+    loader.__dict__[_SLOT] = slot = _slot(probe, facts)
+    probe.sites.note("loader", "torch.utils.data.DataLoader", slot=slot, made=loader)
+
+
+def _slot(probe: Probe, facts: dict[str, Any]) -> int:
     for slot, known in enumerate(probe.facts.loaders):
         if all(known[key] == facts[key] for key in _SAME):
-            loader.__dict__[_SLOT] = slot
-            return
-    loader.__dict__[_SLOT] = len(probe.facts.loaders)
+            return slot
     probe.facts.loaders.append(facts)
+    return len(probe.facts.loaders) - 1
 
 
 def _describe(loader: Any, path: str | None, line: int | None) -> dict[str, Any]:

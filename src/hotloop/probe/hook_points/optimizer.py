@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import weakref
 from typing import Any
 
@@ -12,6 +13,7 @@ from hotloop.probe.probe import Probe
 from hotloop.probe.record.call_site import user_line
 from hotloop.probe.record.events import MAX_SLOT, Kind, end
 from hotloop.probe.record.facts import num_values
+from hotloop.probe.record.sites import walk
 
 
 def install(probe: Probe) -> None:
@@ -59,19 +61,29 @@ class _Slots:
         self._made_at: weakref.WeakKeyDictionary[Any, tuple[str | None, int | None]] = (
             weakref.WeakKeyDictionary()
         )
+        self._walks: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.last: Any = _nobody
         self.last_number = 0
 
     def made(self, optimizer: Any) -> None:
         self._made_at[optimizer] = user_line(3)
+        if self._probe.sites.open("optimizer"):
+            self._walks[optimizer] = walk(sys._getframe(2), optimizer)
         self._probe.recorder.raw(end(Kind.MADE))
 
     def of(self, optimizer: Any) -> int:
         number = self._numbers.get(optimizer)
         if number is None:
             number = self._numbers[optimizer] = min(self._new(optimizer), MAX_SLOT)
+            self._note_sites(optimizer, number)
         self.last, self.last_number = weakref.ref(optimizer), number
         return number
+
+    def _note_sites(self, optimizer: Any, slot: int) -> None:
+        sites, name = self._probe.sites, f"{type(optimizer).__module__}.{type(optimizer).__qualname__}"
+        if optimizer in self._walks:
+            sites.keep("optimizer", name, self._walks.pop(optimizer), slot=slot)
+        sites.note("step", f"{name}.step", slot=slot)
 
     def _new(self, optimizer: Any) -> int:
         path, line = self._made_at.get(optimizer, (None, None))

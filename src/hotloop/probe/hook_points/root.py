@@ -16,9 +16,11 @@ from typing import Any, Protocol
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.probe import Probe
 from hotloop.probe.record.events import MAX_SLOT, TIME_SHIFT, Kind, begin, end, size_event
-from hotloop.probe.record.facts import describe_root, distributed_kind, num_values
+from hotloop.probe.record.facts import describe_argument, describe_root, distributed_kind, num_values
 
 _PLACE = "_compiled_call_impl"
+LOOKS = 8
+"""Training calls of a root whose call sites are kept: a GAN calls its discriminator from three lines."""
 
 
 class Surroundings(Protocol):
@@ -120,6 +122,7 @@ class Root:
         self.slot = min(slot, MAX_SLOT)
         self.kind = (type(module).__name__, num_values(module.parameters()))
         self._described = False
+        self._looks_left = LOOKS if probe.sites.wanted else 0
         self._learns = True
         """Whether some parameter does; a frozen teacher in evaluation mode keeps no graph of its own."""
         self._shape: Any = ()
@@ -177,6 +180,7 @@ class Root:
         try:
             if (
                 not self._described
+                or self._looks_left
                 or get_ident() != recorder.thread
                 or probe.asleep
                 or probe.in_backward
@@ -237,6 +241,8 @@ class Root:
                 return 0
             if not self._described:
                 self._note(args, kwargs)
+            if self._looks_left or not trains:
+                self._look(trains, args, kwargs)
             self._mark_size(args, kwargs)
             scores = trains and self._learns and not self.module.training
             begins, ends = self._codes[2 if scores else trains]
@@ -309,6 +315,15 @@ class Root:
     def _inference(self) -> bool:
         anchor = self._probe.config.anchor
         return anchor is not None and anchor[0] == "forward"
+
+    def _look(self, trains: bool, args: Any, kwargs: Any) -> None:
+        """Keep from where the root is called."""
+        sites, kind = self._probe.sites, "forward" if trains else "evaluate"
+        self._looks_left -= trains and self._looks_left > 0
+        if sites.open(kind):
+            arguments = [*((None, value) for value in args), *kwargs.items()]
+            described = [describe_argument(name, value) for name, value in arguments]
+            sites.note(kind, type(self.module).__qualname__, slot=self.slot, arguments=described)
 
     # Facts ---------------------------------------------------------------------------------------------------------
 

@@ -30,6 +30,7 @@ class ProbeConfig:
         whatif: the shape of the blocks in which the knobs among the activations are switched (see `probe.whatif`).
         guard: folders that Python code must not write to, where nothing better protects them.
         guard_scratch: where it writes instead.
+        sites: note where the user's code calls what a patch of it has to know.
     """
 
     folder: str | None
@@ -45,6 +46,7 @@ class ProbeConfig:
     whatif: dict[str, int] | None = None
     guard: tuple[str, ...] = ()
     guard_scratch: str | None = None
+    sites: bool = False
 
     def save(self, path: Path) -> None:
         """Write the orders where `VARIABLE` will point."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
-from types import FrameType
+from functools import lru_cache
+from types import CodeType, FrameType
 
+_PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+"""Of any environment: one may be linked to another by a `.pth` file."""
 _LIBRARIES = tuple({sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "purelib", "platlib")})
 _OWN = os.path.dirname(os.path.dirname(os.path.dirname(__file__))) + os.sep
 
@@ -17,8 +20,14 @@ def user_line(depth: int = 1) -> tuple[str | None, int | None]:
     while frame is not None and depth > 1:
         frame, depth = frame.f_back, depth - 1
     while frame is not None:
-        path = frame.f_code.co_filename
-        if not path.startswith((*_LIBRARIES, _OWN, "<frozen")):
-            return path, frame.f_lineno
+        if is_users(frame.f_code):
+            return frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back
     return None, None
+
+
+@lru_cache(maxsize=4096)  # prefixes of some thousand functions are compared once, not at every call
+def is_users(code: CodeType) -> bool:
+    """Whether a function is the user's: neither a library's nor ours."""
+    path = code.co_filename
+    return not (path.startswith((*_LIBRARIES, _OWN, "<frozen")) or any(part in path for part in _PACKAGES))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from hotloop.probe.process.rank import rank_and_world
+from hotloop.probe.record.sites import CallSites
 
 _Fact = TypeVar("_Fact")
 FRAMEWORKS = ("lightning", "pytorch_lightning", "transformers", "accelerate")
@@ -34,9 +35,14 @@ class DeviceMemory(Protocol):
 
 
 class Facts:
-    """The facts of this process, collected by the hook points."""
+    """The facts of this process, collected by the hook points.
 
-    def __init__(self) -> None:
+    Args:
+        sites: where the user's code makes its calls; written with the facts.
+    """
+
+    def __init__(self, sites: CallSites) -> None:
+        self._sites = sites
         self.roots: list[dict[str, Any]] = []
         self.loaders: list[dict[str, Any]] = []
         self.optimizers: list[dict[str, Any]] = []
@@ -80,6 +86,7 @@ class Facts:
             "loaders": self.loaders,
             "optimizers": self.optimizers,
             "notes": self.notes,
+            "sites": self._sites.written(),
             "num_threads": torch.get_num_threads(),
             "num_interop_threads": torch.get_num_interop_threads(),
             "anomaly_mode": self.anomaly_mode,
@@ -194,6 +201,18 @@ def describe_root(
         "input_dtypes": [str(value.dtype).removeprefix("torch.") for value in inputs],
         "compiled": compiled or inner is not module,
         "training": bool(module.training),
+    }
+
+
+def describe_argument(name: str | None, value: Any) -> dict[str, Any]:
+    """Return what a forward was given (see `hotloop.model.sites.Argument`)."""
+    import torch
+
+    is_tensor = isinstance(value, torch.Tensor)
+    return {
+        "name": name,
+        "rank": value.dim() if is_tensor else None,
+        "floating": is_tensor and value.is_floating_point(),
     }
 
 

@@ -63,7 +63,15 @@ def _install(config: ProbeConfig, guarded: Guard | None = None, python_ns: int |
 
 
 def _install_points(probe: Probe) -> None:
-    from hotloop.probe.hook_points import backward, communication, forward, loader, optimizer, transfer
+    from hotloop.probe.hook_points import (
+        backward,
+        communication,
+        forward,
+        loader,
+        optimizer,
+        source_sites,
+        transfer,
+    )
     from hotloop.probe.run_events import checkpoints, garbage_collection, imports, libraries, logs
 
     probe.load_activations()
@@ -83,6 +91,7 @@ def _install_points(probe: Probe) -> None:
         backward,
         communication,
         optimizer,
+        source_sites,
         checkpoints,
         logs,
         garbage_collection,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation, OptimizerFacts, Phase
 from hotloop.model.optimization import Candidate, Numerics
+from hotloop.model.sites import SiteKind, Sites
 from hotloop.optimize.catalogue.compute.optimizer_keywords import OptimizerKeywords
 from hotloop.optimize.catalogue.compute.optimizer_knob import OptimizerKnob
 from hotloop.optimize.optimization import DoesNotApply, Optimization
@@ -14,6 +15,10 @@ from hotloop.optimize.parameters import choice, only
 from hotloop.optimize.program.bounds import bound, expected, require_share, share
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
+
+if TYPE_CHECKING:
+    from hotloop.source.draft import Editor
+    from hotloop.source.outcome import Rewrite
 
 IMPLEMENTATIONS = ("fused", "foreach")
 
@@ -76,6 +81,22 @@ class FusedOptimizer(Optimization):
     def knob(self, params: Mapping[str, Any]) -> Knob:
         """Return what changes living optimizers to and fro."""
         return OptimizerKnob(params.get("implementation", "fused"))
+
+    def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
+        """Give each optimizer of torch the keyword where it is constructed."""
+        from hotloop.optimize.rewriting import not_observed, remove_keyword, set_keywords, summed_up
+
+        keyword = params.get("implementation", "fused")
+        optimizers = [site for site in sites.of(SiteKind.OPTIMIZER) if site.callee.startswith("torch.optim.")]
+        if not optimizers:
+            return not_observed("optimizer of torch", f"optimizer = torch.optim.AdamW(..., {keyword}=True)")
+        notes: list[str] = []
+        for site in optimizers:
+            foreach = keyword == "foreach" or site.callee.split(".")[-1] in FOREACH_ONLY
+            name, other = ("foreach", "fused") if foreach else ("fused", "foreach")
+            remove_keyword(source, site, other)  # torch refuses both together
+            notes += set_keywords(source, site, {name: "True"})
+        return summed_up(notes, f"each optimizer has {keyword}=True")
 
 
 def _plain(observation: Observation) -> Sequence[OptimizerFacts]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
@@ -13,6 +13,11 @@ from hotloop.optimize.parameters import boolean, choice, only
 from hotloop.optimize.program.bounds import expected, share
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
+
+if TYPE_CHECKING:
+    from hotloop.model.sites import Sites
+    from hotloop.source.draft import Editor
+    from hotloop.source.outcome import Rewrite
 
 FIND_MODES = ("NORMAL", "FAST", "HYBRID", "DYNAMIC_HYBRID")
 
@@ -87,6 +92,18 @@ class KernelAutotune(Optimization):
     def knob(self, params: Mapping[str, Any]) -> Knob | None:
         """Return cuDNN's flag; what MIOpen reads from the environment cannot change later."""
         return None if params else FlagKnob(_is_on, _set, True)
+
+    def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
+        """Set the flag behind the imports of the program's main file; MIOpen's variables go to the launch line."""
+        from hotloop.optimize.rewriting import add_to_the_top, main_file
+        from hotloop.source.outcome import AlreadySo, Edited
+
+        path = main_file(source, sites.sites)
+        notes = add_to_the_top(source, path, "{module}.backends.cudnn.benchmark = True")
+        variables = self.environment(params)
+        if not notes and not variables:
+            return AlreadySo(f"{path} sets torch.backends.cudnn.benchmark")
+        return Edited(tuple(notes), environment=variables)
 
 
 class _Benchmark(Activation):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
@@ -15,6 +15,11 @@ from hotloop.optimize.parameters import integer, only, required
 from hotloop.optimize.program.bounds import bound, expected, require_share, share
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
+
+if TYPE_CHECKING:
+    from hotloop.model.sites import Sites
+    from hotloop.source.draft import Editor
+    from hotloop.source.outcome import Rewrite
 
 
 class LoaderPrefetch(Optimization):
@@ -71,6 +76,12 @@ class LoaderPrefetch(Optimization):
     def knob(self, params: Mapping[str, Any]) -> Knob:
         """Return what feeds the steps from longer queues."""
         return WorkerKnob(None, params["prefetch_factor"])
+
+    def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
+        """Set the keyword of the training loaders."""
+        from hotloop.optimize.catalogue.input.loader_rewrite import rewrite_loaders
+
+        return rewrite_loaders(source, sites, {"prefetch_factor": repr(params["prefetch_factor"])})
 
 
 class _Prefetch(Activation):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import LoaderFacts, Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
@@ -18,6 +18,11 @@ from hotloop.optimize.program.cores import cores_per_process
 from hotloop.optimize.program.thread_settings import VARIABLES
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
+
+if TYPE_CHECKING:
+    from hotloop.model.sites import Sites
+    from hotloop.source.draft import Editor
+    from hotloop.source.outcome import Rewrite
 
 MAX_WORKERS = 16
 """More is not proposed: [A] and the PyTorch forum's experience see diminishing returns after about 8."""
@@ -135,6 +140,14 @@ class LoaderWorkers(Optimization):
             params.get("persistent_workers"),
             params.get("num_threads"),
         )
+
+    def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
+        """Set the keywords of the training loaders; the threads that they leave go to the launch line."""
+        from hotloop.optimize.catalogue.input.loader_rewrite import rewrite_loaders
+
+        names = ("num_workers", "prefetch_factor", "persistent_workers")
+        keywords = {name: repr(params[name]) for name in names if name in params}
+        return rewrite_loaders(source, sites, keywords, self.environment(params))
 
 
 def _starts_again(loader: LoaderFacts, observation: Observation) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
@@ -12,6 +12,11 @@ from hotloop.optimize.catalogue.input.training_loaders import loaders_with_worke
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
 from hotloop.probe.activation.activation import Activation
+
+if TYPE_CHECKING:
+    from hotloop.model.sites import Sites
+    from hotloop.source.draft import Editor
+    from hotloop.source.outcome import Rewrite
 
 
 class PersistentWorkers(Optimization):
@@ -55,6 +60,12 @@ class PersistentWorkers(Optimization):
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what changes the loaders' keywords."""
         return _Persistent()
+
+    def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
+        """Set the keyword of the training loaders."""
+        from hotloop.optimize.catalogue.input.loader_rewrite import rewrite_loaders
+
+        return rewrite_loaders(source, sites, {"persistent_workers": "True"})
 
 
 class _Persistent(Activation):

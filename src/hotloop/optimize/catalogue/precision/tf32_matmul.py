@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
@@ -14,6 +14,11 @@ from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import expected, share
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
+
+if TYPE_CHECKING:
+    from hotloop.model.sites import Sites
+    from hotloop.source.draft import Editor
+    from hotloop.source.outcome import Rewrite
 
 FIRST_CAPABILITY = 8
 """Ampere: the first generation with TF32 tensor cores."""
@@ -69,6 +74,14 @@ class Tf32Matmul(Optimization):
     def knob(self, params: Mapping[str, Any]) -> Knob:
         """Return the precision as a flag."""
         return FlagKnob(_precision, _set_precision, "high")
+
+    def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
+        """Set the precision behind the imports of the program's main file."""
+        from hotloop.optimize.rewriting import add_to_the_top, main_file, summed_up
+
+        path = main_file(source, sites.sites)
+        notes = add_to_the_top(source, path, '{module}.set_float32_matmul_precision("high")')
+        return summed_up(notes, f"{path} sets the precision")
 
 
 class _High(Activation):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.errors import HotloopError
 from hotloop.model.observation import Observation
@@ -16,6 +16,11 @@ from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import choice, only, required
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
+
+if TYPE_CHECKING:
+    from hotloop.model.sites import Sites
+    from hotloop.source.draft import Editor
+    from hotloop.source.outcome import Rewrite
 
 ALLOCATORS = ("glibc", "jemalloc", "tcmalloc")
 KEEP_BYTES = 4 << 30
@@ -103,3 +108,9 @@ class CpuAllocator(Optimization):
         if params["allocator"] != "glibc":
             return None
         return MallocKnob(KEEP_BYTES, int(GLIBC["MALLOC_TOP_PAD_"]))
+
+    def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
+        """Return the launch line: these variables are read before any line of the program runs."""
+        from hotloop.optimize.rewriting import launched_with
+
+        return launched_with(self.environment(params))

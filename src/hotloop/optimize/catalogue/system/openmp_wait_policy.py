@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
@@ -12,6 +12,11 @@ from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
 from hotloop.optimize.program.cores import num_cores, num_processes
 from hotloop.probe.activation.activation import Activation
+
+if TYPE_CHECKING:
+    from hotloop.model.sites import Sites
+    from hotloop.source.draft import Editor
+    from hotloop.source.outcome import Rewrite
 
 PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
 BUSY = 0.10
@@ -68,3 +73,9 @@ class OpenmpWaitPolicy(Optimization):
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what looks whether threads sleep; it changes nothing."""
         return BarrierSleep(PASSIVE)
+
+    def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
+        """Return the launch line: these variables are read before any line of the program runs."""
+        from hotloop.optimize.rewriting import launched_with
+
+        return launched_with(self.environment(params))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
@@ -14,6 +14,11 @@ from hotloop.optimize.program.cores import cores_per_process, num_cores, num_pro
 from hotloop.optimize.program.thread_settings import VARIABLES, Threads
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
+
+if TYPE_CHECKING:
+    from hotloop.model.sites import Sites
+    from hotloop.source.draft import Editor
+    from hotloop.source.outcome import Rewrite
 
 
 class ThreadCount(Optimization):
@@ -76,6 +81,12 @@ class ThreadCount(Optimization):
     def knob(self, params: Mapping[str, Any]) -> Knob:
         """Return what changes the count to and fro."""
         return ThreadKnob(params["num_threads"])
+
+    def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
+        """Return the launch line: these variables are read before any line of the program runs."""
+        from hotloop.optimize.rewriting import launched_with
+
+        return launched_with(self.environment(params))
 
 
 def _counts(observation: Observation) -> list[int]:

@@ -8,18 +8,36 @@ from typing import TypeVar, cast
 
 import libcst as cst
 
-from hotloop.lint.name_lists import words
-from hotloop.lint.read.lines import node_lines
+from hotloop.source.lines import node_lines
 
 Node = TypeVar("Node", bound=cst.CSTNode)
 
 # Fields that never hold an expression or a statement: skipping them makes the traversal three times as fast.
-_TRIVIA = words(
-    """
-    leading_lines trailing_whitespace header footer lpar rpar comma equal colon semicolon lbracket
-    rbracket lines_after_decorators lines_after_module_docstring indent operator asynchronous encoding
-    default_indent default_newline has_trailing_newline value_type
-    """
+_TRIVIA = frozenset(
+    {
+        "leading_lines",
+        "trailing_whitespace",
+        "header",
+        "footer",
+        "lpar",
+        "rpar",
+        "comma",
+        "equal",
+        "colon",
+        "semicolon",
+        "lbracket",
+        "rbracket",
+        "lines_after_decorators",
+        "lines_after_module_docstring",
+        "indent",
+        "operator",
+        "asynchronous",
+        "encoding",
+        "default_indent",
+        "default_newline",
+        "has_trailing_newline",
+        "value_type",
+    }
 )
 _LEAVES = (
     cst.Name,
@@ -38,15 +56,16 @@ class SourceFile:
     Args:
         path: as the user named it; it goes into the findings.
         text: the source.
+        module: the same, parsed already; None: it is parsed here.
 
     Raises:
         libcst.ParserSyntaxError: the text is not Python.
     """
 
-    def __init__(self, path: str, text: str) -> None:
+    def __init__(self, path: str, text: str, module: cst.Module | None = None) -> None:
         self.path = path
         self.text = text
-        self.module = cst.parse_module(text)
+        self.module = module if module is not None else cst.parse_module(text)
         self._nodes: list[cst.CSTNode] = []
         self._parents: list[int] = []
         self._index()

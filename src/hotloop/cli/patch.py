@@ -1,0 +1,97 @@
+"""`hotloop patch`: the plan as a change of the user's own source."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+import msgspec
+
+from hotloop.cli.files import write_text
+from hotloop.cli.options import output_options
+from hotloop.model.errors import ExitCode
+from hotloop.model.tuning import Plan
+from hotloop.observe.run.live import LiveRun, observe
+from hotloop.observe.run.stopping import StopRule
+from hotloop.patch.account import told
+from hotloop.patch.program_files import editable, outdated
+from hotloop.patch.rewrite_plan import Patch, rewrite_plan
+from hotloop.patch.write import with_written, write_patch
+from hotloop.report.terminal.screen import Screen
+from hotloop.source.outcome import Safety
+from hotloop.tune.plan.plan_file import read_plan, to_toml
+
+OBSERVED_STEPS = 10
+"""Places are looked for in the first eight steps; evaluation comes when it comes."""
+
+
+@click.command("patch", context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--write", is_flag=True, help="Change the files.")
+@click.option("--check", is_flag=True, help="Exit with 1 if there is something to patch.")
+@click.option("--unsafe", is_flag=True, help="Also edits that may change what was not observed.")
+@click.option("--force", is_flag=True, help="With --write: also files with changes that are not committed.")
+@output_options
+@click.argument(
+    "plan_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("hotloop.toml"),
+    metavar="[PLAN]",
+)
+def command(
+    *,
+    write: bool,
+    check: bool,
+    unsafe: bool,
+    force: bool,
+    quiet: bool,
+    no_color: bool,
+    plan_file: Path,
+) -> int:
+    """Print a plan as a diff of your own source, which `git apply` takes.
+
+    The diff goes to standard output; what was done, what could not be, and how to start the program go to standard
+    error.
+    """
+    screen = Screen(quiet=quiet, no_color=no_color)
+    plan = _current(read_plan(plan_file), screen)
+    allowed = Safety.UNSAFE if unsafe else Safety.SAFE
+    patch = rewrite_plan(plan.steps, plan.sites, editable(plan.sites, Path.cwd()), allowed)
+    if not write:
+        sys.stdout.buffer.write(patch.diff)
+        sys.stdout.buffer.flush()
+    for line in told(patch, plan, str(plan_file)):
+        screen.note(line)
+    if write:
+        _write(patch, plan, plan_file, screen, force=force)
+    return ExitCode.GATE if check and patch.changed else ExitCode.DONE
+
+
+def _current(plan: Plan, screen: Screen) -> Plan:
+    """Return the plan with places that are those of the files as they are now, from a new run where they are not."""
+    if not plan.steps:
+        return plan
+    stale = outdated(plan.sites, Path.cwd())
+    if plan.sites.sources and not stale:
+        return plan
+    why = (
+        f"{', '.join(stale)} changed since the plan was made"
+        if stale
+        else "the plan does not say where to edit"
+    )
+    words = " ".join(plan.fit.command)
+    screen.note(f"hotloop: {why}; observing {words}")
+    live = LiveRun(words=plan.fit.command, rule=StopRule(steps=OBSERVED_STEPS), log=Path("/dev/null"))
+    try:
+        observation = observe(live, screen.progress)
+    finally:
+        screen.done()
+    return msgspec.structs.replace(plan, sites=observation.sites)
+
+
+def _write(patch: Patch, plan: Plan, plan_file: Path, screen: Screen, *, force: bool) -> None:
+    if not patch.changed:
+        return
+    for line in write_patch(patch, Path.cwd(), force=force):
+        screen.note(f"hotloop: {line}")
+    write_text(plan_file, to_toml(with_written(plan, patch)))

@@ -1,0 +1,40 @@
+"""The rewrite of the loader optimizations: keywords where the training loaders are constructed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hotloop.model.sites import SiteKind, Sites
+from hotloop.optimize.rewriting import not_observed, set_keywords
+from hotloop.source.draft import Editor
+from hotloop.source.outcome import AlreadySo, Edited, Rewrite
+
+POSITIONS = {"num_workers": 5, "pin_memory": 7}
+"""Of DataLoader's parameters, those that torch 2.6 and newer also take by position."""
+
+
+def rewrite_loaders(
+    source: Editor,
+    sites: Sites,
+    keywords: Mapping[str, str],
+    environment: Mapping[str, str] | None = None,
+) -> Rewrite:
+    """Set keywords of every loader that was seen to feed training steps.
+
+    Args:
+        source: the user's files.
+        sites: of the observed run.
+        keywords: parameter to value, as Python.
+        environment: variables that go with them.
+
+    Raises:
+        CannotEdit: a loader is not made by the user's own code.
+    """
+    loaders = [site for site in sites.of(SiteKind.LOADER) if site.in_step]
+    if not loaders:
+        arguments = ", ".join(f"{name}={value}" for name, value in keywords.items())
+        return not_observed("DataLoader that feeds training", f"DataLoader(dataset, ..., {arguments})")
+    notes = [note for site in loaders for note in set_keywords(source, site, keywords, POSITIONS)]
+    if not notes and not environment:
+        return AlreadySo(f"the training loaders have {', '.join(f'{n}={v}' for n, v in keywords.items())}")
+    return Edited(tuple(notes), environment=environment or {})

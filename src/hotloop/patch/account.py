@@ -1,0 +1,51 @@
+"""What became of each step of the plan, as lines for the user."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from hotloop.model.tuning import Plan
+from hotloop.patch.rewrite_plan import Patch, StepOutcome
+from hotloop.source.outcome import AlreadySo, Edited, Refused
+
+
+def told(patch: Patch, plan: Plan, plan_file: str) -> Iterator[str]:
+    """Return the lines: what is in the patch, what is not and why, and how to start the program.
+
+    Args:
+        patch: that was made.
+        plan: that it was made from.
+        plan_file: its name.
+    """
+    if not plan.steps:
+        yield "hotloop: the plan is empty, so there is nothing to patch"
+        return
+    for each in patch.outcomes:
+        yield from _of(each)
+    if patch.environment:
+        words = [f"{name}={shlex.quote(value)}" for name, value in patch.environment.items()]
+        yield "start the program with:"
+        yield f"  {' '.join([*words, *(shlex.quote(word) for word in plan.fit.command)])}"
+    if any(isinstance(each.outcome, Refused) for each in patch.outcomes):
+        yield "what could not be written can be switched on by two lines at the top of the program:"
+        yield "  import hotloop"
+        yield f'  hotloop.apply("{plan_file}")'
+
+
+def _of(each: StepOutcome) -> Iterator[str]:
+    name, outcome = each.step.name, each.outcome
+    if isinstance(outcome, AlreadySo):
+        yield f"{name}: nothing to do, {outcome.where}"
+    elif isinstance(outcome, Refused):
+        yield f"{name}: not written: {outcome.reason}"
+        if outcome.code:
+            yield "  by hand:"
+            yield from (f"    {line}" for line in outcome.code.splitlines())
+    elif isinstance(outcome, Edited):
+        held = f" ({outcome.safety.name.lower()}: written only with --unsafe)" if each.is_held_back else ""
+        for note in outcome.notes:
+            yield f"{name}: {note}{held}"
+        yield from (f"    {line}" for line in each.diff.decode(errors="replace").splitlines())
+        if outcome.environment:
+            yield f"{name}: set when the program is started"

@@ -1,0 +1,129 @@
+"""Apply the rewrites of a plan's steps to the user's files, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+import msgspec
+
+from hotloop.model.sites import Place, Sites
+from hotloop.model.tuning import PlanStep
+from hotloop.optimize.registry import get
+from hotloop.source.diff import unified
+from hotloop.source.draft import Editor
+from hotloop.source.outcome import CannotEdit, Edited, Refused, Rewrite, Safety
+
+
+@dataclass(frozen=True)
+class StepOutcome:
+    """What became of one step of the plan.
+
+    Attributes:
+        step: of the plan.
+        outcome: of its rewrite.
+        diff: of an edit that is not safe enough to be in the patch: what it would change.
+    """
+
+    step: PlanStep
+    outcome: Rewrite
+    diff: bytes = b""
+
+    @property
+    def is_held_back(self) -> bool:
+        """Whether there is an edit, and it is not in the patch."""
+        return bool(self.diff)
+
+
+@dataclass(frozen=True)
+class Patch:
+    """The files before and after, and what became of each step.
+
+    Attributes:
+        before: path to bytes.
+        after: the same paths.
+        outcomes: in the plan's order.
+        sites: where the places are in the files after.
+    """
+
+    before: Mapping[str, bytes]
+    after: Mapping[str, bytes]
+    outcomes: tuple[StepOutcome, ...]
+    sites: Sites
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """The files that differ."""
+        return tuple(path for path in self.before if self.before[path] != self.after[path])
+
+    @property
+    def diff(self) -> bytes:
+        """What `git apply` takes; empty where nothing is to be changed."""
+        return b"".join(unified(path, self.before[path], self.after[path]) for path in self.changed)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the program has to be started with."""
+        variables: dict[str, str] = {}
+        for each in self.outcomes:
+            if isinstance(each.outcome, Edited) and not each.is_held_back:
+                variables.update(each.outcome.environment)
+        return variables
+
+
+def rewrite_plan(
+    steps: Sequence[PlanStep], sites: Sites, contents: Mapping[str, bytes], allowed: Safety = Safety.SAFE
+) -> Patch:
+    """Return the patch that a plan comes to.
+
+    Args:
+        steps: of the plan.
+        sites: of the run that the plan goes by.
+        contents: path to the bytes of each file that may be edited.
+        allowed: edits that are less safe are shown, and are not in the patch.
+
+    Raises:
+        libcst.ParserSyntaxError: a file is not Python.
+    """
+    places = list(dict.fromkeys(place for site in sites.sites for place in site.places))
+    editor = Editor(contents, places)
+    outcomes = tuple(_applied(editor, sites, step, allowed) for step in steps)
+    after = {path: editor.content(path) for path in contents}
+    return Patch(dict(contents), after, outcomes, _moved(editor, sites, places))
+
+
+def _applied(editor: Editor, sites: Sites, step: PlanStep, allowed: Safety) -> StepOutcome:
+    """Apply one step's rewrite; what is not to stay is undone."""
+    draft = editor.draft
+    before = {path: editor.content(path) for path in draft.files}
+    try:
+        outcome = get(step.name).rewrite(editor, sites, step.params)
+        _check_syntax(editor)
+    except CannotEdit as reason:
+        outcome = Refused(str(reason))
+    changed = [path for path in before if before[path] != editor.content(path)]
+    if isinstance(outcome, Edited) and outcome.safety <= allowed:
+        return StepOutcome(step, outcome)
+    diff = b"".join(unified(path, before[path], editor.content(path)) for path in changed)
+    editor.draft = draft
+    return StepOutcome(step, outcome, diff if isinstance(outcome, Edited) else b"")
+
+
+def _check_syntax(editor: Editor) -> None:
+    """A tree can be built that does not read back as Python."""
+    for path in editor.draft.files:
+        try:
+            cst.parse_module(editor.content(path))
+        except cst.ParserSyntaxError as error:
+            raise CannotEdit(f"{path} would not be Python any more: {error.message}") from error
+
+
+def _moved(editor: Editor, sites: Sites, places: Sequence[Place]) -> Sites:
+    """Return the sites as they are in the edited files; those that are gone are left out."""
+    now = {place: editor.place_now(place) for place in places}
+    moved = []
+    for site in sites.sites:
+        kept = tuple(now[place] or place for place in site.places)
+        moved.append(msgspec.structs.replace(site, places=kept))
+    return msgspec.structs.replace(sites, sites=tuple(moved))

@@ -1,0 +1,110 @@
+"""Read and change the arguments of a call, in the layout that the call already has."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from hotloop.source.outcome import CannotEdit
+
+
+def argument(call: cst.Call, name: str, position: int | None = None) -> cst.Arg | None:
+    """Return the argument given for a parameter; None: it has its default.
+
+    Args:
+        call: the call.
+        name: of the parameter.
+        position: its place among the positional ones; None: it is taken by name alone.
+
+    Raises:
+        CannotEdit: it may be hidden in `*args` or `**kwargs`.
+    """
+    for at, arg in enumerate(call.args):
+        if arg.star:
+            break
+        if (arg.keyword is None and at == position) or (arg.keyword and arg.keyword.value == name):
+            return arg
+    named = next((arg for arg in call.args if arg.keyword and arg.keyword.value == name), None)
+    if named is None and any(arg.star == "**" or (arg.star and position is not None) for arg in call.args):
+        stars = next(code(arg.value) for arg in call.args if arg.star)
+        raise CannotEdit(f"{name} may be given through {stars} already")
+    return named
+
+
+def with_argument(call: cst.Call, name: str, value: str, position: int | None = None) -> cst.Call:
+    """Return the call with a parameter set: the given argument's value replaced, or a keyword added at the end.
+
+    Raises:
+        CannotEdit: it may be hidden in `*args` or `**kwargs`.
+    """
+    given = argument(call, name, position)
+    if given is None:
+        return _appended(call, name, cst.parse_expression(value))
+    changed = given.with_changes(value=cst.parse_expression(value))
+    return call.with_changes(args=[changed if arg is given else arg for arg in call.args])
+
+
+def without_argument(call: cst.Call, name: str) -> cst.Call:
+    """Return the call without a keyword."""
+    kept = [arg for arg in call.args if not (arg.keyword and arg.keyword.value == name)]
+    if len(kept) == len(call.args) or not kept:
+        return call.with_changes(args=kept)
+    was_last = call.args[-1] not in kept
+    if was_last:  # what stood before the closing parenthesis stays before it
+        last = call.args[-1]
+        kept[-1] = kept[-1].with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+    return call.with_changes(args=kept)
+
+
+def code(node: cst.CSTNode) -> str:
+    """Return a node as it is written, without the white space around it."""
+    return cst.Module([]).code_for_node(node).strip()
+
+
+def _appended(call: cst.Call, name: str, value: cst.BaseExpression) -> cst.Call:
+    equal = next((arg.equal for arg in call.args if arg.keyword), None) or cst.AssignEqual(
+        cst.SimpleWhitespace(""), cst.SimpleWhitespace("")
+    )
+    new = cst.Arg(value=value, keyword=cst.Name(name), equal=equal)
+    if not call.args:
+        return call.with_changes(args=[new])
+    *before, last = call.args
+    separator = _separator(call)
+    if isinstance(last.comma, cst.Comma):
+        end = last.comma.whitespace_after
+        new = new.with_changes(comma=last.comma.with_changes(whitespace_after=_without_comment(end)))
+        comma = last.comma.with_changes(whitespace_after=_joined(end, separator))
+        return call.with_changes(args=[*before, last.with_changes(comma=comma), new])
+    end = last.whitespace_after_arg
+    new = new.with_changes(whitespace_after_arg=_without_comment(end))
+    comma = cst.Comma(whitespace_after=_joined(end, separator))
+    changed = last.with_changes(comma=comma, whitespace_after_arg=cst.SimpleWhitespace(""))
+    return call.with_changes(args=[*before, changed, new])
+
+
+_White = cst.BaseParenthesizableWhitespace
+
+
+def _separator(call: cst.Call) -> _White:
+    """Return what stands between two arguments of this call: a blank, or a line break and an indent."""
+    commas = [arg.comma for arg in call.args[:-1] if isinstance(arg.comma, cst.Comma)]
+    if commas:
+        return _without_comment(commas[-1].whitespace_after)
+    if isinstance(call.whitespace_before_args, cst.ParenthesizedWhitespace):
+        return _without_comment(call.whitespace_before_args)
+    return cst.SimpleWhitespace(" ")
+
+
+def _without_comment(white: _White) -> _White:
+    if not isinstance(white, cst.ParenthesizedWhitespace):
+        return white
+    line = white.first_line.with_changes(whitespace=cst.SimpleWhitespace(""), comment=None)
+    return white.with_changes(first_line=line, empty_lines=[])
+
+
+def _joined(end: _White, separator: _White) -> _White:
+    """Return the separator with the comment that stood behind the last argument, if one did."""
+    if not isinstance(end, cst.ParenthesizedWhitespace) or end.first_line.comment is None:
+        return separator
+    if not isinstance(separator, cst.ParenthesizedWhitespace):
+        return end
+    return separator.with_changes(first_line=end.first_line, empty_lines=end.empty_lines)

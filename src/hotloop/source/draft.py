@@ -1,0 +1,170 @@
+"""The user's files while they are edited: every change makes a new tree, and marked nodes are followed through it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import libcst as cst
+
+from hotloop.model.sites import Place
+from hotloop.source.outcome import CannotEdit
+from hotloop.source.places import expressions_at
+from hotloop.source.source_file import SourceFile
+
+Node = TypeVar("Node", bound=cst.CSTNode)
+_Change = Callable[[Node], cst.CSTNode | Sequence[cst.CSTNode] | None]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A moment of the files; `Editor` goes from one to the next."""
+
+    files: Mapping[str, SourceFile]
+    marks: Mapping[Place, cst.CSTNode]
+    """The expression that stands at each observed place, wherever edits have taken it."""
+
+
+class Editor:
+    """Edits files.
+
+    Args:
+        contents: path to the bytes of each file.
+        places: what has to be found again after edits.
+
+    Raises:
+        libcst.ParserSyntaxError: a file is not Python.
+    """
+
+    def __init__(self, contents: Mapping[str, bytes], places: Sequence[Place]) -> None:
+        files = {path: _parsed(path, raw) for path, raw in contents.items()}
+        marks: dict[Place, cst.CSTNode] = {}
+        for path, file in files.items():
+            here = [place for place in places if place.path == path]
+            marks.update(expressions_at(file, contents[path], here))
+        self.draft = Draft(files, marks)
+
+    def file(self, path: str) -> SourceFile:
+        """Return a file as it is now.
+
+        Raises:
+            CannotEdit: it is not one of the program's own files.
+        """
+        if path not in self.draft.files:
+            raise CannotEdit(f"{path} cannot be edited: it is not a file of the program")
+        return self.draft.files[path]
+
+    def expression(self, place: Place) -> cst.BaseExpression:
+        """Return the expression that an observed place is now.
+
+        Raises:
+            CannotEdit: no single expression could be made out there.
+        """
+        self.file(place.path)
+        node = self.draft.marks.get(place)
+        if node is None:
+            raise CannotEdit(f"{place.path}:{place.line}: which expression of the line it is cannot be told")
+        assert isinstance(node, cst.BaseExpression)
+        return node
+
+    def call(self, place: Place) -> cst.Call:
+        """Return the call that stands at an observed place.
+
+        Raises:
+            CannotEdit: there is none, or it is something else (an operator, a `with`).
+        """
+        node = self.expression(place)
+        if not isinstance(node, cst.Call):
+            raise CannotEdit(f"{place.path}:{place.line} is not written as a call")
+        return node
+
+    def line(self, place: Place) -> int:
+        """Return the line on which an observed place stands now."""
+        return self.file(place.path).line(self.expression(place))
+
+    def change(self, path: str, node: Node, change: _Change[Node]) -> None:
+        """Put what `change` makes of a node in its place: another node, several (statements), or None to remove it.
+
+        Marks within a node that goes on being used stay; a mark on a node that is replaced moves to what replaces it.
+        """
+        file = self.file(path)
+        new = change(node)
+        moved: dict[int, cst.CSTNode] = {}
+        module = _rebuilt(file, node, new, moved)
+        if isinstance(new, cst.CSTNode) and not _holds(new, node):
+            moved[id(node)] = new
+        files = {**self.draft.files, path: SourceFile(path, file.text, module)}
+        marks = {
+            place: moved.get(id(mark), mark) if place.path == path else mark
+            for place, mark in self.draft.marks.items()
+        }
+        self.draft = replace(self.draft, files=files, marks=marks)
+
+    def content(self, path: str) -> bytes:
+        """Return a file's bytes as they are now, in its own encoding and line ends."""
+        return self.draft.files[path].module.bytes
+
+    def place_now(self, place: Place) -> Place | None:
+        """Return where an observed place is in the edited file; None: it was not found, or is gone."""
+        node = self.draft.marks.get(place)
+        if node is None:
+            return None
+        from hotloop.source.places import place_of
+
+        return place_of(self.draft.files[place.path], node, place)
+
+
+def _parsed(path: str, raw: bytes) -> SourceFile:
+    module = cst.parse_module(raw)
+    return SourceFile(path, module.code, module)
+
+
+def _rebuilt(
+    file: SourceFile,
+    node: cst.CSTNode,
+    new: cst.CSTNode | Sequence[cst.CSTNode] | None,
+    moved: dict[int, cst.CSTNode],
+) -> cst.Module:
+    """Return the module with another node in place of one; only what holds it is made anew."""
+    child: cst.CSTNode = node
+    for parent in file.ancestors(node):
+        rebuilt = _with_child(parent, child, new)
+        moved[id(parent)] = rebuilt
+        child, new = parent, rebuilt
+    assert isinstance(new, cst.Module)
+    return new
+
+
+def _with_child(
+    parent: cst.CSTNode, old: cst.CSTNode, new: cst.CSTNode | Sequence[cst.CSTNode] | None
+) -> cst.CSTNode:
+    for name in parent.__dataclass_fields__:
+        value = getattr(parent, name)
+        if value is old:
+            return parent.with_changes(**{name: new})
+        if isinstance(value, (list, tuple)) and any(item is old for item in value):
+            news = [] if new is None else [new] if isinstance(new, cst.CSTNode) else list(new)
+            items = [each for item in value for each in (news if item is old else [item])]
+            return parent.with_changes(**{name: _never_empty(parent, items)})
+    raise AssertionError("a parent holds its child")
+
+
+def _never_empty(parent: cst.CSTNode, items: list[cst.CSTNode]) -> list[cst.CSTNode]:
+    """A block needs a statement."""
+    if items or not isinstance(parent, cst.IndentedBlock):
+        return items
+    return [cst.SimpleStatementLine([cst.Pass()])]
+
+
+def _holds(outer: cst.CSTNode, node: cst.CSTNode) -> bool:
+    """Whether a node stands, as the same object, somewhere in another."""
+    from hotloop.source.source_file import children
+
+    todo = [outer]
+    while todo:
+        here = todo.pop()
+        if here is node:
+            return True
+        todo.extend(children(here))
+    return False

@@ -1,0 +1,55 @@
+"""Read the user's files, and write them so that at every moment the old or the new one is complete on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+BACKUP = ".orig"
+"""What `patch` and `git` call the file as it was before."""
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace a file's content; links are followed, the mode stays."""
+    target = path.resolve()
+    mode = target.stat().st_mode
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        os.chmod(name, mode)
+        os.replace(name, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def back_up(path: Path) -> Path:
+    """Keep a file as it is beside itself, under a name that is not taken; return that name."""
+    number = 0
+    while (copy := path.with_name(f"{path.name}{BACKUP}{number or ''}")).exists():
+        number += 1
+    copy.write_bytes(path.read_bytes())
+    return copy
+
+
+def is_committed(path: Path) -> bool | None:
+    """Return whether git holds a file exactly as it is; None: it is in no repository, or there is no git."""
+    try:
+        known = _git(path, "ls-files", "--error-unmatch", path.name)
+        changed = _git(path, "status", "--porcelain", "--", path.name)
+    except OSError:
+        return None
+    if changed.returncode != 0:
+        return None
+    return known.returncode == 0 and not changed.stdout
+
+
+def _git(path: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
+    command: Sequence[str] = ("git", *words)
+    return subprocess.run(command, cwd=path.resolve().parent, capture_output=True, check=False)

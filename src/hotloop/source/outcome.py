@@ -1,0 +1,66 @@
+"""What comes of a rewrite, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+
+class Safety(IntEnum):
+    """How far an edit can be trusted; a lower value is safer."""
+
+    SAFE = 0
+    """The program does what it did with the plan switched on from outside."""
+    UNSAFE = 1
+    """Something that was not observed may change; written only with `--unsafe`."""
+    DISPLAY = 2
+    """Only shown: a person has to decide."""
+
+
+@dataclass(frozen=True)
+class Edited:
+    """The draft was changed, or the command line has to be.
+
+    Attributes:
+        notes: what was done, one line for each place: `train.py:12: num_workers=2`.
+        safety: of all edits together.
+        environment: variables that the program has to be started with; no source can set them in time.
+        options: words that the program's own command line has to hold: `("--workers", "2")`.
+    """
+
+    notes: tuple[str, ...] = ()
+    safety: Safety = Safety.SAFE
+    environment: Mapping[str, str] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class AlreadySo:
+    """The source does it already.
+
+    Attributes:
+        where: what was seen: `train.py:12 has num_workers=2`.
+    """
+
+    where: str
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The source was left alone.
+
+    Attributes:
+        reason: why, as a clause: "the loader is made in a library (timm/data/loader.py:31)".
+        code: what to write by hand, without hotloop.
+    """
+
+    reason: str
+    code: str = ""
+
+
+Rewrite = Edited | AlreadySo | Refused
+
+
+class CannotEdit(Exception):  # noqa: N818 - an answer, not an error
+    """Raised by what edits, with the reason why it does not; the rewrite that asked for it becomes `Refused`."""
