@@ -18,6 +18,7 @@ _COMMANDS: dict[str, str] = {
     "tune": "hotloop.cli.tune",
     "run": "hotloop.cli.run",
     "patch": "hotloop.cli.patch",
+    "report": "hotloop.cli.report",
     "demo": "hotloop.cli.demo",
     "machine": "hotloop.cli.machine",
     "lint": "hotloop.cli.lint",

@@ -70,10 +70,16 @@ def command(name: str | None) -> None:
     if name is None:
         click.echo("\n".join(_all_names()))
         return
-    pages = [page for source in _SOURCES if (page := source.page(name)) is not None]
-    if not pages:
+    page = manual_page(name)
+    if page is None:
         raise _unknown(name)
-    click.echo("\n".join(pages), nl=False)
+    click.echo(page, nl=False)
+
+
+def manual_page(name: str) -> str | None:
+    """Return the manual page of a finding or an optimization as Markdown, of all that have the name; None: none has."""
+    pages = [page for source in _SOURCES if (page := source.page(name)) is not None]
+    return "\n".join(pages) if pages else None
 
 
 def _all_names() -> list[str]:

@@ -1,0 +1,89 @@
+"""`hotloop report`: a session as a page to look at, send and believe."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import click
+import msgspec
+
+from hotloop.cli.files import check_writable, write_json, write_text
+from hotloop.cli.options import output_options
+from hotloop.cli.report_content import Prices, report_content
+from hotloop.model.errors import ExitCode
+from hotloop.report.content.content import ReportContent
+from hotloop.report.html.page import page
+from hotloop.report.markdown import markdown
+from hotloop.report.sections.all import document
+from hotloop.report.terminal.report import render
+from hotloop.report.terminal.screen import Screen
+from hotloop.store.session import find_session
+
+_PRICE = click.FloatRange(min=0)
+_OUT = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command("report")
+@click.option("--html", type=_OUT, help="Write one self-contained page.")
+@click.option("--markdown", "markdown_file", type=_OUT, help="Write it for a pull request.")
+@click.option("--json", "json_file", type=_OUT, help="Write every figure.")
+@click.option("--price-per-hour", type=_PRICE, metavar="PRICE", help="Of this machine, for money saved.")
+@click.option(
+    "--power-price", type=_PRICE, metavar="PRICE", help="Of a kilowatt-hour, where power is measured."
+)
+@output_options
+@click.argument("names", nargs=-1, metavar="[SESSION...]")
+def command(
+    *,
+    names: tuple[str, ...],
+    html: Path | None,
+    markdown_file: Path | None,
+    json_file: Path | None,
+    price_per_hour: float | None,
+    power_price: float | None,
+    quiet: bool,
+    no_color: bool,
+) -> int:
+    """Show a session: the newest, or the one named.
+
+    As a page with charts (--html), for a pull request (--markdown), as figures (--json), or in short on the terminal.
+    """
+    for file in (html, markdown_file, json_file):
+        if file is not None:
+            check_writable(file)
+    screen = Screen(quiet=quiet, no_color=no_color)
+    with contextlib.closing(find_session(Path.cwd(), names[0] if names else None)) as session:
+        content = report_content(session, Prices(price_per_hour, power_price))
+    write_report(content, html=html, markdown_file=markdown_file, json_file=json_file)
+    screen.show(render(document(content)))
+    for file in (html, markdown_file, json_file):
+        if file is not None:
+            screen.note(f"hotloop: wrote {file}")
+    return ExitCode.DONE
+
+
+def write_report(
+    content: ReportContent,
+    *,
+    html: Path | None,
+    markdown_file: Path | None = None,
+    json_file: Path | None = None,
+) -> None:
+    """Write what is asked for, all from the same content.
+
+    Raises:
+        HotloopError: a file cannot be written.
+    """
+    shown = document(content)
+    if html is not None:
+        write_text(html, page(shown, content.manual))
+    if markdown_file is not None:
+        write_text(markdown_file, markdown(shown))
+    if json_file is not None:
+        write_json(json_file, _figures(content))
+
+
+def _figures(content: ReportContent) -> ReportContent:
+    seen = content.observation
+    return msgspec.structs.replace(content, observation=seen.without_series() if seen else None)

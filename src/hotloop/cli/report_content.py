@@ -1,0 +1,172 @@
+"""From a stored session to what a report says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from hotloop.cli.diagnose_source import with_source
+from hotloop.cli.explain import manual_page
+from hotloop.cli.stored import OBSERVATION
+from hotloop.diagnose.check.engine import diagnose
+from hotloop.machine.card.cache import kept_card
+from hotloop.model.diagnosis import Diagnosis
+from hotloop.model.errors import HotloopError
+from hotloop.model.finding import Finding
+from hotloop.model.observation import Coverage, Observation
+from hotloop.model.origin import Origin
+from hotloop.model.tuning import TuneResult
+from hotloop.observe.run.origin import ORIGIN
+from hotloop.report.content.content import Excerpt, LossCurves, ReportContent, SetSamples
+from hotloop.report.content.headline import headline, savings
+from hotloop.store.session import Session
+from hotloop.tune.executor import SetRecord
+from hotloop.whatif.measure import WhatIf, with_whatif
+
+RESULT = "result"
+AROUND = 3
+"""Lines of source shown before and after the one that is meant."""
+MAX_LINE = 300
+"""Columns of such a line."""
+
+
+class Prices(msgspec.Struct, frozen=True):
+    """What time and energy cost the user; None: not said."""
+
+    per_hour: float | None = None
+    per_kwh: float | None = None
+
+
+def report_content(
+    session: Session, prices: Prices | None = None, folder: Path | None = None
+) -> ReportContent:
+    """Return what a report says of a session.
+
+    Args:
+        session: open.
+        prices: of the machine's time and of energy.
+        folder: where the program's source is; the current one unless told.
+
+    Raises:
+        HotloopError: there is nothing in it to report.
+    """
+    observation = _observation(session)
+    tuning = session.get(RESULT, TuneResult)
+    if observation is None and tuning is None:
+        raise HotloopError(
+            f"the session {session.name} holds no measurement",
+            "it was ended before anything was measured: run the command again",
+        )
+    here = folder or Path.cwd()
+    prices = prices or Prices()
+    found = with_source(diagnose(observation, session.name), here) if observation else None
+    return ReportContent(
+        session=session.name,
+        headline=headline(observation, tuning, found.bottleneck if found else None),
+        savings=savings(observation, tuning, price_per_hour=prices.per_hour, power_price=prices.per_kwh),
+        origin=session.get(ORIGIN, Origin),
+        observation=observation,
+        tuning=tuning,
+        bottleneck=found.bottleneck if found else None,
+        findings=found.findings if found else (),
+        excerpts=tuple(_excerpts(found.findings if found else (), here)),
+        manual=_manual(found, tuning),
+        sets=tuple(_samples(session, tuning)) if tuning else (),
+        losses=_losses(session, tuning),
+        card=kept_card(),
+        missing=tuple(_missing(observation, tuning)),
+    )
+
+
+def _observation(session: Session) -> Observation | None:
+    seen = session.get(OBSERVATION, Observation)
+    limits = session.get("whatif", WhatIf)
+    return with_whatif(seen, limits) if seen is not None and limits is not None else seen
+
+
+def _excerpts(findings: Sequence[Finding], folder: Path) -> Iterator[Excerpt]:
+    for path, line in dict.fromkeys((one.path, one.line) for one in findings):
+        if path is None or line is None:
+            continue
+        try:
+            lines = (folder / path).read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            continue
+        first = max(1, line - AROUND)
+        if line <= len(lines):
+            shown = (one[:MAX_LINE] for one in lines[first - 1 : line + AROUND])
+            yield Excerpt(path, line, first, "\n".join(shown))
+
+
+def _manual(found: Diagnosis | None, tuning: TuneResult | None) -> dict[str, str]:
+    names = [one.code for one in found.findings] if found else []
+    names += [one.optimization for one in found.findings if one.optimization] if found else []
+    names += [step.name for step in tuning.plan.steps] if tuning else []
+    pages = {name: manual_page(name) for name in dict.fromkeys(names)}
+    return {name: page for name, page in pages.items() if page is not None}
+
+
+def _confirmed(session: Session, tuning: TuneResult) -> Iterator[SetRecord]:
+    """The sets of the confirmation that the plan comes of: their arms begin with the plan's prefixes."""
+    labels = [_label(step.name, step.params) for step in tuning.plan.steps]
+    words = " | ".join("+".join(labels[:length]) for length in range(len(labels) + 1))
+    for key in session.keys("confirm|"):
+        told = key.removeprefix("confirm|").rsplit("|", 1)[0]
+        if labels and told.startswith(words) and (session.get(key, dict) or {}).get("type") == "measured":
+            record = session.get(key, SetRecord)
+            if record is not None:
+                yield record
+
+
+def _label(name: str, params: dict[str, object]) -> str:
+    inside = ", ".join(f"{key}={value}" for key, value in sorted(params.items()))
+    return f"{name}({inside})" if inside else name
+
+
+def _samples(session: Session, tuning: TuneResult) -> Iterator[SetSamples]:
+    for record in _confirmed(session, tuning):
+        yield SetSamples(
+            rounds=record.rounds,
+            phases=tuple(arm.phases for arm in record.arms),
+            peak_bytes=tuple(arm.peak_bytes for arm in record.arms),
+        )
+
+
+def _losses(session: Session, tuning: TuneResult | None) -> LossCurves | None:
+    first = session.get("floor|0", SetRecord)
+    if tuning is None or first is None or not first.arms[0].losses:
+        return None
+    confirmed = list(_confirmed(session, tuning))
+    last = len(tuning.plan.steps)
+    return LossCurves(
+        original=first.arms[0].losses,
+        repeats=(first.arms[1].losses, *(one.arms[0].losses for one in confirmed if one.arms[0].losses)),
+        perturbed=session.get("perturbed", tuple[float, ...]) or (),
+        plan=tuple(one.arms[last].losses for one in confirmed if last and one.arms[last].losses),
+    )
+
+
+def _missing(seen: Observation | None, tuning: TuneResult | None) -> Iterator[Coverage]:
+    if seen is None:
+        yield Coverage("the step and everything in it", "the session was ended before it was observed")
+        return
+    yield from seen.coverage
+    if seen.deep is None:
+        yield Coverage(
+            "operators, host samples, call sites",
+            "this session did not look in detail: hotloop diagnose does",
+        )
+    if seen.ceilings is None and not any("ceilings" in gap.what for gap in seen.coverage):
+        yield Coverage("ceilings", "not asked for: hotloop diagnose measures them")
+    if seen.monitors is not None and not any("power" in name for name in seen.monitors.metrics):
+        yield Coverage("power", "no sensor of this machine tells it, so energy and its price are not known")
+    yield Coverage("memory by module and by phase", "only the peak, and what operators allocate, is measured")
+    if seen.epoch_steps is None:
+        yield Coverage(
+            "length of an epoch", "the training loader was not started twice while it was observed"
+        )
+    for gap in tuning.coverage if tuning else ():
+        what, _, why = gap.partition(": ")
+        yield Coverage(what, why)

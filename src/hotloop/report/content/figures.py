@@ -1,0 +1,36 @@
+"""Figures as every rendering writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hotloop.model.ratio import Ratio
+from hotloop.model.tuning import PlanStep
+from hotloop.report.terminal.quantities import duration
+
+NOT_MEASURED = "not measured"
+
+
+def speedup(ratio: Ratio | PlanStep) -> str:
+    """Return a ratio with its interval: `2.10x [1.98, 2.23]`."""
+    return f"{ratio.ratio:.2f}x [{ratio.low:.2f}, {ratio.high:.2f}]"
+
+
+def times(low_s: float, middle_s: float, high_s: float) -> str:
+    """Return a time with its interval."""
+    return f"{duration(middle_s)} [{duration(low_s)}, {duration(high_s)}]"
+
+
+def label(name: str, params: Mapping[str, object]) -> str:
+    """Return an optimization with its parameters as one word: `loader_workers(num_workers=2)`."""
+    inside = ", ".join(f"{key}={value}" for key, value in sorted(params.items()))
+    return f"{name}({inside})" if inside else name
+
+
+def long_duration(seconds: float) -> str:
+    """Return what a person plans with: `2 h 5 min`, `41 s`."""
+    if abs(seconds) < 120:
+        return duration(seconds)
+    minutes = round(seconds / 60)
+    hours, rest = divmod(minutes, 60)
+    return f"{hours:,} h {rest} min" if hours else f"{minutes} min"

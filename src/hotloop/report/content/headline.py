@@ -1,0 +1,123 @@
+"""The verdict in one sentence, and what it saves."""
+
+from __future__ import annotations
+
+from hotloop.model.diagnosis import Bottleneck
+from hotloop.model.observation import Observation
+from hotloop.model.ratio import Ratio
+from hotloop.model.tuning import TuneResult
+from hotloop.report.content.content import Headline, Savings
+from hotloop.report.content.figures import speedup
+
+FALLBACK_STEPS = 1000
+"""Where no epoch was seen whole, savings are of so many steps."""
+_POWER = ("gpu_power_w", "cpu_power_w")
+"""Monitors of what the machine draws."""
+
+
+def headline(
+    observation: Observation | None, tuning: TuneResult | None, bottleneck: Bottleneck | None
+) -> Headline:
+    """Return the verdict of a session."""
+    step = observation.step if observation else None
+    if tuning is None:
+        return Headline(
+            sentence=_observed(observation, bottleneck),
+            speedup=None,
+            step_before_s=step.median_s if step else None,
+            step_after_s=None,
+            learns_the_same=None,
+        )
+    confirmed = tuning.plan.speedup if tuning.plan.steps else None
+    before_s = tuning.baseline.step_s
+    parity = tuning.plan.parity
+    compared = parity is not None and parity.statistic is not None
+    return Headline(
+        sentence=_tuned(tuning, confirmed),
+        speedup=confirmed,
+        step_before_s=before_s,
+        step_after_s=before_s / confirmed.ratio if confirmed else None,
+        learns_the_same=parity.passed if compared and parity is not None else None,
+    )
+
+
+def _observed(observation: Observation | None, bottleneck: Bottleneck | None) -> str:
+    if bottleneck is not None:
+        return f"This program is {bottleneck.sentence}."
+    if observation is not None and observation.step is not None:
+        return "This program was observed; no single part takes most of its time."
+    return "No step was measured, so nothing can be said about this program."
+
+
+def _tuned(tuning: TuneResult, confirmed: Ratio | None) -> str:
+    if confirmed is not None:
+        num = len(tuning.plan.steps)
+        changes = f"{num} change{'s' * (num != 1)}"
+        return f"Training runs {speedup(confirmed)} faster with {changes}, and {_learning(tuning)}."
+    if tuning.interrupted:
+        return "The session was interrupted before anything was proven; nothing is changed."
+    if not tuning.trials:
+        return "Nothing could be tried on this program in the time given; nothing is changed."
+    return "Nothing that was tried made this program provably faster; nothing is changed."
+
+
+def _learning(tuning: TuneResult) -> str:
+    parity = tuning.plan.parity
+    if parity is None or parity.statistic is None:
+        return "whether it learns the same was not measured"
+    return "learns the same" if parity.passed else "does not learn the same"
+
+
+def savings(
+    observation: Observation | None,
+    tuning: TuneResult | None,
+    *,
+    price_per_hour: float | None,
+    power_price: float | None,
+) -> Savings | None:
+    """Return what the confirmed plan saves per epoch; None: nothing was confirmed.
+
+    Args:
+        observation: of the program as it was.
+        tuning: the result.
+        price_per_hour: of the machine.
+        power_price: of a kilowatt-hour.
+    """
+    ratio = tuning.plan.speedup if tuning and tuning.plan.steps else None
+    if tuning is None or ratio is None:
+        return None
+    seen = observation.epoch_steps if observation else None
+    num = seen or FALLBACK_STEPS
+    before_s = num * tuning.baseline.step_s
+    saved_s, low_s, high_s = (before_s * (1 - 1 / one) for one in (ratio.ratio, ratio.low, ratio.high))
+    energy = _energy_kwh(observation, saved_s)
+    return Savings(
+        num_steps=num,
+        per_epoch=seen is not None,
+        before_s=before_s,
+        after_s=before_s - saved_s,
+        saved_s=saved_s,
+        low_s=low_s,
+        high_s=high_s,
+        money=_money(saved_s, energy, price_per_hour, power_price),
+        energy_kwh=energy,
+    )
+
+
+def _energy_kwh(observation: Observation | None, saved_s: float) -> float | None:
+    monitors = observation.monitors if observation else None
+    if monitors is None:
+        return None
+    powers = [one.mean for name, one in monitors.metrics.items() if name.startswith(_POWER)]
+    return sum(powers) * saved_s / 3.6e6 if powers else None
+
+
+def _money(
+    saved_s: float, energy: float | None, price_per_hour: float | None, power_price: float | None
+) -> float | None:
+    parts = []
+    if price_per_hour is not None:
+        parts.append(saved_s / 3600 * price_per_hour)
+    if power_price is not None and energy is not None:
+        parts.append(energy * power_price)
+    return sum(parts) if parts else None

@@ -1,0 +1,85 @@
+"""Memory, before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hotloop.model.observation import Observation
+from hotloop.report.content.content import ReportContent
+from hotloop.report.content.figures import NOT_MEASURED
+from hotloop.report.document import Block, Chart, Facts, Section, Table
+from hotloop.report.terminal.quantities import byte_size
+
+MAX_ROWS = 10
+_OVER_TIME = "program_memory_bytes"
+_DEVICE = "gpu_memory_used_bytes"
+
+
+def memory(content: ReportContent) -> Section | None:
+    """Return the section; None: there is no observation."""
+    seen = content.observation
+    if seen is None:
+        return None
+    before, after = content.tuning.peak_bytes if content.tuning else (None, None)
+    rows = [("peak, observed", _size(seen.memory.peak_bytes)), ("measured as", seen.memory.method)]
+    if content.tuning is not None and content.tuning.plan.steps:
+        rows.insert(
+            0, ("peak of the original and of the plan, confirmed", f"{_size(before)} and {_size(after)}")
+        )
+    blocks: list[Block] = [Facts(tuple(rows)), *_over_time(seen), *_by_operator(seen)]
+    return Section(anchor="memory", title="Memory", lead=_lead(before, after), blocks=tuple(blocks))
+
+
+def _size(num: int | None) -> str:
+    return NOT_MEASURED if num is None else byte_size(num)
+
+
+def _lead(before: int | None, after: int | None) -> str:
+    if before is None or after is None:
+        return ""
+    return f"The peak went from {byte_size(before)} to {byte_size(after)}, {after / before - 1:+.0%}."
+
+
+def _over_time(seen: Observation) -> Iterator[Block]:
+    monitors = seen.monitors
+    names = [
+        name for name in (monitors.metrics if monitors else {}) if name.startswith((_OVER_TIME, _DEVICE))
+    ]
+    if monitors is None or not names:
+        return
+    yield Chart(
+        kind="lines",
+        title="Memory over the run",
+        summary=f"One sample every {monitors.interval_s:g} s, of the training process"
+        f"{' and of its devices' if len(names) > 1 else ''}; the steady steps are shaded.",
+        data={
+            "x": [round(time, 2) for time in monitors.times_s],
+            "unit": "MiB",
+            "lines": [
+                {
+                    "name": "training process" if name == _OVER_TIME else name,
+                    "y": [
+                        None if one is None else round(one / (1 << 20), 1)
+                        for one in monitors.metrics[name].samples
+                    ],
+                }
+                for name in names
+            ],
+            "shaded": [monitors.begin_s, monitors.end_s],
+            "axis": "seconds since the command was started",
+        },
+        height=240,
+    )
+
+
+def _by_operator(seen: Observation) -> Iterator[Block]:
+    found = seen.deep.operators if seen.deep else None
+    largest = sorted(found.operators, key=lambda one: -one.allocated_bytes)[:MAX_ROWS] if found else []
+    rows = tuple((one.name, byte_size(one.allocated_bytes)) for one in largest if one.allocated_bytes)
+    if rows:
+        yield Table(
+            ("operator", "allocated a step"),
+            rows,
+            caption="What operators allocate, freed later or not",
+            figures=(1,),
+        )

@@ -1,0 +1,159 @@
+"""How it was measured, on what, and what was not measured."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from hotloop.model.observation import Observation
+from hotloop.model.origin import Origin
+from hotloop.model.tuning import Contention
+from hotloop.report.content.content import ReportContent
+from hotloop.report.content.figures import NOT_MEASURED
+from hotloop.report.document import Block, Details, Facts, Section, Table
+from hotloop.report.terminal.quantities import byte_size, duration, percent, significant
+
+_SPEED_PACKAGES = (
+    "torch",
+    "torchvision",
+    "torchaudio",
+    "triton",
+    "numpy",
+    "lightning",
+    "pytorch-lightning",
+    "transformers",
+    "accelerate",
+    "datasets",
+    "timm",
+    "pillow",
+)
+
+
+def method(content: ReportContent) -> Section:
+    """Return how it was measured."""
+    blocks: list[Block] = [Facts(tuple(_rows(content)))]
+    if content.observation is not None:
+        blocks += _monitors(content.observation)
+    if content.origin is not None and content.origin.packages:
+        rows = tuple(content.origin.packages.items())
+        blocks.append(Details(f"All {len(rows)} installed packages", (Table(("package", "version"), rows),)))
+    return Section(anchor="method", title="How it was measured", lead="", blocks=tuple(blocks))
+
+
+def coverage(content: ReportContent) -> Section:
+    """Return what was not measured."""
+    if not content.missing:
+        return Section(
+            anchor="coverage", title="What was not measured", lead="Nothing is missing.", blocks=()
+        )
+    rows = tuple((gap.what, gap.why) for gap in content.missing)
+    return Section(
+        anchor="coverage",
+        title="What was not measured",
+        lead="Not measured means unknown, never zero.",
+        blocks=(Table(("what", "why"), rows),),
+    )
+
+
+def _rows(content: ReportContent) -> Iterator[tuple[str, str]]:
+    seen, tuning = content.observation, content.tuning
+    if tuning is not None:
+        yield "speed-up", tuning.confirmation
+        floor = percent(tuning.floor) if tuning.floor is not None else NOT_MEASURED
+        yield "floor", f"{floor}: differences below it are not claimed; from the program against itself"
+        yield "neighbours", _contention(tuning.contention)
+        yield (
+            "session",
+            f"{content.session}, {duration(tuning.wall_s)}{', interrupted' if tuning.interrupted else ''}",
+        )
+    else:
+        yield "session", content.session
+    if seen is not None:
+        yield "command", shlex.join(seen.command)
+        yield "clock", f"phases are timed by the {seen.clock}'s clock"
+        if seen.foreign_share is not None:
+            yield (
+                "others on the machine",
+                f"{percent(seen.foreign_share)} of its processor time while it was observed",
+            )
+        yield from _machine(seen.machine)
+        program = seen.program
+        yield (
+            "torch, Python",
+            f"{program.torch_version or NOT_MEASURED}, {program.python_version or NOT_MEASURED}",
+        )
+        if program.environment:
+            yield (
+                "environment",
+                " ".join(f"{key}={value}" for key, value in sorted(program.environment.items())),
+            )
+    yield from _origin(content.origin)
+
+
+def _contention(load: Contention) -> str:
+    most = (
+        f"; others took up to {percent(load.max_foreign_share)}" if load.max_foreign_share is not None else ""
+    )
+    return f"{load.num_void} of {load.num_blocks} blocks were disturbed and repeated, {load.num_noisy} kept noisy{most}"
+
+
+def _machine(machine: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    if not machine:
+        return
+    yield "processor", f"{machine.get('cpu_model', 'unknown')}, {machine.get('num_cores', '?')} cores"
+    memory = machine.get("memory_bytes")
+    if isinstance(memory, int):
+        yield "memory", byte_size(memory)
+    devices = [str(one.get("name")) for one in machine.get("accelerators", ()) if isinstance(one, dict)]
+    yield "accelerators", ", ".join(devices) or "none"
+    if "os" in machine:
+        yield "system", str(machine["os"])
+
+
+def _origin(origin: Origin | None) -> Iterator[tuple[str, str]]:
+    if origin is None:
+        return
+    yield "when", origin.began
+    yield "folder", origin.folder
+    yield "hotloop", origin.hotloop_version
+    if origin.code is not None:
+        changed = f", {len(origin.code.changed)} files changed since" if origin.code.changed else ""
+        yield (
+            "code",
+            f"{origin.code.commit[:12]}{f' on {origin.code.branch}' if origin.code.branch else ''}{changed}",
+        )
+    known = [f"{name} {origin.packages[name]}" for name in _SPEED_PACKAGES if name in origin.packages]
+    if known:
+        yield "packages", ", ".join(known)
+
+
+def _monitors(seen: Observation) -> Iterator[Block]:
+    if seen.monitors is None:
+        return
+    rows = tuple(
+        (name, _amount(name, one.mean), _amount(name, one.p95), _amount(name, one.max))
+        for name, one in sorted(seen.monitors.metrics.items())
+    )
+    yield Details(
+        f"What the machine did meanwhile: {len(rows)} monitors",
+        (
+            Table(
+                ("monitor", "mean", "p95", "largest"),
+                rows,
+                caption="Over the steady steps",
+                figures=(1, 2, 3),
+            ),
+        ),
+    )
+
+
+def _amount(name: str, value: float) -> str:
+    bare = name.split("{", maxsplit=1)[0]
+    if bare.endswith("_ratio"):
+        return percent(value)
+    if bare.endswith("_bytes"):
+        return byte_size(value)
+    if bare.endswith("_bytes_per_s"):
+        return f"{byte_size(value)}/s"
+    return significant(value)

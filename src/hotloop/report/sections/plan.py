@@ -1,0 +1,95 @@
+"""What made it faster: the waterfall, and what was refused."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from operator import mul
+
+from hotloop.model.tuning import PlanStep, Trial, TuneResult
+from hotloop.report.content.content import ReportContent
+from hotloop.report.content.figures import label, speedup
+from hotloop.report.document import Block, Chart, Details, Note, Section, Table
+
+MAX_REFUSED = 6
+"""In the chart; the table below has all."""
+
+
+def plan(content: ReportContent) -> Section | None:
+    """Return the section; None: nothing was tuned."""
+    tuning = content.tuning
+    if tuning is None:
+        return None
+    blocks: list[Block] = []
+    if tuning.plan.steps and tuning.plan.speedup is not None:
+        blocks.append(_waterfall(tuning))
+    if tuning.refused:
+        blocks.append(_refused(tuning))
+    return Section(anchor="plan", title="What to change", lead=_lead(tuning), blocks=tuple(blocks))
+
+
+def _lead(tuning: TuneResult) -> str:
+    if not tuning.plan.steps:
+        return "Nothing. The program stays as it is: no change was proven to help."
+    names = ", then ".join(step.name for step in tuning.plan.steps)
+    return f"Switch on {names}. Each factor below is of that change on top of those before it."
+
+
+def _waterfall(tuning: TuneResult) -> Chart:
+    steps, confirmed = tuning.plan.steps, tuning.plan.speedup
+    assert confirmed is not None
+    totals = list(accumulate((step.ratio for step in steps), mul))
+    refused = [_refused_bar(one) for one in tuning.trials if _is_refused(one, tuning)][:MAX_REFUSED]
+    rows = [("as it was", "", "1.00x", "")]
+    rows += [
+        (label(step.name, step.params), f"x{speedup(step)}", f"{total:.2f}x", step.numerics.value)
+        for step, total in zip(steps, totals, strict=True)
+    ]
+    rows.append(("confirmed against the original", "", speedup(confirmed), ""))
+    return Chart(
+        kind="waterfall",
+        title="From the program as it was to the plan",
+        summary=f"{len(steps)} changes take the program from 1.00x to {speedup(confirmed)}.",
+        data={
+            "steps": [_bar(step, total) for step, total in zip(steps, totals, strict=True)],
+            "confirmed": [confirmed.ratio, confirmed.low, confirmed.high],
+            "refused": refused,
+        },
+        table=Table(("change", "factor", "total", "numerics"), tuple(rows), figures=(1, 2)),
+        height=64 + 42 * (len(steps) + 2 + len(refused)),
+    )
+
+
+def _bar(step: PlanStep, total: float) -> dict[str, object]:
+    before = total / step.ratio
+    return {
+        "name": step.name,
+        "from": before,
+        "to": total,
+        "low": before * step.low,
+        "high": before * step.high,
+        "factor": speedup(step),
+    }
+
+
+def _is_refused(trial: Trial, tuning: TuneResult) -> bool:
+    return trial.ratio is not None and trial.candidate.name not in {step.name for step in tuning.plan.steps}
+
+
+def _refused_bar(trial: Trial) -> dict[str, object]:
+    """Its ratio is against the plan as it was then, so it stands apart from the waterfall, from 1."""
+    assert trial.ratio is not None
+    ratio = trial.ratio
+    return {
+        "name": trial.candidate.label,
+        "ratio": ratio.ratio,
+        "low": ratio.low,
+        "high": ratio.high,
+        "reason": trial.decision,
+    }
+
+
+def _refused(tuning: TuneResult) -> Block:
+    rows = tuple((one.name, one.reason) for one in tuning.refused)
+    title = f"Not in the plan: {len(rows)} {'others' if tuning.plan.steps else 'candidates'}, each with its reason"
+    note = Note("A change that could not be proven is left out, however promising it looked.")
+    return Details(title, (note, Table(("change", "why not"), rows)), anchor="refused")

@@ -1,0 +1,161 @@
+"""Where a step's time goes, before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from statistics import median
+
+from hotloop.model.observation import Observation, Phase
+from hotloop.report.charts.histogram import histogram
+from hotloop.report.charts.steps import steady_durations, step_lines
+from hotloop.report.charts.thinning import rule
+from hotloop.report.content.content import ReportContent
+from hotloop.report.content.figures import NOT_MEASURED, times
+from hotloop.report.document import Block, Chart, Section, Table
+from hotloop.report.terminal.quantities import duration, percent, rate
+
+
+def step(content: ReportContent) -> Section | None:
+    """Return the section; None: no step was measured."""
+    seen = content.observation
+    if seen is None or seen.step is None:
+        return None
+    blocks: list[Block] = [_phases(content, seen)]
+    blocks += _series(seen)
+    blocks += _ranks(seen)
+    blocks += _run(seen)
+    return Section(anchor="step", title="Where a step's time goes", lead=_lead(seen), blocks=tuple(blocks))
+
+
+def _lead(seen: Observation) -> str:
+    assert seen.step is not None
+    found = seen.step
+    interval = times(found.low_s, found.median_s, found.high_s)
+    return (
+        f"A step takes {interval}: the median of {found.num:,} steps with its 95% interval"
+        f"{f', {rate(found.samples_per_s)} samples/s' if found.samples_per_s is not None else ''}."
+    )
+
+
+def _phases(content: ReportContent, seen: Observation) -> Chart:
+    rows = list(_bars(content, seen))
+    names = [phase.value for phase in Phase if any(phase.value in parts for _, parts in rows)]
+    table = Table(
+        ("phase", *(name for name, _ in rows)),
+        tuple((name, *(_cell(parts, name) for _, parts in rows)) for name in names),
+        figures=tuple(range(1, len(rows) + 1)),
+    )
+    return Chart(
+        kind="phases",
+        title="A step by phase" + (", before and after" if len(rows) > 1 else ""),
+        summary="; ".join(f"{row}: {_said(parts)}" for row, parts in rows),
+        data={"phases": names, "rows": [{"name": row, "parts": parts} for row, parts in rows]},
+        table=table,
+        height=92 + 58 * len(rows),
+    )
+
+
+def _bars(content: ReportContent, seen: Observation) -> Iterator[tuple[str, dict[str, float]]]:
+    """Before and after from the arms of the confirmation; without one, the observation."""
+    sets = [one for one in content.sets if one.phases and all(one.phases)]
+    tuning = content.tuning
+    if sets and tuning is not None and tuning.plan.steps:
+        yield "as it was", _middle([one.phases[0] for one in sets])
+        yield "with the plan", _middle([one.phases[len(tuning.plan.steps)] for one in sets])
+        return
+    assert seen.step is not None
+    yield "a step", {phase.value: time.share * seen.step.median_s for phase, time in seen.phases.items()}
+
+
+def _middle(arms: list[dict[str, float]]) -> dict[str, float]:
+    names = dict.fromkeys(name for arm in arms for name in arm)
+    return {name: median(arm.get(name, 0.0) for arm in arms) for name in names}
+
+
+def _cell(parts: Mapping[str, float], name: str) -> str:
+    if name not in parts:
+        return "none seen"
+    return f"{duration(parts[name])} ({percent(parts[name] / sum(parts.values()))})"
+
+
+def _said(parts: Mapping[str, float]) -> str:
+    total = sum(parts.values())
+    largest = sorted(parts.items(), key=lambda item: -item[1])[:3]
+    return ", ".join(f"{percent(spent / total)} {name}" for name, spent in largest) if total else NOT_MEASURED
+
+
+def _series(seen: Observation) -> Iterator[Block]:
+    assert seen.step is not None
+    if not seen.series:
+        return
+    first = seen.series[0]
+    marked = [
+        f"{len(places)} {word}"
+        for places, word in (
+            (first.epochs, "epoch starts"),
+            (first.evaluations, "evaluations"),
+            (first.checkpoints, "checkpoints"),
+        )
+        if places
+    ]
+    yield Chart(
+        kind="steps",
+        title="Every step, in order",
+        summary=f"{first.num:,} steps of {len(seen.series)} process{'es' * (len(seen.series) > 1)}; "
+        f"{', '.join(marked) or 'no epoch start, evaluation or checkpoint'} between them.",
+        data=step_lines(seen.series),
+        rule=rule(first.num),
+        height=280,
+    )
+    found = histogram(steady_durations(seen.series))
+    if found is not None:
+        percentiles = [("p50", seen.step.p50_s), ("p95", seen.step.p95_s), ("p99", seen.step.p99_s)]
+        yield Chart(
+            kind="distribution",
+            title="How step times are distributed",
+            summary=", ".join(f"{name} {duration(value)}" for name, value in percentiles)
+            + (f"; {found['beyond']} steps lie beyond the right edge" if found["beyond"] else ""),
+            data=found,
+            table=Table(
+                ("percentile", "step time"),
+                tuple((name, duration(value)) for name, value in percentiles),
+                figures=(1,),
+            ),
+            height=220,
+        )
+
+
+def _ranks(seen: Observation) -> Iterator[Block]:
+    if len(seen.ranks) < 2:
+        return
+    phases = [phase for phase in Phase if any(phase in rank.phases for rank in seen.ranks)]
+    yield Table(
+        ("rank", "step", *(phase.value for phase in phases)),
+        tuple(
+            (
+                str(rank.rank) if rank.rank is not None else f"pid {rank.pid}",
+                duration(rank.step.median_s) if rank.step else NOT_MEASURED,
+                *(
+                    percent(rank.phases[phase].share) if phase in rank.phases else "none seen"
+                    for phase in phases
+                ),
+            )
+            for rank in seen.ranks
+        ),
+        caption="By rank: step time, and shares of it",
+        figures=tuple(range(1, len(phases) + 2)),
+    )
+
+
+def _run(seen: Observation) -> Iterator[Block]:
+    parts = sorted(seen.run.parts.items(), key=lambda item: -item[1])
+    rows = tuple(
+        (name.removesuffix("_s").replace("_", " "), duration(spent)) for name, spent in parts if spent
+    )
+    if rows:
+        yield Table(
+            ("part", "time"),
+            (*rows, ("the whole run, as observed", duration(seen.run.wall_s))),
+            caption="The whole run by part",
+            figures=(1,),
+        )
