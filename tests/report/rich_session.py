@@ -447,7 +447,7 @@ FINDINGS = (
     ),
 )
 MANUAL = {
-    "anomaly-mode-on": "# anomaly-mode-on\n\nWhat it is.\n\n## Why\n\n`detect_anomaly` keeps tracebacks of operators.\n",
+    "anomaly-mode-on": "# anomaly-mode-on\n\n## Why\n\n`detect_anomaly` keeps tracebacks of operators.\n",
     "loader_workers": "# loader_workers\n\nLoads beside training.\n",
 }
 PATCH = """--- a/train.py
