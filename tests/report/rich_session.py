@@ -384,7 +384,7 @@ def _trial(number: int) -> Trial:
 def sets(factors: Sequence[tuple[str, float]] = FACTORS, num: int = 3) -> tuple[SetSamples, ...]:
     """The confirmation's raw samples."""
     draw = np.random.default_rng(5)
-    totals = np.cumprod([1.0, *(factor for _, factor in factors)])
+    totals = np.cumprod([1.0, *(factor for _, factor in factors)]).tolist()
     found = []
     for _ in range(num):
         rounds = tuple(

@@ -6,7 +6,6 @@ import contextlib
 from pathlib import Path
 
 import click
-import msgspec
 
 from hotloop.cli.files import check_writable, write_json, write_text
 from hotloop.cli.options import output_options
@@ -81,9 +80,4 @@ def write_report(
     if markdown_file is not None:
         write_text(markdown_file, markdown(shown))
     if json_file is not None:
-        write_json(json_file, _figures(content))
-
-
-def _figures(content: ReportContent) -> ReportContent:
-    seen = content.observation
-    return msgspec.structs.replace(content, observation=seen.without_series() if seen else None)
+        write_json(json_file, content.without_series())

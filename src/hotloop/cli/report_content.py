@@ -17,6 +17,7 @@ from hotloop.model.errors import HotloopError
 from hotloop.model.finding import Finding
 from hotloop.model.observation import Coverage, Observation
 from hotloop.model.origin import Origin
+from hotloop.model.secrets import redacted_environment, redacted_words
 from hotloop.model.tuning import TuneResult
 from hotloop.observe.run.origin import ORIGIN
 from hotloop.report.content.content import Excerpt, LossCurves, ReportContent, SetSamples
@@ -82,8 +83,15 @@ def report_content(
 
 def _observation(session: Session) -> Observation | None:
     seen = session.get(OBSERVATION, Observation)
+    if seen is None:
+        return None
     limits = session.get("whatif", WhatIf)
-    return with_whatif(seen, limits) if seen is not None and limits is not None else seen
+    environment = redacted_environment(seen.program.environment)
+    return msgspec.structs.replace(
+        with_whatif(seen, limits) if limits is not None else seen,
+        command=redacted_words(seen.command),
+        program=msgspec.structs.replace(seen.program, environment=environment),
+    )
 
 
 def _excerpts(findings: Sequence[Finding], folder: Path) -> Iterator[Excerpt]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from hotloop import __version__
 from hotloop.machine.environment.code_state import code_state, packages
 from hotloop.model.origin import Origin
+from hotloop.model.secrets import redacted_words
 
 ORIGIN = "origin"
 """Under which every session says what it is of."""
@@ -19,7 +20,7 @@ def origin(kind: str, words: Sequence[str]) -> Origin:
     folder = Path.cwd()
     return Origin(
         kind=kind,
-        words=tuple(words),
+        words=redacted_words(words),
         folder=str(folder),
         began=datetime.now().astimezone().isoformat(timespec="seconds"),
         hotloop_version=__version__,

@@ -106,3 +106,8 @@ class ReportContent(msgspec.Struct, frozen=True, kw_only=True):
     missing: tuple[Coverage, ...] = ()
     """What was not measured."""
     schema: int = SCHEMA
+
+    def without_series(self) -> ReportContent:
+        """Return it without the raw steps, as JSON shows it."""
+        seen = self.observation
+        return msgspec.structs.replace(self, observation=seen.without_series() if seen else None)

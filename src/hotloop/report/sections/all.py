@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 
 from hotloop import __version__
+from hotloop.report.cleaned import cleaned
 from hotloop.report.content.content import ReportContent, Savings
 from hotloop.report.content.figures import NOT_MEASURED, long_duration, speedup
 from hotloop.report.document import Document, Section, Tile
@@ -26,7 +27,11 @@ ALL = (plan, step, findings, parity, patch, ceilings, memory, timeline, predicti
 
 
 def document(content: ReportContent) -> Document:
-    """Return the report of one session."""
+    """Return the report of one session; what its strings hold is safe to show."""
+    return cleaned(_document(content))
+
+
+def _document(content: ReportContent) -> Document:
     found = [make(content) for make in ALL]
     head = content.headline
     return Document(

@@ -1,0 +1,238 @@
+"""A report says the same in every form, and whatever a program wrote into it stays text."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import msgspec
+import pytest
+from markdown_it import MarkdownIt
+
+from hotloop.model.ratio import Ratio
+from hotloop.report.content.content import ReportContent
+from hotloop.report.content.figures import speedup
+from hotloop.report.document import Block, Chart, Details, Document, Facts, Table
+from hotloop.report.html.page import page
+from hotloop.report.markdown import LEFT_OUT, markdown
+from hotloop.report.sections.all import document
+from hotloop.report.terminal.quantities import duration
+from hotloop.report.terminal.report import render
+
+from ..model.hostile import STRINGS, raw_in
+from .results import shown
+from .rich_session import content
+
+HOSTILE = (
+    *STRINGS,
+    "<script>alert(1)</script>",
+    "</script><script>alert(1)</script>",
+    "<!--<script>",
+    "<img src=x onerror=alert(1)>",
+    '"><svg onload=alert(1)>',
+    "' onmouseover='alert(1)",
+    "</title><body onload=alert(1)>",
+    "javascript:alert(1)",
+    "&lt;b&gt; &amp; &#x3c;",
+    "{{ 7 * 7 }} {% raw %} {# x #}",
+    "${7*7} #{7*7} <%= 7 %>",
+    "![x](http://evil/x.png)",
+    "[x](javascript:alert(1))",
+    "| a | b |\n|---|---|",
+    "```\n# out of the fence\n```",
+    "</details><h1>out</h1>",
+    "# heading\n\n---",
+    "@everyone #1 c0ffee",
+    "a" * 100_000,
+    "``````````" * 30,
+)
+_TEXT = {"text", "text_special", "softbreak", "code_inline"}
+_ELEMENTS = {"script", "img", "svg", "iframe", "object", "embed", "form", "input", "base", "link"}
+
+
+class _Seen(HTMLParser):
+    """Elements with their attributes, and text."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[str] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append(f"{tag} {sorted(name for name, _ in attrs)}")
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def _parsed(text: str) -> _Seen:
+    seen = _Seen()
+    seen.feed(text)
+    return seen
+
+
+def _visible(text: str) -> str:
+    """What a browser shows of a page, its scripts left out, blanks folded."""
+    body = re.sub(r"<(script|style)\b.*?</\1>", "", text, flags=re.DOTALL)
+    return " ".join("".join(_parsed(body).text).split())
+
+
+def _tables(blocks: tuple[Block, ...]) -> list[Table]:
+    found: list[Table] = []
+    for block in blocks:
+        if isinstance(block, Table):
+            found.append(block)
+        elif isinstance(block, Chart) and block.table is not None:
+            found.append(block.table)
+        elif isinstance(block, Details):
+            found += _tables(block.blocks)
+    return found
+
+
+def _facts(blocks: tuple[Block, ...]) -> list[str]:
+    return [text for block in blocks if isinstance(block, Facts) for _, text in block.rows]
+
+
+@pytest.mark.parametrize("tuned", [True, False])
+def test_figures_agree_in_page_markdown_json_and_terminal(tuned: bool) -> None:
+    said = content(tuned=tuned)
+    shape = document(said)
+    html = _visible(page(shape, said.manual))
+    text = re.sub(r"\\(.)", r"\1", markdown(shape)).replace("&lt;", "<").replace("&amp;", "&")
+    terminal = " ".join(shown(render(shape), width=400).split())
+    for tile in shape.tiles:
+        for figure in (tile.value, tile.detail):
+            assert figure in html
+            assert figure in text
+            assert figure in terminal
+    for section in shape.sections:
+        assert section.lead in html
+        if section.anchor in LEFT_OUT:
+            continue
+        cells = [cell for table in _tables(section.blocks) for row in table.rows for cell in row]
+        for figure in (*cells, *_facts(section.blocks)):
+            assert " ".join(figure.split()) in html
+            assert " ".join(figure.split()) in text
+    figures = json.loads(msgspec.json.encode(said.without_series()))
+    assert duration(figures["headline"]["step_before_s"]) in html
+    if tuned:
+        ratio = speedup(Ratio(**figures["headline"]["speedup"]))
+        assert ratio == speedup(Ratio(**figures["tuning"]["plan"]["speedup"]))
+        for rendering in (html, text, terminal):
+            assert ratio in rendering
+            assert "0.01" in rendering, "the money that is saved"
+
+
+def _poisoned(text: str) -> ReportContent:
+    """A report in which everything that the program or its folder can name is that string."""
+    said = content()
+    assert said.observation is not None
+    assert said.tuning is not None
+    assert said.origin is not None
+    assert said.observation.deep is not None
+    host = said.observation.deep.host
+    assert host is not None
+    replace = msgspec.structs.replace
+    deep = replace(
+        said.observation.deep,
+        host=replace(host, frames=tuple(replace(one, path=text, function=text) for one in host.frames)),
+    )
+    program = replace(said.observation.program, environment={"OMP_NUM_THREADS": text})
+    trials = tuple(
+        replace(one, decision=text, candidate=replace(one.candidate, params={"x": text}))
+        for one in said.tuning.trials
+    )
+    failed = said.tuning.trials[6].outcome
+    trials = (
+        *trials[:6],
+        replace(trials[6], outcome=replace(failed, log_end=text, message=text)),
+        *trials[7:],
+    )
+    finding = replace(said.findings[0], path=text, title=text, evidence=text)
+    return replace(
+        said,
+        session=text,
+        origin=replace(said.origin, words=("python", text), folder=text, packages={text: text}),
+        observation=replace(said.observation, deep=deep, program=program, command=("python", text)),
+        tuning=replace(said.tuning, trials=trials, coverage=(text,)),
+        findings=(finding, *said.findings[1:]),
+        excerpts=(replace(said.excerpts[0], path=text, text=text.replace("\n", " ")),),
+        patch=text,
+    )
+
+
+class _Expected:
+    """What a report of harmless strings is made of."""
+
+    def __init__(self) -> None:
+        said = _poisoned("plain")
+        shape = document(said)
+        self.html = page(shape, said.manual)
+        self.elements = _parsed(_without_library(self.html)).elements
+        self.markdown = _structure(markdown(shape))
+
+
+def _without_library(html: str) -> str:
+    """The charting library is two thirds of a page and the same in all."""
+    begin = html.index("<script>")
+    return html[:begin] + html[html.index("</script>", begin) :]
+
+
+@pytest.fixture(scope="module")
+def expected() -> _Expected:
+    return _Expected()
+
+
+def test_there_are_fifty_hostile_strings() -> None:
+    assert len(set(HOSTILE)) >= 50
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: ascii(text[:24]))
+def test_hostile_strings_stay_text(text: str, expected: _Expected) -> None:
+    said = _poisoned(text)
+    shape = document(said)
+    html = page(shape, said.manual)
+    elements = _parsed(_without_library(html)).elements
+    if len(text.splitlines()) <= 1:
+        assert elements == expected.elements, "not an element more, not an attribute more"
+    assert not any(tag.split()[0] in _ELEMENTS - {"script"} for tag in elements)
+    assert html.count("<script") == expected.html.count("<script")
+    assert not raw_in(_one_line(html)) - set(expected.html)
+    assert not raw_in(shown(render(shape)))
+    assert _structure(markdown(shape)) == expected.markdown
+    assert not raw_in(_one_line(markdown(shape)))
+
+
+def _one_line(text: str) -> str:
+    return text.replace("\n", "").replace("\t", "")
+
+
+def _structure(text: str) -> list[str]:
+    """Blocks, and within them everything that is no text."""
+    found = []
+    for token in MarkdownIt("commonmark", {"html": True}).enable("table").parse(text):
+        found.append(token.type)
+        found += [one.type for one in token.children or () if one.type not in _TEXT]
+    return found
+
+
+def test_secrets_are_not_shown() -> None:
+    key = "ghp_" + "a1B2" * 9
+    shape = document(_poisoned(f"clone https://ada:{key}@example.org"))
+    assert key not in page(shape, {})
+    assert key not in markdown(shape)
+
+
+def test_an_empty_plan_and_a_session_without_steps_are_said() -> None:
+    said = content()
+    assert said.tuning is not None
+    empty = msgspec.structs.replace(
+        said.tuning, plan=msgspec.structs.replace(said.tuning.plan, steps=(), speedup=None)
+    )
+    shape: Document = document(msgspec.structs.replace(said, tuning=empty, sets=(), savings=None))
+    assert "Nothing. The program stays as it is" in markdown(shape)
+    bare = msgspec.structs.replace(
+        said, tuning=None, observation=None, findings=(), excerpts=(), sets=(), losses=None, patch=None
+    )
+    assert "What was not measured" in markdown(document(bare))
