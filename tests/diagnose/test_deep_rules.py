@@ -39,15 +39,6 @@ def test_each_line_that_waits_is_a_finding_with_its_price() -> None:
     assert ".item() 3 times a step, bool(tensor) 3 times a step" in seen[0].evidence
 
 
-def test_a_wait_for_a_device_is_half_work() -> None:
-    on_host, on_device = (
-        found(with_sites(site(30, 0.4, device=device)), "sync-in-step")[0].gain for device in ("cpu", "cuda")
-    )
-    assert on_host is not None
-    assert on_device is not None
-    assert on_device.ratio < on_host.ratio
-
-
 def test_what_costs_nothing_is_not_said() -> None:
     assert found(with_sites(site(30, 0.001)), "sync-in-step") == []
 

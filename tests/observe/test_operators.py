@@ -145,3 +145,44 @@ def test_without_a_measured_peak_there_is_a_reason() -> None:
 
 def test_nothing_is_said_where_no_flops_were_counted() -> None:
     assert with_efficiency(FINE, _card(fp32=1e11)).efficiency is None
+
+
+def _on_gpu(*products: tuple[str, str, float], **facts: Any) -> Efficiency:
+    """Return the efficiency of a program on a GPU: 60 TFLOP/s in fp32, 400 in TF32, 900 in bf16."""
+    card = _card(fp32=60e12, tf32=400e12, bf16=900e12)
+    counted = tuple(
+        Product(name=name, shapes=(), dtype=dtype, count=1.0, flop=flop) for name, dtype, flop in products
+    )
+    flops = Flops(flop=sum(one.flop for one in counted), products=counted)
+    seen = with_program(device="cuda", **facts)
+    seen = msgspec.structs.replace(seen, deep=Deep(flops=flops))
+    found = with_efficiency(seen, card).efficiency
+    assert found is not None
+    return found
+
+
+def test_convolutions_in_float32_have_cudnns_peak_which_is_tf32() -> None:
+    """200 TFLOP/s of convolutions in float32 are half of the TF32 peak, not 330% of the float32 one."""
+    conv = ("aten::convolution", "float32", 200e12 * STEP.median_s)
+    default = _on_gpu(conv, convolution_precision="tf32")
+    assert default.mfu == pytest.approx(0.5)
+    assert default.precision == "tf32"
+    assert _on_gpu(conv, convolution_precision="float32").precision == "fp32"
+
+
+def test_each_product_has_the_peak_of_its_own_precision() -> None:
+    """A second's worth of work in each precision, at their peaks, in the time of one step."""
+    third = STEP.median_s / 3
+    efficiency = _on_gpu(
+        ("aten::mm", "float32", 60e12 * third),
+        ("aten::convolution", "float32", 400e12 * third),
+        ("aten::mm", "bfloat16", 900e12 * third),
+        convolution_precision="tf32",
+        matmul_precision="highest",
+    )
+    assert efficiency.mfu == pytest.approx(1.0)
+
+
+def test_on_amd_float32_is_float32() -> None:
+    conv = ("aten::convolution", "float32", 30e12 * STEP.median_s)
+    assert _on_gpu(conv, convolution_precision="tf32", hip_version="6.4").precision == "fp32"

@@ -20,7 +20,7 @@ from .harness import activate, observation, root
     ("facts", "reason"),
     [
         ({}, "TF32 needs an NVIDIA GPU"),
-        ({"device": "cuda", "torch_version": "2.9.0+rocm6.4"}, "ROCm"),
+        ({"device": "cuda", "hip_version": "6.4.43482"}, "ROCm"),
         ({"device": "cuda", "matmul_precision": "medium"}, "already sets matmul precision 'medium'"),
         ({"device": "cuda", "autocast_dtype": "bfloat16"}, "already runs under autocast"),
     ],
@@ -61,7 +61,7 @@ def test_autotuning_does_not_apply(facts: dict[str, Any], reason: str) -> None:
 
 
 def test_autotuning_on_rocm_sets_what_miopen_reads() -> None:
-    (candidate,) = KernelAutotune().candidates(observation(device="cuda", torch_version="2.9.0+rocm6.4"))
+    (candidate,) = KernelAutotune().candidates(observation(device="cuda", hip_version="6.4.43482"))
     environment = KernelAutotune().environment(candidate.params)
     assert environment == {"MIOPEN_FIND_MODE": "NORMAL", "PYTORCH_TUNABLEOP_ENABLED": "1"}
     (plain,) = KernelAutotune().candidates(observation(device="cuda"))

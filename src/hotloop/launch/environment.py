@@ -77,5 +77,6 @@ def own_caches(environment: Mapping[str, str], scratch: Path) -> dict[str, str]:
         "TRITON_CACHE_DIR": str(caches / "triton"),
         "MIOPEN_USER_DB_PATH": str(caches / "miopen"),
         "MIOPEN_CUSTOM_CACHE_DIR": str(caches / "miopen"),
+        "PYTORCH_TUNABLEOP_FILENAME": str(caches / "tunableop.csv"),
         "CUDA_CACHE_PATH": str(caches / "cuda"),
     }

@@ -218,6 +218,8 @@ class ProgramFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What the probe saw of the program itself, once, in the rank that reports first."""
 
     torch_version: str | None = None
+    hip_version: str | None = None
+    """Of ROCm, where torch was built for AMD's devices."""
     python_version: str | None = None
     device: str = "cpu"
     """Device type of the root module's parameters."""
@@ -250,6 +252,8 @@ class ProgramFacts(msgspec.Struct, frozen=True, kw_only=True):
     script: str | None = None
     script_sha256: str | None = None
     notes: tuple[str, ...] = ()
+    skipped_steps: int = 0
+    """Optimizer steps that a GradScaler left out because gradients overflowed; they count as steps."""
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True):

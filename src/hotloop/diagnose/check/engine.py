@@ -8,6 +8,7 @@ from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.check.bottleneck import bottleneck
 from hotloop.diagnose.check.registry import all_rules
 from hotloop.diagnose.price.cost import LEAST, loudness
+from hotloop.diagnose.price.device_idle import capped_by_idle
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.diagnosis import Abstention, Diagnosis
 from hotloop.model.finding import Finding, Severity
@@ -32,7 +33,8 @@ def diagnose(
     explained: dict[str, int] = {}
     for rule in all_rules() if rules is None else rules:
         try:
-            seen = [symptom for symptom in rule.check(observation) if _counts(symptom)]
+            priced = (capped_by_idle(rule, symptom, observation) for symptom in rule.check(observation))
+            seen = [symptom for symptom in priced if _counts(symptom)]
         except Abstain as missing:
             abstained.append(Abstention(rule.code, str(missing)))
             continue

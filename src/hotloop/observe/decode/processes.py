@@ -33,6 +33,7 @@ def program_facts(raw: dict[str, Any] | None, script: Path | None) -> ProgramFac
     devices = [device for root in roots for device in root.devices]
     return ProgramFacts(
         torch_version=raw["torch_version"],
+        hip_version=raw.get("hip_version"),
         python_version=raw["python_version"],
         device=max(devices, key=lambda name: name != "cpu", default="cpu"),
         roots=roots,
@@ -55,6 +56,7 @@ def program_facts(raw: dict[str, Any] | None, script: Path | None) -> ProgramFac
         environment=raw["environment"],
         script=str(script) if script else None,
         script_sha256=_digest(script),
+        skipped_steps=raw.get("skipped_steps", 0),
         notes=tuple(f"{note['where']}: {note['error'].strip().splitlines()[-1]}" for note in raw["notes"]),
     )
 

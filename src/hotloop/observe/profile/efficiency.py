@@ -9,7 +9,7 @@ import msgspec
 from hotloop.machine.card.cache import peak_flop_per_s
 from hotloop.model.machine import MachineCard
 from hotloop.model.observation import Observation
-from hotloop.model.operators import Efficiency, Flops
+from hotloop.model.operators import Efficiency, Flops, Product
 
 PRECISIONS = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "float64": "fp64"}
 
@@ -27,8 +27,8 @@ def with_efficiency(observation: Observation, card: MachineCard | None) -> Obser
     num = max(1, sum(rank.role == observation.ranks[0].role for rank in observation.ranks))
     flop = flops.flop * num
     rate = flop / observation.step.median_s
-    precision = _precision(flops, observation)
-    peak, why = _peak(observation, card, precision, num)
+    precision = _main_precision(flops, observation)
+    peak, why = _peak(observation, card, flops, num)
     return msgspec.structs.replace(
         observation,
         efficiency=Efficiency(
@@ -42,26 +42,43 @@ def with_efficiency(observation: Observation, card: MachineCard | None) -> Obser
     )
 
 
-def _precision(flops: Flops, observation: Observation) -> str:
+def _main_precision(flops: Flops, observation: Observation) -> str:
     sums: Counter[str] = Counter()
     for product in flops.products:
-        sums[product.dtype] += int(product.flop)
-    dtype = sums.most_common(1)[0][0]
+        sums[_precision(product, observation)] += int(product.flop)
+    return sums.most_common(1)[0][0]
+
+
+def _precision(product: Product, observation: Observation) -> str:
+    """Return what the device computes a product in: cuDNN and cuBLAS have a switch each, and cuDNN's is on."""
     program = observation.program
-    # cuDNN's and cuBLAS's switches are two; that of matrix products speaks for both.
-    if dtype == "float32" and program.device == "cuda" and program.matmul_precision != "highest":
-        return "tf32"
-    return PRECISIONS.get(dtype, dtype)
+    if product.dtype == "float32" and program.device == "cuda" and program.hip_version is None:
+        if "conv" in product.name:
+            return "tf32" if program.convolution_precision == "tf32" else "fp32"
+        return "tf32" if program.matmul_precision != "highest" else "fp32"
+    return PRECISIONS.get(product.dtype, product.dtype)
 
 
 def _peak(
-    observation: Observation, card: MachineCard | None, precision: str, num: int
+    observation: Observation, card: MachineCard | None, flops: Flops, num: int
 ) -> tuple[float | None, str | None]:
+    """Return the rate at which the step's arithmetic would run if each product ran at the peak of its own precision."""
     if card is None:
         return None, "this machine's peak is not measured: type hotloop machine"
     device = observation.program.device
+    index = next((use.index for use in observation.memory.devices), 0)
+    seconds = 0.0
+    for product in flops.products:
+        precision = _precision(product, observation)
+        rate = _rate(card, "cpu" if device == "cpu" else f"{device}:{index}", precision)
+        if rate is None:
+            return None, f"the machine card has no {precision} rate of {device}"
+        seconds += product.flop / rate
     # Processes on a CPU share it; on GPUs each has its own, as launchers place them.
-    peak = peak_flop_per_s(card, "cpu" if device == "cpu" else f"{device}:0", precision)
-    if peak is None:
-        return None, f"the machine card has no {precision} rate of {device}"
-    return (peak if device == "cpu" else peak * num), None
+    return flops.flop / seconds * (1 if device == "cpu" else num), None
+
+
+def _rate(card: MachineCard, device: str, precision: str) -> float | None:
+    """Return a peak; a device without TF32 units computes in float32 where TF32 is allowed."""
+    rate = peak_flop_per_s(card, device, precision)
+    return peak_flop_per_s(card, device, "fp32") if rate is None and precision == "tf32" else rate

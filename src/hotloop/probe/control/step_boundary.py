@@ -79,7 +79,7 @@ class Boundary:
         """Whether this process is the only rank; None: not asked yet."""
         self._wanted = KINDS[anchor[0]] if anchor else None
         # Plain attributes: hashing a member of an IntEnum is a Python call, and this is the hot path.
-        self._num_optimizer = self.num_backward = self._num_evaluate = 0
+        self.num_optimizer = self.num_backward = self._num_evaluate = 0
         self.num_evaluated = 0
         """Steps in which a root was called without gradients."""
         self._evaluated_at = -1
@@ -102,13 +102,13 @@ class Boundary:
     def ended(self, kind: Kind, slot: int) -> None:
         """Called when an optimizer step, a backward or a forward without gradients has ended."""
         if kind is _OPTIMIZER:
-            self._num_optimizer += 1
+            self.num_optimizer += 1
             self.never_trained = False
             provisional = True
         elif kind is _BACKWARD:
             self.num_backward += 1
             self.never_trained = False
-            provisional = self._num_optimizer == 0 and self.num_backward > PATIENCE
+            provisional = self.num_optimizer == 0 and self.num_backward > PATIENCE
         else:
             self._num_evaluate += 1
             if self._evaluated_at != self.steps:
@@ -129,7 +129,7 @@ class Boundary:
         """Whether an optimizer's step ends the step, and nobody wants to look closer."""
         deep = self.windows
         return (
-            self._num_optimizer > 0
+            self.num_optimizer > 0
             and self._wanted in (None, _OPTIMIZER)
             and not (deep and deep.numbers[DEEP])
         )
@@ -145,7 +145,7 @@ class Boundary:
 
     def pass_by(self, num: int) -> None:
         """Count steps that went by unseen."""
-        self._num_optimizer += num
+        self.num_optimizer += num
         self.steps += num
 
     def looked(self, number: int) -> None:
@@ -220,7 +220,7 @@ class Boundary:
         if self.windows is not None:
             self.windows.after_fork()
         self._seat = None
-        self._num_optimizer = self.num_backward = self._num_evaluate = self.num_evaluated = 0
+        self.num_optimizer = self.num_backward = self._num_evaluate = self.num_evaluated = 0
         self._seen = self.steps = 0
         self._evaluated_at = -1
         self.never_trained = True

@@ -8,6 +8,7 @@ import sys
 import weakref
 from typing import Any
 
+from hotloop.probe.hook_points import grad_scaler
 from hotloop.probe.hook_points.step_hooks import Pair, Passing, passing_hook, step_hooks
 from hotloop.probe.probe import Probe
 from hotloop.probe.record.call_site import user_line
@@ -32,6 +33,8 @@ def install(probe: Probe) -> None:
     _patch_base_init(probe, Optimizer, slots)
     if probe.acting("on_optimizer"):
         _patch_constructors(probe)
+    with probe.survive("scaler"):
+        grad_scaler.install(probe, slots)
 
 
 def _pass_while_lean(probe: Probe, hooks: Pair, passing: Passing, first: int, last: int) -> None:

@@ -58,6 +58,8 @@ class Facts:
         self.settled = False
         self._peaks: dict[str, int | None] = {}
         self.ddp_modules: list[weakref.ref[Any]] = []
+        self.skipped_steps = 0
+        """Optimizer steps that a GradScaler left out."""
         self.device: DeviceMemory | None = None
         """The accelerator; None: torch was built for the CPU alone."""
         self._unread: dict[str, str] = {}
@@ -81,6 +83,8 @@ class Facts:
             "world_size": world_size,
             "argv": sys.orig_argv,
             "torch_version": torch.__version__,
+            "hip_version": torch.version.hip,
+            "skipped_steps": self.skipped_steps,
             "python_version": platform.python_version(),
             "roots": self.roots,
             "loaders": self.loaders,

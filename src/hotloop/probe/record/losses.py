@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from array import array
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +23,26 @@ class Losses:
         self._folder = folder
         self._values = array("d")
         self._pending: list[Any] = []
+        self.scaled: tuple[Callable[[], Any], Any] | None = None
+        """A loss that a GradScaler has scaled last (weakly), and what it was before."""
 
     def keep(self, tensors: Any) -> None:
         """Keep the value of a scalar loss; anything else is passed over."""
         loss = tensors[0] if isinstance(tensors, (tuple, list)) and tensors else tensors
         if getattr(loss, "numel", lambda: 0)() != 1:
             return
-        loss = loss.detach()
+        loss = self._unscaled(loss).detach()
         if loss.device.type == "cpu":
             self._values.append(float(loss))
             return
         self._pending.append(loss.clone())
         if len(self._pending) >= MAX_PENDING:
             self._fetch()
+
+    def _unscaled(self, loss: Any) -> Any:
+        """Return what a loss was before it was scaled: the scale changes while training goes on."""
+        scaled, self.scaled = self.scaled, None
+        return scaled[1] if scaled is not None and scaled[0]() is loss else loss
 
     def _fetch(self) -> None:
         import torch

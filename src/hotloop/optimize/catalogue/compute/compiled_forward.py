@@ -6,6 +6,7 @@ import functools
 import inspect
 from typing import Any
 
+from hotloop.optimize.catalogue.compute.graph_replays import GRAPH_MODES, GraphReplays
 from hotloop.probe.activation.activation import Activation
 
 
@@ -23,12 +24,15 @@ class CompiledForward(Activation):
         self._num_calls = 0
         self._failed = ""
         self._before = 0
+        self._graphs = GraphReplays() if mode in GRAPH_MODES else None
 
     def wrap_forward(self, module: Any, call: Any) -> Any:
         """Return the compiled call; where compilation fails, the program's own call from then on."""
         import torch
 
         self._before = _num_graphs()
+        if self._graphs is not None:
+            self._graphs.watch(module)
         mode = None if self._mode == "default" else self._mode
         # The probe watches torch.compile for modules that the program compiles; this is not one.
         compiled = inspect.unwrap(torch.compile)(_framed(module, call), mode=mode, dynamic=self._dynamic)
@@ -43,7 +47,7 @@ class CompiledForward(Activation):
                 self._failed = f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
                 return call(*args, **kwargs)
             self._num_calls += 1
-            return output
+            return output if self._graphs is None else self._graphs.kept(output)
 
         return run
 
@@ -56,7 +60,18 @@ class CompiledForward(Activation):
         graphs = _num_graphs() - self._before
         breaks = _num_graph_breaks()
         said = f"{graphs} compiled graphs, {self._num_calls} calls, {breaks} graph breaks"
+        if self._graphs is not None and self._graphs.on_device:
+            said = f"{said}, {self._graphs.num_replays} replays of CUDA graphs{_why_skipped()}"
+            return graphs > 0 and self._graphs.num_replays > 0, said
         return graphs > 0, said
+
+
+def _why_skipped() -> str:
+    """Why the compiler did not capture what it could have."""
+    from torch._dynamo.utils import counters
+
+    num = int(counters["inductor"]["cudagraph_skips"])
+    return f" ({num} compiled graphs were left out of them)" if num else ""
 
 
 def _framed(module: Any, call: Any) -> Any:

@@ -60,8 +60,8 @@ class KernelAutotune(Optimization):
         layers = {name for root in program.roots for name in root.layer_counts}
         if not any(name.startswith("Conv") for name in layers):
             raise DoesNotApply("the model has no convolution")
-        rocm = "rocm" in (program.torch_version or "")
-        params = {"miopen_find_mode": "NORMAL", "tunable_op": True} if rocm else {}
+        on_rocm = program.hip_version is not None
+        params = {"miopen_find_mode": "NORMAL", "tunable_op": True} if on_rocm else {}
         # [A] and [B] promise 10-30% of convolution time.
         prior = expected(share(observation, Phase.FORWARD, Phase.BACKWARD), 1.2)
         return [Candidate(name=self.name, params=params, numerics=self.numerics, prior=prior)]
@@ -83,7 +83,7 @@ class KernelAutotune(Optimization):
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what sets the flag."""
-        return _Benchmark()
+        return _Benchmark(tunes_products=bool(params.get("tunable_op")))
 
     def times_kernels(self, params: Mapping[str, Any]) -> bool:
         """Return that it does."""
@@ -107,8 +107,9 @@ class KernelAutotune(Optimization):
 
 
 class _Benchmark(Activation):
-    def __init__(self) -> None:
+    def __init__(self, *, tunes_products: bool = False) -> None:
         self._device = ""
+        self._tunes_products = tunes_products
 
     def on_torch(self) -> None:
         """Set it before the program's own code runs."""
@@ -124,9 +125,12 @@ class _Benchmark(Activation):
         self._device = next((parameter.device.type for parameter in module.parameters()), "")
 
     def effect(self) -> tuple[bool, str]:
-        """Return whether it is on while a model trains on the device."""
+        """Return whether it is on while a model trains on the device; keep what TunableOp has found so far."""
         import torch
 
+        if self._tunes_products:
+            # It writes its file when the process ends, and a trial ends without shutting the program down.
+            torch.cuda.tunable.write_file()
         if not torch.backends.cudnn.benchmark:
             return False, "the program switched torch.backends.cudnn.benchmark off again"
         if self._device != "cuda":

@@ -14,6 +14,7 @@ from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import expected, share
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
+from hotloop.probe.record.facts import matmul_precision
 
 if TYPE_CHECKING:
     from hotloop.model.sites import Sites
@@ -54,7 +55,7 @@ class Tf32Matmul(Optimization):
         program = observation.program
         if program.device != "cuda":
             raise DoesNotApply(f"the model is on {program.device}: TF32 needs an NVIDIA GPU since Ampere")
-        if "rocm" in (program.torch_version or ""):
+        if program.hip_version is not None:
             raise DoesNotApply("this is a ROCm build of torch: TF32 is NVIDIA's")
         if program.matmul_precision != "highest":
             raise DoesNotApply(f"the program already sets matmul precision {program.matmul_precision!r}")
@@ -112,7 +113,7 @@ class _High(Activation):
         """Return whether it is set, and the device has the units."""
         import torch
 
-        precision = torch.get_float32_matmul_precision()
+        precision = matmul_precision(torch)
         if precision != "high":
             return False, f"matmul precision is {precision!r}"
         return self._on, self._seen
@@ -121,7 +122,7 @@ class _High(Activation):
 def _precision() -> Any:
     import torch
 
-    return torch.get_float32_matmul_precision()
+    return matmul_precision(torch)
 
 
 def _set_precision(precision: Any) -> None:
