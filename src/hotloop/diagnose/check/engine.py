@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.check.bottleneck import bottleneck
+from hotloop.diagnose.check.device_idle import capped_by_idle
 from hotloop.diagnose.check.registry import all_rules
 from hotloop.diagnose.price.cost import LEAST, loudness
-from hotloop.diagnose.price.device_idle import capped_by_idle
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.diagnosis import Abstention, Diagnosis
 from hotloop.model.finding import Finding, Severity

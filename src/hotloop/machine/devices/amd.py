@@ -49,6 +49,10 @@ class AmdSmi:
             pids=self._pids(handle),
         )
 
+    def process_shares(self, index: int) -> dict[int, float] | None:  # noqa: ARG002 - amdsmi 7.0 has no such count
+        """Return None: the driver does not tell."""
+        return None
+
     def _device(self, index: int) -> GpuDevice:
         smi, handle = self._smi, self._handles[index]
         total = self._ask(lambda: smi.amdsmi_get_gpu_vram_usage(handle)["vram_total"])

@@ -46,6 +46,12 @@ class GpuReader(Protocol):
     def sample(self, index: int) -> GpuSample:
         """Return one look at the device; never raises for a value that is not supported."""
 
+    def process_shares(self, index: int) -> dict[int, float] | None:
+        """Return the share of the device's compute time of each process since the last call, by pid.
+
+        None: the driver does not tell.
+        """
+
 
 def num_foreign(pids: Collection[int], ours: Collection[int], visible: Collection[int]) -> int | None:
     """Return how many processes on a device are not ours, None where that cannot be told.

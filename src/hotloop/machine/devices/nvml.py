@@ -26,6 +26,8 @@ class Nvml:
 
     def __init__(self, library: Any) -> None:
         self._nvml = library
+        self._seen_us: dict[int, int] = {}
+        """The time stamp of the last look at each device's processes."""
 
     def devices(self) -> list[GpuDevice]:
         """Return the devices, in NVML's order (by PCI address)."""
@@ -49,6 +51,23 @@ class Nvml:
                 lambda: tuple(int(p.pid) for p in nvml.nvmlDeviceGetComputeRunningProcesses(handle))
             ),
         )
+
+    def process_shares(self, index: int) -> dict[int, float] | None:
+        """Return the share of the device's compute time of each process since the last call, by pid."""
+        nvml, handle = self._nvml, self._nvml.nvmlDeviceGetHandleByIndex(index)
+        since = self._seen_us.get(index, 0)
+        try:
+            looks = nvml.nvmlDeviceGetProcessUtilization(handle, since)
+        except (nvml.NVMLError, AttributeError) as error:
+            # With no process on the device there is nothing to find.
+            nothing = getattr(nvml, "NVMLError_NotFound", ())
+            return {} if isinstance(error, nothing) else None
+        self._seen_us[index] = max((look.timeStamp for look in looks), default=since)
+        shares: dict[int, list[float]] = {}
+        for look in looks:
+            if look.timeStamp > since:
+                shares.setdefault(int(look.pid), []).append(look.smUtil / 100)
+        return {pid: sum(each) / len(each) for pid, each in shares.items()}
 
     def _device(self, index: int) -> GpuDevice:
         nvml, handle = self._nvml, self._nvml.nvmlDeviceGetHandleByIndex(index)

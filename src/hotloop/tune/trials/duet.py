@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -25,6 +26,7 @@ from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.executor import ArmRecord, Enough, PlanSteps, SetFailed, SetOrder, SetRecord
 from hotloop.tune.trials.arm import Arm, ArmFailed
 from hotloop.tune.trials.device_memory import DeviceBudget
+from hotloop.tune.trials.device_neighbours import watch_devices
 from hotloop.tune.trials.void_blocks import MAX_REPEATS, ContentionWatch
 from hotloop.tune.trials.whole_processes import Lived, in_abba_order
 
@@ -72,7 +74,7 @@ class DuetExecutor:
         setting: what the arms share.
         blocks: the shape of a trial.
         progress: told of what is done.
-        watch: makes what watches the machine during a set.
+        watch: makes what watches the machine during a set; None: this machine and the setting's devices.
         device_budget: the memory of the devices; None: of this machine's.
     """
 
@@ -81,13 +83,15 @@ class DuetExecutor:
         setting: Setting,
         blocks: Blocks,
         progress: Callable[[str], None],
-        watch: Callable[[Callable[[str], None]], ContentionWatch] = ContentionWatch,
+        watch: Callable[[Callable[[str], None]], ContentionWatch] | None = None,
         device_budget: DeviceBudget | None = None,
     ) -> None:
         self._setting = setting
         self._blocks = blocks
         self._progress = progress
-        self._watch = watch
+        self._open = contextlib.ExitStack()
+        neighbours = self._open.enter_context(watch_devices(setting.devices))
+        self._watch = watch or (lambda say: ContentionWatch(say, device=neighbours))
         self._device_budget = device_budget or DeviceBudget(setting.devices)
         self._free_bytes = psutil.virtual_memory().available
         self._kept: tuple[PlanSteps, Arm] | None = None
@@ -252,6 +256,7 @@ class DuetExecutor:
         """End all arms."""
         self._discard(list(self._arms))
         self._kept = None
+        self._open.close()
         remove(self._caches)
 
     def _caches_of(self, plan: PlanSteps) -> Path:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from hotloop.machine.environment.contention import ForeignLoad, foreign_share, steal_share
 from hotloop.model.tuning import Contention
+from hotloop.tune.trials.device_neighbours import DeviceNeighbours
 
 MAX_FOREIGN = 0.10
 """Share of the machine's processor time that others may take within a block (hazards: a workable limit)."""
@@ -27,6 +28,7 @@ class ContentionWatch:
     Args:
         progress: told when a block is repeated.
         load: takes the snapshots.
+        device: looks at the devices; None: the program uses none, or their driver cannot be asked.
         pause: sleeps.
     """
 
@@ -35,7 +37,9 @@ class ContentionWatch:
         progress: Callable[[str], None],
         load: ForeignLoad | None = None,
         pause: Callable[[float], None] = time.sleep,
+        device: DeviceNeighbours | None = None,
     ) -> None:
+        self._device = device
         self._progress = progress
         self._load = load or ForeignLoad()
         self._pause = pause
@@ -53,18 +57,20 @@ class ContentionWatch:
         ours = (os.getpid(), pid)
         for repeat in range(MAX_REPEATS + 1):
             before = self._load.snapshot(ours)
-            result = run()
+            result, disturbed = self._device.during(run, pid) if self._device else (run(), None)
             after = self._load.snapshot(ours)
             self._blocks += 1
             share = foreign_share(before, after)
             steal = steal_share(before, after)
             share = share if steal is None or share is None else share + steal
-            if share is None or share <= MAX_FOREIGN:
+            if share is not None and share > MAX_FOREIGN:
+                self._most = max(share, self._most or 0.0)
+                disturbed = f"others took {share:.0%} of the machine"
+            if disturbed is None:
                 return result
-            self._most = max(share, self._most or 0.0)
             if repeat < min(MAX_REPEATS, spare) and self._void < MAX_VOID:
                 self._void += 1
-                self._progress(f"block repeated: others took {share:.0%} of the machine")
+                self._progress(f"block repeated: {disturbed}")
                 self._wait_for_quiet(ours)
             else:
                 break
