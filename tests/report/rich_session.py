@@ -102,7 +102,7 @@ def series(num: int, rank: int | None = None, seed: int = 0) -> StepSeries:
         epochs=epochs,
         evaluations=epochs[1::2],
         checkpoints=epochs[:1],
-        spans=tuple(_spans(starts[-10:], durations[-10:])),
+        spans=tuple(_spans(starts[-10:].tolist(), durations[-10:].tolist())),
     )
 
 

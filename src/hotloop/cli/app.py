@@ -19,6 +19,7 @@ _COMMANDS: dict[str, str] = {
     "run": "hotloop.cli.run",
     "patch": "hotloop.cli.patch",
     "report": "hotloop.cli.report",
+    "sessions": "hotloop.cli.sessions",
     "demo": "hotloop.cli.demo",
     "machine": "hotloop.cli.machine",
     "lint": "hotloop.cli.lint",

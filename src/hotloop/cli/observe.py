@@ -10,6 +10,7 @@ import click
 
 from hotloop.cli.files import write_json
 from hotloop.cli.options import COMMAND_SETTINGS, TimeSpan, command_argument, output_options
+from hotloop.cli.report import keep_page
 from hotloop.cli.sample_files import SampleFiles
 from hotloop.cli.stored import store_observation
 from hotloop.launch.signals import ended_like_ctrl_c
@@ -91,7 +92,7 @@ def command(
 def _show(screen: Screen, observation: Observation, json_file: Path | None, of: Origin) -> None:
     session = store_observation(observation, of)
     screen.show(render(observation))
-    screen.note(f"hotloop: kept as session {session}; hotloop report --html FILE shows it")
+    keep_page(screen, session)
     if json_file is not None:
         write_json(json_file, observation.without_series())
 

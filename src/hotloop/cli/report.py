@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
 
 import click
@@ -10,7 +11,7 @@ import click
 from hotloop.cli.files import check_writable, write_json, write_text
 from hotloop.cli.options import output_options
 from hotloop.cli.report_content import Prices, report_content
-from hotloop.model.errors import ExitCode
+from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.report.content.content import ReportContent
 from hotloop.report.html.page import page
 from hotloop.report.markdown import markdown
@@ -81,3 +82,18 @@ def write_report(
         write_text(markdown_file, markdown(shown))
     if json_file is not None:
         write_json(json_file, content.without_series())
+
+
+def keep_page(screen: Screen, name: str | None = None) -> None:
+    """Write a session's page beside it and say where; the newest's unless named.
+
+    What was measured is stored by then: a page that cannot be written is a line, not a failure.
+    """
+    try:
+        with contextlib.closing(find_session(Path.cwd(), name)) as session:
+            file = session.path.with_suffix(".html")
+            write_report(report_content(session), html=file)
+    except HotloopError as error:
+        screen.note(f"hotloop: no page was written: {error.message}")
+        return
+    screen.note(f"hotloop: the whole story is in {os.path.relpath(file)} (hotloop report shows it again)")

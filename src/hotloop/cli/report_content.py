@@ -20,8 +20,11 @@ from hotloop.model.origin import Origin
 from hotloop.model.secrets import redacted_environment, redacted_words
 from hotloop.model.tuning import TuneResult
 from hotloop.observe.run.origin import ORIGIN
+from hotloop.patch.program_files import editable, outdated
+from hotloop.patch.rewrite_plan import rewrite_plan
 from hotloop.report.content.content import Excerpt, LossCurves, ReportContent, SetSamples
 from hotloop.report.content.headline import headline, savings
+from hotloop.source.outcome import Safety
 from hotloop.store.session import Session
 from hotloop.tune.executor import SetRecord
 from hotloop.whatif.measure import WhatIf, with_whatif
@@ -63,6 +66,7 @@ def report_content(
     here = folder or Path.cwd()
     prices = prices or Prices()
     found = with_source(diagnose(observation, session.name), here) if observation else None
+    patch, why_no_patch = _patch(tuning, here)
     return ReportContent(
         session=session.name,
         headline=headline(observation, tuning, found.bottleneck if found else None),
@@ -77,6 +81,8 @@ def report_content(
         sets=tuple(_samples(session, tuning)) if tuning else (),
         losses=_losses(session, tuning),
         card=kept_card(),
+        patch=patch,
+        why_no_patch=why_no_patch,
         missing=tuple(_missing(observation, tuning)),
     )
 
@@ -154,6 +160,21 @@ def _losses(session: Session, tuning: TuneResult | None) -> LossCurves | None:
         perturbed=session.get("perturbed", tuple[float, ...]) or (),
         plan=tuple(one.arms[last].losses for one in confirmed if last and one.arms[last].losses),
     )
+
+
+def _patch(tuning: TuneResult | None, folder: Path) -> tuple[str | None, str | None]:
+    """Return the plan as a diff of the source as it is now, or why there is none."""
+    if tuning is None or not tuning.plan.steps:
+        return None, None
+    plan = tuning.plan
+    if not plan.sites.sources:
+        return None, "the session does not say where to edit"
+    stale = outdated(plan.sites, folder)
+    if stale:
+        return None, f"{', '.join(stale)} changed since (hotloop patch looks again)"
+    patch = rewrite_plan(plan.steps, plan.sites, editable(plan.sites, folder), Safety.SAFE)
+    text = patch.diff.decode(errors="replace")
+    return (text, None) if text else (None, "no step of the plan has a safe edit of your source")
 
 
 def _missing(seen: Observation | None, tuning: TuneResult | None) -> Iterator[Coverage]:

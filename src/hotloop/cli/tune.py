@@ -8,6 +8,7 @@ import click
 
 from hotloop.cli.files import check_writable, write_json, write_text
 from hotloop.cli.options import COMMAND_SETTINGS, Names, TimeSpan, command_argument, output_options
+from hotloop.cli.report import keep_page
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.optimization import Numerics
 from hotloop.model.tuning import TuneResult
@@ -78,6 +79,7 @@ def command(
     finally:
         screen.done()
     _keep(screen, result, plan_file, json_file)
+    keep_page(screen)
     return ExitCode.INTERRUPTED if result.interrupted else ExitCode.DONE
 
 

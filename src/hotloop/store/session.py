@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,8 @@ from hotloop.model.foreign_text import encodable
 FOLDER = ".hotloop"
 SCHEMA = 1
 _SUFFIX = ".sqlite"
+_BESIDE = ("-wal", "-shm")
+"""Ends of the names of the files that SQLite keeps beside a database."""
 _Value = TypeVar("_Value")
 
 
@@ -57,7 +60,8 @@ class Session:
             "CREATE TABLE IF NOT EXISTS entry "
             "(key TEXT PRIMARY KEY, body BLOB NOT NULL, at TEXT DEFAULT CURRENT_TIMESTAMP)"
         )
-        ask(f"PRAGMA user_version={SCHEMA}")
+        if not version:  # reading must not make an old session the newest
+            ask(f"PRAGMA user_version={SCHEMA}")
 
     @property
     def name(self) -> str:
@@ -186,10 +190,47 @@ def find_session(base: Path, name: str | None = None) -> Session:
     """
     found = [path for path in sessions(base) if name is None or path.stem == name]
     if not found:
-        what = f"no session {name!r}" if name else "no session"
-        known = ", ".join(path.stem for path in sessions(base)[:5])
-        raise HotloopError(
-            f"there is {what} in {base / FOLDER}",
-            f"known: {known}" if known else "run hotloop observe or hotloop tune here first",
-        )
+        raise _unknown(base, name)
     return Session(found[0])
+
+
+def _unknown(base: Path, name: str | None) -> HotloopError:
+    what = f"no session {name!r}" if name else "no session"
+    known = ", ".join(path.stem for path in sessions(base)[:5])
+    return HotloopError(
+        f"there is {what} in {base / FOLDER}",
+        f"known: {known}" if known else "run hotloop observe or hotloop tune here first",
+    )
+
+
+def remove_session(base: Path, name: str) -> None:
+    """Remove a session with what was written beside it: its report, and the files of a whole run.
+
+    Raises:
+        HotloopError: there is none of that name, or it cannot be removed.
+    """
+    path = next((one for one in sessions(base) if one.stem == name), None)
+    if path is None:
+        raise _unknown(base, name)
+    try:
+        for file in (
+            path,
+            *(path.with_name(f"{path.name}{end}") for end in _BESIDE),
+            path.with_suffix(".html"),
+        ):
+            file.unlink(missing_ok=True)
+        kept = path.with_suffix("")
+        if kept.is_dir() and not kept.is_symlink():
+            shutil.rmtree(kept)
+    except OSError as error:
+        raise HotloopError(
+            f"the session {name} cannot be removed: {error.strerror}",
+            "remove it by hand, or ask who owns it",
+            ExitCode.MACHINE,
+        ) from error
+
+
+def session_bytes(path: Path) -> int:
+    """Return the size of a session file with its log."""
+    files = (path, *(path.with_name(f"{path.name}{end}") for end in _BESIDE))
+    return sum(file.stat().st_size for file in files if file.exists())

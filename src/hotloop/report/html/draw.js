@@ -68,7 +68,7 @@ const hotloopDraw = (() => {
       grid: { left: 8, right: 64, top: 8, bottom: 38, containLabel: true },
       xAxis: axis(theme, { type: "value", min: 0, name: "times as fast as the original", nameGap: 26, axisLabel: { formatter: "{value}x" } }),
       yAxis: axis(theme, { type: "category", inverse: true, data: names, splitLine: { show: false },
-        axisLabel: { color: (value, at) => (at > last ? theme.soft : theme.ink), width: narrow(box) ? 96 : 190, overflow: "break", hideOverlap: false } }),
+        axisLabel: { color: (value, at) => (at > last ? theme.soft : theme.ink), width: narrow(box) ? 96 : 190, overflow: narrow(box) ? "truncate" : "break", hideOverlap: false } }),
       tooltip: { ...base(theme).tooltip, formatter: ({ dataIndex }) => tip(dataIndex) },
       series: [
         { type: "bar", stack: "a", silent: true, itemStyle: { color: "transparent" }, data: bars.map(([from]) => from), barWidth: "58%" },
@@ -163,7 +163,7 @@ const hotloopDraw = (() => {
       ...base(theme),
       grid: { left: 8, right: 66, top: 6, bottom: 36, containLabel: true },
       xAxis: axis(theme, { type: "value", name: data.unit, nameGap: 24, axisLabel: { formatter: big } }),
-      yAxis: axis(theme, { type: "category", inverse: true, data: names, splitLine: { show: false }, axisLabel: { color: theme.ink, width: narrow(box) ? 96 : 200, overflow: "break" } }),
+      yAxis: axis(theme, { type: "category", inverse: true, data: names, splitLine: { show: false }, axisLabel: { color: theme.ink, width: narrow(box) ? 104 : 200, overflow: narrow(box) ? "truncate" : "break" } }),
       tooltip: { ...base(theme).tooltip, formatter: ({ name, value }) => say(name, `${round(Number(value))} ${data.unit}`) },
       series: [
         { type: "bar", barWidth: "55%", data: data.rows.map(([name, value]) => ({ value, itemStyle: { borderRadius: 3, color: name === "the program now" || name === "before" ? theme.other : name.startsWith("loader") ? theme.data : theme.forward } })) },

@@ -26,8 +26,10 @@
       draw(box);
     }
   };
-  let resized;
+  let [resized, width] = [0, innerWidth];
   addEventListener("resize", () => {
+    if (innerWidth === width) return; // a phone's address bar comes and goes
+    width = innerWidth;
     clearTimeout(resized);
     resized = setTimeout(redraw, 150);
   });

@@ -1,0 +1,89 @@
+"""`hotloop sessions`: what is stored here."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import click
+import msgspec
+
+from hotloop.cli.files import write_json
+from hotloop.cli.options import output_options
+from hotloop.cli.report_content import RESULT
+from hotloop.cli.stored import OBSERVATION
+from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.model.observation import Observation
+from hotloop.model.origin import Origin
+from hotloop.model.tuning import TuneResult
+from hotloop.observe.run.origin import ORIGIN
+from hotloop.report.content.figures import speedup
+from hotloop.report.terminal.quantities import duration
+from hotloop.report.terminal.screen import Screen
+from hotloop.report.terminal.sessions import StoredSession, render
+from hotloop.store.session import Session, remove_session, session_bytes, sessions
+
+
+@click.command("sessions")
+@click.option(
+    "--remove", "removed", multiple=True, metavar="ID", help="Remove this session; may be repeated."
+)
+@click.option("--keep", type=click.IntRange(min=0), metavar="N", help="Keep the newest N, remove the others.")
+@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the list.")
+@output_options
+def command(
+    *, removed: tuple[str, ...], keep: int | None, json_file: Path | None, quiet: bool, no_color: bool
+) -> int:
+    """List the sessions of this folder: when, what, verdict, size.
+
+    Every observe, diagnose and tune stores one in .hotloop/.
+    """
+    screen = Screen(quiet=quiet, no_color=no_color)
+    base = Path.cwd()
+    if keep is not None:
+        removed = (*removed, *(path.stem for path in sessions(base)[keep:]))
+    for name in dict.fromkeys(removed):
+        remove_session(base, name)
+        screen.note(f"hotloop: removed session {name}")
+    found = tuple(_stored(base))
+    if json_file is not None:
+        write_json(json_file, {"sessions": msgspec.to_builtins(found)})
+    screen.show(render(found))
+    return ExitCode.DONE
+
+
+def _stored(base: Path) -> Iterator[StoredSession]:
+    for path in sessions(base):
+        when = datetime.fromtimestamp(path.stat().st_mtime).isoformat(sep=" ", timespec="minutes")
+        size = session_bytes(path)
+        try:
+            with contextlib.closing(Session(path)) as session:
+                kind, command, verdict = _read(session)
+        except HotloopError as error:
+            kind, command, verdict = None, None, f"cannot be read: {error.message}"
+        yield StoredSession(
+            name=path.stem, when=when, kind=kind, command=command, verdict=verdict, size_bytes=size
+        )
+
+
+def _read(session: Session) -> tuple[str | None, str | None, str]:
+    of = session.get(ORIGIN, Origin)
+    tuned = session.get(RESULT, TuneResult)
+    seen = session.get(OBSERVATION, Observation) if tuned is None else None
+    words = of.words if of else tuned.command if tuned else seen.command if seen else None
+    kind = of.kind if of else "tune" if tuned else "observe"
+    return kind, shlex.join(words) if words else None, _verdict(tuned, seen)
+
+
+def _verdict(tuned: TuneResult | None, seen: Observation | None) -> str:
+    if tuned is not None:
+        found = tuned.plan.speedup if tuned.plan.steps else None
+        return (
+            f"{speedup(found)} faster" if found else "interrupted" if tuned.interrupted else "nothing helped"
+        )
+    if seen is None:
+        return "ended before anything was measured"
+    return f"{duration(seen.step.median_s)} a step" if seen.step else "no step was measured"

@@ -1,0 +1,85 @@
+"""`hotloop report` and `hotloop sessions` on stored sessions."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from hotloop.cli.app import run
+from hotloop.store.session import new_session, sessions
+
+from ..report.rich_session import content
+
+
+def _store(folder: Path, stamp: str, *, tuned: bool, at_s: int) -> None:
+    said = content(40, tuned=tuned)
+    with contextlib.closing(new_session(folder, stamp)) as session:
+        session.put("origin", said.origin)
+        session.put("observation", said.observation)
+        if tuned:
+            session.put("result", said.tuning)
+    os.utime(session.path, (at_s, at_s))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Three sessions, the last one of tuning."""
+    monkeypatch.chdir(tmp_path)
+    for number in range(3):
+        _store(tmp_path, f"2026112{number}-100000", tuned=number == 2, at_s=1_700_000_000 + number)
+    return tmp_path
+
+
+def _names(folder: Path) -> list[str]:
+    return [path.stem for path in sessions(folder)]
+
+
+def test_the_newest_session_is_reported_in_every_form(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["report", "--html", "r.html", "--markdown", "r.md", "--json", "r.json", "--price-per-hour", "4"]
+    assert run(words) == 0
+    assert "2.82x [2.71, 2.96]" in capsys.readouterr().out
+    figures = json.loads((folder / "r.json").read_text())
+    assert figures["headline"]["speedup"]["ratio"] == pytest.approx(2.82, abs=0.01)
+    assert figures["savings"]["money"] is not None
+    assert figures["observation"]["series"] == []
+    assert "hotloop run --plan" in (folder / "r.md").read_text()
+    assert (folder / "r.html").stat().st_size < 6e6
+
+
+def test_sessions_are_listed_the_newest_first(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["sessions", "--json", "all.json"]) == 0
+    said = capsys.readouterr().out
+    assert "2.82x [2.71, 2.96]" in said
+    assert "134 ms a step" in said
+    listed = json.loads((folder / "all.json").read_text())["sessions"]
+    assert [one["name"] for one in listed] == ["20261122-100000", "20261121-100000", "20261120-100000"]
+    assert [one["kind"] for one in listed] == ["tune", "observe", "observe"]
+
+
+def test_reading_an_old_session_does_not_make_it_the_newest(folder: Path) -> None:
+    before = _names(folder)
+    assert run(["report", before[-1], "--quiet"]) == 0
+    assert _names(folder) == before
+
+
+def test_sessions_are_removed_with_what_belongs_to_them(folder: Path) -> None:
+    oldest, newest = _names(folder)[-1], _names(folder)[0]
+    (folder / ".hotloop" / f"{oldest}.html").write_text("a page")
+    (folder / ".hotloop" / oldest / "files").mkdir(parents=True)
+    assert run(["sessions", "--remove", oldest]) == 0
+    assert not list((folder / ".hotloop").glob(f"{oldest}*"))
+    assert run(["sessions", "--keep", "1"]) == 0
+    assert _names(folder) == [newest]
+
+
+def test_a_session_that_is_not_there_cannot_be_removed(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["sessions", "--remove", "../../etc"]) == 2
+    assert "no session" in capsys.readouterr().err
