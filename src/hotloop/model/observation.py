@@ -243,6 +243,8 @@ class ProgramFacts(msgspec.Struct, frozen=True, kw_only=True):
     world_size: int = 1
     double_backward: bool = False
     """`create_graph=True` was seen."""
+    seeds: tuple[int, ...] = ()
+    """That the program gave itself, in order, each once; trials give them again."""
     shared_memory: bool = False
     """Parameters shared between processes (Hogwild)."""
     distributed: str | None = None

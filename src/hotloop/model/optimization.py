@@ -25,6 +25,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     params: dict[str, Any] = {}
     numerics: Numerics = Numerics.EXACT
+    touches_numbers: bool = True
+    """False: it changes where or when something is computed, not what (allocator, wait policy, prefetch)."""
     max_gain: float | None = None
     """Amdahl's bound: the largest speed ratio that the observation allows; None: no bound is known."""
     prior: float = 1.0

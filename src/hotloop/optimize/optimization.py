@@ -33,6 +33,8 @@ class Optimization(ABC):
     name: ClassVar[str]
     family: ClassVar[str]
     numerics: ClassVar[Numerics]
+    touches_numbers: ClassVar[bool] = True
+    """False where what is computed cannot change, only where and when: its first steps are compared, not its curve."""
     conflicts: ClassVar[frozenset[str]] = frozenset()
     """Names of optimizations that cannot be on together with this one."""
 

@@ -36,6 +36,8 @@ class ArmRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     step_s: float
     losses: tuple[float, ...] = ()
+    loss_sites: tuple[int, ...] = ()
+    """The place of the backward call of each loss, by number; empty: there is one."""
     effects: tuple[Effect, ...] = ()
     notes: tuple[str, ...] = ()
     peak_bytes: int | None = None

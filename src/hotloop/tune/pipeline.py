@@ -164,6 +164,7 @@ def _executor(
         startup_s=sum(parts.get(name, 0.0) for name in STARTUP_PARTS),
         peak_bytes=observation.memory.host_peak_bytes,
         devices=observation.memory.devices,
+        program_seeds=observation.program.seeds,
         stdin=stdin,
     )
     return DuetExecutor(setting, blocks, say)

@@ -51,6 +51,7 @@ def program_facts(raw: dict[str, Any] | None, script: Path | None) -> ProgramFac
         frameworks=tuple(raw["frameworks"]),
         world_size=raw["world_size"],
         double_backward=raw["double_backward"],
+        seeds=tuple(raw["seeds"]),
         shared_memory=raw["shared_memory"],
         distributed=raw["distributed"],
         environment=raw["environment"],

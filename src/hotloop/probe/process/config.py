@@ -20,7 +20,9 @@ class ProbeConfig:
         anchor: `(kind, slot, every)` of the event that ends a step; None: not known yet.
         activations: what to switch on: `{"name", "module", "params"}`, in the plan's order.
         seed: seeds Python, NumPy and torch when torch has been imported; None: the program's own randomness.
+        program_seeds: of the program's own, seen when it was observed and given again in a trial; None: not a trial.
         perturb: relative noise put on all parameters once, before the first step; 0: none.
+        perturb_number: which draw of that noise, from 1.
         losses: keep the value of every loss that backward is called on.
         record: time the phases; off for the overhead benchmark and for `hotloop run`.
         lean: short steps may be timed in bursts, so that observing them costs less (see `probe.pace`).
@@ -37,7 +39,9 @@ class ProbeConfig:
     anchor: tuple[str, int, int] | None = None
     activations: tuple[dict[str, Any], ...] = field(default_factory=tuple)
     seed: int | None = None
+    program_seeds: tuple[int, ...] | None = None
     perturb: float = 0.0
+    perturb_number: int = 1
     losses: bool = False
     record: bool = True
     lean: bool = True
@@ -66,5 +70,6 @@ def load() -> ProbeConfig | None:
     raw["anchor"] = tuple(raw["anchor"]) if raw["anchor"] else None
     raw["activations"] = tuple(raw["activations"])
     raw["instruments"] = tuple(raw["instruments"])
+    raw["program_seeds"] = None if raw["program_seeds"] is None else tuple(raw["program_seeds"])
     raw["guard"] = tuple(raw["guard"])
     return ProbeConfig(**raw)

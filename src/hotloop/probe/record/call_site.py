@@ -31,3 +31,14 @@ def is_users(code: CodeType) -> bool:
     """Whether a function is the user's: neither a library's nor ours."""
     path = code.co_filename
     return not (path.startswith((*_LIBRARIES, _OWN, "<frozen")) or any(part in path for part in _PACKAGES))
+
+
+def user_stack(depth: int = 8) -> tuple[tuple[str, int], ...]:
+    """Return the innermost frames of the user's, as path and line, at most so many."""
+    frame: FrameType | None = sys._getframe(1)
+    found: list[tuple[str, int]] = []
+    while frame is not None and len(found) < depth:
+        if is_users(frame.f_code):
+            found.append((frame.f_code.co_filename, frame.f_lineno))
+        frame = frame.f_back
+    return tuple(found)

@@ -47,6 +47,8 @@ class Facts:
         self.loaders: list[dict[str, Any]] = []
         self.optimizers: list[dict[str, Any]] = []
         self.notes: list[dict[str, str]] = []
+        self.seeds: list[int] = []
+        """That the program gave itself, in order, each once."""
         self.double_backward = False
         self.anomaly_mode = False
         self.num_looked = self.num_profiled = 0
@@ -91,6 +93,7 @@ class Facts:
             "optimizers": self.optimizers,
             "notes": self.notes,
             "sites": self._sites.written(),
+            "seeds": self.seeds,
             "num_threads": torch.get_num_threads(),
             "num_interop_threads": torch.get_num_interop_threads(),
             "anomaly_mode": self.anomaly_mode,

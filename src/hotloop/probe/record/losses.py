@@ -8,21 +8,31 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from hotloop.probe.record.call_site import user_stack
+
 MAX_PENDING = 256
 """Values kept on a device before they are fetched in one copy."""
+MAX_SITES = 32
+"""A program that calls backward from ever new places has one curve, not thousands."""
 
 
 class Losses:
-    """The loss curve of this process, as 64-bit floats in `losses-<pid>.bin`.
+    """The loss curves of this process: pairs of 64-bit floats, the place of the backward call (0, 1, ...) and the loss,
+    in `losses-<pid>.bin`.
+
+    A GAN calls backward in several places of a step; its losses are several curves, each by the lines it comes from.
 
     Args:
         folder: where the file goes.
+        stack: the program's lines that a backward is called from.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, stack: Callable[[], object] = user_stack) -> None:
         self._folder = folder
+        self._stack = stack
         self._values = array("d")
-        self._pending: list[Any] = []
+        self._pending: list[tuple[int, Any]] = []
+        self._sites: dict[object, int] = {}
         self.scaled: tuple[Callable[[], Any], Any] | None = None
         """A loss that a GradScaler has scaled last (weakly), and what it was before."""
 
@@ -31,11 +41,12 @@ class Losses:
         loss = tensors[0] if isinstance(tensors, (tuple, list)) and tensors else tensors
         if getattr(loss, "numel", lambda: 0)() != 1:
             return
+        site = self._site()
         loss = self._unscaled(loss).detach()
         if loss.device.type == "cpu":
-            self._values.append(float(loss))
+            self._values.extend((site, float(loss)))
             return
-        self._pending.append(loss.clone())
+        self._pending.append((site, loss.clone()))
         if len(self._pending) >= MAX_PENDING:
             self._fetch()
 
@@ -44,12 +55,19 @@ class Losses:
         scaled, self.scaled = self.scaled, None
         return scaled[1] if scaled is not None and scaled[0]() is loss else loss
 
+    def _site(self) -> int:
+        stack = self._stack()
+        if stack not in self._sites and len(self._sites) >= MAX_SITES:
+            return MAX_SITES
+        return self._sites.setdefault(stack, len(self._sites))
+
     def _fetch(self) -> None:
         import torch
 
         if self._pending:
-            values = torch.stack([loss.reshape(()).double() for loss in self._pending]).cpu().tolist()
-            self._values.extend(values)
+            values = torch.stack([loss.reshape(()).double() for _, loss in self._pending]).cpu().tolist()
+            for (site, _), value in zip(self._pending, values, strict=True):
+                self._values.extend((site, value))
             self._pending.clear()
 
     def flush(self) -> None:

@@ -113,11 +113,15 @@ def _install_points(probe: Probe) -> None:
 
 
 def _seed(probe: Probe) -> None:
+    from hotloop.probe.setup import program_seeds
     from hotloop.probe.setup.seeds import install_perturbation, seed_all
 
     if probe.config.seed is not None:
         with probe.survive("seed"):
             seed_all(probe.config.seed)
+    if probe.config.record:
+        with probe.survive("program seeds"):
+            program_seeds.install(probe)
     if probe.config.perturb:
         with probe.survive("perturb"):
             install_perturbation(probe)

@@ -13,10 +13,15 @@ def seed_all(seed: int) -> None:
     """Seed Python, torch and, if it is imported, NumPy; a program that seeds for itself does so later and wins."""
     import torch
 
-    random.seed(seed)
-    torch.manual_seed(seed)
+    _unpatched(random.seed)(seed)
+    _unpatched(torch.manual_seed)(seed)
     if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed(seed % 2**32)
+        _unpatched(sys.modules["numpy"].random.seed)(seed % 2**32)
+
+
+def _unpatched(function: Any) -> Any:
+    """Past `program_seeds`: this is no seed of the program's."""
+    return getattr(function, "__wrapped__", function)
 
 
 def install_perturbation(probe: Probe) -> None:
@@ -35,16 +40,17 @@ def install_perturbation(probe: Probe) -> None:
             return
         done = True
         with probe.survive("perturb"):
-            _perturb(optimizer, probe.config.perturb)
-            seed_all((probe.config.seed or 0) + 1)
+            number = probe.config.perturb_number
+            _perturb(optimizer, probe.config.perturb, number)
+            seed_all((probe.config.seed or 0) + number)
 
     register_optimizer_step_post_hook(once)
 
 
-def _perturb(optimizer: Any, relative: float) -> None:
+def _perturb(optimizer: Any, relative: float, number: int) -> None:
     import torch
 
-    generator = torch.Generator().manual_seed(1)
+    generator = torch.Generator().manual_seed(number)
     with torch.no_grad():
         for group in optimizer.param_groups:
             for parameter in group["params"]:

@@ -122,11 +122,11 @@ class Arm:
 
     def losses(self) -> list[float]:
         """Return the losses so far of the process that has most (rank 0 among equals)."""
-        curves = []
-        for path in sorted(self.folder.glob("losses-*.bin")):
-            raw = path.read_bytes()
-            curves.append(np.frombuffer(raw[: len(raw) // 8 * 8], dtype=np.float64).tolist())
-        return max(curves, key=len, default=[])
+        return [loss for _, loss in read_losses(self.folder)]
+
+    def loss_sites(self) -> list[int]:
+        """Return the place of the backward call of each loss: a GAN's are several curves."""
+        return [int(site) for site, _ in read_losses(self.folder)]
 
     def effects(self) -> list[Effect]:
         """Return what the activations say; on only where every process that took steps says so."""
@@ -195,3 +195,12 @@ class Arm:
         is_oom = ran_out_of_memory(code, self.run.log_end(NUM_LINES))
         kind = FailureKind.OUT_OF_MEMORY if is_oom else FailureKind.CRASH
         return Failure(kind=kind, message=f"the program failed with exit code {code}", log_end=log)
+
+
+def read_losses(folder: Path) -> list[tuple[float, float]]:
+    """Return site and value of each loss, of the process that has most."""
+    curves = []
+    for path in sorted(folder.glob("losses-*.bin")):
+        raw = path.read_bytes()
+        curves.append(np.frombuffer(raw[: len(raw) // 16 * 16], dtype=np.float64).reshape(-1, 2))
+    return [(site, loss) for site, loss in max(curves, key=len).tolist()] if curves else []

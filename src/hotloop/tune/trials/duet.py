@@ -52,6 +52,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         startup_s: from start to the first step.
         peak_bytes: of one process of an arm, on the host; None: not measured.
         devices: what one arm takes of each accelerator; empty: it runs on the CPU.
+        program_seeds: that the program gave itself when it was observed.
         stdin: a copy of what the command was given on standard input; None: nothing.
     """
 
@@ -64,6 +65,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     startup_s: float
     peak_bytes: int | None
     devices: tuple[DeviceMemory, ...] = ()
+    program_seeds: tuple[int, ...] = ()
     stdin: Path | None = None
 
 
@@ -295,6 +297,7 @@ class DuetExecutor:
             anchor=(setting.anchor.kind, setting.anchor.slot, setting.anchor.every),
             activations=tuple(activation_orders(plan)),
             seed=SEED,
+            program_seeds=setting.program_seeds,
             perturb=perturb,
             losses=True,
             **guard_orders(setting.isolation, scratch),
@@ -302,6 +305,9 @@ class DuetExecutor:
         environment = own_caches(quiet(setting.environment, scratch), self._caches_of(plan))
         if setting.isolation.network:
             environment.update(GLOO_SOCKET_IFNAME="lo", NCCL_SOCKET_IFNAME="lo", TP_SOCKET_IFNAME="lo")
+        environment.setdefault(
+            "PYTHONHASHSEED", "0"
+        )  # a vocabulary made of a set has another order in every process
         environment = probed(with_plan(environment, plan), orders)
         run = start(
             setting.argv, environment, setting.isolation, scratch, log=scratch / "log", stdin=setting.stdin
@@ -336,6 +342,7 @@ class DuetExecutor:
             step_s=arm.step_s(),
             phases={} if self._setting.devices else arm.phases(self._blocks.warm_steps),
             losses=tuple(arm.losses()) if is_fresh else (),
+            loss_sites=tuple(arm.loss_sites()) if is_fresh else (),
             effects=tuple(arm.effects()),
             notes=tuple(arm.notes()),
             peak_bytes=arm.peak_bytes(),

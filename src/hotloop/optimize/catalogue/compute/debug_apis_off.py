@@ -40,13 +40,16 @@ class DebugApisOff(Optimization):
     name: ClassVar[str] = "debug_apis_off"
     family: ClassVar[str] = "compute"
     numerics: ClassVar[Numerics] = Numerics.EXACT
+    touches_numbers: ClassVar[bool] = False
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the one candidate, where anomaly detection was seen on."""
         if not observation.program.anomaly_mode:
             raise DoesNotApply("no debugging API was seen on (anomaly detection is off)")
         # 3.0x was measured on a small script with a deep loop (peers), 1.2x is usual on larger operations.
-        return [Candidate(name=self.name, numerics=self.numerics, prior=2.0)]
+        return [
+            Candidate(name=self.name, numerics=self.numerics, touches_numbers=self.touches_numbers, prior=2.0)
+        ]
 
     def validate(self, params: Mapping[str, Any]) -> None:
         """It has no parameters."""

@@ -43,6 +43,7 @@ class LoaderPrefetch(Optimization):
     name: ClassVar[str] = "loader_prefetch"
     family: ClassVar[str] = "input"
     numerics: ClassVar[Numerics] = Numerics.EXACT
+    touches_numbers: ClassVar[bool] = False
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return two and four times as many as now, where steps wait for workers."""
@@ -57,6 +58,7 @@ class LoaderPrefetch(Optimization):
                 name=self.name,
                 params={"prefetch_factor": n},
                 numerics=self.numerics,
+                touches_numbers=self.touches_numbers,
                 max_gain=limit,
                 prior=prior,
             )

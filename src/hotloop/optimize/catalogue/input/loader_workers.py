@@ -63,6 +63,7 @@ class LoaderWorkers(Optimization):
     name: ClassVar[str] = "loader_workers"
     family: ClassVar[str] = "input"
     numerics: ClassVar[Numerics] = Numerics.TOLERANCE
+    touches_numbers: ClassVar[bool] = False
     conflicts: ClassVar[frozenset[str]] = frozenset({"thread_count"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
@@ -97,6 +98,7 @@ class LoaderWorkers(Optimization):
             name=self.name,
             params=params,
             numerics=self.numerics,
+            touches_numbers=self.touches_numbers,
             # Fewer workers or threads free cores for every phase, which the wait for data does not bound.
             max_gain=None if workers < current or threads else bound(observation, Phase.DATA),
             prior=_prior(observation, current, workers, threads),

@@ -42,6 +42,7 @@ class PersistentWorkers(Optimization):
     name: ClassVar[str] = "persistent_workers"
     family: ClassVar[str] = "input"
     numerics: ClassVar[Numerics] = Numerics.TOLERANCE
+    touches_numbers: ClassVar[bool] = False
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the one candidate, where workers were started more than once."""
@@ -51,7 +52,11 @@ class PersistentWorkers(Optimization):
         if all(loader.num_iterators <= 1 for loader in loaders if not loader.persistent_workers):
             raise DoesNotApply("no loader with workers was iterated a second time while it was observed")
         # Worker starts fall between steps: no phase bounds them. [A] and [D] promise 5-10%.
-        return [Candidate(name=self.name, numerics=self.numerics, prior=1.05)]
+        return [
+            Candidate(
+                name=self.name, numerics=self.numerics, touches_numbers=self.touches_numbers, prior=1.05
+            )
+        ]
 
     def validate(self, params: Mapping[str, Any]) -> None:
         """It has no parameters."""

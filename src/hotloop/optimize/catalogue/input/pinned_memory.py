@@ -39,6 +39,7 @@ class PinnedMemory(Optimization):
     name: ClassVar[str] = "pinned_memory"
     family: ClassVar[str] = "input"
     numerics: ClassVar[Numerics] = Numerics.EXACT
+    touches_numbers: ClassVar[bool] = False
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the one candidate, where there is a device to copy to."""
@@ -48,7 +49,15 @@ class PinnedMemory(Optimization):
         # Page-locked copies run at about twice the rate of pageable ones.
         prior = expected(share(observation, Phase.TRANSFER), 2.0)
         limit = bound(observation, Phase.DATA, Phase.TRANSFER)
-        return [Candidate(name=self.name, numerics=self.numerics, max_gain=limit, prior=prior)]
+        return [
+            Candidate(
+                name=self.name,
+                numerics=self.numerics,
+                touches_numbers=self.touches_numbers,
+                max_gain=limit,
+                prior=prior,
+            )
+        ]
 
     def validate(self, params: Mapping[str, Any]) -> None:
         """It has no parameters."""

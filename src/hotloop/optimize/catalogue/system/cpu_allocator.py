@@ -56,6 +56,7 @@ class CpuAllocator(Optimization):
     name: ClassVar[str] = "cpu_allocator"
     family: ClassVar[str] = "system"
     numerics: ClassVar[Numerics] = Numerics.EXACT
+    touches_numbers: ClassVar[bool] = False
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the allocators that this machine has."""
@@ -74,7 +75,13 @@ class CpuAllocator(Optimization):
         if not names:
             raise DoesNotApply("this C library has no switches, and neither jemalloc nor tcmalloc was found")
         return [
-            Candidate(name=self.name, params={"allocator": name}, numerics=self.numerics, prior=priors[name])
+            Candidate(
+                name=self.name,
+                params={"allocator": name},
+                numerics=self.numerics,
+                touches_numbers=self.touches_numbers,
+                prior=priors[name],
+            )
             for name in names
         ]
 

@@ -46,6 +46,7 @@ class OpenmpWaitPolicy(Optimization):
     name: ClassVar[str] = "openmp_wait_policy"
     family: ClassVar[str] = "system"
     numerics: ClassVar[Numerics] = Numerics.EXACT
+    touches_numbers: ClassVar[bool] = False
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the one candidate, where threads meet at barriers."""
@@ -60,7 +61,11 @@ class OpenmpWaitPolicy(Optimization):
         if (observation.foreign_share or 0.0) > BUSY:
             # 2.5-5x was measured with a busy neighbour. Tried before all else, it also steadies what comes after.
             prior = 5.0
-        return [Candidate(name=self.name, numerics=self.numerics, prior=prior)]
+        return [
+            Candidate(
+                name=self.name, numerics=self.numerics, touches_numbers=self.touches_numbers, prior=prior
+            )
+        ]
 
     def validate(self, params: Mapping[str, Any]) -> None:
         """It has no parameters."""
