@@ -58,17 +58,17 @@ class TestScreen:
         screen.show("the result")
         shown = capsys.readouterr()
         assert shown.out == "the result\n"
-        assert shown.err == "hotloop: at work\n[a note]\n"
+        assert shown.err == "hotloop 0:00  at work\n[a note]\n"
 
     def test_without_a_terminal_progress_is_a_line_now_and_then(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        times = iter([100.0, 100.0, 101.0, 111.0, 111.0])
+        times = iter([100.0, 100.0, 101.0, 111.0])
         monkeypatch.setattr("hotloop.report.terminal.screen.monotonic", lambda: next(times))
         screen = Screen()
         for number in range(3):
             screen.progress(f"{number}")
-        assert capsys.readouterr().err == "hotloop: 0\nhotloop: 2\n"
+        assert capsys.readouterr().err == "hotloop 0:00  0\nhotloop 0:11  2\n"
 
     def test_colours_are_off_when_asked(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

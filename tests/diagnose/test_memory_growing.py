@@ -17,7 +17,7 @@ def _found(*gigabytes: float) -> list[Finding]:
 def test_its_rate_and_what_it_comes_to() -> None:
     (finding,) = _found(*(1 + 0.05 * at for at in range(12)))
     assert finding.severity is Severity.WARNING
-    assert "100 MB/s [100, 100], 10 MB a step" in finding.evidence
+    assert "95.4 MiB/s [95.4 MiB, 95.4 MiB], 9.54 MiB a step" in finding.evidence
     assert "full in 80 s" in finding.evidence
 
 

@@ -14,8 +14,8 @@ from hotloop.model.foreign_text import encodable, shown
 from hotloop.report.formats.github import render_github
 from hotloop.report.formats.lint_json import render_json
 from hotloop.report.formats.sarif import render_sarif
+from hotloop.report.terminal.console import console
 from hotloop.report.terminal.lint import render_text
-from hotloop.report.terminal.screen import console
 from tests.model.hostile import STRINGS, raw_in
 
 

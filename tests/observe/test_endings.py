@@ -98,7 +98,7 @@ def test_an_interrupt_shows_what_was_measured(tmp_path: Path, number: signal.Sig
         process.send_signal(number)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
-    assert "rhythm: data forward backward optimizer" in out
+    assert "in each: data forward backward optimizer" in out
     assert "interrupted" in err
     assert (tmp_path / "seen.json").exists()
     _, alive = psutil.wait_procs(below, timeout=10)

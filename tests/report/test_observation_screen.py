@@ -19,9 +19,10 @@ from hotloop.model.observation import (
     RunAccount,
     StepTime,
 )
-from hotloop.report.terminal.observation import render
+from hotloop.report.terminal.observation import render, render_next
 
 from .results import shown
+from .snapshots import matches
 
 STEP = StepTime(
     num=212,
@@ -31,8 +32,9 @@ STEP = StepTime(
     p50_s=0.1234,
     p95_s=0.151,
     p99_s=0.203,
-    samples_per_s=518.6,
-    tokens_per_s=66380.0,
+    mean_s=0.1327,
+    samples_per_s=482.3,
+    tokens_per_s=61730.0,
     rhythm=("4x(data forward backward)", "optimizer"),
 )
 PHASES = {
@@ -69,9 +71,7 @@ def _observation(**changes: Any) -> Observation:
             num_evaluations=2,
         ),
         coverage=(
-            Coverage(
-                "phases.transfer", "the program keeps everything on the CPU, so nothing is moved anywhere"
-            ),
+            Coverage("transfer", "the program keeps everything on the CPU, so nothing is moved anywhere"),
         ),
         program=ProgramFacts(),
         anchor=Anchor("optimizer", 0),
@@ -82,7 +82,19 @@ def _observation(**changes: Any) -> Observation:
 
 
 def test_an_observation() -> None:
-    assert shown(render(_observation())) == WHOLE
+    assert matches("observe", render(_observation()))
+
+
+def test_what_to_type_next() -> None:
+    assert matches("observe_next", render_next(_observation()))
+
+
+def test_a_busy_machine_is_said_first() -> None:
+    assert matches("observe_busy", render(_observation(foreign_share=0.77)))
+    assert shown(render(_observation(foreign_share=0.14))).startswith(
+        "Read with care: other processes used 14%"
+    )
+    assert "other processes" not in shown(render(_observation(foreign_share=0.05)))
 
 
 def test_several_ranks_are_shown_side_by_side() -> None:
@@ -91,9 +103,9 @@ def test_several_ranks_are_shown_side_by_side() -> None:
         for rank, pid in ((0, 100), (1, 101), (None, 102))
     )
     screen = shown(render(_observation(ranks=ranks)))
-    assert "rank    step   data  forward  backward  optimizer  other\n" in screen
-    assert "   1  123 ms  50.0%    20.0%     25.0%       4.0%   1.0%\n" in screen
-    assert "pid 102  123 ms" in screen
+    assert "rank  mean step   data  forward  backward  optimizer  other\n" in screen
+    assert "   1     133 ms  50.0%    20.0%     25.0%       4.0%   1.0%\n" in screen
+    assert "pid 102     133 ms" in screen
 
 
 def test_all_phases_of_eight_ranks_fit_the_screen() -> None:
@@ -108,36 +120,10 @@ def test_all_phases_of_eight_ranks_fit_the_screen() -> None:
 
 def test_without_a_step_it_says_so() -> None:
     screen = shown(render(_observation(step=None)))
-    assert screen.startswith("no step was measured\n\nnot measured\n  phases.transfer: the program keeps")
+    assert screen.startswith("no step was measured\n\nnot measured\n  transfer: the program keeps")
 
 
 @pytest.mark.parametrize("word", ["[bold]", "[/]"])
 def test_brackets_are_shown_as_they_are(word: str) -> None:
     screen = shown(render(_observation(coverage=(Coverage(word, f"why {word}"),))))
     assert f"{word}: why {word}" in screen
-
-
-WHOLE = """\
-step  123 ms  [122 ms, 126 ms] median of 212 steps, 95% interval
-      p95 151 ms, p99 203 ms, 519 samples/s, 66,380 tokens/s
-      rhythm: 4x(data forward backward) optimizer
-
-data      61.7 ms 50.0% ██████████████████
-forward   24.7 ms 20.0% ███████
-backward  30.8 ms 25.0% █████████
-optimizer 4.90 ms  4.0% █
-other     1.20 ms  1.0% █
-
-run 31.4 s
-steps           26.2 s 83.4% ███████████████ 214 in the whole run
-imports         2.81 s  8.9% ██
-evaluation      950 ms  3.0% █               2 times, 475 ms each
-set-up          900 ms  2.9% █
-first step      400 ms  1.3% █
-2 smaller parts 140 ms  0.4% █
-
-memory  peak 812 MiB (largest resident set of the training process)
-
-not measured
-  phases.transfer: the program keeps everything on the CPU, so nothing is moved
-  anywhere"""

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from markdown_it import MarkdownIt
 
+from hotloop.model.quantities import duration
 from hotloop.model.ratio import Ratio
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import speedup
@@ -17,7 +18,6 @@ from hotloop.report.document import Block, Chart, Details, Document, Facts, Tabl
 from hotloop.report.html.page import page
 from hotloop.report.markdown import LEFT_OUT, markdown
 from hotloop.report.sections.all import document
-from hotloop.report.terminal.quantities import duration
 from hotloop.report.terminal.report import render
 
 from ..model.hostile import STRINGS, raw_in

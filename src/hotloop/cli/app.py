@@ -118,7 +118,7 @@ def _show_usage(error: click.ClickException) -> None:
 def _show(message: str, hint: str) -> None:
     from rich.text import Text
 
-    from hotloop.report.terminal.screen import console
+    from hotloop.report.terminal.console import console
 
     first, *rest = message.splitlines() or [""]
     err = console(stderr=True)

@@ -8,9 +8,11 @@ import click
 import msgspec
 
 from hotloop import __version__
+from hotloop.cli.before import say_whose_output, warn_if_busy
 from hotloop.cli.diagnose_limits import with_limits, without_limits
 from hotloop.cli.diagnose_source import with_source
-from hotloop.cli.files import write_json
+from hotloop.cli.endings import how_it_ended
+from hotloop.cli.files import check_writable, write_json
 from hotloop.cli.options import COMMAND_SETTINGS, TimeSpan, output_options
 from hotloop.cli.stored import OBSERVATION, store_observation
 from hotloop.diagnose.check.engine import diagnose
@@ -26,7 +28,7 @@ from hotloop.observe.run.origin import origin
 from hotloop.observe.run.stopping import StopRule
 from hotloop.report.formats.github import render_github
 from hotloop.report.formats.sarif import render_sarif
-from hotloop.report.terminal.findings import render
+from hotloop.report.terminal.findings import render, render_next
 from hotloop.report.terminal.screen import Screen
 from hotloop.store.session import find_session, sessions
 
@@ -46,7 +48,7 @@ from hotloop.store.session import find_session, sessions
 @click.option("--no-ceilings", is_flag=True, help="Do not run the program again for its ceilings.")
 @click.option("--check", is_flag=True, help="End with 1 where there is a warning.")
 @click.option("--no-deep", is_flag=True, help="Leave out the call sites, host samples and operators.")
-@click.option("--verbose", is_flag=True, help="List the rules that lack data, too.")
+@click.option("--verbose", is_flag=True, help="List all findings, and the rules that lack data.")
 @output_options
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[COMMAND...]")
 def command(
@@ -71,7 +73,9 @@ def command(
     what may help switched on and off (--no-ceilings leaves that out); or reads a session.
     """
     rule = _stop_rule(steps, seconds, full=full, command=command, name=name)
-    screen = Screen(quiet=quiet, no_color=no_color)
+    if json_file is not None:
+        check_writable(json_file)
+    screen = Screen(quiet=quiet, no_color=no_color, shared=bool(command))
     try:
         found = with_source(
             _observed(screen, command, rule, () if no_deep else ALL, ceilings=not no_ceilings)
@@ -91,7 +95,7 @@ def command(
     _show(screen, found, format_, verbose=verbose)
     if json_file is not None:
         write_json(json_file, found)
-    return _exit_code(screen, found, check=check)
+    return _exit_code(found, check=check)
 
 
 def _stop_rule(
@@ -115,8 +119,12 @@ def _observed(
     screen: Screen, words: tuple[str, ...], rule: StopRule, deep: tuple[str, ...], *, ceilings: bool
 ) -> Diagnosis:
     of = origin("diagnose", words)
+    warn_if_busy(screen)
+    say_whose_output(screen, words)
     with ended_like_ctrl_c():
         observation = observe(LiveRun(words=words, rule=rule, deep=deep), screen.progress)
+        screen.done()
+        screen.note(how_it_ended(observation))
         if ceilings:
             observation = with_limits(observation, words, screen.progress, full=rule.full)
         else:
@@ -144,6 +152,7 @@ def _kept(name: str | None) -> Diagnosis:
 def _show(screen: Screen, diagnosis: Diagnosis, format_: str, *, verbose: bool) -> None:
     if format_ == "text":
         screen.show(render(diagnosis, verbose=verbose))
+        screen.show(render_next(diagnosis))
     elif format_ == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(diagnosis), indent=2).decode())
     elif format_ == "github":
@@ -153,10 +162,9 @@ def _show(screen: Screen, diagnosis: Diagnosis, format_: str, *, verbose: bool) 
         click.echo(render_sarif(diagnosis.findings, __version__, found), nl=False)
 
 
-def _exit_code(screen: Screen, diagnosis: Diagnosis, *, check: bool) -> int:
+def _exit_code(diagnosis: Diagnosis, *, check: bool) -> int:
     code = diagnosis.observation.exit_code
     if code not in (None, 0):
-        screen.note(f"hotloop: the program failed with exit code {code}")
         return ExitCode.PROGRAM_FAILED
     loud = any(finding.severity is not Severity.INFO for finding in diagnosis.findings)
     return ExitCode.GATE if check and loud else ExitCode.DONE

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from hotloop.diagnose.check.engine import order
+from hotloop.diagnose.check.registry import all_rules as measured_rules
 from hotloop.diagnose.lines.forward_loops import forward_loops
 from hotloop.diagnose.lines.growing_container_line import growing_container_line
 from hotloop.diagnose.lines.setting_line import setting_line
@@ -49,7 +50,7 @@ def with_source(diagnosis: Diagnosis, folder: Path) -> Diagnosis:
     loops = forward_loops(diagnosis.observation, files)
     static += [one for one in loops if (one.code, one.path, one.line) not in places]
     placed = [_held(_placed(finding, static, files), diagnosis) for finding in diagnosis.findings]
-    measured = {finding.code for finding in placed}
+    measured = {finding.code for finding in placed} | _judged(diagnosis)
     unmeasured = [one for one in static if one.code not in measured]
     holding = [one for one in unmeasured if rules[one.code].holds_its_cost]
     known, unknown = priced(diagnosis.observation, placed, holding)
@@ -62,6 +63,11 @@ def with_source(diagnosis: Diagnosis, folder: Path) -> Diagnosis:
     ]
     kept = (_relative(one, folder) for one in (*sorted(known, key=order), *rest) if not _ignored(one))
     return msgspec.structs.replace(diagnosis, findings=tuple(kept))
+
+
+def _judged(diagnosis: Diagnosis) -> set[str]:
+    """Return the codes of measured rules that had the data to judge: what they did not find costs nothing here."""
+    return {rule.code for rule in measured_rules()} - {one.code for one in diagnosis.abstained}
 
 
 def _is_wanted(rule: Rule) -> bool:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import click
 
-from hotloop.cli.files import write_json
+from hotloop.cli.before import say_whose_output, warn_if_busy
+from hotloop.cli.endings import how_it_ended
+from hotloop.cli.files import check_writable, write_json
 from hotloop.cli.options import COMMAND_SETTINGS, TimeSpan, command_argument, output_options
 from hotloop.cli.report import keep_page
 from hotloop.cli.sample_files import SampleFiles
@@ -21,7 +23,7 @@ from hotloop.observe.profile.windows import ALL
 from hotloop.observe.run.live import Interrupted, LiveRun, observe
 from hotloop.observe.run.origin import origin
 from hotloop.observe.run.stopping import StopRule
-from hotloop.report.terminal.observation import render
+from hotloop.report.terminal.observation import render, render_next
 from hotloop.report.terminal.screen import Screen
 from hotloop.store.session import FOLDER, session_folder
 
@@ -63,10 +65,14 @@ def command(
         raise click.UsageError("--steps, --seconds and --full exclude one another")
     samples = SampleFiles(speedscope=speedscope, cprofile=cprofile)
     samples.check(looks=not (no_deep or full))
-    screen = Screen(quiet=quiet, no_color=no_color, verbose=verbose)
+    if json_file is not None:
+        check_writable(json_file)
+    screen = Screen(quiet=quiet, no_color=no_color, verbose=verbose, shared=True)
     kept = Path(FOLDER) / datetime.now().strftime("%Y%m%d-%H%M%S") / "files" if full else None
     rule = StopRule(steps=steps, seconds=seconds, full=full)
     of = origin("observe", command)
+    warn_if_busy(screen)
+    say_whose_output(screen, command)
     try:
         with ended_like_ctrl_c():
             observation = observe(
@@ -84,14 +90,17 @@ def command(
     _show(screen, observation, json_file, of)
     samples.write(observation)
     if observation.exit_code not in (None, 0):
-        screen.note(f"hotloop: the program failed with exit code {observation.exit_code}")
         return ExitCode.PROGRAM_FAILED
     return ExitCode.DONE
 
 
 def _show(screen: Screen, observation: Observation, json_file: Path | None, of: Origin) -> None:
     session = store_observation(observation, of)
+    screen.done()
+    screen.note(how_it_ended(observation))
+    screen.note("")
     screen.show(render(observation))
+    screen.show(render_next(observation))
     keep_page(screen, session)
     if json_file is not None:
         write_json(json_file, observation.without_series())

@@ -18,10 +18,10 @@ from hotloop.cli.stored import OBSERVATION
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.observation import Observation
 from hotloop.model.origin import Origin
+from hotloop.model.quantities import duration
 from hotloop.model.tuning import TuneResult
 from hotloop.observe.run.origin import ORIGIN
 from hotloop.report.content.figures import speedup
-from hotloop.report.terminal.quantities import duration
 from hotloop.report.terminal.screen import Screen
 from hotloop.report.terminal.sessions import StoredSession, render
 from hotloop.store.session import Session, remove_session, session_bytes, sessions

@@ -41,4 +41,4 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     advice: str = ""
     """What to do, in one sentence."""
     optimization: str | None = None
-    """The catalogue's name of the optimization that tries the fix; None where a person has to."""
+    """The catalogue's name of the optimization that tries the fix; None: it has to be fixed by hand."""

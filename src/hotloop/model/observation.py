@@ -54,6 +54,8 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True):
     p50_s: float
     p95_s: float
     p99_s: float
+    mean_s: float | None = None
+    """What shares and rates are of; None: of an observation kept by an earlier version."""
     samples_per_s: float | None = None
     """None: no batch dimension was seen."""
     tokens_per_s: float | None = None

@@ -10,6 +10,7 @@ from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.price.cost import Cost, measured_step
 from hotloop.model.deep import CallSite
 from hotloop.model.observation import Observation, StepTime
+from hotloop.model.quantities import plain
 
 
 @dataclass(frozen=True)
@@ -56,5 +57,5 @@ def _cost(sites: tuple[CallSite, ...], step: StepTime) -> Cost:
 
 
 def _times(count: float) -> str:
-    number = f"{count:.0f}" if count >= 10 or count == round(count) else f"{count:.2g}"
+    number = plain(count)
     return "once a step" if number == "1" else f"{number} times a step"

@@ -56,7 +56,6 @@ def forward_loops(observation: Observation, files: Iterable[str]) -> Iterator[Fi
                     line=loop.lineno,
                     evidence="a loop in Python runs in each forward, and its turns do not need one another",
                     advice="Write it as one operation on the whole tensor, or use torch.vmap.",
-                    optimization="vectorized_loop",
                 )
 
 

@@ -15,6 +15,7 @@ from hotloop.diagnose.price.cost import LEAST, MIDWAY, Cost, loudness, with_back
 from hotloop.model.deep import Sample
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import Observation, Phase
+from hotloop.model.quantities import duration
 
 WHOLE = 0.9
 """Of all samples: lines under which so much is spent hold the training itself, and are no part of it."""
@@ -78,7 +79,7 @@ def _with(finding: Finding, cost: Cost) -> Finding:
         cost_low_s=low,
         cost_high_s=high,
         gain=cost.gain(expected=MIDWAY),
-        evidence=f"{finding.evidence}; {cost.share:.0%} of the step by the samples under it ({value * 1e3:.3g} ms)",
+        evidence=f"{finding.evidence}; {cost.share:.0%} of the step by the samples under it ({duration(value)})",
     )
 
 

@@ -11,7 +11,9 @@ from hotloop.lint.manual.rulebook import RuleBook
 
 def _facts(rule: Rule) -> list[str]:
     facts = ["measured by: `hotloop diagnose`", f"family: {rule.family}"]
-    facts.append(f"tried by: {rule.optimization or 'a person has to'}")
+    facts.append(
+        f"tried by: `hotloop tune --only {rule.optimization}`" if rule.optimization else "fix: by hand"
+    )
     if rule.explains:
         facts.append(f"takes the place of: {', '.join(sorted(rule.explains))}")
     return facts

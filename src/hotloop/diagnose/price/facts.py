@@ -40,12 +40,14 @@ def cores_per_process(observation: Observation) -> int:
 def batch_samples(observation: Observation) -> float | None:
     """Return the samples of one step, at least a batch of its loader; None: no batch was seen.
 
-    The rate is that of all steps together: where a few take long, it times the median step is less than a batch.
+    The rate is that of all steps together: times the mean step.
     """
     step, loader = observation.step, step_loader(observation)
     if step is None or step.samples_per_s is None:
         return None
-    return max(round(step.samples_per_s * step.median_s), (loader and loader.batch_size) or 1)
+    return max(
+        round(step.samples_per_s * (step.mean_s or step.median_s)), (loader and loader.batch_size) or 1
+    )
 
 
 def trains(observation: Observation) -> bool:

@@ -9,11 +9,13 @@ from functools import partial
 from pathlib import Path
 
 import libcst as cst
+import msgspec
 
 from hotloop.lint.check.config import LintConfig
 from hotloop.lint.check.engine import collector_paused, lint_source, speaks_of_torch
 from hotloop.lint.check.fix import fix_source, write_atomically
 from hotloop.lint.check.registry import chosen_rules
+from hotloop.lint.read.notebook import SUFFIX, Notebook, read_notebook
 from hotloop.lint.rule import FixSafety, Rule
 from hotloop.model.finding import Finding, Severity
 
@@ -62,6 +64,8 @@ def _size(path: str) -> int:
 def _lint_file(path: str, config: LintConfig, fix: FixSafety | None) -> tuple[list[Finding], int]:
     ignored = config.ignored_in(path)
     rules = chosen_rules(config.select, {*config.ignore, *ignored})
+    if path.endswith(SUFFIX):
+        return _lint_notebook(path, rules), 0
     try:
         text, encoding = _read(path)
     except (OSError, SyntaxError, UnicodeDecodeError) as error:
@@ -70,6 +74,22 @@ def _lint_file(path: str, config: LintConfig, fix: FixSafety | None) -> tuple[li
     if fix is not None:
         text, num_fixed = _fix(path, text, encoding, rules, fix)
     return lint_source(path, text, rules), num_fixed
+
+
+def _lint_notebook(path: str, rules: Sequence[Rule]) -> list[Finding]:
+    """Findings in a notebook stand at a line of a cell; it is not edited."""
+    try:
+        notebook = read_notebook(_read(path)[0])
+    except (OSError, SyntaxError, UnicodeDecodeError, msgspec.MsgspecError) as error:
+        return [_unreadable(path, error)]
+    return [_in_cell(finding, path, notebook) for finding in lint_source(path, notebook.source, rules)]
+
+
+def _in_cell(finding: Finding, path: str, notebook: Notebook) -> Finding:
+    if finding.line is None:
+        return finding
+    cell, line = notebook.place(finding.line)
+    return msgspec.structs.replace(finding, path=f"{path}:cell {cell}", line=line)
 
 
 def _read(path: str) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from hotloop.lint.manual.rulebook import RuleBook
 from hotloop.lint.rule import FixSafety, Rule
 
 _FIX = {
-    None: "none",
+    None: "by hand",
     FixSafety.SAFE: "safe, `--fix` applies it",
     FixSafety.UNSAFE: "unsafe, `--fix --unsafe` applies it",
     FixSafety.DISPLAY: "only shown",
@@ -15,12 +15,8 @@ _FIX = {
 
 
 def _facts(rule: Rule) -> list[str]:
-    return [
-        f"severity: {rule.severity.value}",
-        f"family: {rule.family}",
-        f"tried by: {rule.optimization or 'a person has to'}",
-        f"fix: {_FIX[rule.fix]}",
-    ]
+    facts = [f"severity: {rule.severity.value}", f"family: {rule.family}", f"fix: {_FIX[rule.fix]}"]
+    return [*facts, f"tried by: `hotloop tune --only {rule.optimization}`"] if rule.optimization else facts
 
 
 BOOK = RuleBook(

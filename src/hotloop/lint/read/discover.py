@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from hotloop.lint.read.notebook import SUFFIX
 from hotloop.model.errors import HotloopError
 
 # Folders that hold no source of the project's own.
@@ -38,7 +39,7 @@ def _below(path: str) -> Iterator[str]:
     for folder, folders, files in os.walk(path):
         folders[:] = sorted(name for name in folders if name not in _SKIPPED and not name.startswith("."))
         for name in sorted(files):
-            if name.endswith(".py"):
+            if name.endswith((".py", SUFFIX)):
                 yield os.path.normpath(os.path.join(folder, name))
 
 

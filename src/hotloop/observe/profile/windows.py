@@ -77,7 +77,7 @@ def run_course(run: Run, page: ControlPage, course: Course, progress: Callable[[
     page.numbers[DEEP_SLOT] = course.anchor.slot
     page.numbers[DEEP_EVERY] = course.anchor.every
     for number, name in enumerate(course.names, start=1):
-        progress(f"looking closer: {name.replace('_', ' ')}")
+        progress(f"detailed profiling: {name.replace('_', ' ')}")
         page.numbers[DEEP] = number
         looked = run.wait(lambda n=number: _done(page, n, course.lead), timeout_s=course.patience_s)  # type: ignore[misc]
         if looked:

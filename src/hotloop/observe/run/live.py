@@ -23,6 +23,7 @@ from hotloop.machine.environment.contention import ForeignLoad, foreign_share
 from hotloop.machine.host.identity import identity
 from hotloop.machine.monitor.monitor import Monitor
 from hotloop.model.observation import Observation
+from hotloop.model.quantities import counted, duration
 from hotloop.observe.build import build, leading
 from hotloop.observe.coverage import no_step, with_gaps
 from hotloop.observe.decode.spans import Timeline, timelines
@@ -215,7 +216,7 @@ class _Watch:
                 self._next_s = elapsed * 1.05 + POLL_S
                 if not self.uses_network:
                     self.uses_network = reaches_out(self._run.tree())
-                if self._seen_enough(elapsed) or self._lost_all():
+                if self._seen_enough() or self._lost_all():
                     self._look_closer()
                     return
             time.sleep(POLL_S / 5)
@@ -241,18 +242,17 @@ class _Watch:
         course = Course(names=names, anchor=anchor, step_s=step_s, lead=lead.pid)
         run_course(self._run, self._page, course, self._progress)
 
-    def _seen_enough(self, elapsed: float) -> bool:
+    def _seen_enough(self) -> bool:
         timelines(self._folder, self.known)
         lead = leading(self.known)
         anchor = find_anchor(lead.spans, may_optimize=lead.may_optimize) if lead else None
         steady = steady_windows(lead, anchor) if lead and anchor else []
         if lead is None or not steady:
-            self._progress(f"waiting for the first steps, {elapsed:.0f} s")
+            self._progress("waiting for the first steps")
             return False
         middle = sorted(window.duration_s for window in steady)[len(steady) // 2]
-        measured = measured_s(lead, steady)
-        self._progress(f"{len(steady)} steps, {middle * 1e3:.3g} ms a step, {measured:.0f} s")
-        return self._live.rule.enough(len(steady), measured)
+        self._progress(f"measuring: {counted(len(steady), 'step')}, {duration(middle)} a step")
+        return self._live.rule.enough(len(steady), measured_s(lead, steady))
 
 
 def _stop(run: Run, page: ControlPage) -> None:

@@ -67,6 +67,7 @@ def _step(timeline: Timeline, steady: Sequence[Window], facts: dict[str, Any]) -
         p50_s=summary.p50_s,
         p95_s=summary.p95_s,
         p99_s=summary.p99_s,
+        mean_s=sum(window.duration_s for window in steady) / len(steady),
         samples_per_s=samples,
         tokens_per_s=tokens,
         rhythm=fold(middle.tokens),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hotloop.model.quantities import duration
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import PlanStep
-from hotloop.report.terminal.quantities import duration
 
 NOT_MEASURED = "not measured"
 

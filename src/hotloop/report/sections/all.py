@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 
 from hotloop import __version__
+from hotloop.model.quantities import byte_size, duration, percent, rate
 from hotloop.report.cleaned import cleaned
 from hotloop.report.content.content import ReportContent, Savings
 from hotloop.report.content.figures import NOT_MEASURED, long_duration, speedup
@@ -20,7 +21,6 @@ from hotloop.report.sections.plan import plan
 from hotloop.report.sections.step import step
 from hotloop.report.sections.timeline import timeline
 from hotloop.report.sections.trials import predictions, trials
-from hotloop.report.terminal.quantities import byte_size, duration, percent, rate
 
 ALL = (plan, step, findings, parity, patch, ceilings, memory, timeline, predictions, trials, method, coverage)
 """In the order of the questions: what do I change, where does the time go, why, is it safe, show me."""

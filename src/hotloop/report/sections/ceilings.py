@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from hotloop.model.ceilings import Ceilings
 from hotloop.model.observation import Observation
+from hotloop.model.quantities import byte_size, duration, percent, rate, significant
 from hotloop.report.charts.roofline import roofline
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import speedup
 from hotloop.report.document import Block, Chart, Facts, Section, Table
-from hotloop.report.terminal.quantities import byte_size, duration, percent, rate, significant
 
 MAX_OPERATORS = 12
 

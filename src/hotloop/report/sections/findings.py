@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.model.finding import Finding, Severity
+from hotloop.model.quantities import duration
 from hotloop.report.content.content import Excerpt, ReportContent
 from hotloop.report.content.figures import speedup, times
 from hotloop.report.document import Block, Code, Details, Facts, Section
-from hotloop.report.terminal.quantities import duration
 
 
 def findings(content: ReportContent) -> Section | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.model.observation import Observation
+from hotloop.model.quantities import byte_size
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import NOT_MEASURED
 from hotloop.report.document import Block, Chart, Facts, Section, Table
-from hotloop.report.terminal.quantities import byte_size
 
 MAX_ROWS = 10
 _OVER_TIME = "program_memory_bytes"

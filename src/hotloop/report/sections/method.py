@@ -8,11 +8,11 @@ from typing import Any
 
 from hotloop.model.observation import Observation
 from hotloop.model.origin import Origin
+from hotloop.model.quantities import byte_size, duration, percent, significant
 from hotloop.model.tuning import Contention
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import NOT_MEASURED
 from hotloop.report.document import Block, Details, Facts, Section, Table
-from hotloop.report.terminal.quantities import byte_size, duration, percent, significant
 
 _SPEED_PACKAGES = (
     "torch",

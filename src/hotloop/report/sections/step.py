@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from statistics import median
 
 from hotloop.model.observation import Observation, Phase
+from hotloop.model.quantities import duration, percent, rate
 from hotloop.report.charts.histogram import histogram
 from hotloop.report.charts.steps import steady_durations, step_lines
 from hotloop.report.charts.thinning import rule
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import NOT_MEASURED, times
 from hotloop.report.document import Block, Chart, Section, Table
-from hotloop.report.terminal.quantities import duration, percent, rate
 
 
 def step(content: ReportContent) -> Section | None:

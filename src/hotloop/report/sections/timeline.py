@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from hotloop.model.deep import CallSites
 from hotloop.model.observation import Observation
+from hotloop.model.quantities import duration, percent, significant
 from hotloop.report.charts.flame import LEAST, flame
 from hotloop.report.content.content import ReportContent
 from hotloop.report.document import Block, Chart, Section, Table
-from hotloop.report.terminal.quantities import duration, percent, significant
 
 MAX_SITES = 15
 MAX_SPANS = 3000

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from hotloop.model.quantities import byte_size, duration, percent
 from hotloop.model.tuning import Measured, Trial
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import speedup
 from hotloop.report.document import Block, Chart, Code, Details, Facts, Note, Section, Table
 from hotloop.report.terminal.prediction_error import prediction_error
-from hotloop.report.terminal.quantities import byte_size, duration, percent
 
 MAX_SAMPLES = 2000
 """Of one trial; a trial has tens of blocks."""

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 
 from hotloop.model.ceilings import Ceilings
+from hotloop.model.quantities import duration, rate
 from hotloop.report.terminal.layout import facts
-from hotloop.report.terminal.quantities import duration, rate
+from hotloop.report.terminal.ratios import told_gain
 
 
 def ceilings(found: Ceilings) -> RenderableType:
@@ -21,9 +22,9 @@ def _rows(found: Ceilings) -> Iterator[tuple[str, str]]:
     if found.perfect_input is not None and found.perfect_input_step_s is not None:
         gain = found.perfect_input
         text = f"{duration(found.perfect_input_step_s)} a step with perfect input"
-        interval = f"{gain.ratio:.2f}x [{gain.low:.2f}, {gain.high:.2f}]"
+        interval = told_gain(gain)
         per_s = found.compute_samples_per_s
-        yield key, f"{text}, {interval}{f', {rate(per_s)} samples/s' if per_s is not None else ''}"
+        yield key, f"{text} ({interval}){f', {rate(per_s)} samples/s' if per_s is not None else ''}"
         key = ""
     if found.perfect_device_step_s is not None:
         yield key, f"{duration(found.perfect_device_step_s)} a step with a perfect device"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -11,10 +11,19 @@ from rich.text import Text
 from hotloop.model.diagnosis import Diagnosis
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.foreign_text import shown
+from hotloop.model.quantities import counted, duration
+from hotloop.report.terminal.busy_machine import busy_machine, is_too_busy
 from hotloop.report.terminal.ceilings import ceilings
-from hotloop.report.terminal.quantities import duration
+from hotloop.report.terminal.layout import next_steps
+from hotloop.report.terminal.ratios import WIDE, told_gain
 
+SHOWN = 3
+"""Findings on the screen; the rest is counted."""
+LEAST_GAIN = 1.015
+"""A gain that rounds to 1.01x or less is not worth a line of advice."""
 _STYLES = {Severity.INFO: "cyan", Severity.WARNING: "bold yellow", Severity.ERROR: "bold red"}
+_ABOUT_THE_MACHINE = frozenset({"busy-machine", "unstable-step"})
+"""What the warning at the top says already where the machine was busy."""
 
 
 def render(diagnosis: Diagnosis, *, verbose: bool = False) -> RenderableType:
@@ -22,30 +31,59 @@ def render(diagnosis: Diagnosis, *, verbose: bool = False) -> RenderableType:
 
     Args:
         diagnosis: what to show.
-        verbose: list the rules that could not judge, too.
+        verbose: list all findings, and the rules that could not judge.
     """
     return Group(*_parts(diagnosis, verbose=verbose))
+
+
+def render_next(diagnosis: Diagnosis) -> RenderableType:
+    """Return what to type next."""
+    words = ["hotloop", "tune", *diagnosis.observation.command]
+    steps = [("try what helps, and prove it", words)]
+    first = next(iter(_worth_showing(diagnosis)), None)
+    if first is not None:
+        steps.append(("the manual of a finding", ["hotloop", "explain", first.code]))
+    return next_steps(steps)
 
 
 def _parts(diagnosis: Diagnosis, *, verbose: bool) -> Iterator[RenderableType]:
     if diagnosis.bottleneck is None:
         yield Text("no step was measured")
         return
-    yield Text(diagnosis.bottleneck.sentence, style="bold")
-    step = diagnosis.observation.step
-    if step is not None:
-        yield Text(f"a step takes {duration(step.median_s)}, median of {step.num}")
-    if diagnosis.observation.ceilings is not None:
-        yield ceilings(diagnosis.observation.ceilings)
-    for finding in diagnosis.findings:
+    seen = diagnosis.observation
+    yield from busy_machine(seen.foreign_share)
+    busy = is_too_busy(seen.foreign_share)
+    yield Text(f"{diagnosis.bottleneck.sentence}{' (as measured here)' * busy}", style="" if busy else "bold")
+    if seen.step is not None:
+        yield Text(f"a step takes {duration(seen.step.median_s)}, median of {counted(seen.step.num, 'step')}")
+    if seen.ceilings is not None:
+        yield ceilings(seen.ceilings)
+    worth = _worth_showing(diagnosis)
+    on_screen = diagnosis.findings if verbose else worth[:SHOWN]
+    for finding in on_screen:
         yield Text("")
         yield from _finding(finding)
     yield Text("")
-    yield Text(_summary(diagnosis))
+    yield Text(_summary(diagnosis, len(on_screen)))
     if verbose and diagnosis.abstained:
         yield Text("\nrules that could not judge, and what they need", style="bold")
         for one in diagnosis.abstained:
             yield Text(shown(f"  {one.code}: {one.needs}"))
+
+
+def _worth_showing(diagnosis: Diagnosis) -> Sequence[Finding]:
+    """Return the findings that somebody would act on, as they are ordered."""
+    busy = is_too_busy(diagnosis.observation.foreign_share)
+    return [
+        finding
+        for finding in diagnosis.findings
+        if not (busy and finding.code in _ABOUT_THE_MACHINE)
+        and (finding.severity is not Severity.INFO or _gains(finding))
+    ]
+
+
+def _gains(finding: Finding) -> bool:
+    return finding.gain is not None and finding.gain.ratio >= LEAST_GAIN
 
 
 def _finding(finding: Finding) -> Iterator[RenderableType]:
@@ -53,10 +91,9 @@ def _finding(finding: Finding) -> Iterator[RenderableType]:
     head.append(f"{finding.severity.value}[{finding.code}]", style=_STYLES[finding.severity])
     head.append(f" {shown(finding.title)}")
     yield head
-    lines = [(place(finding), finding.evidence), ("costs", _cost(finding)), ("gain", _gain(finding))]
-    tried = f" (hotloop tune --only {finding.optimization})" if finding.optimization else ""
-    lines.append(("do", f"{finding.advice}{tried}"))
-    for name, text in lines:
+    where = f"{place(finding)}: " if finding.path is not None else ""
+    yield Padding(Text(shown(f"{where}{finding.evidence}")), (0, 0, 0, 2))
+    for name, text in (("costs", _cost(finding)), ("gain", _gain(finding)), ("do", advice(finding))):
         if text:
             yield Padding(Text(shown(f"{name}: {text}")), (0, 0, 0, 2))
 
@@ -68,25 +105,36 @@ def place(finding: Finding) -> str:
     return f"{finding.path}:{finding.line}" if finding.line is not None else finding.path
 
 
+def advice(finding: Finding) -> str:
+    """Return what to do, and what tries it."""
+    tried = f"try it: hotloop tune --only {finding.optimization}" if finding.optimization else "fix by hand"
+    return f"{finding.advice} ({tried})"
+
+
 def _cost(finding: Finding) -> str:
     if finding.cost_s is None:
         return ""
     low, high = finding.cost_low_s, finding.cost_high_s
-    interval = f" [{duration(low)}, {duration(high)}]" if low is not None and high is not None else ""
-    return f"{duration(finding.cost_s)} a step{interval}"
+    told = low is not None and high is not None and low > 0 and high <= WIDE * low
+    interval = f" [{duration(low or 0.0)}, {duration(high or 0.0)}]" if told else ""
+    return f"{'' if told else 'about '}{duration(finding.cost_s)} a step{interval}"
 
 
 def _gain(finding: Finding) -> str:
-    gain = finding.gain
     return (
-        "" if gain is None else f"{gain.ratio:.2f}x [{gain.low:.2f}, {gain.high:.2f}] predicted, not measured"
+        f"{told_gain(finding.gain)}, predicted; tune measures it" if finding.gain and _gains(finding) else ""
     )
 
 
-def _summary(diagnosis: Diagnosis) -> str:
-    num = len(diagnosis.findings)
-    found = "Nothing was found" if not num else f"{num} finding{'s' if num > 1 else ''}"
-    silent = len(diagnosis.abstained)
-    rest = f"; {silent} rules lack the data to judge (--verbose)" if silent else ""
-    tell = " `hotloop explain CODE` tells more." if num else ""
-    return f"{found}{rest}.{tell}"
+def _summary(diagnosis: Diagnosis, num_shown: int) -> str:
+    num, silent = len(diagnosis.findings), len(diagnosis.abstained)
+    if not num:
+        found = "Nothing was found that costs this program time"
+    elif not num_shown:
+        found = f"Nothing that matters was found ({counted(num, 'small finding')}: --verbose)"
+    elif num > num_shown:
+        found = f"{num_shown} of {counted(num, 'finding')} shown: --verbose lists all"
+    else:
+        found = counted(num, "finding")
+    rest = f"; {counted(silent, 'rule')} could not judge for lack of data" if silent else ""
+    return f"{found}{rest}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -35,3 +36,16 @@ def paste(words: Sequence[str], *, width: int = WIDTH) -> str:
             lines.append("   ")
         lines[-1] += f" {word}" if lines[-1] else word
     return " \\\n".join(lines)
+
+
+def next_steps(steps: Sequence[tuple[str, Sequence[str]]]) -> RenderableType:
+    """Return what to type next: what for, and the command, which can be pasted."""
+    width = max(len(what) for what, _ in steps) + 2
+    lines = [Text("next", style="bold")]
+    for what, words in steps:
+        line = " ".join(map(shlex.quote, words))
+        if width + len(line) + 2 <= WIDTH:
+            lines.append(Text(f"  {what:<{width}}{line}"))
+        else:
+            lines += [Text(f"  {what}"), Text(paste(words), overflow="fold")]
+    return Group(Text(""), *lines)

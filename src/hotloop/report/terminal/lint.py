@@ -5,30 +5,34 @@ from collections.abc import Sequence
 
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.foreign_text import shown
+from hotloop.model.quantities import counted
+from hotloop.report.terminal.findings import advice, place
 
 
 def render_text(findings: Sequence[Finding], num_files: int) -> str:
-    """One block for each finding, then a count."""
+    """One block for each line and code, then a count."""
     lines: list[str] = []
+    told: set[tuple[str, str | None, int | None]] = set()
     for finding in findings:
-        head = f"{_place(finding)} {finding.severity.value}[{finding.code}]"
+        if (finding.code, finding.path, finding.line) in told:
+            continue
+        told.add((finding.code, finding.path, finding.line))
+        head = f"{place(finding)}: {finding.severity.value}[{finding.code}]"
         lines.append(shown(f"{head} {finding.title}: {finding.evidence}"))
-        tried = f" (hotloop tune --only {finding.optimization})" if finding.optimization else ""
-        lines.append(shown(f"    {finding.advice}{tried}"))
+        lines.append(shown(f"    {advice(finding)}"))
     lines.append(_summary(findings, num_files))
     return "\n".join(lines) + "\n"
 
 
-def _place(finding: Finding) -> str:
-    if finding.path is None:
-        return f"{finding.metric or 'run'}:"
-    return f"{finding.path}:{finding.line}:" if finding.line is not None else f"{finding.path}:"
-
-
 def _summary(findings: Sequence[Finding], num_files: int) -> str:
-    files = f"{num_files} file{'' if num_files == 1 else 's'}"
+    files = counted(num_files, "file")
     if not findings:
         return f"No findings in {files}."
     counts = Counter(finding.severity for finding in findings)
-    named = [f"{counts[level]} {level.value}" for level in reversed(Severity) if counts[level]]
-    return f"{len(findings)} findings in {files}: {', '.join(named)}. `hotloop explain CODE` tells more."
+    named = [_named(counts[level], level) for level in reversed(Severity) if counts[level]]
+    found = counted(len(findings), "finding")
+    return f"{found} in {files}: {', '.join(named)}. `hotloop explain {findings[0].code}` tells more."
+
+
+def _named(num: int, level: Severity) -> str:
+    return f"{num} info" if level is Severity.INFO else counted(num, level.value)

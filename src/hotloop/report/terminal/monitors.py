@@ -8,8 +8,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from hotloop.model.monitors import Monitor, Monitors
+from hotloop.model.quantities import byte_size, counted, duration, percent, significant
 from hotloop.report.terminal.layout import facts
-from hotloop.report.terminal.quantities import byte_size, percent, significant
 
 _LEAST_RATE = 1 << 10
 """Bytes a second: less than a KiB/s is the machine's own breathing."""
@@ -18,7 +18,7 @@ _LEAST_RATE = 1 << 10
 def monitors(seen: Monitors) -> RenderableType:
     """Return the means over the steady steps, the largest sample where it says more."""
     return Group(
-        Text(f"machine, mean (and largest sample) over {seen.end_s - seen.begin_s:.3g} s of steady steps"),
+        Text(f"the machine meanwhile, mean (and largest sample) over {duration(seen.end_s - seen.begin_s)}"),
         facts(_rows(seen), key_width=8),
     )
 
@@ -30,7 +30,7 @@ def _rows(seen: Monitors) -> Iterator[tuple[str, str]]:
         yield label.replace('"', "").replace("=", " "), ", ".join(_gpu(seen, label))
     foreign = seen.metrics.get("cpu_foreign_ratio")
     if foreign is not None:
-        yield "others", f"{_share(foreign)} of the machine's processor time"
+        yield "others", f"{_share(foreign)} of the CPU used by other processes"
 
 
 def _cores(seen: Monitors) -> list[str]:
@@ -81,13 +81,17 @@ def _gpu(seen: Monitors, label: str) -> Iterator[str]:
         ("temperature_c", lambda one: f"{one.max:.0f} °C at most"),
         ("clock_hz", lambda one: f"{significant(one.mean / 1e9)} GHz"),
         ("throttled_ratio", lambda one: f"throttled {percent(one.mean)}" if one.mean else ""),
-        ("foreign_num_processes", lambda one: f"{one.max:.0f} other processes" if one.max else ""),
+        ("foreign_num_processes", _others),
     )
     for name, words in said:
         one = seen.metrics.get(f"gpu_{name}{{{label}}}")
         text = "" if one is None else words(one)
         if text:
             yield text
+
+
+def _others(one: Monitor) -> str:
+    return counted(round(one.max), "other process", "other processes") if one.max else ""
 
 
 def _rate(seen: Monitors, name: str, word: str) -> list[str]:

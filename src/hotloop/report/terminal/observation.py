@@ -8,12 +8,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hotloop.model.observation import Observation, Phase, RankObservation, StepTime
-from hotloop.report.terminal.layout import facts
+from hotloop.model.observation import Observation, Phase, PhaseTime, RankObservation, StepTime
+from hotloop.model.quantities import byte_size, counted, duration, parts, percent, rate, shares
+from hotloop.report.terminal.busy_machine import busy_machine, is_too_busy
+from hotloop.report.terminal.layout import facts, next_steps
 from hotloop.report.terminal.monitors import monitors
 from hotloop.report.terminal.operators import efficiency, operators
 from hotloop.report.terminal.profile import render_deep
-from hotloop.report.terminal.quantities import byte_size, duration, percent, rate
 from hotloop.report.terminal.run_account import run_account
 
 BAR = 36
@@ -29,11 +30,31 @@ COLORS = {
     Phase.OPTIMIZER: "green",
     Phase.OTHER: "white",
 }
+_SAYS = {
+    Phase.DATA: "waiting for data",
+    Phase.TRANSFER: "copying batches to the device",
+    Phase.FORWARD: "the forward pass",
+    Phase.BACKWARD: "the backward pass",
+    Phase.COMMUNICATION: "waiting for other ranks",
+    Phase.OPTIMIZER: "the optimizer",
+    Phase.OTHER: "code between the phases (logging, metrics, your own)",
+}
+_NAMES = {"evaluate": "evaluation", "checkpoint": "checkpoints", "import": "imports"}
 
 
 def render(observation: Observation) -> RenderableType:
     """Return the whole observation, ready to print."""
     return Group(*_parts(observation))
+
+
+def render_next(observation: Observation) -> RenderableType:
+    """Return what to type next; without a command, `diagnose` reads the session just kept."""
+    return next_steps(
+        [
+            ("why, and what to change", ["hotloop", "diagnose"]),
+            ("try what helps, and prove it", ["hotloop", "tune", *observation.command]),
+        ]
+    )
 
 
 def _parts(observation: Observation) -> Iterator[RenderableType]:
@@ -42,9 +63,13 @@ def _parts(observation: Observation) -> Iterator[RenderableType]:
         yield Text("no step was measured")
         yield from _coverage(observation)
         return
-    yield _step(step, observation.clock)
+    yield from busy_machine(observation.foreign_share)
+    busy = is_too_busy(observation.foreign_share)
+    yield Text(f"{_verdict(observation, step)}{' (as measured here)' * busy}", style="" if busy else "bold")
     yield Text("")
-    yield _bars(observation)
+    yield _step(step, observation)
+    yield Text("")
+    yield _bars(observation, step)
     if len(observation.ranks) > 1:
         yield Text("")
         yield _ranks(observation.ranks)
@@ -65,51 +90,80 @@ def _parts(observation: Observation) -> Iterator[RenderableType]:
     yield from _coverage(observation)
 
 
-def _step(step: StepTime, clock: str) -> RenderableType:
-    interval = f"[{duration(step.low_s)}, {duration(step.high_s)}]"
-    rates = [f"p95 {duration(step.p95_s)}, p99 {duration(step.p99_s)}"]
+def _verdict(observation: Observation, step: StepTime) -> str:
+    """Return the largest part of the step, in a sentence."""
+    largest = max(observation.phases, key=lambda phase: observation.phases[phase].share, default=None)
+    if largest is None:
+        return f"A step takes {duration(mean_s(step))}."
+    share = observation.phases[largest].share
+    return f"A step takes {duration(mean_s(step))}; the largest part, {share:.0%}, is {_SAYS[largest]}."
+
+
+def mean_s(step: StepTime) -> float:
+    """Return the mean step, of which shares are; the median of an observation that an earlier version kept."""
+    return step.median_s if step.mean_s is None else step.mean_s
+
+
+def _step(step: StepTime, observation: Observation) -> RenderableType:
+    num_ranks = len(observation.ranks)
+    every = f" on {num_ranks} ranks" if num_ranks > 1 else ""
+    mean = [f"{duration(mean_s(step))} mean"]
     if step.samples_per_s is not None:
-        rates.append(f"{rate(step.samples_per_s)} samples/s")
+        mean.append(f"{rate(step.samples_per_s)} samples/s{every}")
     if step.tokens_per_s is not None:
-        rates.append(f"{rate(step.tokens_per_s)} tokens/s")
+        mean.append(f"{rate(step.tokens_per_s)} tokens/s{every}")
+    median = (
+        f"{duration(step.median_s)} median [{duration(step.low_s)}, {duration(step.high_s)}] (95% interval)"
+    )
     rows = [
-        ("step", f"{duration(step.median_s)}  {interval} median of {step.num} steps, 95% interval"),
-        ("", ", ".join(rates)),
-        ("", f"rhythm: {' '.join(step.rhythm)}"),
+        ("step", f"{', '.join(mean)}, over {counted(step.num, 'step')}"),
+        ("", f"{median}, p95 {duration(step.p95_s)}, p99 {duration(step.p99_s)}"),
+        ("", f"in each: {' '.join(step.rhythm)}"),
     ]
-    if clock != "host":
-        rows.append(("", f"timed by the {clock}'s own clock"))
+    if observation.clock != "host":
+        rows.append(("", f"timed by the {observation.clock}'s own clock"))
     return facts(rows, key_width=5)
 
 
-def _bars(observation: Observation) -> RenderableType:
-    table = Table.grid(padding=(0, 1))
-    for right in (False, True, True, False):
-        table.add_column(justify="right" if right else "left", no_wrap=True)
-    for phase in Phase:
-        spent = observation.phases.get(phase)
-        if spent is None:
-            continue
-        bar = Text("█" * max(1, round(spent.share * BAR)), style=COLORS[phase])
-        table.add_row(phase.value, duration(spent.median_s), percent(spent.share), bar)
-    for name, part in observation.other.items():
-        if part.share >= LEAST_PART:
-            bar = Text("▒" * max(1, round(part.share * BAR)), style=COLORS[Phase.OTHER])
-            table.add_row(f"  {name}", duration(part.median_s), percent(part.share), bar)
+def _bars(observation: Observation, step: StepTime) -> RenderableType:
+    """All times and shares are of the mean step, so that they add up to it."""
+    whole_s = mean_s(step)
+    seen = [(phase, observation.phases[phase].share) for phase in Phase if phase in observation.phases]
+    times = parts([share * whole_s for _, share in seen], whole_s)
+    table = Table(box=None, pad_edge=False, padding=(0, 1))
+    table.add_column("mean step", no_wrap=True)
+    table.add_column(*parts([whole_s], whole_s), justify="right", no_wrap=True)
+    table.add_column("100%", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for (phase, share), spent, said in zip(seen, times, shares([share for _, share in seen]), strict=True):
+        bar = Text("█" * max(1, round(share * BAR)), style=COLORS[phase])
+        table.add_row(phase.value, spent, said, bar)
+    for name, part in _named(observation.other):
+        bar = Text("▒" * max(1, round(part.share * BAR)), style=COLORS[Phase.OTHER])
+        table.add_row(f"  {name}", *parts([part.share * whole_s], whole_s), percent(part.share), bar)
     return table
+
+
+def _named(other: dict[str, PhaseTime]) -> Iterator[tuple[str, PhaseTime]]:
+    """Yield what of the phase `other` has a name: parts of it, not beside it."""
+    for name, part in other.items():
+        if part.share >= LEAST_PART:
+            yield f"of it {_NAMES.get(name, name.replace('_', ' '))}", part
 
 
 def _ranks(ranks: tuple[RankObservation, ...]) -> RenderableType:
     phases = [phase for phase in Phase if any(phase in rank.phases for rank in ranks)]
     table = Table(box=None, pad_edge=False, padding=(0, 1))
     table.add_column("rank", justify="right")
-    table.add_column("step", justify="right")
+    table.add_column("mean step", justify="right")
     for phase in phases:
         table.add_column("comm." if phase is Phase.COMMUNICATION else phase.value, justify="right")
     for rank in ranks:
         name = str(rank.rank) if rank.rank is not None else f"pid {rank.pid}"
-        shares = [percent(rank.phases[phase].share) if phase in rank.phases else "-" for phase in phases]
-        table.add_row(name, duration(rank.step.median_s) if rank.step else "-", *shares)
+        of_step = shares([rank.phases[phase].share for phase in phases if phase in rank.phases])
+        said = dict(zip((phase for phase in phases if phase in rank.phases), of_step, strict=True))
+        spent = duration(mean_s(rank.step)) if rank.step else "-"
+        table.add_row(name, spent, *(said.get(phase, "-") for phase in phases))
     return table
 
 

@@ -10,13 +10,12 @@ from rich.text import Text
 
 from hotloop.model.foreign_text import shown
 from hotloop.model.operators import Efficiency, Operator, Operators
+from hotloop.model.quantities import counted, duration, percent, scaled
 from hotloop.report.terminal.layout import facts
-from hotloop.report.terminal.quantities import duration, percent, significant
 
 NUM = 8
 """Operators shown; all are in the JSON."""
 _NAME_WIDTH, _SHAPES_WIDTH = 24, 22
-_UNITS = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
 
 
 def operators(seen: Operators) -> RenderableType:
@@ -30,8 +29,8 @@ def operators(seen: Operators) -> RenderableType:
     for one in seen.operators[:NUM]:
         table.add_row(*_row(one))
     says = (
-        f"operators, {seen.num:,.0f} calls a step, {duration(spent or 0.0)} of {where} time"
-        f" (profiled, {seen.num_steps} steps)"
+        f"operators: {counted(round(seen.num), 'call')} a step, {duration(spent or 0.0)} of {where} time "
+        f"(profiled over {counted(seen.num_steps, 'step')}, so longer than a step)"
     )
     return Group(Text(says), table)
 
@@ -41,7 +40,7 @@ def _row(one: Operator) -> Iterator[str]:
     yield f"{one.count:,.0f}"
     yield duration(one.device_s if one.device_s else one.self_s)
     yield percent(one.share)
-    yield "" if one.flop is None else flop(one.flop)
+    yield "" if one.flop is None else scaled(one.flop)
     yield _cut(" ".join("x".join(map(str, shape)) for shape in one.shapes), _SHAPES_WIDTH)
 
 
@@ -52,17 +51,9 @@ def _cut(text: str, width: int) -> str:
 
 def efficiency(seen: Efficiency) -> RenderableType:
     """Return the arithmetic of a step in one line, with the share of the machine's peak or why there is none."""
-    says = f"{flop(seen.flop)}FLOP a step, {flop(seen.flop_per_s)}FLOP/s in {seen.precision}"
+    says = f"{scaled(seen.flop)}FLOP a step, {scaled(seen.flop_per_s)}FLOP/s in {seen.precision}"
     if seen.mfu is not None and seen.peak_flop_per_s is not None:
-        says += f", {percent(seen.mfu)} of this machine's {flop(seen.peak_flop_per_s)}FLOP/s (MFU)"
+        says += f", {percent(seen.mfu)} of this machine's {scaled(seen.peak_flop_per_s)}FLOP/s (MFU)"
     else:
-        says += f"; no MFU: {seen.why_no_peak}"
+        says += f"; {seen.why_no_peak}"
     return facts([("FLOPs", says)], key_width=7)
-
-
-def flop(num: float) -> str:
-    """Return a number of operations with its prefix: `1.23 G`."""
-    for prefix, factor in _UNITS:
-        if num >= factor:
-            return f"{significant(num / factor)} {prefix}"
-    return f"{num:.0f} "

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from hotloop.model.deep import CallSite, CallSites, Deep, HostLine, HostSamples
 from hotloop.model.foreign_text import shown
-from hotloop.report.terminal.quantities import duration, percent, significant
+from hotloop.model.quantities import counted, duration, percent, plain
 
 MAX_ROWS = 10
 PLACE = 30
@@ -29,7 +29,8 @@ def render_deep(deep: Deep) -> Iterator[RenderableType]:
 
 
 def _call_sites(seen: CallSites) -> Iterator[RenderableType]:
-    yield Text(f"\nsynchronizations, copies and new tensors, by line ({seen.num_steps} steps)", style="bold")
+    over = counted(seen.num_steps, "step")
+    yield Text(f"\nsynchronizations, copies and new tensors, by line (over {over})", style="bold")
     shown = [site for site in seen.sites if site.kind == "sync"] + [
         site for site in seen.sites if site.kind != "sync" and not site.loading
     ]
@@ -41,7 +42,7 @@ def _call_sites(seen: CallSites) -> Iterator[RenderableType]:
         table.add_row(
             _where(site),
             _shortened(site.call, CALL),
-            f"{significant(site.count_per_step)}x",
+            f"{plain(site.count_per_step)}x",
             duration(site.time_per_step_s),
             _kind(site),
         )
@@ -64,7 +65,7 @@ def _kind(site: CallSite) -> str:
 
 def _host(seen: HostSamples) -> Iterator[RenderableType]:
     num = sum(line.num for line in seen.lines)
-    yield Text(f"\nwhere the host's time goes, by line ({num} samples)", style="bold")
+    yield Text(f"\nwhere the host's time goes, by line ({counted(num, 'sample')})", style="bold")
     table = _table(("where", False), ("function", False), ("share", True), ("phase", False))
     for line in seen.lines[:MAX_ROWS]:
         table.add_row(
@@ -87,7 +88,7 @@ def _table(*columns: tuple[str, bool]) -> Table:
 
 def _more(rows: Sequence[object]) -> Iterator[RenderableType]:
     if len(rows) > MAX_ROWS:
-        yield Text(f" and {len(rows) - MAX_ROWS} more (--json)")
+        yield Text(f" and {len(rows) - MAX_ROWS:,} more (--json FILE has all)")
 
 
 def place(path: str, line: int) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from hotloop.model.observation import RunAccount
-from hotloop.report.terminal.quantities import duration, percent
+from hotloop.model.quantities import counted, duration, parts, shares
 
 BAR = 18
 """Columns of a full bar; with name, time, share and how often a line is 78 wide."""
@@ -17,13 +17,14 @@ LEAST = 0.005
 """Of the run: less is summed up in one line."""
 _NAMES = {
     "interpreter": "interpreter",
-    "launcher": "launcher, parents",
+    "launcher": "launcher",
     "import": "imports",
     "setup": "set-up",
     "first_batch": "first batch",
     "first_step": "first step",
     "irregular_step": "between steps",
     "held_by_hotloop": "held by hotloop",
+    "deep_windows": "detailed profiling",
     "shutdown": "shut-down",
     "unaccounted": "not accounted for",
 }
@@ -31,29 +32,35 @@ _NAMES = {
 
 def run_account(account: RunAccount) -> RenderableType:
     """Return where the wall time of the command went."""
-    table = Table.grid(padding=(0, 1))
-    for right in (False, True, True, False, False):
-        table.add_column(justify="right" if right else "left", no_wrap=True)
-    for name, spent, often in _rows(account):
-        share = spent / account.wall_s
-        bar = Text("█" * max(1, round(share * BAR)), style="blue")
-        table.add_row(name, duration(spent), percent(share), bar, often)
-    return Group(Text(f"run {duration(account.wall_s)}"), table)
+    rows = list(_rows(account))
+    seconds = [spent for _, spent, _ in rows]
+    table = Table(box=None, pad_edge=False, padding=(0, 1))
+    table.add_column("whole run", no_wrap=True)
+    table.add_column(*parts([account.wall_s], account.wall_s), justify="right", no_wrap=True)
+    table.add_column("100%", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for (name, spent, often), time, share in zip(
+        rows, parts(seconds, sum(seconds)), shares(seconds), strict=True
+    ):
+        bar = Text("█" * max(1, round(spent / account.wall_s * BAR)), style="blue")
+        table.add_row(name, time, share, bar, often)
+    return table
 
 
 def _rows(account: RunAccount) -> Iterator[tuple[str, float, str]]:
     """Yield name, time and how often, longest first."""
     spent = {name.removesuffix("_s"): seconds for name, seconds in account.parts.items() if seconds > 0}
     steps = sum(seconds for name, seconds in spent.items() if name.startswith("step_"))
-    parts = {name: seconds for name, seconds in spent.items() if not name.startswith("step_")}
-    shown = {name: seconds for name, seconds in parts.items() if seconds >= LEAST * account.wall_s}
+    rest = {name: seconds for name, seconds in spent.items() if not name.startswith("step_")}
+    shown = {name: seconds for name, seconds in rest.items() if seconds >= LEAST * account.wall_s}
     if steps:
         shown["steps"] = steps
     for name, seconds in sorted(shown.items(), key=lambda part: -part[1]):
         yield _NAMES.get(name, name.replace("_", " ")), seconds, _often(account, name, seconds)
-    less = [seconds for name, seconds in parts.items() if name not in shown]
+    less = [seconds for name, seconds in rest.items() if name not in shown]
     if less:
-        yield f"{len(less)} smaller parts" if len(less) > 1 else "one smaller part", sum(less), ""
+        yield counted(len(less), "smaller part"), sum(less), ""
 
 
 def _often(account: RunAccount, name: str, spent: float) -> str:
@@ -64,7 +71,7 @@ def _often(account: RunAccount, name: str, spent: float) -> str:
         "epoch_boundary": account.num_epochs,
     }.get(name)
     if name == "steps" and account.num_steps:
-        return f"{account.num_steps} in the whole run"
+        return counted(account.num_steps, "step")
     if not num:
         return ""
-    return f"{num} times, {duration(spent / num)} each" if num > 1 else "once"
+    return f"{num:,} times, {duration(spent / num)} each" if num > 1 else "once"

@@ -3,58 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from time import monotonic
 
-from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderableType, RenderHook
-from rich.live import Live as LiveDisplay
-from rich.segment import Segment
+from rich.console import RenderableType
+from rich.rule import Rule
 from rich.text import Text
 
 from hotloop.model.foreign_text import shown
+from hotloop.report.terminal.console import console
+from hotloop.report.terminal.layout import WIDTH
+from hotloop.report.terminal.status_line import StatusLine, stamped
 
 PLAIN_EVERY_S = 10.0
 """Without a terminal progress is a plain line, no more often than this."""
-
-_ASCII = str.maketrans({"█": "#", "▒": "-", "…": "~", "°": " ", "–": "-", "—": "-"})
-"""What we draw with, for terminals and logs that have ASCII alone."""
-
-
-def console(*, stderr: bool = False, no_color: bool = False) -> Console:
-    """Return a console that takes text for text: no markup, no emoji names, no control characters of others."""
-    width = 80 if not stderr and not sys.stdout.isatty() else None
-    made = Console(
-        stderr=stderr,
-        no_color=no_color or None,
-        markup=False,
-        emoji=False,
-        highlight=False,
-        soft_wrap=stderr,
-        width=width,
-    )
-    made.push_render_hook(_Sanitizer())
-    return made
-
-
-class _Sanitizer(RenderHook):
-    """The last place that all text passes: whatever a report forgot, nothing of others steers the terminal."""
-
-    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
-        return [_Sanitized(renderable) for renderable in renderables]
-
-
-class _Sanitized:
-    def __init__(self, what: ConsoleRenderable) -> None:
-        self._what = what
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
-        ascii_only = options.ascii_only
-        for segment in console.render(self._what, options):
-            if segment.control:
-                yield segment
-                continue
-            text = shown(segment.text, lines=True)
-            yield Segment(text.translate(_ASCII) if ascii_only else text, segment.style)
 
 
 class Screen:
@@ -64,45 +25,103 @@ class Screen:
         quiet: no progress.
         no_color: no colours.
         verbose: every line of progress stays.
+        shared: the user's program prints to this terminal, too.
+        budget_s: the time that the command has; None: no limit.
     """
 
-    def __init__(self, *, quiet: bool = False, no_color: bool = False, verbose: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        quiet: bool = False,
+        no_color: bool = False,
+        verbose: bool = False,
+        shared: bool = False,
+        budget_s: float | None = None,
+    ) -> None:
         self.out = console(no_color=no_color)
         self.err = console(stderr=True, no_color=no_color)
         self._quiet = quiet
         self._verbose = verbose
-        self._live: LiveDisplay | None = None
+        self._shared = shared
+        self._budget_s = budget_s
+        self._status: StatusLine | None = None
+        self._start_s = monotonic()
         self._last_s = -PLAIN_EVERY_S
+        self._theirs = False
 
     def show(self, what: RenderableType) -> None:
-        """Print a result."""
+        """Print a result, without blanks at the ends of its lines."""
         self.done()
-        self.out.print(what)
+        with self.out.capture() as captured:
+            self.out.print(what)
+        text = "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+        self.out.file.write(text)
+        self.out.file.flush()
 
     def note(self, text: str) -> None:
         """Print a line that stays, on standard error."""
+        if self._quiet:
+            return
+        if self._status is not None:
+            self._status.pause()
+        self._line(Text(shown(text)))
+
+    def warn(self, text: str) -> None:
+        """Print a line that stays and is not overlooked, on standard error."""
+        if self._quiet:
+            return
+        if self._status is not None:
+            self._status.pause()
+        self._line(Text(shown(text), style="bold yellow"))
+
+    def their_output(self, title: str) -> None:
+        """Say that what comes next is printed by the user's program."""
         if not self._quiet:
-            self.err.print(Text(shown(text)))
+            self._rule(title)
+        self._theirs = True
 
     def progress(self, text: str) -> None:
         """Show what is going on: one line that changes, on a terminal; now and then a line, elsewhere."""
         if self._quiet:
             return
         if self._verbose:
-            self.note(f"hotloop: {text}")
-        elif self.err.is_terminal:
-            if self._live is None:
-                self._live = LiveDisplay(console=self.err, transient=True, auto_refresh=False)
-                self._live.start()
-            self._live.update(
-                Text(f"hotloop: {shown(text)}", no_wrap=True, overflow="ellipsis"), refresh=True
-            )
-        elif monotonic() - self._last_s >= PLAIN_EVERY_S:
-            self._last_s = monotonic()
-            self.err.print(Text(shown(f"hotloop: {text}")))
+            self.note(stamped(text, monotonic() - self._start_s, self._budget_s))
+        elif self.err.is_terminal and not self.err.is_dumb_terminal:
+            if self._status is None:
+                self._status = StatusLine(
+                    sys.stderr,
+                    reserved=self._shared,
+                    color=not self.err.no_color,
+                    start_s=self._start_s,
+                    budget_s=self._budget_s,
+                    clock=monotonic,
+                )
+            self._status.say(shown(text))
+        else:
+            self._plain(text)
 
     def done(self) -> None:
-        """Take the progress line away."""
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
+        """Take the progress line away, and end the part that belongs to the program's output."""
+        if self._status is not None:
+            self._status.close()
+            self._status = None
+        if self._theirs:
+            self._theirs = False
+            if not self._quiet:
+                self._rule("")
+
+    def _plain(self, text: str) -> None:
+        now_s = monotonic()
+        if now_s - self._last_s >= PLAIN_EVERY_S:
+            self._last_s = now_s
+            # A line that the program has begun is not gone on with.
+            begin = "\n" if self._theirs else ""
+            self.err.print(Text(begin + stamped(shown(text), now_s - self._start_s, self._budget_s)))
+
+    def _line(self, text: Text) -> None:
+        """Print text that breaks between words on a terminal, and nowhere in a file."""
+        self.err.print(text, soft_wrap=not self.err.is_terminal)
+
+    def _rule(self, title: str) -> None:
+        width = WIDTH if not self.err.is_terminal else min(WIDTH, self.err.width)
+        self.err.print(Rule(Text(shown(title)), characters="-", style="dim", align="left"), width=width)

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hotloop.model.foreign_text import shown
-from hotloop.report.terminal.quantities import byte_size
+from hotloop.model.quantities import byte_size
 
 
 class StoredSession(msgspec.Struct, frozen=True, kw_only=True):

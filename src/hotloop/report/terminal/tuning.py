@@ -11,11 +11,11 @@ from rich.text import Text
 
 from hotloop.model.foreign_text import shown
 from hotloop.model.optimization import Refusal
+from hotloop.model.quantities import byte_size, duration, percent, rate
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Contention, PlanStep, TuneResult
 from hotloop.report.terminal.layout import WIDTH, facts, paste
 from hotloop.report.terminal.prediction_error import prediction_error
-from hotloop.report.terminal.quantities import byte_size, duration, percent, rate
 
 BAR = 22
 """Columns of the waterfall's longest bar; with name, factor, interval and total a line is 80 wide."""

@@ -91,7 +91,6 @@ rule = Rule(
     code="batch-too-small",
     title="The batch is too small to fill the step with work",
     advice="Use a larger batch, with the learning rate adapted to it.",
-    optimization="larger_batch",
     page=__doc__ or "",
     check=check,
 )

@@ -39,6 +39,7 @@ from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.memory.evaluation_with_gradients import LEAST, MOST, USUAL
 from hotloop.model.deep import Forwards
 from hotloop.model.observation import Observation, StepTime
+from hotloop.model.quantities import average, duration, plain
 
 OFTEN = 0.5
 """Calls a step; fewer are now and then."""
@@ -54,8 +55,8 @@ def check(observation: Observation) -> Iterator[Symptom]:
             again = one.repeated_per_step >= OFTEN
             cost = _cost(one, step, again=again)
             yield Symptom(
-                evidence=f"{one.unused_per_step:.3g} of {one.count_per_step:.3g} forwards a step here keep a graph "
-                f"that no backward goes through, {one.unused_s * 1e3:.3g} ms"
+                evidence=f"{plain(one.unused_per_step)} of {average(one.count_per_step, 'forward')} a step here keep "
+                f"a graph that no backward goes through, {duration(one.unused_s)}"
                 + ("; the model had the same batch before" if again else ""),
                 path=one.path,
                 line=one.line,

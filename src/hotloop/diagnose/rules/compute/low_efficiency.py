@@ -33,6 +33,7 @@ from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
 from hotloop.model.operators import Operators
+from hotloop.model.quantities import scaled
 
 LOW = 0.2
 """Large language models trained at 21% (GPT-3) to 46% (PaLM) of the nominal peak (Chowdhery et al. 2022, table 3); the
@@ -53,7 +54,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     operators = observation.deep.operators if observation.deep is not None else None
     yield Symptom(
         evidence=(
-            f"{seen.flop_per_s / 1e9:,.1f} GFLOP/s are {seen.mfu:.1%} of the {seen.peak_flop_per_s or 0:.3g} FLOP/s "
+            f"{scaled(seen.flop_per_s)}FLOP/s are {seen.mfu:.1%} of the {scaled(seen.peak_flop_per_s or 0)}FLOP/s "
             f"measured here in {seen.precision}{_dominant(operators)}"
         ),
         metric="efficiency.mfu",

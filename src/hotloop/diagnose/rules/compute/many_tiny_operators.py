@@ -35,6 +35,7 @@ from hotloop.diagnose.price.cost import MIDWAY, Cost, measured_step
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
+from hotloop.model.quantities import duration
 
 DISPATCH_S = 2e-6
 """`a.add_(b)` on one number took 1.1 us without and 3.4 us with autograd (torch 2.13, Zen 3 at 2.4 GHz)."""
@@ -53,7 +54,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     most = max(operators.operators, key=lambda one: one.count, default=None)
     named = "" if most is None else f", {most.count:,.0f} of them {most.name.removeprefix('aten::')}"
     yield Symptom(
-        evidence=f"{operators.num:,.0f} operators in a step of {step.median_s * 1e3:.3g} ms{named}",
+        evidence=f"{operators.num:,.0f} operators in a step of {duration(step.median_s)}{named}",
         metric="deep.operators.num",
         cost=cost,
         gain=cost.gain(expected=MIDWAY),

@@ -33,6 +33,7 @@ from hotloop.diagnose.price.cost import phase_cost
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
+from hotloop.model.quantities import duration
 
 USUAL, LEAST, MOST = 0.8, 0.6, 0.97
 """Of the optimizer's time: fused took 3.3 (SGD with momentum), 5.9 (AdamW) and 6.0 (Adam) times less with 8 parameters
@@ -56,7 +57,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     how = "a list at a time (foreach)" if first.foreach else "without fused=True"
     part = part.times(ours * (1.0 - sampled_part(observation, in_hook, Phase.OPTIMIZER)))
     yield Symptom(
-        evidence=f"{first.cls} runs {how}, and takes {part.share:.0%} of the step ({part.seconds[0] * 1e3:.3g} ms)",
+        evidence=f"{first.cls} runs {how}, and takes {part.share:.0%} of the step ({duration(part.seconds[0])})",
         metric="phases.optimizer.share",
         path=first.path,
         line=first.line,

@@ -35,6 +35,7 @@ from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.data.loader_slower_than_training import MUCH
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
+from hotloop.model.quantities import duration
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -45,7 +46,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     loader = step_loader(observation)
     perfect = observation.ceilings.perfect_input if observation.ceilings else None
     yield Symptom(
-        evidence=f"{cost.share:.0%} of the step ({cost.seconds[0] * 1e3:.3g} ms) is waiting for the next batch",
+        evidence=f"{cost.share:.0%} of the step ({duration(cost.seconds[0])}) is waiting for the next batch",
         metric="phases.data.share",
         path=loader.path if loader else None,
         line=loader.line if loader else None,

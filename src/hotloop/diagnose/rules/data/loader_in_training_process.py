@@ -34,6 +34,7 @@ from hotloop.diagnose.price.facts import cores_per_process, on_cpu, step_loader
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.data.handing_over import BATCH_S
 from hotloop.model.observation import Observation, Phase
+from hotloop.model.quantities import duration
 from hotloop.model.ratio import Ratio
 
 
@@ -45,7 +46,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         return
     yield Symptom(
         evidence=(
-            f"num_workers=0, and {cost.share:.0%} of the step ({cost.seconds[0] * 1e3:.3g} ms) "
+            f"num_workers=0, and {cost.share:.0%} of the step ({duration(cost.seconds[0])}) "
             f"is making the batch from {loader.dataset}"
         ),
         metric="phases.data.share",

@@ -37,6 +37,7 @@ from hotloop.diagnose.price.facts import step_loader
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.data.handing_over import BATCH_S
 from hotloop.model.observation import Observation, Phase
+from hotloop.model.quantities import duration
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -50,7 +51,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     yield Symptom(
         evidence=(
             f"{cost.share:.0%} of the step is making a batch of {loader.batch_size} samples in "
-            f"{cost.seconds[0] * 1e3:.2g} ms, less than a worker takes to hand one over"
+            f"{duration(cost.seconds[0])}, less than a worker takes to hand one over"
         ),
         metric="phases.data.share",
         path=loader.path,

@@ -30,6 +30,7 @@ from hotloop.diagnose.price.cost import phase_cost
 from hotloop.diagnose.price.facts import on_cpu
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation, Phase
+from hotloop.model.quantities import duration
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -38,7 +39,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if on_cpu(observation):
         return
     yield Symptom(
-        evidence=f"{cost.share:.0%} of the step ({cost.seconds[0] * 1e3:.3g} ms) is copying to the device",
+        evidence=f"{cost.share:.0%} of the step ({duration(cost.seconds[0])}) is copying to the device",
         metric="phases.transfer.share",
         cost=cost,
         gain=cost.gain(),

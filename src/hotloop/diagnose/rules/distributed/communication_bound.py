@@ -38,6 +38,7 @@ from hotloop.diagnose.price.facts import contended
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
+from hotloop.model.quantities import duration
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -48,7 +49,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if Phase.COMMUNICATION not in observation.phases:
         raise Abstain("the time of collectives (they run inside the backward)")
     yield Symptom(
-        evidence=f"{cost.share:.0%} of the step ({cost.seconds[0] * 1e3:.3g} ms) waits for other ranks",
+        evidence=f"{cost.share:.0%} of the step ({duration(cost.seconds[0])}) waits for other ranks",
         metric="phases.communication.share",
         cost=cost,
         gain=cost.gain(expected=MIDWAY),
@@ -60,7 +61,6 @@ rule = Rule(
     code="communication-bound",
     title="The step waits for communication",
     advice="Communicate less often (no_sync), less (compression), or beside the backward (buckets).",
-    optimization="ddp_bucket_cap",
     page=__doc__ or "",
     check=check,
 )

@@ -48,7 +48,6 @@ rule = Rule(
     code="data-parallel",
     title="DataParallel drives the devices",
     advice="Use DistributedDataParallel, one process a device.",
-    optimization="ddp_over_dp",
     page=__doc__ or "",
     check=check,
 )

@@ -31,6 +31,7 @@ from statistics import median, median_low
 from hotloop.diagnose.price.cost import phase_cost
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation, Phase, RankObservation
+from hotloop.model.quantities import duration
 
 _LOCAL = (Phase.DATA, Phase.TRANSFER)
 """Phases in which no rank waits for another one; the others may hold hidden waits (buffers, gradients, norms)."""
@@ -57,7 +58,7 @@ def _by_local_phases(ranks: Sequence[RankObservation]) -> tuple[int | None, floa
     spent = {rank.rank: sum(_spent_s(rank, phase) for phase in _LOCAL) for rank in ranks}
     slowest = max(spent, key=lambda rank: spent[rank])
     usual = median_low(sorted(spent.values()))
-    says = f"spends {spent[slowest] * 1e3:.3g} ms a step on its data, the others {usual * 1e3:.3g} ms: they wait for it"
+    says = f"spends {duration(spent[slowest])} a step on its data, the others {duration(usual)}: they wait for it"
     return slowest, spent[slowest] - usual, says
 
 
@@ -65,7 +66,7 @@ def _by_whole_steps(ranks: Sequence[RankObservation]) -> tuple[int | None, float
     """Return the rank whose step without its wait is the longest, and how much longer than the median."""
     own = {rank.rank: _own_s(rank) for rank in ranks}
     slowest, usual = max(own, key=lambda rank: own[rank]), median(own.values())
-    says = f"works {own[slowest] * 1e3:.3g} ms a step, the median rank {usual * 1e3:.3g} ms"
+    says = f"works {duration(own[slowest])} a step, the median rank {duration(usual)}"
     return slowest, own[slowest] - usual, says
 
 
@@ -83,7 +84,6 @@ rule = Rule(
     code="straggler-rank",
     title="One rank is slower than the others",
     advice="Give the ranks equal work; look at that rank's device, cores and data.",
-    optimization="balanced_batches",
     explains=frozenset({"communication-bound"}),
     page=__doc__ or "",
     check=check,

@@ -31,6 +31,7 @@ from collections.abc import Iterator
 from hotloop.diagnose.lines.call_sites import lines_of
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation
+from hotloop.model.quantities import byte_size, duration
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -39,7 +40,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         copied = sum(site.bytes_per_step or 0.0 for site in line.sites)
         if line.device == "cpu" and copied:
             yield Symptom(
-                evidence=f"{line.calls} copies {copied / 1e6:.3g} MB in {line.cost.seconds[0] * 1e3:.3g} ms, "
+                evidence=f"{line.calls} copies {byte_size(copied)} in {duration(line.cost.seconds[0])}, "
                 f"{line.cost.share:.0%} of the step",
                 path=line.path,
                 line=line.line,

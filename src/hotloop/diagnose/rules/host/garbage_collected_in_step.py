@@ -37,6 +37,7 @@ from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.price.cost import between_steps
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation
+from hotloop.model.quantities import duration
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -48,8 +49,8 @@ def check(observation: Observation) -> Iterator[Symptom]:
         return
     cost = between_steps(observation, spent)
     yield Symptom(
-        evidence=f"{num:,} passes over all objects took {spent:.3g} s, {cost.share:.0%} of the loop, "
-        f"{spent / num * 1e3:.3g} ms each",
+        evidence=f"{num:,} passes over all objects took {duration(spent)}, {cost.share:.0%} of the loop, "
+        f"{duration(spent / num)} each",
         metric="run.collection_s",
         cost=cost,
         gain=cost.gain(expected=0.9, least=0.5),

@@ -38,6 +38,7 @@ from hotloop.diagnose.price.cost import MIDWAY, measured_step
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.deep import Frame
 from hotloop.model.observation import Observation, Phase
+from hotloop.model.quantities import duration
 
 _MODULES = frozenset(
     {
@@ -73,7 +74,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
                 of_it / whole, sum(sample.num for sample in own), measured_step(observation).median_s
             )
             yield Symptom(
-                evidence=f"{cost.share:.0%} of the step ({cost.seconds[0] * 1e3:.3g} ms) is spent under this line of "
+                evidence=f"{cost.share:.0%} of the step ({duration(cost.seconds[0])}) is spent under this line of "
                 f"the model, which calls {name}",
                 path=path,
                 line=line,

@@ -35,6 +35,7 @@ from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.deep import HostSamples, Sample
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
+from hotloop.model.quantities import duration
 
 MUCH = 0.1
 """Of the step: a functional loss and what belongs to it took less in programs without a fault."""
@@ -54,7 +55,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     own_cost = Cost(rest.share * found.share, rest.low * found.low, rest.high * found.high, rest.step_s)
     cost = with_backward(observation, own_cost)
     yield Symptom(
-        evidence=f"{own_cost.share:.0%} of the step ({own_cost.seconds[0] * 1e3:.3g} ms) is spent under this line, "
+        evidence=f"{own_cost.share:.0%} of the step ({duration(own_cost.seconds[0])}) is spent under this line, "
         "between the model and the backward pass; the cost has its part of the backward",
         path=found.path,
         line=found.line,

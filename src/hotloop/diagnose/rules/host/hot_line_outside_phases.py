@@ -39,6 +39,7 @@ from hotloop.diagnose.rules.host.loop_outside_phases import USUAL
 from hotloop.model.deep import HostSamples, Sample
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
+from hotloop.model.quantities import duration
 
 _HIDDEN = ("forward", "optimizer")
 _CALLING = (Phase.OPTIMIZER.value, Phase.BACKWARD.value)
@@ -65,7 +66,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     cost, of_what = _cost(observation, found, sampled)
     usual = MAKING if "data" in unseen else USUAL
     yield Symptom(
-        evidence=f"{cost.share:.0%} of the {of_what} ({cost.seconds[0] * 1e3:.3g} ms a step) is spent under this line, "
+        evidence=f"{cost.share:.0%} of the {of_what} ({duration(cost.seconds[0])} a step) is spent under this line, "
         "in none of its phases",
         path=found.path,
         line=found.line,
@@ -84,7 +85,7 @@ def _in_hooks(observation: Observation, host: HostSamples, own: list[Sample]) ->
     share = found.share * sum(one.spent_s for one in hooks) / sum(one.spent_s for one in own)
     cost = sampled_share(share, sum(one.num for one in own), measured_step(observation).median_s)
     yield Symptom(
-        evidence=f"{cost.share:.0%} of the step ({cost.seconds[0] * 1e3:.3g} ms) is spent under this line, in code "
+        evidence=f"{cost.share:.0%} of the step ({duration(cost.seconds[0])}) is spent under this line, in code "
         f"of the program's that the {hooks[0].phase} calls",
         path=found.path,
         line=found.line,

@@ -41,6 +41,7 @@ from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.deep import HostSamples, Sample
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
+from hotloop.model.quantities import duration
 
 _HIDDEN = {
     "data": "a DataLoader",
@@ -64,7 +65,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     cost = phase_cost(observation, Phase.OTHER).times(_unnamed(observation))
     small = cost.share < USUAL or sampled_part(observation, _is_frameworks, Phase.OTHER) >= MOSTLY
     yield Symptom(
-        evidence=f"{cost.share:.0%} of the step ({cost.seconds[0] * 1e3:.3g} ms) is in none of its phases",
+        evidence=f"{cost.share:.0%} of the step ({duration(cost.seconds[0])}) is in none of its phases",
         metric="phases.other.share",
         cost=cost,
         gain=cost.gain(expected=MIDWAY),

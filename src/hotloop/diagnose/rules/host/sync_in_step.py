@@ -37,6 +37,7 @@ from hotloop.diagnose.lines.hot_line import line_cost
 from hotloop.diagnose.price.cost import MIDWAY, Cost
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation
+from hotloop.model.quantities import duration
 
 MANY = 16
 """Reads a step: a line that reads so many values does nothing else, and picking each out of its tensor costs, too."""
@@ -48,7 +49,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         waits = line.device != "cpu"
         cost = _with_picking(observation, line)
         yield Symptom(
-            evidence=f"{line.calls} takes {cost.seconds[0] * 1e3:.3g} ms, {cost.share:.0%} of the step"
+            evidence=f"{line.calls} takes {duration(cost.seconds[0])}, {cost.share:.0%} of the step"
             + (f", waiting for the {line.device} device" if waits else ""),
             path=line.path,
             line=line.line,

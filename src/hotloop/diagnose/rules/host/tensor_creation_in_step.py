@@ -33,13 +33,14 @@ from collections.abc import Iterator
 from hotloop.diagnose.lines.call_sites import lines_of
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation
+from hotloop.model.quantities import duration
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
     """Take each line that makes tensors."""
     for line in lines_of(observation, "create"):
         yield Symptom(
-            evidence=f"{line.calls} takes {line.cost.seconds[0] * 1e3:.3g} ms, {line.cost.share:.0%} of the step",
+            evidence=f"{line.calls} takes {duration(line.cost.seconds[0])}, {line.cost.share:.0%} of the step",
             path=line.path,
             line=line.line,
             cost=line.cost,

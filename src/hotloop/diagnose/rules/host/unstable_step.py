@@ -32,6 +32,7 @@ from hotloop.diagnose.price.cost import measured_step
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
+from hotloop.model.quantities import duration
 
 WIDE = 1.5
 """The same program varies by 5 to 15% on a quiet machine: a twentieth of the steps 50% above the median is more."""
@@ -47,7 +48,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if step.p95_s > WIDE * step.p50_s:
         yield Symptom(
             evidence=f"one step in twenty takes {step.p95_s / step.p50_s:.1f} times the median of "
-            f"{step.p50_s * 1e3:.3g} ms or more",
+            f"{duration(step.p50_s)} or more",
             metric="step.p95_s",
             severity=Severity.INFO,
         )

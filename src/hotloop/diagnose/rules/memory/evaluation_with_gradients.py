@@ -40,6 +40,7 @@ from hotloop.diagnose.price.cost import MATERIAL, between_steps
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
+from hotloop.model.quantities import duration
 
 USUAL, LEAST, MOST = 0.12, 0.02, 0.35
 """Of such a forward."""
@@ -61,7 +62,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     path, line = sampled_line(observation, during("evaluation"))
     yield Symptom(
         evidence=f"{whole.share:.0%} of the loop is evaluation, {scored.share:.0%} forwards of it that keep "
-        f"a graph which no backward uses ({spent:.3g} s)",
+        f"a graph which no backward uses ({duration(spent)})",
         metric="run.scored_with_gradients_s",
         path=path,
         line=line,
@@ -74,7 +75,6 @@ rule = Rule(
     code="evaluation-with-gradients",
     title="Evaluation keeps a graph that no backward uses",
     advice="Evaluate under torch.inference_mode() or torch.no_grad().",
-    optimization="no_grad_evaluation",
     explains=frozenset({"frequent-evaluation"}),
     page=__doc__ or "",
     check=check,

@@ -34,6 +34,7 @@ from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.memory.memory_growing import grows
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
+from hotloop.model.quantities import average
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -43,8 +44,8 @@ def check(observation: Observation) -> Iterator[Symptom]:
     for holder in observation.deep.growing_containers:
         if holder.keeps_graph:
             yield Symptom(
-                evidence=f"the {holder.kind} {holder.name} of {holder.function} gains {holder.per_step:.3g} entries a "
-                "step, tensors with their graph",
+                evidence=f"the {holder.kind} {holder.name} of {holder.function} gains "
+                f"{average(holder.per_step, 'entry', 'entries')} a step, tensors with their graph",
                 path=holder.path,
                 line=growing_container_line(holder),
                 severity=Severity.ERROR if grows(observation) else Severity.WARNING,

@@ -41,6 +41,7 @@ from hotloop.model.deep import GrowingContainer
 from hotloop.model.finding import Severity
 from hotloop.model.monitors import Monitors
 from hotloop.model.observation import Observation
+from hotloop.model.quantities import average, byte_size
 
 MIN_SAMPLES = 6
 """Two for each third."""
@@ -85,8 +86,8 @@ def check(observation: Observation) -> Iterator[Symptom]:
         when = f"; at this rate memory is full in {_span(limit / growth.rate)}" if limit else ""
         held = _held(observation)
         yield Symptom(
-            evidence=f"{growth.rate / 1e6:.3g} MB/s [{growth.low / 1e6:.3g}, {growth.high / 1e6:.3g}], "
-            f"{growth.rate * step.median_s / 1e6:.3g} MB a step, all through the steady steps{when}{held}",
+            evidence=f"{byte_size(growth.rate)}/s [{byte_size(growth.low)}, {byte_size(growth.high)}], "
+            f"{byte_size(growth.rate * step.median_s)} a step, all through the steady steps{when}{held}",
             metric=f"monitors.metrics.{name}",
             severity=Severity.WARNING if soon else Severity.INFO,
         )
@@ -115,7 +116,7 @@ def _held(observation: Observation) -> str:
     if holder is None:
         return ""
     held = "tensors with their graph" if holder.keeps_graph else "tensors or arrays"
-    return f"; the {holder.kind} {holder.name} gains {holder.per_step:.3g} entries a step, {held}"
+    return f"; the {holder.kind} {holder.name} gains {average(holder.per_step, 'entry', 'entries')} a step, {held}"
 
 
 def _is_memory(name: str, observation: Observation) -> bool:

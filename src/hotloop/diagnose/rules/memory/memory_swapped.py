@@ -31,6 +31,7 @@ from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
+from hotloop.model.quantities import byte_size
 
 PAGE_S = 100e-6
 """A random read of 4 KiB from a solid-state disk takes 0.1 ms, from a rotating one a hundred times as long."""
@@ -48,7 +49,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if share >= LEAST:
         yield Symptom(
             evidence=(
-                f"{rate / 1e6:.3g} MB/s came back from swap, at a disk's 0.1 ms a page {share:.0%} of a thread"
+                f"{byte_size(rate)}/s came back from swap, at a disk's 0.1 ms a page {share:.0%} of a thread"
             ),
             metric="monitors.metrics.swap_in_bytes_per_s.mean",
             severity=Severity.WARNING if share >= MUCH else Severity.INFO,

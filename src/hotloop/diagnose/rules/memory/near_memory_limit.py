@@ -64,7 +64,6 @@ rule = Rule(
     code="near-memory-limit",
     title="Memory is nearly full",
     advice="Use a smaller micro-batch with accumulation, or recompute activations.",
-    optimization="activation_checkpointing",
     page=__doc__ or "",
     check=check,
 )

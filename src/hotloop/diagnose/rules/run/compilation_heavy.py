@@ -33,6 +33,7 @@ from hotloop.diagnose.price.cost import measured_step
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
+from hotloop.model.quantities import duration
 
 MUCH = 0.25
 """Of the run: with less, compilation costs less than a third of what training itself takes."""
@@ -51,7 +52,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     share = spent / observation.run.wall_s
     if share >= MUCH:
         yield Symptom(
-            evidence=f"{share:.0%} of the run of {observation.run.wall_s:.3g} s is compilation",
+            evidence=f"{share:.0%} of the run of {duration(observation.run.wall_s)} is compilation",
             metric="run.parts.compilation_s",
             severity=Severity.INFO,
         )

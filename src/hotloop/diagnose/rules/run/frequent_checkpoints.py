@@ -36,6 +36,7 @@ from hotloop.diagnose.price.cost import between_steps, recurs
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
+from hotloop.model.quantities import duration
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -46,7 +47,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     where = "of the loop" if sure else "of what was seen of the loop, less than an epoch,"
     path, line = sampled_line(observation, under("torch/serialization.py"))
     yield Symptom(
-        evidence=f"{cost.share:.0%} {where} is saving checkpoints ({spent:.3g} s{_times(observation)})",
+        evidence=f"{cost.share:.0%} {where} is saving checkpoints ({duration(spent)}{_times(observation)})",
         metric="run.parts.checkpoint_s",
         path=path,
         line=line,

@@ -37,6 +37,7 @@ from hotloop.diagnose.price.cost import MIDWAY, Cost, between_steps, recurs
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
+from hotloop.model.quantities import duration
 
 MUCH = 0.25
 """A forward is a third of a training step (Kaplan et al. 2020: 2N FLOPs against 6N), so an evaluation on as many
@@ -52,7 +53,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     where = "of the loop" if sure else "of what was seen of the loop, less than an epoch,"
     path, line = sampled_line(observation, during("evaluation"))
     yield Symptom(
-        evidence=f"{cost.share:.0%} {where} is evaluation ({spent:.3g} s)",
+        evidence=f"{cost.share:.0%} {where} is evaluation ({duration(spent)})",
         metric="run.parts.evaluation_s",
         path=path,
         line=line,
@@ -77,7 +78,6 @@ rule = Rule(
     code="frequent-evaluation",
     title="Evaluation takes much of the run",
     advice="Evaluate less often, on a part of the data, or under torch.inference_mode() with larger batches.",
-    optimization="no_grad_evaluation",
     page=__doc__ or "",
     check=check,
 )

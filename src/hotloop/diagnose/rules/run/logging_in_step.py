@@ -37,6 +37,7 @@ from hotloop.diagnose.lines.sampled_line import sampled_line, under
 from hotloop.diagnose.price.cost import between_steps
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation
+from hotloop.model.quantities import duration
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -48,7 +49,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     cost = between_steps(observation, spent)
     path, line = sampled_line(observation, under("logging/__init__.py"))
     yield Symptom(
-        evidence=f"{cost.share:.0%} of the loop is writing logs: {spent:.3g} s in {num_steps} steps",
+        evidence=f"{cost.share:.0%} of the loop is writing logs: {duration(spent)} in {num_steps} steps",
         metric="run.parts.logging_s",
         path=path,
         line=line,

@@ -35,6 +35,7 @@ from hotloop.diagnose.price.cost import between_steps
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
+from hotloop.model.quantities import duration
 
 USUAL = 2
 """One at the first new shape, which makes sizes dynamic, and one for the model's evaluation."""
@@ -51,7 +52,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     yield Symptom(
         evidence=(
             f"{run.num_recompilations} of {run.num_compilations} compilations came after the second step "
-            f"and took {run.recompilation_s:.3g} s, {cost.share:.0%} of the loop"
+            f"and took {duration(run.recompilation_s)}, {cost.share:.0%} of the loop"
         ),
         metric="run.num_recompilations",
         cost=cost,

@@ -32,6 +32,7 @@ from hotloop.diagnose.price.cost import measured_step
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import STARTUP_PARTS, Observation
+from hotloop.model.quantities import duration
 
 _PARTS = tuple(name for name in STARTUP_PARTS if name != "compilation_s")
 """Compilation is another rule's matter."""
@@ -48,10 +49,10 @@ def check(observation: Observation) -> Iterator[Symptom]:
     share = sum(parts.values()) / observation.run.wall_s
     if share >= MUCH:
         listed = ", ".join(
-            f"{name[:-2].replace('_', ' ')} {spent:.2g} s" for name, spent in parts.items() if spent
+            f"{name[:-2].replace('_', ' ')} {duration(spent)}" for name, spent in parts.items() if spent
         )
         yield Symptom(
-            evidence=f"{share:.0%} of the run of {observation.run.wall_s:.3g} s is starting: {listed}",
+            evidence=f"{share:.0%} of the run of {duration(observation.run.wall_s)} is starting: {listed}",
             metric="run.parts.setup_s",
             severity=Severity.INFO,
         )

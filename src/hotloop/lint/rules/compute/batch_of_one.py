@@ -50,7 +50,6 @@ rule = Rule(
     title="Training runs one sample at a time",
     severity=Severity.INFO,
     advice="Find the smallest batch on the throughput plateau.",
-    optimization="larger_batch",
     page=__doc__,
     words=("DataLoader",),
     visits=(Visit(cst.Call, check),),

@@ -56,7 +56,6 @@ rule = Rule(
     title="The logarithm of a softmax is taken in two steps",
     severity=Severity.WARNING,
     advice="Use log_softmax, or cross_entropy on the logits.",
-    optimization="fused_pointwise",
     page=__doc__,
     words=("softmax",),
     visits=(Visit(cst.Call, check),),

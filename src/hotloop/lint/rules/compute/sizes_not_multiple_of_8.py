@@ -59,7 +59,6 @@ rule = Rule(
     title="A layer's size is no multiple of 8",
     severity=Severity.INFO,
     advice="Pad it to a multiple of 8, better 64.",
-    optimization="pad_to_multiple",
     page=__doc__,
     words=("Linear", "Conv", "Embedding"),
     visits=(Visit(cst.Call, check),),

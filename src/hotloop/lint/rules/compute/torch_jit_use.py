@@ -57,7 +57,6 @@ rule = Rule(
     title="The program uses TorchScript",
     severity=Severity.INFO,
     advice="Try torch.compile, or torch.export for deployment.",
-    optimization="frozen_inference",
     page=__doc__,
     words=("jit",),
     visits=(Visit(cst.Call, check_call), Visit(cst.Decorator, check_decorator)),

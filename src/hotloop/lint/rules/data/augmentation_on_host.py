@@ -72,7 +72,6 @@ rule = Rule(
     title="Expensive random augmentation runs on the host",
     severity=Severity.INFO,
     advice="If the loader is the bottleneck, augment the whole batch on the device.",
-    optimization="device_augmentation",
     holds_its_cost=True,
     page=__doc__,
     words=("Compose", "__getitem__"),

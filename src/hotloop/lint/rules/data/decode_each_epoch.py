@@ -58,7 +58,6 @@ rule = Rule(
     title="Samples are decoded anew in each epoch",
     severity=Severity.INFO,
     advice="Keep the decoded samples in memory if they fit, or cache the fixed part of the transforms.",
-    optimization="dataset_in_memory",
     holds_its_cost=True,
     page=__doc__,
     words=("__getitem__",),

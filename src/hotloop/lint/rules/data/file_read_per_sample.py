@@ -69,7 +69,6 @@ rule = Rule(
     title="A file is opened for every sample",
     severity=Severity.WARNING,
     advice="Open containers once per worker; pack small files into shards that are read in sequence.",
-    optimization="sequential_shards",
     holds_its_cost=True,
     page=__doc__,
     words=("__getitem__",),

@@ -68,7 +68,6 @@ rule = Rule(
     title="Fixed transforms are computed anew in each epoch",
     severity=Severity.INFO,
     advice="Compute the fixed part once and keep its result.",
-    optimization="cached_preprocessing",
     page=__doc__,
     words=("Compose",),
     visits=(Visit(cst.Call, check),),

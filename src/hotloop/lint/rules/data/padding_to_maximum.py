@@ -45,7 +45,6 @@ rule = Rule(
     title="Texts are padded to the model's maximum length",
     severity=Severity.INFO,
     advice="Pad to the longest text of the batch, and put texts of similar length together.",
-    optimization="length_bucketing",
     page=__doc__,
     words=("max_length",),
     visits=(Visit(cst.Call, check),),

@@ -63,7 +63,6 @@ rule = Rule(
     title="Samples are computed element by element in Python",
     severity=Severity.WARNING,
     advice="Write the loops as array operations.",
-    optimization="vectorized_loop",
     holds_its_cost=True,
     page=__doc__,
     words=("__getitem__",),

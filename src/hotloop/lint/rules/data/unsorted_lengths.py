@@ -59,7 +59,6 @@ rule = Rule(
     title="Batches mix sequences of all lengths",
     severity=Severity.INFO,
     advice="Draw batches from buckets of similar length.",
-    optimization="length_bucketing",
     page=__doc__,
     words=("pad_sequence",),
     visits=(Visit(cst.Call, check),),

@@ -71,7 +71,6 @@ rule = Rule(
     title="Gradients are reduced in each micro-step",
     severity=Severity.WARNING,
     advice="Put all but the last backward pass under model.no_sync().",
-    optimization="no_sync_accumulation",
     page=__doc__,
     words=("DistributedDataParallel",),
     visits=(Visit(cst.Module, check),),

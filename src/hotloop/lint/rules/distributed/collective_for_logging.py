@@ -68,7 +68,6 @@ rule = Rule(
     title="A logged number is reduced over the ranks in each step",
     severity=Severity.INFO,
     advice="Reduce it only in the steps that log it.",
-    optimization="deferred_sync",
     page=__doc__,
     words=("all_reduce", "reduce", "gather", "sync_dist"),
     visits=(Visit(cst.Call, check),),

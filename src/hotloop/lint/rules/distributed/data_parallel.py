@@ -46,7 +46,6 @@ rule = Rule(
     title="One process drives several GPUs",
     severity=Severity.WARNING,
     advice="Use DistributedDataParallel, one process for each GPU.",
-    optimization="ddp_over_dp",
     page=__doc__,
     words=("DataParallel",),
     visits=(Visit(cst.Call, check),),

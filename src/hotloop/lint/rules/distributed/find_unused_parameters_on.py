@@ -58,7 +58,6 @@ rule = Rule(
     title="Each step searches for unused parameters",
     severity=Severity.WARNING,
     advice="Leave it out; if torch then complains, match the model to what it uses.",
-    optimization="ddp_unused_off",
     fix=FixSafety.UNSAFE,
     page=__doc__,
     words=("find_unused_parameters",),

@@ -49,7 +49,6 @@ rule = Rule(
     title="Gradients are copied into communication buckets",
     severity=Severity.INFO,
     advice="Give gradient_as_bucket_view=True.",
-    optimization="ddp_bucket_view",
     fix=FixSafety.UNSAFE,
     page=__doc__,
     words=("DistributedDataParallel",),

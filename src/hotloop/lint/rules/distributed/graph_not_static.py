@@ -49,7 +49,6 @@ rule = Rule(
     title="DDP does not know that the graph stays the same",
     severity=Severity.INFO,
     advice="Give static_graph=True where each step uses the same parameters.",
-    optimization="ddp_static_graph",
     page=__doc__,
     words=("DistributedDataParallel",),
     visits=(Visit(cst.Call, check),),

@@ -51,7 +51,6 @@ rule = Rule(
     title="Gradients are reduced in small buckets",
     severity=Severity.INFO,
     advice="Leave bucket_cap_mb at its default, or measure.",
-    optimization="ddp_bucket_cap",
     fix=FixSafety.UNSAFE,
     page=__doc__,
     words=("bucket_cap_mb",),

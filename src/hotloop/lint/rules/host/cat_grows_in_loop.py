@@ -88,7 +88,6 @@ rule = Rule(
     title="A tensor grows by concatenation in a loop",
     severity=Severity.INFO,
     advice="Gather the parts in a list and concatenate once.",
-    optimization="vectorized_loop",
     holds_its_cost=True,
     page=__doc__,
     words=("torch.cat", "torch.concat", "stack"),

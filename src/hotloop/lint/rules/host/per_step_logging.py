@@ -71,7 +71,6 @@ rule = Rule(
     title="Every step is logged",
     severity=Severity.WARNING,
     advice="Log every N steps.",
-    optimization="deferred_sync",
     holds_its_cost=True,
     page=__doc__,
     words=("backward", "training_step", "logging_steps", "log_every_n_steps"),

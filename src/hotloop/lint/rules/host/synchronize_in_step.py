@@ -56,7 +56,6 @@ rule = Rule(
     title="The device is synchronized in each step",
     severity=Severity.WARNING,
     advice="Remove it; time whole windows of steps with one synchronization at each end.",
-    optimization="deferred_sync",
     fix=FixSafety.UNSAFE,
     holds_its_cost=True,
     page=__doc__,

@@ -65,7 +65,6 @@ rule = Rule(
     title="A tensor is made from a list of arrays in each step",
     severity=Severity.WARNING,
     advice="Stack the arrays first: torch.from_numpy(np.stack(...)), or torch.stack for tensors.",
-    optimization="vectorized_loop",
     holds_its_cost=True,
     page=__doc__,
     words=("ensor(",),

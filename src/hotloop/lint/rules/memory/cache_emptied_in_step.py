@@ -56,7 +56,6 @@ rule = Rule(
     title="The allocator's cache is emptied in each step",
     severity=Severity.WARNING,
     advice="Remove it; against fragmentation use expandable segments.",
-    optimization="allocator_settings",
     fix=FixSafety.UNSAFE,
     holds_its_cost=True,
     page=__doc__,

@@ -57,7 +57,6 @@ rule = Rule(
     title="Checkpointing uses its reentrant form",
     severity=Severity.INFO,
     advice="Give use_reentrant=False.",
-    optimization="activation_checkpointing",
     fix=FixSafety.UNSAFE,
     page=__doc__,
     words=("checkpoint",),

@@ -65,7 +65,6 @@ rule = Rule(
     title="Gradients are zeroed instead of let go",
     severity=Severity.WARNING,
     advice="Call zero_grad() without set_to_none=False.",
-    optimization="zero_grad_none",
     fix=FixSafety.UNSAFE,
     page=__doc__,
     words=("set_to_none", "zero_()"),

@@ -20,5 +20,4 @@ def exposed_communication(seen: Seen) -> Iterator[Finding]:
         cost_s=seen.per_step_s(exposed),
         evidence=f"{exposed / 1000:,.1f} ms ({seen.share(exposed):.1%}) exposed; {hidden:.1%} overlaps",
         advice="accumulate without synchronizing, tune buckets, compress gradients, or look for a late rank",
-        optimization="no_sync_accumulation",
     )

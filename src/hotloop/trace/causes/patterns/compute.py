@@ -74,7 +74,6 @@ def odd_sizes(seen: Seen) -> Iterator[Finding]:
         cost_s=seen.per_step_s(total),
         evidence=f"{total / 1000:,.1f} ms; the largest is {worst.name} {worst.shapes}: {worst.tensor_cores}",
         advice="pad sequence, vocabulary or channels to multiples of 8",
-        optimization="pad_to_multiple",
     )
 
 
@@ -154,7 +153,6 @@ def memset_gradients(seen: Seen) -> Iterator[Finding]:
                 cost_s=seen.per_step_s(device_us),
                 evidence=f"{num / calls:,.0f} kernels and memsets in each of {calls} calls of zero_grad",
                 advice="zero_grad(set_to_none=True)",
-                optimization="zero_grad_none",
             )
 
 

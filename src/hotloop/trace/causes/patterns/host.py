@@ -49,7 +49,6 @@ def sync_in_step(seen: Seen) -> Iterator[Finding]:
             cost_s=seen.per_step_s(site.total_us),
             evidence=f"{site.call}{under}: {site.num} calls, {site.total_us / 1000:,.1f} ms of host time waiting",
             advice="keep the value on the device, or gather it every N steps",
-            optimization="deferred_sync",
         )
 
 

@@ -1,0 +1,38 @@
+"""What is looked at and said before the user's program is started."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+
+from hotloop.machine.environment.check import MAX_FOREIGN_RATIO
+from hotloop.machine.environment.contention import ForeignLoad, foreign_processes, foreign_share
+from hotloop.report.terminal.layout import WIDTH
+from hotloop.report.terminal.screen import Screen
+
+LOOK_S = 0.6
+"""60 ticks of the kernel's clock a core: one tick is below 2% of one."""
+
+
+def warn_if_busy(screen: Screen) -> None:
+    """Say that others use the machine, before time is spent on numbers that mean little."""
+    load = ForeignLoad()
+    before = load.snapshot((os.getpid(),))
+    time.sleep(LOOK_S)
+    after = load.snapshot((os.getpid(),))
+    share = foreign_share(before, after)
+    if share is None or share < MAX_FOREIGN_RATIO:
+        return
+    who = ", ".join(f"{process.name} (pid {process.pid})" for process, _ in foreign_processes(before, after))
+    screen.warn(
+        f"hotloop: other processes use {share:.0%} of the CPU now{f': {who}' if who else ''}. "
+        "Times will be too long, and differences hard to prove; stop them first if you can."
+    )
+
+
+def say_whose_output(screen: Screen, words: Sequence[str]) -> None:
+    """Put the program's own output under a heading."""
+    line = " ".join(words)
+    room = WIDTH - len("output of ") - 6
+    screen.their_output(f"output of {line if len(line) <= room else f'{line[: room - 1]}…'}")

@@ -1,0 +1,60 @@
+"""Consoles that take text for text, whoever wrote it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook
+from rich.segment import Segment
+
+from hotloop.model.foreign_text import shown
+from hotloop.report.terminal.layout import WIDTH
+
+_ASCII = str.maketrans({"█": "#", "▒": "-", "…": "~", "°": " ", "–": "-", "—": "-"})
+"""What we draw with, for terminals and logs that have ASCII alone."""
+
+
+def console(*, stderr: bool = False, no_color: bool = False) -> Console:
+    """Return a console that takes text for text: no markup, no emoji names, no control characters of others."""
+    made = Console(
+        stderr=stderr,
+        no_color=no_color or None,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        soft_wrap=stderr,
+        width=None if stderr else _width(),
+    )
+    made.push_render_hook(_Sanitizer())
+    return made
+
+
+class _Sanitizer(RenderHook):
+    """The last place that all text passes: whatever a report forgot, nothing of others steers the terminal."""
+
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_Sanitized(renderable) for renderable in renderables]
+
+
+class _Sanitized:
+    def __init__(self, what: ConsoleRenderable) -> None:
+        self._what = what
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        ascii_only = options.ascii_only
+        for segment in console.render(self._what, options):
+            if segment.control:
+                yield segment
+                continue
+            text = shown(segment.text, lines=True)
+            yield Segment(text.translate(_ASCII) if ascii_only else text, segment.style)
+
+
+def _width() -> int:
+    """80 columns, or fewer where the terminal is narrower."""
+    try:
+        return min(WIDTH, os.get_terminal_size(sys.stdout.fileno()).columns or WIDTH)
+    except (OSError, ValueError, AttributeError):  # not a terminal, or not a file at all
+        return WIDTH
