@@ -48,7 +48,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Argument(msgspec.Struct, frozen=True, kw_only=True):
-    """What a forward was given, in order."""
+    """A value that a forward was given, in order, or that it gave back."""
 
     name: str | None = None
     """None: by position."""
@@ -69,7 +69,11 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     """The user's frames, innermost first; never a library's."""
     num_own: int = 0
     """So many of them, from the front, are the constructed object's own `__init__` (a subclass of the user's)."""
+    direct: bool = True
+    """No library stands between the user's call and the constructor: what the call is given, the constructor gets."""
     arguments: tuple[Argument, ...] = ()
+    returns: Argument | None = None
+    """What a forward gave back; None: it was not looked at."""
     in_step: bool = True
     """Of a loader: it was seen to feed training steps."""
 
@@ -83,6 +87,8 @@ class Sites(msgspec.Struct, frozen=True, kw_only=True):
     """The sites of one observed run, with the sources they were seen in."""
 
     sites: tuple[Site, ...] = ()
+    device: str = "cpu"
+    """Device type of the model's parameters."""
     sources: dict[str, str] = {}
     """Path to SHA-256 of the file as it ran."""
 

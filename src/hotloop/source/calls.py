@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from hotloop.source.outcome import CannotEdit
@@ -16,7 +18,7 @@ def argument(call: cst.Call, name: str, position: int | None = None) -> cst.Arg 
         position: its place among the positional ones; None: it is taken by name alone.
 
     Raises:
-        CannotEdit: it may be hidden in `*args` or `**kwargs`.
+        CannotEdit: it may be hidden in `*args`.
     """
     for at, arg in enumerate(call.args):
         if arg.star:
@@ -24,23 +26,53 @@ def argument(call: cst.Call, name: str, position: int | None = None) -> cst.Arg 
         if (arg.keyword is None and at == position) or (arg.keyword and arg.keyword.value == name):
             return arg
     named = next((arg for arg in call.args if arg.keyword and arg.keyword.value == name), None)
-    if named is None and any(arg.star == "**" or (arg.star and position is not None) for arg in call.args):
+    if named is None and position is not None and any(arg.star == "*" for arg in call.args):
         stars = next(code(arg.value) for arg in call.args if arg.star)
-        raise CannotEdit(f"{name} may be given through {stars} already")
+        raise CannotEdit(f"{name} may be given through *{stars} already")
     return named
 
 
 def with_argument(call: cst.Call, name: str, value: str, position: int | None = None) -> cst.Call:
     """Return the call with a parameter set: the given argument's value replaced, or a keyword added at the end.
 
+    What `**settings` may hold already is overridden: `**{**settings, "num_workers": 2}` is right in either case.
+
     Raises:
-        CannotEdit: it may be hidden in `*args` or `**kwargs`.
+        CannotEdit: it may be hidden in `*args`.
     """
     given = argument(call, name, position)
-    if given is None:
-        return _appended(call, name, cst.parse_expression(value))
-    changed = given.with_changes(value=cst.parse_expression(value))
+    if given is not None:
+        changed = given.with_changes(value=cst.parse_expression(value))
+    else:
+        given = next((arg for arg in call.args if arg.star == "**"), None)
+        if given is None:
+            return _appended(call, name, cst.parse_expression(value))
+        changed = given.with_changes(value=_overridden(given.value, name, value))
     return call.with_changes(args=[changed if arg is given else arg for arg in call.args])
+
+
+def overrides(call: cst.Call, name: str) -> str | None:
+    """Return what a `**{**settings, "name": value}` of the call gives a parameter, as written; None: nothing."""
+    for element in (element for arg in call.args if arg.star == "**" for element in _elements(arg.value)):
+        if isinstance(element, cst.DictElement) and code(element.key).strip("'\"") == name:
+            return code(element.value)
+    return None
+
+
+def _overridden(settings: cst.BaseExpression, name: str, value: str) -> cst.Dict:
+    new = cst.DictElement(cst.SimpleString(f'"{name}"'), cst.parse_expression(value))
+    if not isinstance(settings, cst.Dict):
+        return cst.Dict([cst.StarredDictElement(settings), new])
+    kept = [
+        element
+        for element in settings.elements
+        if not (isinstance(element, cst.DictElement) and code(element.key).strip("'\"") == name)
+    ]
+    return settings.with_changes(elements=[*kept, new])
+
+
+def _elements(settings: cst.BaseExpression) -> Sequence[cst.BaseDictElement]:
+    return settings.elements if isinstance(settings, cst.Dict) else ()
 
 
 def without_argument(call: cst.Call, name: str) -> cst.Call:
@@ -53,6 +85,20 @@ def without_argument(call: cst.Call, name: str) -> cst.Call:
         last = call.args[-1]
         kept[-1] = kept[-1].with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
     return call.with_changes(args=kept)
+
+
+def method_call(receiver: cst.BaseExpression, name: str, *arguments: cst.Arg) -> cst.Call:
+    """Return the call of a method on an expression, which stays the same node."""
+    plain = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
+    if not isinstance(receiver, plain) and not receiver.lpar:
+        receiver = receiver.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    return cst.Call(cst.Attribute(receiver, cst.Name(name)), list(arguments))
+
+
+def keyword(name: str, value: str) -> cst.Arg:
+    """Return a keyword argument, `name=value`."""
+    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+    return cst.Arg(cst.parse_expression(value), keyword=cst.Name(name), equal=equal)
 
 
 def code(node: cst.CSTNode) -> str:

@@ -10,8 +10,8 @@ import libcst as cst
 
 from hotloop.model.sites import Place
 from hotloop.source.outcome import CannotEdit
-from hotloop.source.places import expressions_at
-from hotloop.source.source_file import SourceFile
+from hotloop.source.places import expressions_at, place_of
+from hotloop.source.source_file import SourceFile, below
 
 Node = TypeVar("Node", bound=cst.CSTNode)
 _Change = Callable[[Node], cst.CSTNode | Sequence[cst.CSTNode] | None]
@@ -110,8 +110,6 @@ class Editor:
         node = self.draft.marks.get(place)
         if node is None:
             return None
-        from hotloop.source.places import place_of
-
         return place_of(self.draft.files[place.path], node, place)
 
 
@@ -159,12 +157,4 @@ def _never_empty(parent: cst.CSTNode, items: list[cst.CSTNode]) -> list[cst.CSTN
 
 def _holds(outer: cst.CSTNode, node: cst.CSTNode) -> bool:
     """Whether a node stands, as the same object, somewhere in another."""
-    from hotloop.source.source_file import children
-
-    todo = [outer]
-    while todo:
-        here = todo.pop()
-        if here is node:
-            return True
-        todo.extend(children(here))
-    return False
+    return any(each is node for each in below(outer))

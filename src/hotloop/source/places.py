@@ -25,17 +25,23 @@ def expressions_at(file: SourceFile, raw: bytes, places: Sequence[Place]) -> dic
     encoding = file.module.encoding
     exact: dict[_Span, cst.CSTNode] = {}
     by_line: dict[int, list[cst.CSTNode]] = defaultdict(list)
+    entered: dict[tuple[int, int], cst.CSTNode] = {}
     for node, span in _spans(file):
+        if isinstance(
+            node, cst.With
+        ):  # Python names the whole statement when it enters what stands in its head
+            if len(node.items) == 1:
+                entered[span[:2]] = node.items[0].item
+            continue
         exact.setdefault(span, node)
         if isinstance(node, cst.Call):
             by_line[span[0]].append(node)
     found: dict[Place, cst.CSTNode] = {}
     for place in places:
-        at = (
-            exact.get(_in_characters(place, lines, encoding))
-            if place.column is not None
-            else _only(by_line[place.line])
-        )
+        at = _only(by_line[place.line])
+        if place.column is not None:
+            span = _in_characters(place, lines, encoding)
+            at = exact.get(span) or entered.get(span[:2])
         if at is not None:
             found[place] = at
     return found
@@ -56,7 +62,7 @@ def place_of(file: SourceFile, node: cst.CSTNode, old: Place) -> Place | None:
 def _spans(file: SourceFile) -> Iterator[tuple[cst.CSTNode, _Span]]:
     positions = MetadataWrapper(file.module, unsafe_skip_copy=True).resolve(PositionProvider)
     for node, where in positions.items():
-        if isinstance(node, _EXPRESSIONS) and isinstance(where, CodeRange):
+        if isinstance(node, (*_EXPRESSIONS, cst.With)) and isinstance(where, CodeRange):
             start, end = where.start, where.end
             yield node, (start.line, start.column, end.line, end.column)
 

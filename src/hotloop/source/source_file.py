@@ -161,6 +161,15 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     return below
 
 
+def below(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The node and everything below it, in no order that matters."""
+    todo = [node]
+    while todo:
+        here = todo.pop()
+        yield here
+        todo.extend(children(here))
+
+
 @cache
 def _fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
     """The names of the fields that may hold nodes; a cache for the hundred or so node types."""

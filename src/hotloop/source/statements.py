@@ -78,7 +78,8 @@ def wrap(editor: Editor, path: str, lines: Sequence[cst.BaseStatement], header: 
     block = file.parent(first)
     assert isinstance(block, (cst.Module, cst.IndentedBlock))
     leading, inner = first.leading_lines, first.with_changes(leading_lines=[])
-    body = cst.IndentedBlock([inner, *lines[1:]], header=with_.body.header)  # type: ignore[union-attr]
+    indent = block.indent if isinstance(block, cst.IndentedBlock) else None
+    body = cst.IndentedBlock([inner, *lines[1:]], header=with_.body.header, indent=indent)  # type: ignore[union-attr]
     wrapped = with_.with_changes(leading_lines=leading, body=body)
 
     def put(block: cst.Module | cst.IndentedBlock) -> cst.CSTNode:

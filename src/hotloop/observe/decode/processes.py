@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +30,11 @@ def program_facts(raw: dict[str, Any] | None, script: Path | None) -> ProgramFac
     roots = msgspec.convert(raw["roots"], tuple[ModuleFacts, ...])
     optimizers = msgspec.convert(raw["optimizers"], tuple[OptimizerFacts, ...])
     loaders = msgspec.convert(raw["loaders"], tuple[LoaderFacts, ...])
-    devices = [device for root in roots for device in root.devices]
     return ProgramFacts(
         torch_version=raw["torch_version"],
         hip_version=raw.get("hip_version"),
         python_version=raw["python_version"],
-        device=max(devices, key=lambda name: name != "cpu", default="cpu"),
+        device=_device(roots),
         roots=roots,
         loaders=loaders,
         optimizers=optimizers,
@@ -84,6 +83,12 @@ def _shared(rows: list[dict[str, Any]]) -> DeviceMemory:
     )
 
 
+def _device(roots: Sequence[ModuleFacts]) -> str:
+    """Return where the models' parameters are; one on a device speaks for all."""
+    devices = [device for root in roots for device in root.devices]
+    return max(devices, key=lambda name: name != "cpu", default="cpu")
+
+
 def program_sites(raw: dict[str, Any] | None, folder: Path) -> Sites:
     """Return where one process's program made its calls; files below `folder` are named from there."""
     found = msgspec.convert((raw or {}).get("sites", []), tuple[Site, ...])
@@ -93,7 +98,10 @@ def program_sites(raw: dict[str, Any] | None, folder: Path) -> Sites:
     )
     paths = sorted({place.path for site in sites for place in site.places})
     digests = {path: _digest(folder / path) for path in paths}
-    return Sites(sites=sites, sources={path: digest for path, digest in digests.items() if digest})
+    device = _device(msgspec.convert((raw or {}).get("roots", []), tuple[ModuleFacts, ...]))
+    return Sites(
+        sites=sites, device=device, sources={path: digest for path, digest in digests.items() if digest}
+    )
 
 
 def _relative(place: Place, folder: Path) -> Place:

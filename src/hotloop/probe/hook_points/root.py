@@ -122,6 +122,8 @@ class Root:
         self.slot = min(slot, MAX_SLOT)
         self.kind = (type(module).__name__, num_values(module.parameters()))
         self._described = False
+        self._site: dict[str, Any] | None = None
+        """What is known of the call site of the call under way, if it is looked at."""
         self._looks_left = LOOKS if probe.sites.wanted else 0
         self._learns = True
         """Whether some parameter does; a frozen teacher in evaluation mode keeps no graph of its own."""
@@ -218,11 +220,15 @@ class Root:
             return plain(*args, **kwargs)
         trains = self.grad_enabled()
         ends = self._enter(trains, args, kwargs)
+        site, self._site = self._site, None
         roots.inside = True
         try:
             if self._probe.activations and (trains or self._inference()):
                 return self._acted(plain, args, kwargs)
-            return plain(*args, **kwargs)
+            output = plain(*args, **kwargs)
+            if site is not None:
+                site["returns"] = describe_argument(None, output)
+            return output
         finally:
             roots.inside = False
             if ends:
@@ -323,7 +329,7 @@ class Root:
         if sites.open(kind):
             arguments = [*((None, value) for value in args), *kwargs.items()]
             described = [describe_argument(name, value) for name, value in arguments]
-            sites.note(kind, type(self.module).__qualname__, slot=self.slot, arguments=described)
+            self._site = sites.note(kind, type(self.module).__qualname__, slot=self.slot, arguments=described)
 
     # Facts ---------------------------------------------------------------------------------------------------------
 

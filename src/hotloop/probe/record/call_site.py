@@ -26,6 +26,11 @@ def user_line(depth: int = 1) -> tuple[str | None, int | None]:
     return None, None
 
 
+def is_ours(code: CodeType) -> bool:
+    """Whether a function is the probe's."""
+    return code.co_filename.startswith(_OWN)
+
+
 @lru_cache(maxsize=4096)  # prefixes of some thousand functions are compared once, not at every call
 def is_users(code: CodeType) -> bool:
     """Whether a function is the user's: neither a library's nor ours."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
 from typing import Any
 
-from hotloop.probe.record.call_site import is_users
+from hotloop.probe.record.call_site import is_ours, is_users
 
 LOOKS = 256
 """Of each kind; programs of many loaders or losses have a dozen call sites."""
@@ -22,6 +22,9 @@ MAX_PLACES = 8
 MAX_FRAMES = 100
 _At = tuple[CodeType, int]
 """Code and instruction: the same for each pass through one expression."""
+Walk = tuple[tuple[_At, ...], int, bool]
+"""The user's frames, innermost first; how many of them are the constructed object's own `__init__`; whether no library
+stands between the user's call and the constructor."""
 
 
 class CallSites:
@@ -35,7 +38,7 @@ class CallSites:
         self.wanted = wanted
         self._looks: Counter[str] = Counter()
         self._found: dict[tuple[str, int, tuple[_At, ...]], dict[str, Any]] = {}
-        self.made: weakref.WeakKeyDictionary[Any, tuple[tuple[_At, ...], int]] = weakref.WeakKeyDictionary()
+        self.made: weakref.WeakKeyDictionary[Any, Walk] = weakref.WeakKeyDictionary()
         """Where each module was constructed, until it is known which of them are roots."""
         self.on_close: list[Callable[[], None]] = []
         """Takes away what was put into torch to see calls."""
@@ -58,8 +61,8 @@ class CallSites:
         slot: int = 0,
         made: Any = None,
         arguments: Sequence[dict[str, Any]] = (),
-    ) -> None:
-        """Keep from where the user's code calls, if that is new.
+    ) -> dict[str, Any] | None:
+        """Keep from where the user's code calls, if that is new; return its facts.
 
         Args:
             kind: a value of `hotloop.model.sites.SiteKind`.
@@ -69,29 +72,25 @@ class CallSites:
             arguments: what a forward was given.
         """
         if not self.open(kind):
-            return
+            return None
         self._looks[kind] += 1
-        self.keep(kind, callee, walk(sys._getframe(1), made), slot=slot, arguments=arguments)
+        return self.keep(kind, callee, walk(sys._getframe(1), made), slot=slot, arguments=arguments)
 
     def keep(
         self,
         kind: str,
         callee: str,
-        walked: tuple[tuple[_At, ...], int],
+        walked: Walk,
         *,
         slot: int = 0,
         arguments: Sequence[dict[str, Any]] = (),
-    ) -> None:
-        """Keep a walk up the stack that was made earlier."""
-        ats, num_own = walked
-        if ats and (kind, slot, ats) not in self._found:
-            self._found[kind, slot, ats] = {
-                "kind": kind,
-                "slot": slot,
-                "callee": callee,
-                "num_own": num_own,
-                "arguments": list(arguments),
-            }
+    ) -> dict[str, Any] | None:
+        """Keep a walk up the stack that was made earlier; return the facts of the site."""
+        ats, num_own, direct = walked
+        if not ats:
+            return None
+        facts = {"kind": kind, "slot": slot, "callee": callee, "num_own": num_own, "direct": direct}
+        return self._found.setdefault((kind, slot, ats), {**facts, "arguments": list(arguments)})
 
     def root(self, module: Any, slot: int) -> None:
         """Keep where a root module was constructed."""
@@ -106,10 +105,11 @@ class CallSites:
         ]
 
 
-def walk(frame: FrameType | None, made: Any = None) -> tuple[tuple[_At, ...], int]:
-    """Return code and instruction of the user's frames, innermost first, and how many build `made` itself."""
+def walk(frame: FrameType | None, made: Any = None) -> Walk:
+    """Return the user's frames, seen from the constructor of `made`, if something is being made."""
     ats: list[_At] = []
     num_own = 0
+    direct = True
     inside = made is not None
     for _ in range(MAX_FRAMES):
         if frame is None or len(ats) == MAX_PLACES:
@@ -119,8 +119,14 @@ def walk(frame: FrameType | None, made: Any = None) -> tuple[tuple[_At, ...], in
             if own:
                 num_own = len(ats) + 1
             ats.append((frame.f_code, frame.f_lasti))
+        elif not own and len(ats) == num_own and not is_ours(frame.f_code):
+            direct = frame.f_code.co_name in _TORCHS_OWN and direct
         frame = frame.f_back
-    return tuple(ats), num_own
+    return tuple(ats), num_own, direct
+
+
+_TORCHS_OWN = ("__setattr__", "register_parameter", "add_module", "register_module", "__call__")
+"""Frames of torch through which a module comes to be registered, and Python's way to a metaclass."""
 
 
 def _first(frame: FrameType) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
@@ -14,6 +14,11 @@ from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import expected, share
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
+
+if TYPE_CHECKING:
+    from hotloop.model.sites import Sites
+    from hotloop.source.draft import Editor
+    from hotloop.source.outcome import Rewrite
 
 
 class ChannelsLast(Optimization):
@@ -68,6 +73,12 @@ class ChannelsLast(Optimization):
     def knob(self, params: Mapping[str, Any]) -> Knob:
         """Return what changes the layout to and fro."""
         return MemoryFormatKnob(self.dimensions)
+
+    def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
+        """Lay out the model behind its construction, and its inputs where it is called."""
+        from hotloop.optimize.catalogue.compute.memory_format_rewrite import rewrite_memory_format
+
+        return rewrite_memory_format(source, sites, self.dimensions)
 
 
 class ChannelsLast3d(ChannelsLast):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
@@ -13,6 +13,11 @@ from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
+
+if TYPE_CHECKING:
+    from hotloop.model.sites import Sites
+    from hotloop.source.draft import Editor
+    from hotloop.source.outcome import Rewrite
 
 
 class DebugApisOff(Optimization):
@@ -62,3 +67,9 @@ class DebugApisOff(Optimization):
     def knob(self, params: Mapping[str, Any]) -> Knob:
         """Return what holds anomaly detection off; it is all that candidates are proposed for."""
         return AnomalyKnob()
+
+    def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
+        """Switch anomaly detection off where it is switched on."""
+        from hotloop.optimize.catalogue.compute.debug_rewrite import rewrite_debug
+
+        return rewrite_debug(source, sites)

@@ -84,7 +84,8 @@ class FusedOptimizer(Optimization):
 
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
         """Give each optimizer of torch the keyword where it is constructed."""
-        from hotloop.optimize.rewriting import not_observed, remove_keyword, set_keywords, summed_up
+        from hotloop.optimize.rewriting.constructions import remove_keyword, set_keywords
+        from hotloop.optimize.rewriting.outcomes import not_observed, summed_up
 
         keyword = params.get("implementation", "fused")
         optimizers = [site for site in sites.of(SiteKind.OPTIMIZER) if site.callee.startswith("torch.optim.")]

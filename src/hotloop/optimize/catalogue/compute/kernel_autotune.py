@@ -95,14 +95,13 @@ class KernelAutotune(Optimization):
 
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
         """Set the flag behind the imports of the program's main file; MIOpen's variables go to the launch line."""
-        from hotloop.optimize.rewriting import add_to_the_top, main_file
+        from hotloop.optimize.rewriting.settings import set_flag
         from hotloop.source.outcome import AlreadySo, Edited
 
-        path = main_file(source, sites.sites)
-        notes = add_to_the_top(source, path, "{module}.backends.cudnn.benchmark = True")
+        notes = set_flag(source, sites.sites, "torch.backends.cudnn.benchmark", "True")
         variables = self.environment(params)
         if not notes and not variables:
-            return AlreadySo(f"{path} sets torch.backends.cudnn.benchmark")
+            return AlreadySo("torch.backends.cudnn.benchmark is set")
         return Edited(tuple(notes), environment=variables)
 
 

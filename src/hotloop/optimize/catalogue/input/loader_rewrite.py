@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hotloop.model.sites import SiteKind, Sites
-from hotloop.optimize.rewriting import not_observed, set_keywords
+from hotloop.optimize.rewriting.constructions import set_keywords
+from hotloop.optimize.rewriting.outcomes import not_observed
 from hotloop.source.draft import Editor
 from hotloop.source.outcome import AlreadySo, Edited, Rewrite
 

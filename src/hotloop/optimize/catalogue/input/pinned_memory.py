@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
@@ -13,6 +13,11 @@ from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import bound, expected, share
 from hotloop.probe.activation.activation import Activation
+
+if TYPE_CHECKING:
+    from hotloop.model.sites import Sites
+    from hotloop.source.draft import Editor
+    from hotloop.source.outcome import Rewrite
 
 
 class PinnedMemory(Optimization):
@@ -66,3 +71,9 @@ class PinnedMemory(Optimization):
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what pins and copies."""
         return PinnedCopies()
+
+    def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
+        """Set the keyword of the training loaders, and let the copies of their batches not be waited for."""
+        from hotloop.optimize.catalogue.input.pinned_rewrite import rewrite_copies
+
+        return rewrite_copies(source, sites)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
@@ -15,6 +15,11 @@ from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import expected, share
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
+
+if TYPE_CHECKING:
+    from hotloop.model.sites import Sites
+    from hotloop.source.draft import Editor
+    from hotloop.source.outcome import Rewrite
 
 _BF16 = frozenset({"avx512_bf16", "amx_bf16", "bf16"})
 """Flags of processors that compute with bfloat16."""
@@ -69,6 +74,12 @@ class AutocastBf16(Optimization):
     def knob(self, params: Mapping[str, Any]) -> Knob:
         """Return autocast behind a gate."""
         return Gated(self.activation(params))
+
+    def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
+        """Put the forward and the loss under autocast."""
+        from hotloop.optimize.catalogue.precision.autocast_rewrite import rewrite_forwards
+
+        return rewrite_forwards(source, sites, "bfloat16")
 
 
 def _emulated(observation: Observation) -> bool:

@@ -78,11 +78,11 @@ class Tf32Matmul(Optimization):
 
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
         """Set the precision behind the imports of the program's main file."""
-        from hotloop.optimize.rewriting import add_to_the_top, main_file, summed_up
+        from hotloop.optimize.rewriting.outcomes import summed_up
+        from hotloop.optimize.rewriting.settings import call_setting
 
-        path = main_file(source, sites.sites)
-        notes = add_to_the_top(source, path, '{module}.set_float32_matmul_precision("high")')
-        return summed_up(notes, f"{path} sets the precision")
+        notes = call_setting(source, sites.sites, "torch.set_float32_matmul_precision", '"high"')
+        return summed_up(notes, "the precision is set")
 
 
 class _High(Activation):

@@ -81,6 +81,6 @@ class OpenmpWaitPolicy(Optimization):
 
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
         """Return the launch line: these variables are read before any line of the program runs."""
-        from hotloop.optimize.rewriting import launched_with
+        from hotloop.optimize.rewriting.outcomes import launched_with
 
         return launched_with(self.environment(params))

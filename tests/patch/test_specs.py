@@ -1,0 +1,70 @@
+"""Every page of before and after is true: sites are observed by running the program before, and the one after runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hotloop.model.sites import Sites
+from hotloop.model.tuning import PlanStep
+from hotloop.optimize.registry import all_optimizations
+from hotloop.patch.rewrite_plan import Patch, rewrite_plan
+from hotloop.source.outcome import AlreadySo, Refused
+
+from .observing import observe_all, run_all
+from .spec_files import Spec, read_specs
+
+SPECS = read_specs()
+WITHOUT_A_PAGE = {
+    "thread_count": "a launch line",
+    "openmp_wait_policy": "a launch line",
+    "cpu_allocator": "a launch line",
+    "autocast_fp16": "no plan can hold it yet",
+}
+each = pytest.mark.parametrize("spec", SPECS, ids=[spec.name for spec in SPECS])
+
+
+@pytest.fixture(scope="module")
+def observed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Sites]:
+    programs = {spec.name: spec.before for spec in SPECS}
+    return observe_all(programs, tmp_path_factory.mktemp("before"))
+
+
+def patched(spec: Spec, sites: Sites) -> Patch:
+    step = PlanStep(name=spec.optimization, params=spec.params, ratio=1.0, low=1.0, high=1.0)
+    return rewrite_plan([step], sites, {"train.py": spec.before.encode()})
+
+
+@each
+def test_the_page_says_what_becomes_of_the_program(spec: Spec, observed: dict[str, Sites]) -> None:
+    patch = patched(spec, observed[spec.name])
+    outcome = patch.outcomes[0].outcome
+    assert type(outcome).__name__ == spec.outcome, outcome
+    if isinstance(outcome, Refused):
+        assert spec.says in outcome.reason
+    if isinstance(outcome, AlreadySo):
+        assert spec.says in outcome.where
+    assert patch.after["train.py"].decode() == (spec.after or spec.before)
+
+
+@each
+def test_applying_twice_changes_nothing(spec: Spec, observed: dict[str, Sites]) -> None:
+    once = patched(spec, observed[spec.name])
+    step = once.outcomes[0].step
+    twice = rewrite_plan([step], once.sites, once.after)
+    assert twice.after == once.after
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_patched_programs_run(observed: dict[str, Sites], tmp_path: Path) -> None:
+    changed = {spec.name: patched(spec, observed[spec.name]) for spec in SPECS if spec.after}
+    run_all({name: patch.after["train.py"] for name, patch in changed.items()}, tmp_path)
+
+
+def test_every_optimization_has_a_page_with_five_shapes() -> None:
+    shapes = dict.fromkeys((row.name for row in all_optimizations()), 0)
+    for spec in SPECS:
+        shapes[spec.optimization] += 1
+    assert {name: num for name, num in shapes.items() if num < 5 and name not in WITHOUT_A_PAGE} == {}
