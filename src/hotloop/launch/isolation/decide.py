@@ -15,6 +15,7 @@ import msgspec
 
 from hotloop.launch.isolation import enter
 from hotloop.launch.isolation.namespace import COVERS
+from hotloop.launch.isolation.own_name import hosts_file, own_addresses
 
 NO_NAMESPACES = "HOTLOOP_NO_NAMESPACES"
 """Set to anything, this takes namespaces as not permitted: a way to test the guard that stands in for them."""
@@ -136,6 +137,8 @@ def wrap(
                 "folders": isolation.folders,
                 "scratch": str(scratch),
                 "network": isolation.network,
+                "addresses": own_addresses() if isolation.network else [],
+                "hosts": hosts_file(scratch) if isolation.network else None,
                 "cwd": str(cwd),
                 "environment": dict(environment),
             }

@@ -1,6 +1,7 @@
 """Enter the isolation, then become the user's command: `python -I -S enter.py ORDERS`.
 
-The orders are a JSON file: `argv`, `folders` (to cover), `scratch`, `network`, `cwd`, `environment`. It replaces
+The orders are a JSON file: `argv`, `folders` (to cover), `scratch`, `network` (with
+`addresses` and `hosts`), `cwd`, `environment`. It replaces
 itself by the command, so that the command has no frame and no parent of ours more than it would have otherwise.
 """
 
@@ -25,7 +26,8 @@ def main(orders_path: str) -> int:
     scratch = Path(orders["scratch"])
     try:
         if orders["folders"] or orders["network"]:
-            namespace.enter(network=orders["network"])
+            hosts = Path(orders["hosts"]) if orders["hosts"] else None
+            namespace.enter(network=orders["network"], addresses=orders["addresses"], hosts=hosts)
         for index, folder in enumerate(orders["folders"]):
             namespace.overlay(Path(folder), scratch / "writes" / str(index))
     except OSError as error:

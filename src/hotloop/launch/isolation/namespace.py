@@ -5,6 +5,7 @@ Measured: entering and mounting takes 2 ms; everything below, children and C++ w
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import fcntl
 import os
@@ -17,16 +18,19 @@ _NEWNS = 0x00020000
 _NEWUSER = 0x10000000
 _NEWNET = 0x40000000
 _MS_REC, _MS_PRIVATE, _MS_BIND = 0x4000, 1 << 18, 0x1000
-_SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
+_SIOCGIFFLAGS, _SIOCSIFFLAGS, _SIOCSIFADDR, _IFF_UP = 0x8913, 0x8914, 0x8916, 1
 COVERS = "covers"
 """A file beside the upper directory of an overlay: the folder that it covers."""
 
 
-def enter(*, network: bool) -> None:
+def enter(*, network: bool, addresses: Sequence[str] = (), hosts: Path | None = None) -> None:
     """Move this process into a mount namespace of its own (and a network namespace), keeping its user.
 
     Args:
         network: whether it also gets a loopback network of its own.
+        addresses: of the machine's interfaces (IPv4), which its loopback then has too: launchers let ranks meet at the
+            machine's outer address.
+        hosts: what then is /etc/hosts: the machine's name is found without a name server.
 
     Raises:
         OSError: the kernel or a container's policy does not permit it.
@@ -42,7 +46,9 @@ def enter(*, network: bool) -> None:
         Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
     _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
     if network:
-        _loopback_up()
+        _loopback_up(addresses)
+        if hosts is not None:
+            _mount(str(hosts), "/etc/hosts", None, _MS_BIND)
 
 
 def overlay(folder: Path, scratch: Path) -> None:
@@ -101,8 +107,16 @@ def _check(result: int, what: str) -> None:
         raise OSError(number, f"{what}: {os.strerror(number)}")
 
 
-def _loopback_up() -> None:
+def _loopback_up(addresses: Sequence[str]) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
         request = struct.pack("16sH14x", b"lo", 0)
         flags = struct.unpack("16sH14x", fcntl.ioctl(handle, _SIOCGIFFLAGS, request))[1]
         fcntl.ioctl(handle, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", flags | _IFF_UP))
+        for number, address in enumerate(addresses):
+            place = struct.pack(
+                "16sHH4s8x", f"lo:{number}".encode(), socket.AF_INET, 0, socket.inet_aton(address)
+            )
+            with contextlib.suppress(
+                OSError
+            ):  # not every kernel knows aliases; the name is what launchers use
+                fcntl.ioctl(handle, _SIOCSIFADDR, place)
