@@ -27,7 +27,7 @@ def own_addresses() -> list[str]:
 
 
 def hosts_file(scratch: Path, known: Path = Path("/etc/hosts")) -> str | None:
-    """Write a hosts file in which this machine's names are the loopback; return its path, None: none is to be covered."""
+    """Write a hosts file in which this machine's names are the loopback; return its path, None: there is none here."""
     if not known.exists():
         return None
     names = sorted({socket.gethostname(), socket.getfqdn()} - {"localhost"})
