@@ -65,11 +65,11 @@ def leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     monkeypatch.setenv(
         "HOTLOOP_SCRATCH", str(tmp_path / "scratch")
     )  # others use the usual one at the same time
-    before = set(scratch_root().iterdir())
+    before = set(scratch_root().glob("[!.]*"))
     yield
-    assert set(scratch_root().iterdir()) == before
+    assert set(scratch_root().glob("[!.]*")) == before
     left = [process.cmdline() for process in psutil.Process().children(recursive=True)]
-    assert [words for words in left if "hotloop.launch.watchdog" not in words] == []
+    assert [words for words in left if "hotloop.launch.watchdog" not in " ".join(words)] == []
 
 
 def executor(project: Path, argv: list[str], blocks: Blocks = BLOCKS, *, num_ranks: int = 1) -> DuetExecutor:

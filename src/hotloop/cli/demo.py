@@ -43,7 +43,7 @@ def command(context: click.Context, budget: float, folder: Path) -> int:
     script = str(folder / "train.py")
     click.echo(f"$ hotloop tune --budget {budget:.0f}s {script}", err=True)
     plan = folder / "hotloop.toml"
-    code = context.invoke(tune_command, budget=budget, plan_file=plan, command=(script,))
+    code = context.invoke(tune_command, budget=budget, plan_file=plan, allow_writes=True, command=(script,))
     click.echo(f"explain a step    hotloop explain NAME        (the code is in {folder})")
     return int(code)
 

@@ -13,10 +13,11 @@ from hotloop.cli.diagnose_limits import with_limits, without_limits
 from hotloop.cli.diagnose_source import with_source
 from hotloop.cli.endings import how_it_ended
 from hotloop.cli.files import check_writable, write_json
-from hotloop.cli.options import COMMAND_SETTINGS, TimeSpan, output_options
+from hotloop.cli.options import COMMAND_SETTINGS, TimeSpan, isolation_options, output_options
 from hotloop.cli.stored import OBSERVATION, store_observation
 from hotloop.diagnose.check.engine import diagnose
 from hotloop.diagnose.manual import pages
+from hotloop.launch.isolation.decide import Exceptions
 from hotloop.launch.signals import ended_like_ctrl_c
 from hotloop.model.diagnosis import Diagnosis
 from hotloop.model.errors import ExitCode, HotloopError
@@ -49,6 +50,7 @@ from hotloop.store.session import find_session, sessions
 @click.option("--check", is_flag=True, help="End with 1 where there is a warning.")
 @click.option("--no-deep", is_flag=True, help="Leave out the call sites, host samples and operators.")
 @click.option("--verbose", is_flag=True, help="List all findings, and the rules that lack data.")
+@isolation_options
 @output_options
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[COMMAND...]")
 def command(
@@ -63,6 +65,8 @@ def command(
     check: bool,
     no_deep: bool,
     verbose: bool,
+    writable: tuple[Path, ...],
+    allow_writes: bool,
     quiet: bool,
     no_color: bool,
     command: tuple[str, ...],
@@ -78,7 +82,17 @@ def command(
     screen = Screen(quiet=quiet, no_color=no_color, shared=bool(command))
     try:
         found = with_source(
-            _observed(screen, command, rule, () if no_deep else ALL, ceilings=not no_ceilings)
+            _observed(
+                screen,
+                LiveRun(
+                    words=command,
+                    rule=rule,
+                    deep=() if no_deep else ALL,
+                    exceptions=Exceptions(writable, allow_writes),
+                    warn=screen.note,
+                ),
+                ceilings=not no_ceilings,
+            )
             if command
             else _kept(name),
             Path.cwd(),
@@ -115,21 +129,16 @@ def _stop_rule(
     return StopRule(steps=steps, seconds=seconds, full=full)
 
 
-def _observed(
-    screen: Screen, words: tuple[str, ...], rule: StopRule, deep: tuple[str, ...], *, ceilings: bool
-) -> Diagnosis:
-    of = origin("diagnose", words)
+def _observed(screen: Screen, live: LiveRun, *, ceilings: bool) -> Diagnosis:
+    of = origin("diagnose", live.words)
     warn_if_busy(screen)
-    say_whose_output(screen, words)
+    say_whose_output(screen, live.words)
     with ended_like_ctrl_c():
-        observation = observe(LiveRun(words=words, rule=rule, deep=deep), screen.progress)
+        observation = observe(live, screen.progress)
         screen.done()
         screen.note(how_it_ended(observation))
-        if ceilings:
-            observation = with_limits(observation, words, screen.progress, full=rule.full)
-        else:
-            observation = without_limits(observation)
-    return diagnose(observation, store_observation(observation, of))
+        limited = with_limits(observation, live, screen.progress) if ceilings else without_limits(observation)
+    return diagnose(limited, store_observation(limited, of))
 
 
 def _kept(name: str | None) -> Diagnosis:

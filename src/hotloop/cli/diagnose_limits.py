@@ -11,7 +11,7 @@ from hotloop.launch.command import resolve
 from hotloop.launch.isolation.decide import plan_isolation
 from hotloop.launch.isolation.scratch import scratch_root
 from hotloop.model.observation import Coverage, Observation
-from hotloop.observe.run.live import Interrupted
+from hotloop.observe.run.live import Interrupted, LiveRun
 from hotloop.optimize.registry import all_optimizations
 from hotloop.tune.design.candidates import Wishes, propose
 from hotloop.whatif.measure import measure, with_whatif
@@ -20,20 +20,20 @@ LIMIT_S = 60.0
 """Of the further run: ceilings take about 15 s with the start, each of some ten candidates about 3 s."""
 
 
-def with_limits(
-    observation: Observation, words: tuple[str, ...], progress: Callable[[str], None], *, full: bool
-) -> Observation:
+def with_limits(observation: Observation, live: LiveRun, progress: Callable[[str], None]) -> Observation:
     """Return the observation with ceilings and predictions.
 
     Raises:
         Interrupted: Ctrl-C, with the observation as it was.
     """
-    reason = _reason_against(observation, full=full)
+    reason = _reason_against(observation, full=live.rule.full)
     if reason:
         return _without(observation, reason)
     candidates, _ = propose(observation, all_optimizations(), Wishes())
-    argv = resolve(words)
-    isolation = plan_isolation(argv, Path.cwd(), scratch_root(), network=not observation.uses_network)
+    argv = resolve(live.words)
+    isolation = plan_isolation(
+        argv, Path.cwd(), scratch_root(), network=not observation.uses_network, exceptions=live.exceptions
+    )
     try:
         return with_whatif(observation, measure(observation, candidates, argv, isolation, LIMIT_S, progress))
     except KeyboardInterrupt:

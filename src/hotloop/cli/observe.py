@@ -11,10 +11,17 @@ import click
 from hotloop.cli.before import say_whose_output, warn_if_busy
 from hotloop.cli.endings import how_it_ended
 from hotloop.cli.files import check_writable, write_json
-from hotloop.cli.options import COMMAND_SETTINGS, TimeSpan, command_argument, output_options
+from hotloop.cli.options import (
+    COMMAND_SETTINGS,
+    TimeSpan,
+    command_argument,
+    isolation_options,
+    output_options,
+)
 from hotloop.cli.report import keep_page
 from hotloop.cli.sample_files import SampleFiles
 from hotloop.cli.stored import store_observation
+from hotloop.launch.isolation.decide import Exceptions
 from hotloop.launch.signals import ended_like_ctrl_c
 from hotloop.model.errors import ExitCode
 from hotloop.model.observation import Observation
@@ -41,6 +48,7 @@ _OUT = click.Path(dir_okay=False, path_type=Path)
 @click.option("--speedscope", type=_OUT, help="Write the host samples for speedscope.")
 @click.option("--cprofile", type=_OUT, help="Write the host samples as a cProfile file.")
 @click.option("--verbose", is_flag=True, help="Keep every line of progress.")
+@isolation_options
 @output_options
 @command_argument
 def command(
@@ -52,6 +60,8 @@ def command(
     speedscope: Path | None,
     cprofile: Path | None,
     verbose: bool,
+    writable: tuple[Path, ...],
+    allow_writes: bool,
     quiet: bool,
     no_color: bool,
     command: tuple[str, ...],
@@ -76,7 +86,15 @@ def command(
     try:
         with ended_like_ctrl_c():
             observation = observe(
-                LiveRun(words=command, rule=rule, keep=kept, deep=() if no_deep else ALL), screen.progress
+                LiveRun(
+                    words=command,
+                    rule=rule,
+                    keep=kept,
+                    deep=() if no_deep else ALL,
+                    exceptions=Exceptions(writable, allow_writes),
+                    warn=screen.note,
+                ),
+                screen.progress,
             )
     except Interrupted as stop:
         if stop.observation is not None:

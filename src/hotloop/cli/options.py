@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import click
@@ -53,6 +54,22 @@ def command_argument(function: Any) -> Any:
     return click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True, metavar="COMMAND...")(
         function
     )
+
+
+def isolation_options(function: Any) -> Any:
+    """`--writable`, `--allow-writes`: what of the user's files a measured run may change."""
+    function = click.option(
+        "--allow-writes",
+        is_flag=True,
+        help="Go on where this machine does not let hotloop keep all writes away from your files.",
+    )(function)
+    return click.option(
+        "--writable",
+        type=click.Path(exists=True, path_type=Path),
+        multiple=True,
+        metavar="PATH",
+        help="Let the program really write there, while all else goes to scratch.",
+    )(function)
 
 
 def output_options(function: Any) -> Any:

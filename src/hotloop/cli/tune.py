@@ -7,8 +7,16 @@ from pathlib import Path
 import click
 
 from hotloop.cli.files import check_writable, write_json, write_text
-from hotloop.cli.options import COMMAND_SETTINGS, Names, TimeSpan, command_argument, output_options
+from hotloop.cli.options import (
+    COMMAND_SETTINGS,
+    Names,
+    TimeSpan,
+    command_argument,
+    isolation_options,
+    output_options,
+)
 from hotloop.cli.report import keep_page
+from hotloop.launch.isolation.decide import Exceptions
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.optimization import Numerics
 from hotloop.model.tuning import TuneResult
@@ -45,6 +53,7 @@ _PLAN = Path("hotloop.toml")
     "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the result."
 )
 @click.option("--verbose", is_flag=True, help="Keep every line of progress.")
+@isolation_options
 @output_options
 @command_argument
 def command(
@@ -57,6 +66,8 @@ def command(
     plan_file: Path,
     json_file: Path | None,
     verbose: bool,
+    writable: tuple[Path, ...],
+    allow_writes: bool,
     quiet: bool,
     no_color: bool,
     command: tuple[str, ...],
@@ -73,6 +84,7 @@ def command(
         budget_s=budget,
         wishes=Wishes(allow=Numerics(allow), only=only, skip=skip),
         resume=resume,
+        exceptions=Exceptions(writable, allow_writes),
     )
     try:
         result = tune(order, screen.progress, screen.note)
@@ -96,13 +108,14 @@ def _check_targets(plan_file: Path, json_file: Path | None) -> None:
 
 
 def _keep(screen: Screen, result: TuneResult, plan_file: Path, json_file: Path | None) -> None:
-    screen.show(render(result))
+    """Write first and show then: a result is not lost over a terminal that is gone or full."""
     if json_file is not None:
         write_json(json_file, result)
-    if result.interrupted and not result.plan.steps:
-        return
-    _set_aside(screen, plan_file)
-    write_text(plan_file, to_toml(result.plan))
+    keeps = not result.interrupted or bool(result.plan.steps)
+    if keeps:
+        _set_aside(screen, plan_file)
+        write_text(plan_file, to_toml(result.plan))
+    screen.show(render(result))
     if result.plan.steps:
         screen.show(render_next(result, None if plan_file == _PLAN else str(plan_file)))
 

@@ -15,12 +15,14 @@ from typing import IO
 
 import psutil
 
-from hotloop.launch.isolation.decide import Isolation, wrap
+from hotloop.launch.isolation.decide import Isolation, guarded_environment, wrap
 from hotloop.launch.watchdog import guard
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.probe.process.config import VARIABLE
 
 _PR_SET_CHILD_SUBREAPER = 36
+MINDER_PATIENCE_S = 8.0
+"""The minder gives processes that wait for a device five seconds."""
 
 
 class Run:
@@ -30,16 +32,20 @@ class Run:
         process: the started command.
         scratch: its folder.
         log: where its output went; None: to the user's terminal.
+        lifeline: the writing end of the pipe that keeps the run alive; None: nothing minds it.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], scratch: Path, log: Path | None) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], scratch: Path, log: Path | None, lifeline: int | None = None
+    ) -> None:
         self.process = process
         self.scratch = scratch
         self.log = log
+        self._lifeline = lifeline
 
     @property
     def pid(self) -> int:
-        """The command's process."""
+        """The process that the run is below: its minder, or the command itself where it has none."""
         return self.process.pid
 
     def exit_code(self) -> int | None:
@@ -48,12 +54,13 @@ class Run:
         return code if code is None or code >= 0 else 128 - code
 
     def tree(self) -> list[psutil.Process]:
-        """Return the command and everything below it that is alive."""
+        """Return the command and everything below it that is alive; the minder, which must not stop, is not of it."""
         try:
             top = psutil.Process(self.pid)
-            return [top, *top.children(recursive=True)]
+            below = top.children(recursive=True)
         except psutil.NoSuchProcess:
             return []
+        return [top, *below] if self._lifeline is None else below
 
     def freeze(self) -> None:
         """Stop every process of the run, loader workers too: a frozen run takes no CPU and fills no queue."""
@@ -65,6 +72,11 @@ class Run:
 
     def end(self) -> int | None:
         """Kill everything below the run, without running the user's shut-down code; return the exit code."""
+        if self._lifeline is not None:
+            os.close(self._lifeline)  # the minder ends the rest, orphans in sessions of their own too
+            self._lifeline = None
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(timeout=MINDER_PATIENCE_S)
         for _ in range(3):  # a process may start another while it is killed
             alive = self.tree()
             if not alive:
@@ -134,30 +146,42 @@ def start(
     """
     become_reaper()
     guard(os.getpid())
-    wrapped = wrap(argv, isolation, scratch, Path.cwd(), environment)
+    read, lifeline = _lifeline()
+    wrapped = wrap(argv, isolation, scratch, Path.cwd(), read)
     own = log is not None
     output: IO[bytes] | None = log.open("wb") if log is not None else None
     given = (stdin.open("rb") if stdin else subprocess.DEVNULL) if own else None
     try:
         process = subprocess.Popen(
             wrapped,
+            env={**environment, **guarded_environment(isolation, scratch)},
+            pass_fds=() if read is None else (read,),
             stdout=output,
             stderr=subprocess.STDOUT if own else None,
             stdin=given,
             start_new_session=own,
         )
     except OSError as error:
+        if lifeline is not None:
+            os.close(lifeline)
         raise HotloopError(
             f"the command could not be started: {error}",
             "check that the program can be executed",
             ExitCode.MACHINE,
         ) from error
     finally:
+        if read is not None:
+            os.close(read)
         if output is not None:
             output.close()
         if given is not None and not isinstance(given, int):
             given.close()
-    return Run(process, scratch, log)
+    return Run(process, scratch, log, lifeline)
+
+
+def _lifeline() -> tuple[int | None, int | None]:
+    """A pipe between this process and the run's minder, which is a matter of Linux."""
+    return os.pipe() if sys.platform == "linux" else (None, None)
 
 
 def become_reaper() -> None:

@@ -1,6 +1,7 @@
 """Nothing outlives hotloop: when it dies, even by SIGKILL, a small process ends its runs and sweeps up.
 
-Runs are frozen most of the time, so they cannot notice by themselves that nobody will thaw them any more.
+Runs are frozen most of the time, so they cannot notice by themselves that nobody will thaw them any more. Each run's
+minder ends it too; this process is for what a minder cannot do: sweep, and end what lost its minder.
 """
 
 from __future__ import annotations
@@ -10,11 +11,15 @@ import functools
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import psutil
 
-from hotloop.launch.isolation.scratch import belongs_to, remove, scratch_root
+import hotloop
+from hotloop.launch.isolation.scratch import belongs_to, remove, scratch_root, sweep
 from hotloop.probe.process.config import VARIABLE
+
+_START = "import sys; sys.path[:0] = sys.argv[2:]; from hotloop.launch.watchdog import main; main(int(sys.argv[1]))"
 
 
 @functools.cache
@@ -22,18 +27,23 @@ def guard(owner: int) -> None:
     """Start the watchdog of this process, once; it holds a pipe that closes when the owner is gone."""
     read, write = os.pipe()
     os.set_inheritable(write, False)
+    # Isolated: a module of the current folder or the user's environment must not take the place of a library's.
+    places = [str(Path(module.__file__ or "").parents[1]) for module in (hotloop, psutil)]
     subprocess.Popen(
-        [sys.executable, "-m", "hotloop.launch.watchdog", str(owner)],
+        [sys.executable, "-I", "-c", _START, str(owner), *dict.fromkeys(places)],
         stdin=read,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        cwd="/",
     )
     os.close(read)
 
 
 def main(owner: int) -> None:
-    """Wait until the owner is gone, then end what it started."""
+    """Sweep what owners before left, wait until this one is gone, then end what it started."""
+    with contextlib.suppress(OSError):
+        sweep(scratch_root())
     sys.stdin.buffer.read()
     folders = [folder for folder in scratch_root().iterdir() if belongs_to(folder, owner)]
     prefixes = tuple(str(folder) for folder in folders)
@@ -43,7 +53,4 @@ def main(owner: int) -> None:
                 process.kill()
     for folder in folders:
         remove(folder)
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    sweep(scratch_root())

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from hotloop.launch.command import resolve, script_of
-from hotloop.launch.isolation.decide import plan_isolation
+from hotloop.launch.isolation.decide import Exceptions, Isolation, check_covered, plan_isolation
 from hotloop.launch.isolation.scratch import new_scratch, remove, scratch_root
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.observation import STARTUP_PARTS, Observation
@@ -46,12 +46,14 @@ class TuneOrder(msgspec.Struct, frozen=True, kw_only=True):
         budget_s: seconds to spend.
         wishes: what may be tried.
         resume: go on with the newest session of this command.
+        exceptions: what of the user's files the program may change.
     """
 
     words: tuple[str, ...]
     budget_s: float
     wishes: Wishes
     resume: bool = False
+    exceptions: Exceptions = Exceptions()
 
 
 def tune(order: TuneOrder, progress: Callable[[str], None], note: Callable[[str], None]) -> TuneResult:
@@ -62,6 +64,7 @@ def tune(order: TuneOrder, progress: Callable[[str], None], note: Callable[[str]
     """
     order.wishes.check()
     argv = resolve(order.words)
+    _check_isolation(order, argv, note)
     budget = Budget(order.budget_s, time.monotonic)
     say = _with_time_left(progress, budget)
     with (
@@ -92,7 +95,8 @@ def _tuned(
     stdin: Path | None,
 ) -> TuneResult:
     blocks = _blocks(observation)
-    executor = _executor(argv, observation, blocks, stdin, say)
+    isolation = _isolation(order, argv, network=not observation.uses_network)
+    executor = _executor(argv, observation, isolation, blocks, stdin, say)
     catalogue = all_optimizations()
     candidates, refused = propose(observation, catalogue, order.wishes)
     candidates = predicted(observation, candidates, argv, executor.isolation, ledger, say, stdin)
@@ -119,6 +123,18 @@ def _blocks(observation: Observation) -> Blocks:
     return blocks
 
 
+def _check_isolation(order: TuneOrder, argv: list[str], note: Callable[[str], None]) -> None:
+    """Before anything runs: refuse where the user's files could be changed, say what is less than wanted."""
+    isolation = _isolation(order, argv, network=False)
+    check_covered(isolation, allow_writes=order.exceptions.all_writes)
+    if isolation.missing is not None:
+        note(f"hotloop: {isolation.missing}")
+
+
+def _isolation(order: TuneOrder, argv: list[str], *, network: bool) -> Isolation:
+    return plan_isolation(argv, Path.cwd(), scratch_root(), network=network, exceptions=order.exceptions)
+
+
 def _with_time_left(progress: Callable[[str], None], budget: Budget) -> Callable[[str], None]:
     def say(text: str) -> None:
         progress(f"{max(0.0, budget.left()):.0f} s left: {text}")
@@ -134,6 +150,7 @@ def _observe(order: TuneOrder, say: Callable[[str], None], budget: Budget) -> Ob
             rule=StopRule(),
             log=scratch / "log",
             limit_s=OBSERVE_SHARE * budget.seconds,
+            exceptions=order.exceptions,
         )
         return observe(live, lambda text: say(f"observing, {text}"))
     except Interrupted:
@@ -148,11 +165,15 @@ def _observe(order: TuneOrder, say: Callable[[str], None], budget: Budget) -> Ob
 
 
 def _executor(
-    argv: list[str], observation: Observation, blocks: Blocks, stdin: Path | None, say: Callable[[str], None]
+    argv: list[str],
+    observation: Observation,
+    isolation: Isolation,
+    blocks: Blocks,
+    stdin: Path | None,
+    say: Callable[[str], None],
 ) -> DuetExecutor:
     assert observation.anchor is not None
     assert observation.step is not None
-    isolation = plan_isolation(argv, Path.cwd(), scratch_root(), network=not observation.uses_network)
     parts = observation.run.parts
     setting = Setting(
         argv=tuple(argv),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from hotloop.launch.isolation.namespace import COVERS
+from hotloop.launch.isolation.whole_tree import COVERS, PLACEHOLDERS
 
 SKIPPED = ("__pycache__", ".hotloop")
 """Folders that are nobody's result."""
@@ -29,7 +30,10 @@ def keep_writes(scratch: Path, target: Path, cwd: Path) -> int:
     deleted: list[str] = []
     num = 0
     for upper, folder in _uppers(scratch):
+        ours = _placeholders(upper)
         for path in _below(upper):
+            if path.relative_to(upper).parts[0] in ours:
+                continue
             place = folder / path.relative_to(upper)
             if _is_whiteout(path):
                 deleted.append(str(place))
@@ -45,7 +49,13 @@ def keep_writes(scratch: Path, target: Path, cwd: Path) -> int:
 def _uppers(scratch: Path) -> Iterator[tuple[Path, Path]]:
     """Yield each folder that took writes, and the folder whose place it took."""
     for covers in sorted((scratch / "writes").glob(f"**/{COVERS}")) if (scratch / "writes").is_dir() else ():
-        yield covers.parent / "upper", Path(covers.read_text())
+        yield covers.parent / "upper", Path(os.fsdecode(covers.read_bytes()))
+
+
+def _placeholders(upper: Path) -> set[str]:
+    """Names that stand in a folder that was built anew; what the program wrote there is none of them."""
+    listed = upper.parent / PLACEHOLDERS
+    return set(json.loads(listed.read_text())) if listed.exists() else set()
 
 
 def _below(upper: Path) -> Iterator[Path]:

@@ -1,30 +1,38 @@
-"""Folders for what a run writes: apart from the user's, and swept when they are done with."""
+"""Folders for what a run writes: apart from the user's, nobody else's, and swept when their owner is gone."""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import fcntl
+import functools
 import os
+import secrets
 import shutil
+import stat
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from hotloop.model.errors import ExitCode, HotloopError
 
 MIN_FREE_BYTES = 64 << 20
 """A run's records and logs stay far below this; without it a trial's own checkpoint would fail half-way."""
+_LOCK = ".owner-"
 
 
 def scratch_root() -> Path:
     """Return the folder of this user's scratch folders, outside `/tmp` where it can be.
 
-    Programs write to `/tmp`, so that may have to be covered, and what covers a folder cannot lie in it.
+    A folder of that name that somebody else made, or may write to, is never used: he could have a program of ours run
+    what he puts there.
 
     Raises:
         HotloopError: it cannot be written, or there is no space.
     """
     for base in (os.environ.get("HOTLOOP_SCRATCH"), "/var/tmp", tempfile.gettempdir()):
         if base and os.access(base, os.W_OK):
-            root = Path(base) / f"hotloop-{os.getuid()}"
+            root = _private(Path(os.path.realpath(base)))
             break
     else:
         raise HotloopError(
@@ -32,7 +40,6 @@ def scratch_root() -> Path:
             "name one that can: export HOTLOOP_SCRATCH=/some/folder",
             ExitCode.MACHINE,
         )
-    root.mkdir(mode=0o700, exist_ok=True)
     free = shutil.disk_usage(root).free
     if free < MIN_FREE_BYTES:
         raise HotloopError(
@@ -43,9 +50,57 @@ def scratch_root() -> Path:
     return root
 
 
-def new_scratch(label: str) -> Path:
+def _private(base: Path) -> Path:
+    """Return a folder below `base` that is this user's alone."""
+    root = base / f"hotloop-{os.getuid()}"
+    try:
+        root.mkdir(mode=0o700, exist_ok=True)
+    except FileExistsError:  # a file or a dangling link
+        return _other_private(base)
+    except OSError as error:
+        raise HotloopError(
+            f"{root} cannot be made: {error.strerror}",
+            "name another folder: export HOTLOOP_SCRATCH=/some/folder",
+            ExitCode.MACHINE,
+        ) from error
+    status = root.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+        return _other_private(base)
+    if stat.S_IMODE(status.st_mode) != 0o700:
+        root.chmod(0o700)
+    return root
+
+
+@functools.cache
+def _other_private(base: Path) -> Path:
+    """Somebody else has taken the name: one that cannot be guessed, for as long as this process lives."""
+    return Path(tempfile.mkdtemp(prefix=f"hotloop-{os.getuid()}-", dir=base))
+
+
+def new_scratch(label: str, *, root: Path | None = None) -> Path:
     """Return a new, empty folder; its name says whose it is, so that it can be swept after that process."""
-    return Path(tempfile.mkdtemp(prefix=f"{label}-{os.getpid()}-", dir=scratch_root()))
+    root = root or scratch_root()
+    return Path(tempfile.mkdtemp(prefix=f"{label}-{os.getpid()}-{_token(root, os.getpid())}-", dir=root))
+
+
+@functools.cache
+def _token(root: Path, owner: int) -> str:
+    """Lock a file of this process's own for as long as it lives, and return the word that names it.
+
+    A lock and not a process id: ids are used again, and another container may share the folder.
+    """
+    token = secrets.token_hex(4)
+    path = root / f"{_LOCK}{token}"
+    descriptor = os.open(root / f"{_LOCK}{token}.new", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    (root / f"{_LOCK}{token}.new").rename(path)
+    atexit.register(_forget, path, owner)
+    return token  # the descriptor stays open on purpose
+
+
+def _forget(lock: Path, owner: int) -> None:
+    if os.getpid() == owner:  # a forked child ends with the same list of what to do
+        lock.unlink(missing_ok=True)
 
 
 def belongs_to(folder: Path, owner: int) -> bool:
@@ -53,10 +108,57 @@ def belongs_to(folder: Path, owner: int) -> bool:
     return f"-{owner}-" in folder.name
 
 
+def sweep(root: Path) -> list[Path]:
+    """Remove the scratch folders whose owners are gone, and return which."""
+    folders = list(_folders(root))  # first: whoever made one of them had locked his file before
+    gone = {lock.name.removeprefix(_LOCK): lock for lock in root.glob(f"{_LOCK}*") if _is_free(lock)}
+    known = {lock.name.removeprefix(_LOCK) for lock in root.glob(f"{_LOCK}*")} - gone.keys()
+    swept = []
+    for folder in folders:
+        token = _token_of(folder)
+        if token is not None and token not in known:
+            remove(folder)
+            swept.append(folder)
+    for lock in gone.values():
+        lock.unlink(missing_ok=True)
+    return swept
+
+
+def _folders(root: Path) -> Iterator[Path]:
+    return (path for path in root.iterdir() if path.is_dir() and not path.is_symlink())
+
+
+def _token_of(folder: Path) -> str | None:
+    """Return the owner's word in a name like `arm-1234-89abcdef-x7_q`; None: it is not of that form."""
+    parts = folder.name.split("-")
+    numbers = [index for index, part in enumerate(parts) if part.isdigit()]
+    if not numbers or len(parts) <= numbers[0] + 2:
+        return None
+    token = parts[numbers[0] + 1]
+    return token if len(token) == 8 else None
+
+
+def _is_free(lock: Path) -> bool:
+    try:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    else:
+        return not lock.name.endswith(".new")
+    finally:
+        os.close(descriptor)
+
+
 def remove(scratch: Path) -> None:
     """Remove a scratch folder; overlay work folders cannot be read until their mode is changed."""
     for folder, inside, _ in os.walk(scratch):
         for name in inside:
-            with contextlib.suppress(OSError):
-                os.chmod(os.path.join(folder, name), 0o700)
+            path = os.path.join(folder, name)
+            if not os.path.islink(path):
+                with contextlib.suppress(OSError):
+                    os.chmod(path, 0o700)
     shutil.rmtree(scratch, ignore_errors=True)

@@ -13,7 +13,7 @@ import psutil
 
 from hotloop.launch.command import resolve, script_of
 from hotloop.launch.environment import probed, quiet, with_changes, without_profiler_logs
-from hotloop.launch.isolation.decide import guard_orders, plan_isolation
+from hotloop.launch.isolation.decide import Exceptions, guard_orders, plan_isolation
 from hotloop.launch.isolation.keep_outputs import keep_writes
 from hotloop.launch.isolation.network import reaches_out
 from hotloop.launch.isolation.scratch import new_scratch, remove, scratch_root
@@ -74,6 +74,8 @@ class LiveRun(msgspec.Struct, frozen=True, kw_only=True):
         record: False switches the phase timers off (the overhead benchmark).
         deep: the heavy instruments to look with, in windows of their own, once it has been seen enough.
         keep: where the files go that a whole run (`rule.full`) wrote; None: nowhere.
+        exceptions: what of the user's files the program may change.
+        warn: told before the start what cannot be covered.
     """
 
     words: tuple[str, ...]
@@ -84,6 +86,8 @@ class LiveRun(msgspec.Struct, frozen=True, kw_only=True):
     record: bool = True
     deep: tuple[str, ...] = ()
     keep: Path | None = None
+    exceptions: Exceptions = Exceptions()
+    warn: Callable[[str], None] | None = None
 
 
 def observe(live: LiveRun, progress: Progress, environment: Mapping[str, str] | None = None) -> Observation:
@@ -108,7 +112,9 @@ def _observe(
     folder.mkdir()
     page = ControlPage.create(folder / "control")
     told = scratch / "probe.json"
-    isolation = plan_isolation(argv, Path.cwd(), scratch_root(), network=False)
+    isolation = plan_isolation(argv, Path.cwd(), scratch_root(), network=False, exceptions=live.exceptions)
+    if isolation.missing is not None and live.warn is not None:
+        live.warn(f"hotloop: {isolation.missing}")
     config = ProbeConfig(
         folder=str(folder),
         record=live.record,

@@ -31,6 +31,7 @@ class ProbeConfig:
             last is the module that does the same in loader workers.
         whatif: the shape of the blocks in which the knobs among the activations are switched (see `probe.whatif`).
         guard: folders that Python code must not write to, where nothing better protects them.
+        guard_free: folders in them that it may write to.
         guard_scratch: where it writes instead.
         sites: note where the user's code calls what a patch of it has to know.
     """
@@ -49,6 +50,7 @@ class ProbeConfig:
     instruments: tuple[dict[str, Any], ...] = ()
     whatif: dict[str, int] | None = None
     guard: tuple[str, ...] = ()
+    guard_free: tuple[str, ...] = ()
     guard_scratch: str | None = None
     sites: bool = False
 
@@ -72,4 +74,5 @@ def load() -> ProbeConfig | None:
     raw["instruments"] = tuple(raw["instruments"])
     raw["program_seeds"] = None if raw["program_seeds"] is None else tuple(raw["program_seeds"])
     raw["guard"] = tuple(raw["guard"])
+    raw["guard_free"] = tuple(raw["guard_free"])
     return ProbeConfig(**raw)

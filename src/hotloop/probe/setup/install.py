@@ -14,7 +14,7 @@ from hotloop.probe.setup.import_hook import when_torch_is_imported
 
 if TYPE_CHECKING:
     from hotloop.probe.probe import Probe
-    from hotloop.probe.setup.write_guard import Guard
+    from hotloop.probe.setup.merged_view import MergedView
 
 
 def start() -> None:
@@ -28,7 +28,7 @@ def start() -> None:
     if config.guard and config.guard_scratch:
         from hotloop.probe.setup import write_guard as guard
 
-        guarded = guard.install(config.guard, config.guard_scratch)
+        guarded = guard.install(config.guard, config.guard_scratch, config.guard_free)
     python_ns = monotonic_ns()
     when_torch_is_imported(lambda: _install(config, guarded, python_ns))
 
@@ -41,7 +41,7 @@ def _witness(folder: Path, what: str) -> None:
         return
 
 
-def _install(config: ProbeConfig, guarded: Guard | None = None, python_ns: int | None = None) -> None:
+def _install(config: ProbeConfig, guarded: MergedView | None = None, python_ns: int | None = None) -> None:
     """Install all hook points. Whatever fails here must not reach the program: that is the broad catch's reason."""
     try:
         if guarded is not None:

@@ -1,8 +1,8 @@
 """The second-best write guard: inside Python, where the system does not permit a namespace with an overlay.
 
-Writes below the protected folders go to scratch; reads see what was written there. It catches what Python code opens,
-makes, renames and removes, `torch.save` included. It cannot catch files written by C++, Rust or SQLite code, or by
-programs that are not Python.
+Writes go to scratch; reads see what was written there. It catches what Python code opens, makes, links, renames and
+removes, `torch.save` and `sqlite3` included. It cannot redirect files written by C++ or Rust code, or by programs that
+are not Python; where the kernel has Landlock, those are denied.
 """
 
 from __future__ import annotations
@@ -10,271 +10,332 @@ from __future__ import annotations
 import builtins
 import errno
 import functools
-import hashlib
 import io
 import os
 import shutil
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hotloop.probe.setup.merged_view import MergedView, copy
+
+OPENER_AT = 6
+"""Position of `opener` among the arguments of `open` after the mode."""
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_TEMPORARY = getattr(os, "O_TMPFILE", 0)
 
 
-class Guard:
-    """Where each path of the program really is.
-
-    Args:
-        folders: what is protected, as real paths.
-        scratch: what is written instead lies below it under the same path.
-    """
-
-    def __init__(self, folders: Sequence[str], scratch: str) -> None:
-        self._folders = tuple(folder.rstrip(os.sep) + os.sep for folder in folders)
-        self._upper = os.path.join(scratch, "upper")
-        self._gone = os.path.join(scratch, "gone")
-        self.busy = threading.local()
-        """Set while this guard looks at files itself: what it calls then is not redirected."""
-        os.makedirs(self._upper, exist_ok=True)
-        os.makedirs(self._gone, exist_ok=True)
-
-    def whole(self, path: Any) -> str | None:
-        """Return the whole path if it is protected; None: it is not, or is a descriptor."""
-        if not isinstance(path, (str, bytes, os.PathLike)):
-            return None
-        name = os.path.abspath(os.fsdecode(path))
-        folder, base = os.path.split(name)
-        name = os.path.join(os.path.realpath(folder), base)
-        return name if (name + os.sep).startswith(self._folders) else None
-
-    def above(self, whole: str) -> str:
-        """Return where a protected path lies in scratch, once it has been written."""
-        return self._upper + whole
-
-    def mark(self, whole: str) -> str:
-        """Return the file that says a protected path was removed."""
-        return os.path.join(self._gone, hashlib.sha256(whole.encode()).hexdigest())
-
-    def seen(self, path: Any) -> Any:
-        """Return where to read a path.
-
-        Raises:
-            FileNotFoundError: the program has removed it.
-        """
-        whole = self.whole(path)
-        if whole is None:
-            return path
-        if os.path.lexists(self.above(whole)):
-            return self.above(whole)
-        if any(os.path.lexists(self.mark(part)) for part in _parts(whole)):
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
-        return path
-
-    def exists(self, path: Any) -> bool:
-        """Whether the program sees something there."""
-        try:
-            return os.path.lexists(self.seen(path))
-        except FileNotFoundError:
-            return False
-
-    def written(self, path: Any, *, keep: bool) -> Any:
-        """Return where to write a path; its folder is there, and its content where it is kept.
-
-        Raises:
-            FileNotFoundError: the program sees no such folder.
-        """
-        whole = self.whole(path)
-        if whole is None:
-            return path
-        if not os.path.isdir(self.seen(os.path.dirname(whole))):
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
-        above = self.above(whole)
-        if keep and not os.path.lexists(above) and self.exists(whole):
-            os.makedirs(os.path.dirname(above), exist_ok=True)
-            _copy(self.seen(whole), above)
-        os.makedirs(os.path.dirname(above), exist_ok=True)
-        if os.path.lexists(self.mark(whole)):
-            os.unlink(self.mark(whole))
-        return above
-
-    def remove(self, whole: str) -> None:
-        """Let the program see nothing there any more."""
-        above = self.above(whole)
-        if os.path.isdir(above) and not os.path.islink(above):
-            shutil.rmtree(above)
-        elif os.path.lexists(above):
-            os.unlink(above)
-        with open(self.mark(whole), "w") as file:
-            file.write(whole)
-
-    def names(self, path: Any) -> list[str]:
-        """Return the names that the program sees in a folder."""
-        whole = self.whole(path if path is not None else ".")
-        if whole is None:
-            return os.listdir(path)
-        names: set[str] = set()
-        for place in (whole, self.above(whole)):
-            if os.path.isdir(place):
-                names.update(os.listdir(place))
-        return sorted(name for name in names if self.exists(os.path.join(whole, name)))
-
-
-def install(folders: Sequence[str], scratch: str) -> Guard:
+def install(folders: Sequence[str], scratch: str, free: Sequence[str] = ()) -> MergedView:
     """Guard this process; called before any of the program's code."""
-    guard = Guard(folders, scratch)
+    view = MergedView(folders, scratch, free)
     sys.dont_write_bytecode = True  # the import system writes by a way of its own
-    builtins.open = io.open = _guarded(guard, io.open, _opener(guard, io.open))
-    wraps: dict[Callable[[Guard, Any], Any], tuple[str, ...]] = {
+    builtins.open = io.open = _guarded(view, io.open, _opener(view, io.open))
+    wraps: dict[Callable[[MergedView, Any], Any], tuple[str, ...]] = {
         _descriptor_opener: ("open",),
-        _reader: ("stat", "lstat", "access", "readlink", "chdir"),
-        _changer: ("chmod", "utime", "truncate", "chown"),
+        _reader: ("stat", "lstat", "access", "readlink", "statvfs", "getxattr", "listxattr"),
+        _mover: ("chdir",),
+        _changer: ("chmod", "utime", "truncate", "chown", "lchown", "setxattr", "removexattr"),
+        _descriptor_changer: ("fchmod", "fchown"),
         _remover: ("remove", "unlink", "rmdir"),
         _renamer: ("rename", "replace"),
-        _maker: ("mkdir",),
+        _maker: ("mkdir", "mkfifo", "mknod"),
+        _linker: ("symlink",),
+        _hard_linker: ("link",),
         _lister: ("listdir",),
         _scanner: ("scandir",),
     }
     for wrap, names in wraps.items():
         for name in names:
-            _patch(guard, name, wrap)
+            _patch(view, name, wrap)
+    original = os.getcwd
+    os.getcwd = lambda: view.below(original())
     shutil._use_fd_functions = False  # type: ignore[attr-defined]  # rmtree by paths, which can be looked up
-    return guard
+    _guard_sqlite(view)
+    return view
 
 
-def install_torch(guard: Guard) -> None:
+def install_torch(view: MergedView) -> None:
     """Guard what torch writes from C++."""
     import torch
 
     for owner, name, at in ((torch, "save", 1), (torch.jit, "save", 1)):
-        setattr(owner, name, _saver(guard, getattr(owner, name), at))
+        setattr(owner, name, _saver(view, getattr(owner, name), at))
 
 
-def _patch(guard: Guard, name: str, wrap: Callable[[Guard, Any], Any]) -> None:
+def _patch(view: MergedView, name: str, wrap: Callable[[MergedView, Any], Any]) -> None:
     original = getattr(os, name, None)
-    if original is not None:
-        changed = _guarded(guard, original, wrap(guard, original))
-        setattr(os, name, changed)
-        accessor = getattr(sys.modules.get("pathlib"), "_NormalAccessor", None)
-        if accessor is not None and hasattr(accessor, name):  # Python 3.10 keeps the functions themselves
-            setattr(accessor, name, staticmethod(changed))
+    if original is None:
+        return
+    changed = _guarded(view, original, wrap(view, original))
+    setattr(os, name, changed)
+    for known in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks, os.supports_effective_ids):
+        if original in known:  # libraries ask whether a function is among them
+            known.add(changed)
+    accessor = getattr(sys.modules.get("pathlib"), "_NormalAccessor", None)
+    if accessor is not None and hasattr(accessor, name):  # Python 3.10 keeps the functions themselves
+        setattr(accessor, name, staticmethod(changed))
 
 
-def _guarded(guard: Guard, original: Any, changed: Any) -> Any:
+def _guarded(view: MergedView, original: Any, changed: Any) -> Any:
     @functools.wraps(original)
     def function(*args: Any, **kwargs: Any) -> Any:
-        if getattr(guard.busy, "now", False):
+        if getattr(view.busy, "now", False):
             return original(*args, **kwargs)
-        guard.busy.now = True
+        view.busy.now = True
         try:
             return changed(*args, **kwargs)
         finally:
-            guard.busy.now = False
+            view.busy.now = False
 
     return function
 
 
-def _opener(guard: Guard, original: Any) -> Any:
+def _opener(view: MergedView, original: Any) -> Any:
     def open_(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("opener") is not None or len(args) >= OPENER_AT:
+            return _by_opener(view, original, file, mode, *args, **kwargs)
+        whole = None if isinstance(file, int) else view.whole(file)
+        if whole is None:
+            return original(file, mode, *args, **kwargs)
         if any(letter in mode for letter in "wax+"):
-            if "x" in mode and guard.whole(file) is not None and guard.exists(file):
-                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(file))
-            return original(guard.written(file, keep="w" not in mode), mode, *args, **kwargs)
-        return original(guard.seen(file), mode, *args, **kwargs)
+            place = _writable(
+                view, whole, exclusive="x" in mode, create="r" not in mode, keep="w" not in mode
+            )
+        else:
+            place = view.place(whole)
+        return original(place, mode, *args, **kwargs)
 
     return open_
 
 
-def _descriptor_opener(guard: Guard, original: Any) -> Any:
-    def open_(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
-        if dir_fd is not None:
-            return original(path, flags, mode, dir_fd=dir_fd)  # type: ignore[no-any-return]
-        if flags & _WRITING and not (flags & os.O_DIRECTORY):
-            if (
-                flags & os.O_CREAT
-                and flags & os.O_EXCL
-                and guard.whole(path) is not None
-                and guard.exists(path)
-            ):
-                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(path))
-            if not flags & os.O_CREAT and not guard.exists(path):
-                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-            return original(guard.written(path, keep=not flags & os.O_TRUNC), flags, mode)  # type: ignore[no-any-return]
-        return original(guard.seen(path), flags, mode)  # type: ignore[no-any-return]
+def _by_opener(view: MergedView, original: Any, *args: Any, **kwargs: Any) -> Any:
+    """The program opens the file itself (`tempfile` does), by functions that are guarded."""
+    view.busy.now = False
+    try:
+        return original(*args, **kwargs)
+    finally:
+        view.busy.now = True
+
+
+def _writable(view: MergedView, whole: str, *, exclusive: bool, create: bool, keep: bool) -> str:
+    exists = view.exists(whole)
+    if exclusive and exists:
+        raise _error(errno.EEXIST, whole)
+    if not create and not exists:
+        raise _error(errno.ENOENT, whole)
+    if exists and os.path.isdir(view.place(whole)):
+        raise _error(errno.EISDIR, whole)
+    return view.written(whole, keep=keep)
+
+
+def _descriptor_opener(view: MergedView, original: Any) -> Any:
+    def open_(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> Any:
+        follow = not flags & getattr(os, "O_NOFOLLOW", 0)
+        whole = view.whole(path, dir_fd=dir_fd, follow=follow)
+        if whole is None:
+            return original(path, flags, mode, dir_fd=dir_fd)
+        if _TEMPORARY and flags & _TEMPORARY == _TEMPORARY:
+            raise _error(errno.EOPNOTSUPP, whole)  # `tempfile` then makes a file with a name
+        if not flags & _WRITING or flags & getattr(os, "O_DIRECTORY", 0):
+            return original(view.place(whole), flags, mode)
+        creates = bool(flags & os.O_CREAT)
+        place = _writable(
+            view,
+            whole,
+            exclusive=creates and bool(flags & os.O_EXCL),
+            create=creates,
+            keep=not flags & os.O_TRUNC,
+        )
+        return original(place, flags, mode)
 
     return open_
 
 
-def _reader(guard: Guard, original: Any) -> Any:
+def _reader(view: MergedView, original: Any) -> Any:
+    follows = original.__name__ not in {"lstat", "readlink"}
+
     def read(path: Any, *args: Any, **kwargs: Any) -> Any:
-        if kwargs.get("dir_fd") is not None:
+        if isinstance(path, int):
             return original(path, *args, **kwargs)
-        if original.__name__ == "access":
-            return original(guard.seen(path), *args, **kwargs) if guard.exists(path) else False
-        return original(guard.seen(path), *args, **kwargs)
+        follow = follows and kwargs.get("follow_symlinks", True)
+        whole = view.whole(path, dir_fd=kwargs.get("dir_fd"), follow=follow)
+        if whole is None:
+            return original(path, *args, **kwargs)
+        if original.__name__ == "access" and not view.exists(whole):
+            return False
+        kwargs.pop("dir_fd", None)
+        return original(view.place(whole), *args, **kwargs)
 
     return read
 
 
-def _changer(guard: Guard, original: Any) -> Any:
+def _mover(view: MergedView, original: Any) -> Any:
+    def chdir(path: Any) -> None:
+        whole = None if isinstance(path, int) else view.whole(path)
+        if whole is None:
+            original(path)
+            return
+        place = view.place(whole)
+        # The real folder where there is one: what C code opens by a relative name is then what is there.
+        original(whole if os.path.isdir(whole) and os.path.isdir(place) else place)
+
+    return chdir
+
+
+def _changer(view: MergedView, original: Any) -> Any:
     def change(path: Any, *args: Any, **kwargs: Any) -> Any:
-        if guard.whole(path) is None or kwargs.get("dir_fd") is not None:
+        follow = kwargs.get("follow_symlinks", True) and original.__name__ != "lchown"
+        whole = view.whole(path, dir_fd=kwargs.get("dir_fd"), follow=follow)
+        if whole is None:
             return original(path, *args, **kwargs)
-        return original(guard.written(guard.seen(path), keep=True), *args, **kwargs)
+        if isinstance(path, int) and original.__name__ == "truncate":
+            return original(path, *args, **kwargs)  # open for writing: it is in scratch already
+        kwargs.pop("dir_fd", None)
+        os.lstat(view.place(whole))  # the system's own error where there is nothing
+        return original(view.written(whole, keep=True), *args, **kwargs)
 
     return change
 
 
-def _remover(guard: Guard, original: Any) -> Any:
+def _descriptor_changer(view: MergedView, original: Any) -> Any:
+    """A file that is open for reading is the user's own: its mode and owner change in scratch."""
+    by_path: Any = {"fchmod": os.chmod, "fchown": os.chown}[original.__name__]
+
+    def change(descriptor: int, *args: Any) -> Any:
+        whole = view.whole(descriptor)
+        if whole is None or os.path.lexists(view.above(whole)):
+            return original(descriptor, *args)
+        return by_path(view.written(whole, keep=True), *args)
+
+    return change
+
+
+def _remover(view: MergedView, original: Any) -> Any:
     def remove(path: Any, *, dir_fd: int | None = None) -> None:
-        whole = guard.whole(path) if dir_fd is None else None
+        whole = view.whole(path, dir_fd=dir_fd, follow=False)
         if whole is None:
-            original(path, dir_fd=dir_fd) if dir_fd is not None else original(path)
+            original(path, dir_fd=dir_fd)
             return
-        seen = guard.seen(path)
-        if original.__name__ == "rmdir" and guard.names(path):
-            raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), os.fspath(path))
-        os.lstat(seen)  # the system's own error where there is nothing
-        guard.remove(whole)
+        place = view.place(whole)
+        is_folder = os.path.isdir(place) and not os.path.islink(place)
+        os.lstat(place)  # the system's own error where there is nothing
+        if original.__name__ == "rmdir":
+            if not is_folder:
+                raise _error(errno.ENOTDIR, whole)
+            if view.names(whole):
+                raise _error(errno.ENOTEMPTY, whole)
+        elif is_folder:
+            raise _error(errno.EISDIR, whole)
+        if not os.access(view.place(os.path.dirname(whole)), os.W_OK):
+            raise _error(errno.EACCES, whole)
+        view.remove(whole)
 
     return remove
 
 
-def _renamer(guard: Guard, original: Any) -> Any:
-    def rename(src: Any, dst: Any, **kwargs: Any) -> None:
-        source = guard.whole(src)
-        if kwargs or (source is None and guard.whole(dst) is None):
-            original(src, dst, **kwargs)
+def _renamer(view: MergedView, original: Any) -> Any:
+    def rename(src: Any, dst: Any, *, src_dir_fd: int | None = None, dst_dir_fd: int | None = None) -> None:
+        source = view.whole(src, dir_fd=src_dir_fd, follow=False)
+        target = view.whole(dst, dir_fd=dst_dir_fd, follow=False)
+        if source is None and target is None:
+            original(src, dst, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
             return
-        seen, target = guard.seen(src), guard.written(dst, keep=False)
-        _copy(seen, target)
+        seen = view.place(source) if source is not None else src
+        os.lstat(seen)
+        if source == target:
+            return
+        place = view.written(target, keep=False) if target is not None else dst
+        if target is not None and os.path.isdir(seen) and not os.path.islink(seen):
+            if view.exists(target) and view.names(target):
+                raise _error(errno.ENOTEMPTY, target)
+            view.remove(target)
+            place = view.written(target, keep=False)
+            _copy_seen(view, source, seen, place)
+        else:
+            if os.path.lexists(place):
+                os.unlink(place)
+            copy(seen, place)
         if source is not None:
-            guard.remove(source)
+            view.remove(source)
+        elif os.path.isdir(src):
+            shutil.rmtree(src)
         else:
             os.unlink(src)
 
     return rename
 
 
-def _maker(guard: Guard, original: Any) -> Any:
-    def mkdir(path: Any, mode: int = 0o777, *, dir_fd: int | None = None) -> None:
-        whole = guard.whole(path) if dir_fd is None else None
+def _copy_seen(view: MergedView, source: str | None, seen: str, place: str) -> None:
+    """Copy a folder as the program sees it: what was there, and what it wrote on top."""
+    if source is None:
+        copy(seen, place)
+        return
+    os.mkdir(place)
+    for name in view.names(source):
+        inner = os.path.join(source, name)
+        found = view.place(inner)
+        if os.path.isdir(found) and not os.path.islink(found):
+            _copy_seen(view, inner, found, os.path.join(place, name))
+        else:
+            copy(found, os.path.join(place, name))
+
+
+def _maker(view: MergedView, original: Any) -> Any:
+    def make(path: Any, *args: Any, dir_fd: int | None = None, **kwargs: Any) -> None:
+        whole = view.whole(path, dir_fd=dir_fd, follow=False)
         if whole is None:
-            original(path, mode, dir_fd=dir_fd) if dir_fd is not None else original(path, mode)
+            original(path, *args, dir_fd=dir_fd, **kwargs)
             return
-        if guard.exists(path):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(path))
-        original(guard.written(path, keep=False), mode)
+        if view.exists(whole):
+            raise _error(errno.EEXIST, whole)
+        original(view.written(whole, keep=False), *args, **kwargs)
 
-    return mkdir
+    return make
 
 
-def _lister(guard: Guard, original: Any) -> Any:
+def _linker(view: MergedView, original: Any) -> Any:
+    def symlink(src: Any, dst: Any, target_is_directory: bool = False, *, dir_fd: int | None = None) -> None:
+        whole = view.whole(dst, dir_fd=dir_fd, follow=False)
+        if whole is None:
+            original(src, dst, target_is_directory, dir_fd=dir_fd)
+            return
+        if view.exists(whole):
+            raise _error(errno.EEXIST, whole)
+        original(src, view.written(whole, keep=False))
+
+    return symlink
+
+
+def _hard_linker(view: MergedView, original: Any) -> Any:
+    """A hard link to a file of the user's would be that file: its copy is linked instead."""
+
+    def link(src: Any, dst: Any, **kwargs: Any) -> None:
+        source = view.whole(src, dir_fd=kwargs.get("src_dir_fd"), follow=False)
+        target = view.whole(dst, dir_fd=kwargs.get("dst_dir_fd"), follow=False)
+        if source is None and target is None:
+            original(src, dst, **kwargs)
+            return
+        if target is not None and view.exists(target):
+            raise _error(errno.EEXIST, target)
+        if source is not None:
+            os.lstat(view.place(source))
+        place = view.written(source, keep=True) if source is not None else src
+        original(place, view.written(target, keep=False) if target is not None else dst)
+
+    return link
+
+
+def _lister(view: MergedView, original: Any) -> Any:
     def listdir(path: Any = None) -> Any:
-        if guard.whole(path if path is not None else ".") is None:
+        given = path if path is not None else "."
+        whole = view.whole(given)
+        if whole is None:
             return original(path) if path is not None else original()
-        os.stat(guard.seen(path if path is not None else "."))
-        return guard.names(path)
+        if view.is_untouched(whole):
+            return original(view.place(whole))
+        os.listdir(view.place(whole))  # the system's own error
+        names = view.names(whole)
+        return [os.fsencode(name) for name in names] if isinstance(given, bytes) else names
 
     return listdir
 
@@ -298,27 +359,52 @@ class _Entries(list[Any]):
         self.clear()
 
 
-def _scanner(guard: Guard, original: Any) -> Any:
+class _Entry:
+    """An entry under the name that the program gave its folder, wherever it lies.
+
+    Args:
+        entry: the real one.
+        folder: what was scanned.
+    """
+
+    def __init__(self, entry: Any, folder: Any) -> None:
+        self._entry = entry
+        self.name = entry.name
+        self.path = os.path.join(folder, entry.name)
+
+    def __fspath__(self) -> Any:
+        return self.path
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._entry, name)
+
+
+def _scanner(view: MergedView, original: Any) -> Any:
     def scandir(path: Any = ".") -> Any:
-        whole = guard.whole(path)
-        if whole is None or not (os.path.isdir(guard.above(whole)) or os.listdir(guard._gone)):
+        whole = view.whole(path)
+        if whole is None or view.is_untouched(whole):
             return original(path)
-        os.stat(guard.seen(path))
-        names = set(guard.names(path))
+        os.listdir(view.place(whole))  # the system's own error
+        names = set(view.names(whole))
         entries = _Entries()
-        for place in (guard.above(whole), whole):
+        folder = os.fsdecode(path) if not isinstance(path, int) else ""
+        for place in (view.above(whole), whole):
             if os.path.isdir(place):
                 for entry in original(place):
                     if entry.name in names:
                         names.discard(entry.name)
-                        entries.append(entry)
+                        entries.append(_Entry(entry, folder))
         return entries
 
     return scandir
 
 
-def _saver(guard: Guard, original: Any, at: int) -> Any:
-    written = _guarded(guard, lambda path: path, lambda path: guard.written(path, keep=False))
+def _saver(view: MergedView, original: Any, at: int) -> Any:
+    def write(path: Any) -> Any:
+        whole = view.whole(path)
+        return path if whole is None else _writable(view, whole, exclusive=False, create=True, keep=False)
+
+    written = _guarded(view, lambda path: path, write)
 
     @functools.wraps(original)
     def save(*args: Any, **kwargs: Any) -> Any:
@@ -331,16 +417,25 @@ def _saver(guard: Guard, original: Any, at: int) -> Any:
     return save
 
 
-def _parts(whole: str) -> list[str]:
-    """A path and the folders above it: one removed takes what was in it with it."""
-    parts = [whole]
-    while os.path.dirname(parts[-1]) != parts[-1]:
-        parts.append(os.path.dirname(parts[-1]))
-    return parts
+def _guard_sqlite(view: MergedView) -> None:
+    """SQLite writes from C; its module is small, and where it is missing there is nothing to guard."""
+    try:
+        import _sqlite3
+    except ImportError:
+        return
+    original = _sqlite3.connect
+
+    def connect(database: Any, *args: Any, **kwargs: Any) -> Any:
+        whole = view.whole(database) if isinstance(database, (str, bytes, os.PathLike)) else None
+        if whole is None or os.fspath(database) in {"", ":memory:", b":memory:"} or kwargs.get("uri"):
+            return original(database, *args, **kwargs)
+        for unfinished in (f"{whole}-wal", f"{whole}-journal"):
+            if view.exists(unfinished):
+                view.written(unfinished, keep=True)
+        return original(view.written(whole, keep=True), *args, **kwargs)
+
+    _sqlite3.connect = _guarded(view, original, connect)
 
 
-def _copy(source: str, target: str) -> None:
-    if os.path.isdir(source) and not os.path.islink(source):
-        shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
-    else:
-        shutil.copy2(source, target, follow_symlinks=False)
+def _error(number: int, path: str) -> OSError:
+    return OSError(number, os.strerror(number), path)

@@ -26,7 +26,6 @@ from hotloop.probe.control.control_page import (
     WAITING,
     ControlPage,
 )
-from hotloop.tune.executor import PlanSteps
 from hotloop.tune.trials.out_of_memory import NUM_LINES, ran_out_of_memory
 
 POLL_S = 0.002
@@ -50,25 +49,12 @@ class Arm:
         anchor: what ends a step.
         num_ranks: how many processes must take part before it counts as started.
         memory_limit_bytes: of all its processes together; above it the arm is ended as out of memory.
-        plan: what is on in it.
-        settle_s: it waits so long at its boundary before it is frozen (see `ranks`).
     """
 
     def __init__(
-        self,
-        run: Run,
-        page: ControlPage,
-        anchor: Anchor,
-        *,
-        num_ranks: int,
-        memory_limit_bytes: int | None,
-        plan: PlanSteps = (),
-        settle_s: float = 0.0,
+        self, run: Run, page: ControlPage, anchor: Anchor, *, num_ranks: int, memory_limit_bytes: int | None
     ) -> None:
         self.run = run
-        self.plan = plan
-        self._settle_s = settle_s
-        self._frozen_at = 0.0
         self.anchor = anchor
         self.steps = 0
         self._page = page
@@ -100,16 +86,11 @@ class Arm:
         if not self.run.wait(lambda: self._arrived(target), poll_s=POLL_S, timeout_s=timeout_s):
             raise ArmFailed(self, self._failure(timeout_s))
         self.steps = target
-        time.sleep(self._settle_s)
         self.run.freeze()
-        self._frozen, self._frozen_at = True, time.monotonic()
+        self._frozen = True
         spent = self._slowest_rank_s()
         self._advances.append((num_steps - discard, spent))
         return spent
-
-    def frozen_s(self) -> float:
-        """Return how long it has been frozen; 0: it is not."""
-        return time.monotonic() - self._frozen_at if self._frozen else 0.0
 
     def _arrived(self, target: int) -> bool:
         self._watch_memory()

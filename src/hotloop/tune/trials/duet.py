@@ -11,13 +11,12 @@ from typing import Any
 import msgspec
 import psutil
 
-from hotloop.launch.caches import seed_caches
 from hotloop.launch.environment import own_caches, probed, quiet, with_changes
 from hotloop.launch.isolation.decide import Isolation, guard_orders
 from hotloop.launch.isolation.scratch import new_scratch, remove
 from hotloop.launch.process import start
 from hotloop.model.observation import Anchor, DeviceMemory
-from hotloop.model.tuning import Failure, FailureKind
+from hotloop.model.tuning import FailureKind
 from hotloop.optimize.registry import get
 from hotloop.probe.control.control_page import ControlPage
 from hotloop.probe.process.config import ProbeConfig
@@ -28,13 +27,14 @@ from hotloop.tune.executor import ArmRecord, Enough, PlanSteps, SetFailed, SetOr
 from hotloop.tune.trials.arm import Arm, ArmFailed
 from hotloop.tune.trials.device_memory import DeviceBudget
 from hotloop.tune.trials.device_neighbours import watch_devices
-from hotloop.tune.trials.patience import Patience
-from hotloop.tune.trials.ranks import MAX_FROZEN_S, REAP_S, of_ranks, port_is_taken
 from hotloop.tune.trials.void_blocks import MAX_REPEATS, ContentionWatch
 from hotloop.tune.trials.whole_processes import Lived, in_abba_order
 
 SEED = 20_250_101
 """Both arms of a pair start from it; a program that seeds for itself overrides it."""
+MIN_PATIENCE_S = 60.0
+STEP_PATIENCE = 30.0
+"""A block may take so many times as long as expected: busy neighbours were seen to cost a factor of 25."""
 MEMORY_SHARE = 0.85
 """Of the memory that was free before: an arm beyond it would push the machine into swap."""
 
@@ -90,7 +90,6 @@ class DuetExecutor:
     ) -> None:
         self._setting = setting
         self._blocks = blocks
-        self._patience = Patience(setting.startup_s, setting.step_s)
         self._progress = progress
         self._open = contextlib.ExitStack()
         neighbours = self._open.enter_context(watch_devices(setting.devices))
@@ -137,8 +136,12 @@ class DuetExecutor:
         if kept and isinstance(record, SetFailed) and record.arm == 0:
             # The incumbent that lived on has come to the program's end: that says nothing of the candidate.
             record = self._run(order, enough, None)
-        if num_arms > 1 and isinstance(record, SetFailed) and _for_want_of_room(record.failure):
-            self._progress("no room beside others (memory, or a fixed port): each arm again, alone")
+        if (
+            num_arms > 1
+            and isinstance(record, SetFailed)
+            and record.failure.kind is FailureKind.OUT_OF_MEMORY
+        ):
+            self._progress("out of memory beside others: each arm again, alone")
             return self._alone(order)
         return record
 
@@ -259,7 +262,7 @@ class DuetExecutor:
         remove(self._caches)
 
     def _caches_of(self, plan: PlanSteps) -> Path:
-        """Compiled code of one plan: the user's in its first arm, its own in later ones, never another plan's."""
+        """Compiled code of one plan: cold in its first arm, warm in its later ones, never another plan's."""
         name = hashlib.sha256("+".join(step.label for step in plan).encode()).hexdigest()[:16]
         return self._caches / name
 
@@ -277,8 +280,7 @@ class DuetExecutor:
         self._kept = None
         most = self._blocks.max_rounds
         fits = most is None or self._used(arm) + num_rounds <= most
-        is_fresh = self._setting.num_ranks == 1 or arm.frozen_s() < MAX_FROZEN_S
-        if kept_plan == plan and arm.run.exit_code() is None and fits and is_fresh:
+        if kept_plan == plan and arm.run.exit_code() is None and fits:
             return arm
         self._discard([arm])
         return None
@@ -300,12 +302,12 @@ class DuetExecutor:
             losses=True,
             **guard_orders(setting.isolation, scratch),
         ).save(orders)
-        caches = self._caches_of(plan)
-        seed_caches(setting.environment, caches / "caches")
-        environment = own_caches(quiet(setting.environment, scratch), caches)
-        environment.update(of_ranks(setting.environment, own_network=setting.isolation.network))
-        # A vocabulary made of a set has another order in every process.
-        environment.setdefault("PYTHONHASHSEED", "0")
+        environment = own_caches(quiet(setting.environment, scratch), self._caches_of(plan))
+        if setting.isolation.network:
+            environment.update(GLOO_SOCKET_IFNAME="lo", NCCL_SOCKET_IFNAME="lo", TP_SOCKET_IFNAME="lo")
+        environment.setdefault(
+            "PYTHONHASHSEED", "0"
+        )  # a vocabulary made of a set has another order in every process
         environment = probed(with_plan(environment, plan), orders)
         run = start(
             setting.argv, environment, setting.isolation, scratch, log=scratch / "log", stdin=setting.stdin
@@ -316,20 +318,22 @@ class DuetExecutor:
             setting.anchor,
             num_ranks=setting.num_ranks,
             memory_limit_bytes=int(MEMORY_SHARE * self._free_bytes),
-            plan=plan,
-            settle_s=REAP_S if setting.devices and setting.num_ranks > 1 else 0.0,
         )
         self._arms.append(arm)
         return arm
 
     def _warm(self, arm: Arm) -> None:
         steps = self._blocks.warm_steps
-        spent = arm.advance(steps, discard=1, timeout_s=self._patience.warm_up_s(arm.plan, steps))
-        self._patience.warmed(arm.plan, spent)
+        patience = (
+            max(2 * MIN_PATIENCE_S, 5 * self._setting.startup_s)
+            + STEP_PATIENCE * steps * self._setting.step_s
+        )
+        arm.advance(steps, discard=1, timeout_s=patience)
 
     def _block(self, arm: Arm) -> float:
         blocks = self._blocks
-        patience = self._patience.block_s(blocks.per_block())
+        expected = blocks.per_block() * self._setting.step_s
+        patience = max(MIN_PATIENCE_S, STEP_PATIENCE * expected)
         spent = arm.advance(blocks.per_block(), discard=blocks.discard, timeout_s=patience)
         return spent / blocks.num_steps
 
@@ -350,11 +354,6 @@ class DuetExecutor:
             if arm in self._arms:
                 self._arms.remove(arm)
                 arm.end()
-
-
-def _for_want_of_room(failure: Failure) -> bool:
-    """Whether an arm may have failed because others were there."""
-    return failure.kind is FailureKind.OUT_OF_MEMORY or port_is_taken(failure.log_end)
 
 
 def _times_kernels(plan: PlanSteps) -> bool:
