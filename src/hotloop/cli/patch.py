@@ -14,12 +14,14 @@ from hotloop.model.errors import ExitCode
 from hotloop.model.tuning import Plan
 from hotloop.observe.run.live import LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
-from hotloop.patch.account import told
+from hotloop.patch.account import launch_line, told
 from hotloop.patch.program_files import editable, outdated
 from hotloop.patch.rewrite_plan import Patch, rewrite_plan
 from hotloop.patch.write import with_written, write_patch
 from hotloop.report.terminal.screen import Screen
 from hotloop.source.outcome import Safety
+from hotloop.tune.plan.in_source import in_source, rest_of
+from hotloop.tune.plan.orders import with_plan
 from hotloop.tune.plan.plan_file import read_plan, to_toml
 
 OBSERVED_STEPS = 10
@@ -54,7 +56,14 @@ def command(
     error.
     """
     screen = Screen(quiet=quiet, no_color=no_color)
-    plan = _current(read_plan(plan_file), screen)
+    plan = read_plan(plan_file)
+    done = in_source(plan, Path.cwd())
+    if done and not unsafe:
+        screen.note(f"nothing to do, in the source already: {', '.join(done)}")
+        for line in launch_line(with_plan({}, rest_of(plan, done)), plan):
+            screen.note(line)
+        return ExitCode.DONE
+    plan = _current(plan, screen)
     allowed = Safety.UNSAFE if unsafe else Safety.SAFE
     patch = rewrite_plan(plan.steps, plan.sites, editable(plan.sites, Path.cwd()), allowed)
     if not write:

@@ -15,8 +15,9 @@ from hotloop.model.errors import HotloopError
 from hotloop.model.optimization import Candidate
 from hotloop.probe.process.config import ProbeConfig
 from hotloop.tune.plan.compatibility import misfits
+from hotloop.tune.plan.in_source import in_source, rest_of
+from hotloop.tune.plan.orders import activation_orders, with_plan
 from hotloop.tune.plan.plan_file import read_plan
-from hotloop.tune.trials.duet import activation_orders, with_plan
 
 
 @click.command("run", context_settings=COMMAND_SETTINGS)
@@ -38,13 +39,16 @@ def command(plan_file: Path, force: bool, command: tuple[str, ...]) -> int:
     """
     plan = read_plan(plan_file)
     argv = resolve(command)
-    differing = misfits(plan.fit, script_of(argv))
+    done = in_source(plan, Path.cwd())
+    differing = misfits(plan.fit, None if done else script_of(argv))
     if differing and not force:
         raise HotloopError(
             f"the plan {plan_file} was not proven here: {'; '.join(differing)}",
             "make a new one with hotloop tune, or take it all the same with --force",
         )
-    steps = tuple(Candidate(name=step.name, params=step.params) for step in plan.steps)
+    if done:
+        click.echo(f"hotloop: in the source already: {', '.join(done)}", err=True)
+    steps = rest_of(plan, done)
     environment = with_plan(os.environ, steps)
     sys.stdout.flush()
     os.execvpe(argv[0], argv, _with_probe(environment, steps))

@@ -20,6 +20,7 @@ from hotloop.launch.isolation.decide import Exceptions
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.optimization import Numerics
 from hotloop.model.tuning import TuneResult
+from hotloop.patch.write import with_patch_known
 from hotloop.report.terminal.screen import Screen
 from hotloop.report.terminal.tuning import render, render_next
 from hotloop.tune.design.candidates import Wishes
@@ -114,7 +115,7 @@ def _keep(screen: Screen, result: TuneResult, plan_file: Path, json_file: Path |
     keeps = not result.interrupted or bool(result.plan.steps)
     if keeps:
         _set_aside(screen, plan_file)
-        write_text(plan_file, to_toml(result.plan))
+        write_text(plan_file, to_toml(with_patch_known(result.plan, Path.cwd())))
     screen.show(render(result))
     if result.plan.steps:
         screen.show(render_next(result, None if plan_file == _PLAN else str(plan_file)))

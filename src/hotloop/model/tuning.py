@@ -110,6 +110,15 @@ class Compatibility(msgspec.Struct, frozen=True, kw_only=True):
     command: tuple[str, ...]
 
 
+class Patched(msgspec.Struct, frozen=True, kw_only=True):
+    """The program's files with a plan written into them."""
+
+    sources: dict[str, str] = {}
+    """Path to SHA-256; empty: nothing was to be written, or nobody has looked."""
+    steps: tuple[str, ...] = ()
+    """Those that such a program does by itself."""
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What is on, in order, and what that was measured to bring."""
 
@@ -120,8 +129,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     fit: Compatibility
     sites: Sites = Sites()
     """Where the program's source calls what a patch changes; empty: of an earlier version."""
-    written: tuple[str, ...] = ()
-    """Steps that `hotloop patch --write` has put into the program's source."""
+    patched: Patched = Patched()
+    """What `hotloop patch` makes of the program's source, so that it is known again."""
     schema: int = SCHEMA
 
 

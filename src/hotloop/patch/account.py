@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from hotloop.model.tuning import Plan
 from hotloop.patch.rewrite_plan import Patch, StepOutcome
@@ -23,14 +23,19 @@ def told(patch: Patch, plan: Plan, plan_file: str) -> Iterator[str]:
         return
     for each in patch.outcomes:
         yield from _of(each)
-    if patch.environment:
-        words = [f"{name}={shlex.quote(value)}" for name, value in patch.environment.items()]
-        yield "start the program with:"
-        yield f"  {' '.join([*words, *(shlex.quote(word) for word in plan.fit.command)])}"
+    yield from launch_line(patch.environment, plan)
     if any(isinstance(each.outcome, Refused) for each in patch.outcomes):
         yield "what could not be written can be switched on by two lines at the top of the program:"
         yield "  import hotloop"
         yield f'  hotloop.apply("{plan_file}")'
+
+
+def launch_line(environment: Mapping[str, str], plan: Plan) -> Iterator[str]:
+    """Return how to start the program, where that is part of the plan."""
+    if environment:
+        words = [f"{name}={shlex.quote(value)}" for name, value in environment.items()]
+        yield "start the program with:"
+        yield f"  {' '.join([*words, *(shlex.quote(word) for word in plan.fit.command)])}"
 
 
 def _of(each: StepOutcome) -> Iterator[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import libcst as cst
 import msgspec
 
 from hotloop.model.errors import HotloopError
-from hotloop.model.tuning import Plan
-from hotloop.patch.program_files import digest_of
-from hotloop.patch.rewrite_plan import Patch
+from hotloop.model.tuning import Patched, Plan
+from hotloop.patch.program_files import digest_of, editable, outdated
+from hotloop.patch.rewrite_plan import Patch, rewrite_plan
 from hotloop.source.files import back_up, is_committed, write_atomically
 from hotloop.source.outcome import AlreadySo, Edited
 
@@ -46,14 +47,27 @@ def with_written(plan: Plan, patch: Patch) -> Plan:
     fit = plan.fit
     if fit.script in sources:
         fit = msgspec.structs.replace(fit, script_sha256=sources[fit.script])
-    return msgspec.structs.replace(plan, sites=sites, fit=fit, written=written_steps(patch))
+    return msgspec.structs.replace(plan, sites=sites, fit=fit, patched=patched(patch))
 
 
-def written_steps(patch: Patch) -> tuple[str, ...]:
-    """Return the steps that need nothing of ours any more, when the patch is in the files."""
-    return tuple(
+def patched(patch: Patch) -> Patched:
+    """Return what the patch makes of the files, and the steps that then need nothing of ours any more."""
+    steps = tuple(
         each.step.name for each in patch.outcomes if not each.is_held_back and _is_in_source(each.outcome)
     )
+    changed = {path: digest_of(patch.after[path]) for path in patch.changed}
+    return Patched(sources=changed, steps=steps) if changed else Patched()
+
+
+def with_patch_known(plan: Plan, folder: Path) -> Plan:
+    """Return the plan with what `hotloop patch` will make of the files, so that a program patched by hand is known."""
+    if not plan.steps or not plan.sites.sources or outdated(plan.sites, folder):
+        return plan
+    try:
+        patch = rewrite_plan(plan.steps, plan.sites, editable(plan.sites, folder))
+    except cst.ParserSyntaxError:  # of a newer Python than LibCST reads
+        return plan
+    return msgspec.structs.replace(plan, patched=patched(patch))
 
 
 def _is_in_source(outcome: object) -> bool:

@@ -30,7 +30,7 @@ def start() -> None:
 
         guarded = guard.install(config.guard, config.guard_scratch, config.guard_free)
     python_ns = monotonic_ns()
-    when_torch_is_imported(lambda: _install(config, guarded, python_ns))
+    when_torch_is_imported(lambda: install(config, guarded, python_ns))
 
 
 def _witness(folder: Path, what: str) -> None:
@@ -41,7 +41,7 @@ def _witness(folder: Path, what: str) -> None:
         return
 
 
-def _install(config: ProbeConfig, guarded: MergedView | None = None, python_ns: int | None = None) -> None:
+def install(config: ProbeConfig, guarded: MergedView | None = None, python_ns: int | None = None) -> None:
     """Install all hook points. Whatever fails here must not reach the program: that is the broad catch's reason."""
     try:
         if guarded is not None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import psutil
 
-from hotloop.launch.environment import own_caches, probed, quiet, with_changes
+from hotloop.launch.environment import own_caches, probed, quiet
 from hotloop.launch.isolation.decide import Isolation, guard_orders
 from hotloop.launch.isolation.scratch import new_scratch, remove
 from hotloop.launch.process import start
@@ -24,6 +23,7 @@ from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.stats.parity import perturbation
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.executor import ArmRecord, Enough, PlanSteps, SetFailed, SetOrder, SetRecord
+from hotloop.tune.plan.orders import activation_orders, with_plan
 from hotloop.tune.trials.arm import Arm, ArmFailed
 from hotloop.tune.trials.device_memory import DeviceBudget
 from hotloop.tune.trials.device_neighbours import watch_devices
@@ -358,27 +358,3 @@ class DuetExecutor:
 
 def _times_kernels(plan: PlanSteps) -> bool:
     return any(get(step.name).times_kernels(step.params) for step in plan)
-
-
-def activation_orders(plan: PlanSteps) -> list[dict[str, Any]]:
-    """Return what the probe is told to switch on."""
-    orders = []
-    for candidate in plan:
-        cls = type(get(candidate.name))
-        orders.append(
-            {
-                "name": candidate.name,
-                "module": cls.__module__,
-                "cls": cls.__name__,
-                "params": candidate.params,
-            }
-        )
-    return orders
-
-
-def with_plan(environment: Mapping[str, str], plan: PlanSteps) -> dict[str, str]:
-    """Return the environment with every variable that the plan's optimizations want."""
-    result = dict(environment)
-    for candidate in plan:
-        result = with_changes(result, get(candidate.name).environment(candidate.params))
-    return result
