@@ -48,7 +48,7 @@ def test_the_newest_session_is_reported_in_every_form(
     assert figures["headline"]["speedup"]["ratio"] == pytest.approx(2.82, abs=0.01)
     assert figures["savings"]["money"] is not None
     assert figures["observation"]["series"] == []
-    assert "hotloop run --plan" in (folder / "r.md").read_text()
+    assert "Switch on" in (folder / "r.md").read_text()
     assert (folder / "r.html").stat().st_size < 6e6
 
 
