@@ -20,6 +20,8 @@ _COMMANDS: dict[str, str] = {
     "patch": "hotloop.cli.patch",
     "report": "hotloop.cli.report",
     "sessions": "hotloop.cli.sessions",
+    "compare": "hotloop.cli.compare",
+    "check": "hotloop.cli.check",
     "demo": "hotloop.cli.demo",
     "machine": "hotloop.cli.machine",
     "lint": "hotloop.cli.lint",

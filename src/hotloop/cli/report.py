@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from hotloop.cli.compare import compare_sessions, show_comparison
 from hotloop.cli.files import check_writable, write_json, write_text
 from hotloop.cli.options import output_options
 from hotloop.cli.report_content import Prices, report_content
@@ -45,7 +46,7 @@ def command(
     quiet: bool,
     no_color: bool,
 ) -> int:
-    """Show a session: the newest, or the one named.
+    """Show a session, the newest or the one named; or compare two.
 
     As a page with charts (--html), for a pull request (--markdown), as figures (--json), or in short on the terminal.
     """
@@ -53,6 +54,13 @@ def command(
         if file is not None:
             check_writable(file)
     screen = Screen(quiet=quiet, no_color=no_color)
+    if len(names) > 2:
+        raise click.UsageError("one session is shown, or two are compared")
+    if len(names) == 2:
+        show_comparison(
+            screen, compare_sessions(*names), html=html, markdown_file=markdown_file, json_file=json_file
+        )
+        return ExitCode.DONE
     with contextlib.closing(find_session(Path.cwd(), names[0] if names else None)) as session:
         content = report_content(session, Prices(price_per_hour, power_price))
     write_report(content, html=html, markdown_file=markdown_file, json_file=json_file)

@@ -10,7 +10,7 @@ from rich.text import Text
 from hotloop.report.document import Block, Chart, Details, Document, Table
 from hotloop.report.terminal.layout import facts
 
-SHOWN = ("plan", "step", "findings", "parity")
+SHOWN = ("plan", "step", "findings", "parity", "changes")
 """Sections of which the lead is shown, with the table of the first chart of the first two."""
 MAX_ROWS = 8
 
@@ -42,7 +42,10 @@ def _parts(document: Document) -> Iterator[RenderableType]:
 
 def _table(blocks: tuple[Block, ...]) -> Iterator[RenderableType]:
     """The figures of the first chart: the waterfall, the phases."""
-    table = next((one.table for one in blocks if isinstance(one, Chart)), None)
+    found = (
+        one.table if isinstance(one, Chart) else one for one in blocks if isinstance(one, (Chart, Table))
+    )
+    table = next(found, None)
     if isinstance(table, Table):
         width = max(len(row[0]) for row in table.rows) if table.rows else 0
         yield facts(((row[0], "  ".join(row[1:])) for row in table.rows), key_width=min(34, width + 1))

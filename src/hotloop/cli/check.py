@@ -1,0 +1,199 @@
+"""`hotloop check`: a gate for CI that fails on a proven slowdown, never on noise."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime, timezone
+from pathlib import Path
+
+import click
+import msgspec
+import numpy as np
+
+from hotloop.cli.files import check_writable, write_json, write_text
+from hotloop.cli.options import COMMAND_SETTINGS, TimeSpan, command_argument, output_options
+from hotloop.launch.signals import ended_like_ctrl_c
+from hotloop.machine.environment.code_state import code_state
+from hotloop.machine.host.identity import fingerprint, identity
+from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.model.gate import ClassBaseline, GateBaseline, GateRun, GateVerdict
+from hotloop.model.observation import Observation
+from hotloop.model.secrets import redacted_words
+from hotloop.model.step_series import StepKind
+from hotloop.observe.run.stopping import StopRule
+from hotloop.report.content.figures import speedup
+from hotloop.report.gate import annotation, gate_markdown, junit
+from hotloop.report.terminal.quantities import duration, percent
+from hotloop.report.terminal.screen import Screen
+from hotloop.stats.gate import is_proven_slower, is_settled, slowdown, typical_s
+from hotloop.tune.compare.program import program
+
+_OUT = click.Path(dir_okay=False, path_type=Path)
+NOISY = 0.1
+"""Share of the machine taken by others above which a slowdown may be theirs, as for blocks of trials."""
+
+
+@click.command("check", context_settings=COMMAND_SETTINGS)
+@click.option(
+    "--baseline", "file", type=_OUT, required=True, metavar="FILE", help="What to hold the program to."
+)
+@click.option("--update", is_flag=True, help="Measure and write the baseline of this class of machines.")
+@click.option(
+    "--margin",
+    type=click.FloatRange(min=0),
+    default=5.0,
+    show_default=True,
+    help="Per cent that are tolerated.",
+)
+@click.option(
+    "--runs", "num", type=click.IntRange(min=1), default=3, show_default=True, help="Fresh runs to measure."
+)
+@click.option("--seconds", type=TimeSpan(), default="10s", show_default=True, help="To measure of each run.")
+@click.option("--junit", "junit_file", type=_OUT, help="Write the verdict as JUnit XML.")
+@click.option("--markdown", "markdown_file", type=_OUT, help="Write a summary.")
+@click.option("--json", "json_file", type=_OUT, help="Write the figures.")
+@click.option("--github", is_flag=True, help="Print an annotation; a summary goes to $GITHUB_STEP_SUMMARY.")
+@output_options
+@command_argument
+def command(
+    *,
+    file: Path,
+    update: bool,
+    margin: float,
+    num: int,
+    seconds: float,
+    junit_file: Path | None,
+    markdown_file: Path | None,
+    json_file: Path | None,
+    github: bool,
+    quiet: bool,
+    no_color: bool,
+    command: tuple[str, ...],
+) -> int:
+    """Fail where COMMAND got slower than its baseline by more than a margin, and only where that is proven.
+
+    The baseline is a file of raw samples to be committed; it holds one set of runs for each class of machines. Make it
+    with --update on the machine that checks.
+    """
+    for target in (file, junit_file, markdown_file, json_file):
+        if target is not None:
+            check_writable(target)
+    screen = Screen(quiet=quiet, no_color=no_color)
+    known = _read(file)
+    machine = fingerprint(identity())
+    then = known.classes.get(machine) if known else None
+    if then is None and not update:
+        raise HotloopError(
+            f"{file} has no baseline of this class of machines ({machine})",
+            "make one here, on the code to be held to: add --update",
+        )
+    try:
+        with ended_like_ctrl_c():
+            runs = tuple(_run(command, number, num, seconds, screen) for number in range(num))
+    finally:
+        screen.done()
+    if update or then is None:
+        write_json(file, _with_class(known, command, machine, runs))
+        screen.note(f"hotloop: {file} holds {num} runs of this class of machines ({machine})")
+        return ExitCode.DONE
+    verdict = _judged(command, then, runs, margin / 100)
+    _tell(verdict, junit_file, markdown_file, json_file, github=github)
+    return ExitCode.DONE if verdict.passed else ExitCode.GATE
+
+
+def _read(file: Path) -> GateBaseline | None:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=GateBaseline)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.MsgspecError, RecursionError) as error:
+        raise HotloopError(
+            f"{file} cannot be read as a baseline: {error}", "make it anew with --update, under another name"
+        ) from error
+
+
+def _run(words: tuple[str, ...], number: int, num: int, seconds: float, screen: Screen) -> GateRun:
+    name = f"run {number + 1} of {num}"
+    seen = program(name, words, Path.cwd(), StopRule(seconds=seconds), screen.progress).observation
+    return GateRun(steps_s=_steps(seen), foreign_share=seen.foreign_share)
+
+
+def _steps(seen: Observation) -> tuple[float, ...]:
+    series = seen.series[0]
+    kinds = np.frombuffer(series.kind, dtype=np.uint8)
+    steady = np.frombuffer(series.duration_s, dtype="<f4")[kinds == StepKind.STEADY]
+    return tuple(float(f"{one:.6g}") for one in steady)
+
+
+def _with_class(
+    known: GateBaseline | None, words: tuple[str, ...], machine: str, runs: tuple[GateRun, ...]
+) -> GateBaseline:
+    code = code_state(Path.cwd())
+    mine = ClassBaseline(
+        machine=msgspec.to_builtins(identity()),
+        measured_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        commit=code.commit if code else None,
+        runs=runs,
+    )
+    others = known.classes if known else {}
+    return GateBaseline(command=redacted_words(words), classes={**others, machine: mine})
+
+
+def _judged(
+    words: tuple[str, ...], then: ClassBaseline, runs: tuple[GateRun, ...], margin: float
+) -> GateVerdict:
+    before, now = ([run.steps_s for run in each if run.steps_s] for each in (then.runs, runs))
+    if not before or not now:
+        raise HotloopError(
+            "no steady step was measured", "give each run more time: --seconds", ExitCode.PROGRAM_FAILED
+        )
+    found = slowdown(before, now)
+    slower = is_proven_slower(found, margin)
+    busiest = max((run.foreign_share or 0.0 for run in runs), default=0.0)
+    noisy = slower and busiest > NOISY
+    says = "slower" if found.ratio > 1 else "faster"
+    proof = "" if is_settled(found, margin) else "; that is not proven to be beyond the margin, nor within it"
+    if noisy:
+        proof = (
+            f"; others took up to {percent(busiest)} of the machine, so it is not held against the program"
+        )
+    sentence = (
+        f"a step took {duration(typical_s(before))} and takes {duration(typical_s(now))}: {speedup(found)} times as "
+        f"long ({says}; margin {percent(margin)}){proof}"
+    )
+    return GateVerdict(
+        passed=not slower or noisy,
+        proven=is_settled(found, margin) and not noisy,
+        slowdown=found,
+        margin=margin,
+        before_s=typical_s(before),
+        now_s=typical_s(now),
+        num_runs=(len(before), len(now)),
+        sentence=sentence,
+        command=redacted_words(words),
+        baseline_commit=then.commit,
+        noisy=noisy,
+    )
+
+
+def _tell(
+    verdict: GateVerdict,
+    junit_file: Path | None,
+    markdown_file: Path | None,
+    json_file: Path | None,
+    *,
+    github: bool,
+) -> None:
+    if junit_file is not None:
+        write_text(junit_file, junit(verdict))
+    if markdown_file is not None:
+        write_text(markdown_file, gate_markdown(verdict))
+    if json_file is not None:
+        write_json(json_file, verdict)
+    if github:
+        click.echo(annotation(verdict), nl=False)
+        summary = os.environ.get("GITHUB_STEP_SUMMARY")
+        if summary:
+            with Path(summary).open("a", encoding="utf-8") as target:
+                target.write(gate_markdown(verdict))
+    click.echo(f"hotloop check {'passed' if verdict.passed else 'FAILED'}: {verdict.sentence}")

@@ -1,0 +1,64 @@
+"""Two programs, or one program twice: which is faster, phase by phase, and what differs between them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from hotloop.model.ratio import Ratio
+
+SCHEMA = 1
+
+
+class Side(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the two."""
+
+    name: str
+    """The session, or the command."""
+    command: tuple[str, ...]
+    step_s: float | None
+    """Median; None: not measured."""
+    low_s: float | None = None
+    high_s: float | None = None
+    phases: dict[str, float] = {}
+    """Seconds of each phase of a step."""
+    peak_bytes: int | None = None
+
+
+class PhaseChange(msgspec.Struct, frozen=True, kw_only=True):
+    """One phase of the step on both sides."""
+
+    before_s: float | None
+    """None: the phase does not occur."""
+    after_s: float | None
+    ratio: Ratio | None = None
+    """Above 1: it takes less time on the second side; None: it is on one side only, or too little was measured."""
+
+
+class Change(msgspec.Struct, frozen=True):
+    """Something that differs."""
+
+    what: str
+    before: str
+    after: str
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """The first side against the second."""
+
+    before: Side
+    after: Side
+    ratio: Ratio | None
+    """Above 1: the second is faster; None: they cannot be compared."""
+    verdict: str
+    """`faster`, `slower`, `same`, `inconclusive` or `invalid`: what may be said of the second."""
+    reason: str
+    """The figures that the verdict rests on, in a sentence."""
+    phases: dict[str, PhaseChange]
+    changes: tuple[Change, ...] = ()
+    """Of machine, packages, settings and data."""
+    code: tuple[str, ...] | None = None
+    """Commits and files that differ, as Git tells them; None: not known."""
+    rounds: tuple[tuple[tuple[float, ...], ...], ...] = ()
+    """Raw samples of a duet: seconds a step of both, round by round, pair by pair."""
+    method: str = ""
+    schema: int = SCHEMA

@@ -1,0 +1,60 @@
+"""A gate for CI: raw samples of a program that was fast enough, and the verdict on it as it is now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from hotloop.model.ratio import Ratio
+
+SCHEMA = 1
+
+
+class GateRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of the program."""
+
+    steps_s: tuple[float, ...]
+    """Every steady step, in order."""
+    foreign_share: float | None = None
+    """Of the machine, taken by others meanwhile; None: not measured."""
+
+
+class ClassBaseline(msgspec.Struct, frozen=True, kw_only=True):
+    """The runs of one class of machines."""
+
+    machine: dict[str, Any]
+    measured_at: str
+    commit: str | None
+    runs: tuple[GateRun, ...]
+
+
+class GateBaseline(msgspec.Struct, frozen=True, kw_only=True):
+    """What a program is held to, by class of machines."""
+
+    command: tuple[str, ...]
+    classes: dict[str, ClassBaseline]
+    """By the fingerprint of the machine."""
+    schema: int = SCHEMA
+
+
+class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether the program got slower."""
+
+    passed: bool
+    proven: bool
+    """Whether the interval settles it; otherwise it passes because nothing was proven."""
+    slowdown: Ratio
+    """Time now over time then: above 1 is slower."""
+    margin: float
+    """What is tolerated, relative."""
+    before_s: float
+    """Median step time of the baseline's runs, and of those now."""
+    now_s: float
+    num_runs: tuple[int, int]
+    sentence: str
+    command: tuple[str, ...]
+    baseline_commit: str | None = None
+    noisy: bool = False
+    """Others were so busy that a slowdown could be theirs: it passes."""
+    schema: int = SCHEMA

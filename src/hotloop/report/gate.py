@@ -1,0 +1,54 @@
+"""The verdict of a gate as JUnit XML, as a GitHub annotation and as Markdown."""
+
+from __future__ import annotations
+
+import shlex
+from xml.sax.saxutils import escape, quoteattr
+
+from hotloop.model.foreign_text import shown
+from hotloop.model.gate import GateVerdict
+from hotloop.report.content.figures import speedup
+from hotloop.report.markdown import code, text
+from hotloop.report.terminal.quantities import duration, percent
+
+
+def junit(verdict: GateVerdict) -> str:
+    """Return one test suite with one test."""
+    name = quoteattr(shown(shlex.join(verdict.command)))
+    failure = "" if verdict.passed else f"<failure message={quoteattr(shown(verdict.sentence))}/>"
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f'<testsuite name="hotloop check" tests="1" failures="{int(not verdict.passed)}" errors="0" skipped="0">'
+        f'<testcase classname="hotloop.check" name={name} time="{verdict.now_s:.6f}">{failure}'
+        f"<system-out>{escape(shown(verdict.sentence))}</system-out></testcase></testsuite>\n"
+    )
+
+
+def annotation(verdict: GateVerdict) -> str:
+    """Return a GitHub workflow command."""
+    level = "notice" if verdict.passed and verdict.proven else "warning" if verdict.passed else "error"
+    message = shown(verdict.sentence).replace("%", "%25")
+    return f"::{level} title=hotloop check::{message}\n"
+
+
+def gate_markdown(verdict: GateVerdict) -> str:
+    """Return a summary for a pull request or a job."""
+    word = "passed" if verdict.passed else "failed: a slowdown is proven"
+    before, now = verdict.num_runs
+    return "\n".join(
+        (
+            f"### hotloop check {word}",
+            "",
+            text(verdict.sentence),
+            "",
+            "| | baseline | now |",
+            "|---|---:|---:|",
+            f"| step | {duration(verdict.before_s)} | {duration(verdict.now_s)} |",
+            f"| runs | {before} | {now} |",
+            f"| time now over then | | {text(speedup(verdict.slowdown))} |",
+            f"| margin | | {text(percent(verdict.margin))} |",
+            "",
+            code(shlex.join(verdict.command)),
+            "",
+        )
+    )

@@ -1,0 +1,143 @@
+"""The comparison of two programs: which is faster, phase by phase."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from statistics import median
+
+from hotloop.model.comparison import Comparison, PhaseChange, Side
+from hotloop.model.observation import Observation
+from hotloop.model.ratio import Ratio
+from hotloop.stats.pairs import ratio_interval
+from hotloop.stats.runs import run_of_interval, runs_ratio
+from hotloop.stats.verdict import MIN_MARGIN, Verdict
+from hotloop.tune.compare.pairs import PairRecord, pairs
+from hotloop.tune.compare.program import Program
+
+LEAST_PHASE = 0.002
+"""Of the step: of a shorter phase no ratio is told."""
+_DUET = "{num} fresh pairs of processes, whose blocks took turns on this machine; 95% interval over pairs and blocks"
+_APART = (
+    "two runs that did not take turns; the 95% interval holds what runs of one program differ by, not what the machine "
+    "did meanwhile: hotloop compare with both commands measures them side by side"
+)
+
+
+def compare_programs(
+    before: Program, after: Program, *, floor: float, limit_s: float, progress: Callable[[str], None]
+) -> Comparison:
+    """Run two programs in turns and return which is faster.
+
+    Raises:
+        HotloopError: one failed.
+    """
+    records, found = pairs((before, after), floor, limit_s, progress)
+    sides = [_side(one, records, at) for at, one in enumerate((before, after))]
+    names = dict.fromkeys((*sides[0].phases, *sides[1].phases))
+    return Comparison(
+        before=sides[0],
+        after=sides[1],
+        ratio=found.ratio,
+        verdict=found.verdict.value,
+        reason=found.reason,
+        phases={name: _phase(records, sides, name) for name in names},
+        rounds=tuple(record.rounds for record in records),
+        method=_DUET.format(num=len(records)),
+    )
+
+
+def _side(one: Program, records: Sequence[PairRecord], at: int) -> Side:
+    times = [block[at] for record in records for block in record.rounds]
+    names = dict.fromkeys(name for record in records for name in record.phases[at])
+    return Side(
+        name=one.name,
+        command=one.words,
+        step_s=median(times),
+        phases={name: median(record.phases[at].get(name, 0.0) for record in records) for name in names},
+        peak_bytes=max((record.peak_bytes[at] or 0 for record in records), default=0) or None,
+    )
+
+
+def _phase(records: Sequence[PairRecord], sides: Sequence[Side], name: str) -> PhaseChange:
+    before, after = (side.phases.get(name) for side in sides)
+    logs = [
+        math.log(record.phases[0][name] / record.phases[1][name])
+        for record in records
+        if record.phases[0].get(name) and record.phases[1].get(name)
+    ]
+    long = max(before or 0.0, after or 0.0) > LEAST_PHASE * (sides[0].step_s or math.inf)
+    # One value a pair: its spread within the pair is not known, that between pairs is what counts.
+    told = ratio_interval([[one] * 3 for one in logs]) if len(logs) > 1 and long else None
+    return PhaseChange(before_s=before, after_s=after, ratio=told)
+
+
+def compare_observations(before: Observation, after: Observation, names: tuple[str, str]) -> Comparison:
+    """Return what two observations of different times allow to say."""
+    sides = [_observed(seen, name) for seen, name in zip((before, after), names, strict=True)]
+    ratio = _ratio(sides[0], sides[1])
+    verdict, reason = _verdict(ratio)
+    return Comparison(
+        before=sides[0],
+        after=sides[1],
+        ratio=ratio,
+        verdict=verdict.value,
+        reason=reason,
+        phases={
+            phase.value: PhaseChange(
+                before_s=before.phases[phase].median_s if phase in before.phases else None,
+                after_s=after.phases[phase].median_s if phase in after.phases else None,
+                ratio=_phase_apart(before, after, phase),
+            )
+            for phase in dict.fromkeys((*before.phases, *after.phases))
+        },
+        method=_APART,
+    )
+
+
+def _observed(seen: Observation, name: str) -> Side:
+    step = seen.step
+    return Side(
+        name=name,
+        command=seen.command,
+        step_s=step.median_s if step else None,
+        low_s=step.low_s if step else None,
+        high_s=step.high_s if step else None,
+        phases={phase.value: found.median_s for phase, found in seen.phases.items()},
+        peak_bytes=seen.memory.peak_bytes,
+    )
+
+
+def _ratio(before: Side, after: Side) -> Ratio | None:
+    if not before.step_s or not after.step_s or before.low_s is None or after.low_s is None:
+        return None
+    assert before.high_s is not None
+    assert after.high_s is not None
+    return runs_ratio(
+        [run_of_interval(before.step_s, before.low_s, before.high_s)],
+        [run_of_interval(after.step_s, after.low_s, after.high_s)],
+    )
+
+
+def _phase_apart(before: Observation, after: Observation, phase: object) -> Ratio | None:
+    runs = []
+    for seen in (before, after):
+        found = seen.phases.get(phase)  # type: ignore[call-overload]
+        if found is None or not found.median_s or found.low_s is None or found.high_s is None:
+            return None
+        if seen.step is None or found.median_s < LEAST_PHASE * seen.step.median_s:
+            return None
+        runs.append(run_of_interval(found.median_s, found.low_s, found.high_s))
+    return runs_ratio(runs[:1], runs[1:])
+
+
+def _verdict(ratio: Ratio | None) -> tuple[Verdict, str]:
+    if ratio is None:
+        return Verdict.INVALID, "a step was not measured on both sides"
+    edge = 1 + MIN_MARGIN
+    said = f"{ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
+    if ratio.low > edge:
+        return Verdict.FASTER, said
+    if ratio.high < 1 / edge:
+        return Verdict.SLOWER, said
+    return Verdict.INCONCLUSIVE, f"{said}: runs of one program differ by as much"

@@ -1,0 +1,155 @@
+"""Fresh pairs of two programs, block by block in turns, until the verdict is clear or the time is over."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from hotloop.launch.environment import own_caches, probed, quiet
+from hotloop.launch.isolation.decide import guard_orders, plan_isolation
+from hotloop.launch.isolation.scratch import new_scratch, scratch_root
+from hotloop.launch.process import start
+from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.model.observation import STARTUP_PARTS
+from hotloop.model.tuning import FailureKind
+from hotloop.probe.control.control_page import ControlPage
+from hotloop.probe.process.config import ProbeConfig
+from hotloop.stats.pairs import MIN_BLOCKS
+from hotloop.stats.verdict import Decision, decide
+from hotloop.tune.compare.program import Program, inside
+from hotloop.tune.design.block_length import Blocks, shape_blocks
+from hotloop.tune.trials.arm import Arm, ArmFailed
+from hotloop.tune.trials.duet import MIN_PATIENCE_S, SEED, STEP_PATIENCE
+from hotloop.tune.trials.void_blocks import ContentionWatch
+
+MIN_PAIRS, MAX_PAIRS = 3, 8
+ROUNDS = 8
+"""Blocks of each program in a pair."""
+
+
+class PairRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What one pair did."""
+
+    rounds: tuple[tuple[float, ...], ...]
+    """Seconds a step of both programs, round by round."""
+    phases: tuple[dict[str, float], dict[str, float]]
+    peak_bytes: tuple[int | None, int | None]
+
+    def log_ratios(self) -> tuple[float, ...]:
+        """Return log(time of the first / time of the second), round by round."""
+        return tuple(math.log(first / second) for first, second in self.rounds)
+
+
+def pairs(
+    both: tuple[Program, Program], floor: float, limit_s: float, progress: Callable[[str], None]
+) -> tuple[list[PairRecord], Decision]:
+    """Run fresh pairs and return them with what they allow to say.
+
+    Args:
+        both: the programs.
+        floor: relative difference below which nothing is claimed.
+        limit_s: no pair is begun that would end after it.
+        progress: told of what goes on.
+
+    Raises:
+        HotloopError: a program failed.
+    """
+    began = time.monotonic()
+    records: list[PairRecord] = []
+    while True:
+        progress(f"pair {len(records) + 1}")
+        records.append(_pair(both, progress))
+        spent = time.monotonic() - began
+        found = decide(
+            [record.log_ratios() for record in records], floor=floor, min_pairs=MIN_PAIRS, max_pairs=MAX_PAIRS
+        )
+        # Two pairs are the least that an interval can rest on.
+        over = spent + spent / len(records) > limit_s and len(records) > 1
+        if over or not found.more:
+            return records, found
+
+
+def _pair(both: tuple[Program, Program], progress: Callable[[str], None]) -> PairRecord:
+    arms: list[Arm] = []
+    shapes = [_shape(one) for one in both]
+    watchman = ContentionWatch(progress)
+    rounds: list[tuple[float, float]] = []
+    try:
+        for one in both:
+            arms.append(_start(one))
+        for arm, one, shape in zip(arms, both, shapes, strict=True):
+            arm.advance(shape.warm_steps, discard=1, timeout_s=_patience(one, shape.warm_steps))
+        most = min(shape.max_rounds or ROUNDS for shape in shapes)
+        while len(rounds) < min(ROUNDS, most):
+            rounds.append(_round(arms, both, shapes, watchman, backwards=len(rounds) % 2 == 1))
+    except ArmFailed as failed:
+        if failed.failure.kind is not FailureKind.ENDED or len(rounds) < MIN_BLOCKS:
+            at = next((at for at, arm in enumerate(arms) if arm is failed.arm), 0)
+            raise HotloopError(
+                f"{both[at].name}: {failed.failure.message}\n{failed.failure.log_end}".strip(),
+                "it must be able to run beside the other one, and take enough steps",
+                ExitCode.PROGRAM_FAILED,
+            ) from failed
+    finally:
+        record = [
+            (arm.phases(shape.warm_steps), arm.peak_bytes()) for arm, shape in zip(arms, shapes, strict=False)
+        ]
+        for arm in arms:
+            arm.end()
+    (first, first_peak), (second, second_peak) = record
+    return PairRecord(rounds=tuple(rounds), phases=(first, second), peak_bytes=(first_peak, second_peak))
+
+
+def _round(
+    arms: Sequence[Arm],
+    both: tuple[Program, Program],
+    shapes: Sequence[Blocks],
+    watchman: ContentionWatch,
+    *,
+    backwards: bool,
+) -> tuple[float, float]:
+    times = [0.0, 0.0]
+    for at in (1, 0) if backwards else (0, 1):
+        times[at] = watchman.block(lambda at=at: _block(arms[at], both[at], shapes[at]), arms[at].run.pid)  # type: ignore[misc]
+    return times[0], times[1]
+
+
+def _block(arm: Arm, one: Program, shape: Blocks) -> float:
+    spent = arm.advance(shape.per_block(), discard=shape.discard, timeout_s=_patience(one, shape.per_block()))
+    return spent / shape.num_steps
+
+
+def _shape(one: Program) -> Blocks:
+    return shape_blocks(one.observation, one.observation.epoch_steps, one.observation.total_steps)
+
+
+def _patience(one: Program, num_steps: int) -> float:
+    step, parts = one.observation.step, one.observation.run.parts
+    assert step is not None
+    startup_s = sum(parts.get(name, 0.0) for name in STARTUP_PARTS)
+    return max(2 * MIN_PATIENCE_S, 5 * startup_s) + STEP_PATIENCE * num_steps * step.p95_s
+
+
+def _start(one: Program) -> Arm:
+    anchor = one.observation.anchor
+    assert anchor is not None
+    scratch = new_scratch("arm")
+    folder = scratch / "probe"
+    folder.mkdir()
+    page = ControlPage.create(folder / "control", go_until=0)
+    isolation = plan_isolation(one.argv, one.folder, scratch_root(), network=not one.observation.uses_network)
+    orders = scratch / "probe.json"
+    ProbeConfig(
+        folder=str(folder),
+        anchor=(anchor.kind, anchor.slot, anchor.every),
+        seed=SEED,
+        **guard_orders(isolation, scratch),
+    ).save(orders)
+    environment = probed(own_caches(quiet(os.environ, scratch), scratch / "caches"), orders)
+    with inside(one.folder):
+        run = start(one.argv, environment, isolation, scratch, log=scratch / "log")
+    return Arm(run, page, anchor, num_ranks=len(one.observation.ranks), memory_limit_bytes=None)

@@ -1,0 +1,64 @@
+"""A program to compare: its command, where it runs, and what was observed of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from hotloop.launch.command import resolve
+from hotloop.launch.isolation.scratch import new_scratch, remove
+from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.model.observation import Observation
+from hotloop.observe.run.live import Interrupted, LiveRun, observe
+from hotloop.observe.run.stopping import StopRule
+
+
+class Program(msgspec.Struct, frozen=True, kw_only=True):
+    """A program, ready to be run in a duet."""
+
+    name: str
+    words: tuple[str, ...]
+    argv: tuple[str, ...]
+    folder: Path
+    observation: Observation
+
+
+def program(
+    name: str, words: tuple[str, ...], folder: Path, rule: StopRule, progress: Callable[[str], None]
+) -> Program:
+    """Observe a command in a folder.
+
+    Raises:
+        HotloopError: it cannot be run, or took no step.
+    """
+    scratch = new_scratch("compare-log")
+    log = scratch / "log"
+    try:
+        with inside(folder):
+            argv = tuple(resolve(words))
+            seen = observe(LiveRun(words=words, rule=rule, log=log), lambda text: progress(f"{name}: {text}"))
+    except Interrupted:
+        raise KeyboardInterrupt from None
+    except HotloopError as error:
+        end = "\n".join(log.read_text(errors="replace").splitlines()[-12:]) if log.exists() else ""
+        raise HotloopError(f"{name}: {error.message}\n{end}".strip(), error.hint, error.code) from error
+    finally:
+        remove(scratch)
+    if seen.step is None or seen.anchor is None:
+        raise HotloopError(f"{name} took no step", "run it by itself first", ExitCode.PROGRAM_FAILED)
+    return Program(name=name, words=words, argv=argv, folder=folder, observation=seen)
+
+
+@contextlib.contextmanager
+def inside(folder: Path) -> Iterator[None]:
+    """Be in another folder for a while: commands are started from where hotloop is."""
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)

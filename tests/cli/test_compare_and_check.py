@@ -1,0 +1,158 @@
+"""`hotloop compare` and `hotloop check` on real programs and on stored samples."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree
+
+import msgspec
+import numpy as np
+import pytest
+
+from hotloop.cli import check
+from hotloop.cli.app import run
+from hotloop.machine.host.identity import fingerprint, identity
+from hotloop.model.gate import ClassBaseline, GateBaseline, GateRun
+from hotloop.store.session import new_session
+
+from ..report.rich_session import content
+
+PROGRAM = """
+import torch
+{setting}
+model = torch.nn.Linear(32, 32)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(100000):
+    optimizer.zero_grad()
+    for _ in range({turns}):
+        loss = model(torch.randn(64, 32)).sum()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def _program(path: Path, turns: int = 20, setting: str = "") -> None:
+    path.write_text(PROGRAM.format(turns=turns, setting=setting))
+
+
+def test_two_sessions_are_compared_with_what_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = content(60, tuned=False)
+    assert said.observation is not None
+    assert said.observation.step is not None
+    assert said.origin is not None
+    step = said.observation.step
+    faster = msgspec.structs.replace(
+        step, median_s=step.median_s / 2, low_s=step.low_s / 2, high_s=step.high_s / 2
+    )
+    sides = (
+        (said.observation, said.origin),
+        (
+            msgspec.structs.replace(said.observation, step=faster),
+            msgspec.structs.replace(said.origin, packages={"torch": "2.14.0", "numpy": "2.3.0"}),
+        ),
+    )
+    for number, (seen, of) in enumerate(sides):
+        with contextlib.closing(new_session(tmp_path, f"s{number}")) as session:
+            session.put("observation", seen)
+            session.put("origin", of)
+    assert run(["report", "s0", "s1", "--html", "c.html", "--markdown", "c.md", "--json", "c.json"]) == 0
+    assert "s1 is faster than s0: 2.00x" in " ".join(capsys.readouterr().out.split())
+    found = json.loads((tmp_path / "c.json").read_text())
+    assert found["verdict"] == "faster"
+    assert found["changes"] == [{"what": "package torch", "before": "2.13.0", "after": "2.14.0"}]
+    assert "2.14.0" in (tmp_path / "c.html").read_text()
+    assert run(["compare", "s0", "s0"]) == 0
+    assert "No difference between s0 and s0 was proven" in " ".join(capsys.readouterr().out.split())
+
+
+def test_what_is_neither_a_session_nor_a_command_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["compare", "nosuch", "other"]) == 2
+    assert "neither a session here nor a command" in capsys.readouterr().err
+
+
+def _baseline(file: Path, factor: float) -> None:
+    draw = np.random.default_rng(1)
+    runs = tuple(
+        GateRun(steps_s=tuple((factor * 0.1 * np.exp(draw.normal(0, 0.02, 50))).tolist())) for _ in range(3)
+    )
+    mine = ClassBaseline(machine={}, measured_at="2026-11-22", commit=None, runs=runs)
+    known = GateBaseline(command=("python", "x.py"), classes={fingerprint(identity()): mine})
+    file.write_bytes(msgspec.json.encode(known))
+
+
+@pytest.mark.parametrize(
+    ("factor", "foreign", "code"),
+    [(1.0, 0.0, 0), (1.04, 0.0, 0), (0.7, 0.0, 1), (0.7, 0.4, 0), (1.5, 0.0, 0)],
+    ids=["same", "faster", "slower", "slower beside others", "much faster"],
+)
+def test_a_gate_fails_on_a_proven_slowdown_alone(
+    factor: float, foreign: float, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    summary = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    _baseline(tmp_path / "base.json", factor)
+    draw = np.random.default_rng(2)
+
+    def fake(words: tuple[str, ...], *_: object) -> GateRun:
+        return GateRun(
+            steps_s=tuple((0.1 * np.exp(draw.normal(0, 0.02, 50))).tolist()), foreign_share=foreign
+        )
+
+    monkeypatch.setattr(check, "_run", fake)
+    words = ["check", "--baseline", "base.json", "--junit", "j.xml", "--markdown", "m.md", "--json", "v.json"]
+    assert run([*words, "--github", "python", "x.py", "--name", "<b>&x"]) == code
+    suite = ElementTree.parse(tmp_path / "j.xml").getroot()
+    assert suite.attrib["failures"] == str(code)
+    assert suite[0].attrib["name"] == "python x.py --name '<b>&x'"
+    assert ("failed" in summary.read_text()) == bool(code)
+    assert json.loads((tmp_path / "v.json").read_text())["passed"] == (not code)
+
+
+def test_a_class_of_machines_without_a_baseline_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["check", "--baseline", "base.json", "python", "x.py"]) == 2
+    assert "--update" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_a_command_is_compared_with_itself_at_another_revision(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _program(tmp_path / "train.py", turns=200)
+    for words in (
+        ["init", "-q"],
+        ["add", "."],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "slow"],
+    ):
+        subprocess.run(["git", *words], check=True)
+    _program(tmp_path / "train.py", turns=20)
+    assert run(["compare", "--baseline", "HEAD", "--budget", "60s", "--json", "c.json", "train.py"]) == 0
+    found = json.loads((tmp_path / "c.json").read_text())
+    assert found["verdict"] == "faster", found["reason"]
+    assert any("train.py" in line for line in found["code"])
+    listed = subprocess.run(["git", "worktree", "list"], capture_output=True, text=True, check=True).stdout
+    assert len(listed.splitlines()) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_a_gate_on_a_real_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    _program(tmp_path / "train.py", turns=20)
+    words = ["check", "--baseline", "base.json", "--runs", "2", "--seconds", "3s", "--margin", "50"]
+    assert run([*words, "--update", "train.py"]) == 0
+    assert run([*words, "train.py"]) == 0
