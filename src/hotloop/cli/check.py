@@ -18,12 +18,12 @@ from hotloop.machine.host.identity import fingerprint, identity
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.gate import ClassBaseline, GateBaseline, GateRun, GateVerdict
 from hotloop.model.observation import Observation
+from hotloop.model.quantities import duration, percent
 from hotloop.model.secrets import redacted_words
 from hotloop.model.step_series import StepKind
 from hotloop.observe.run.stopping import StopRule
 from hotloop.report.content.figures import speedup
 from hotloop.report.gate import annotation, gate_markdown, junit
-from hotloop.report.terminal.quantities import duration, percent
 from hotloop.report.terminal.screen import Screen
 from hotloop.stats.gate import is_proven_slower, is_settled, slowdown, typical_s
 from hotloop.tune.compare.program import program

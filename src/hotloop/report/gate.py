@@ -7,9 +7,9 @@ from xml.sax.saxutils import escape, quoteattr
 
 from hotloop.model.foreign_text import shown
 from hotloop.model.gate import GateVerdict
+from hotloop.model.quantities import duration, percent
 from hotloop.report.content.figures import speedup
 from hotloop.report.markdown import code, text
-from hotloop.report.terminal.quantities import duration, percent
 
 
 def junit(verdict: GateVerdict) -> str:

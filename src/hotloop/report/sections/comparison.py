@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from hotloop import __version__
 from hotloop.model.comparison import Comparison, PhaseChange, Side
 from hotloop.model.observation import Phase
+from hotloop.model.quantities import byte_size, duration
 from hotloop.report.cleaned import cleaned
 from hotloop.report.content.figures import NOT_MEASURED, speedup
 from hotloop.report.document import Block, Chart, Code, Document, Facts, Section, Table, Tile
-from hotloop.report.terminal.quantities import byte_size, duration
 
 _SAYS = {
     "faster": "{after} is faster than {before}: {ratio}.",
