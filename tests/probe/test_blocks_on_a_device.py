@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hotloop.probe.control.contention import BlockContention
 from hotloop.probe.windows.knob_blocks import Shape, WhatIf
 from tests.simulated_device import Program, SimulatedCuda
 
@@ -56,7 +57,9 @@ def test_the_device_works_on_while_facts_are_written_and_that_counts(program: Pr
     assert blocks == pytest.approx([100.0] * 5, rel=0.02)
 
 
-def test_what_if_blocks_have_the_same_clock(program: Program, tmp_path: Path) -> None:
+def test_what_if_blocks_have_the_same_clock(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BlockContention, "look", lambda _: None)
+    monkeypatch.setattr(BlockContention, "share", lambda *_: None)
     probe = program.probe
     driver: Any = WhatIf(probe, Shape(warm_steps=2, num_steps=10, discard=2, rounds=1))
     program.page.numbers[1] = 1 << 60
