@@ -8,7 +8,7 @@ import select
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -25,6 +25,7 @@ from hotloop.optimize.registry import all_optimizations, broken_plugins
 from hotloop.tune.design.block_length import Blocks, shape_blocks
 from hotloop.tune.design.candidates import Wishes, conflicts, propose
 from hotloop.tune.design.predictions import predicted
+from hotloop.tune.design.preflight import Hindrance, hindrances, look
 from hotloop.tune.session.budget import Budget
 from hotloop.tune.session.ledger import Ledger
 from hotloop.tune.session.resume import session_of
@@ -95,8 +96,11 @@ def _tuned(
     stdin: Path | None,
 ) -> TuneResult:
     blocks = _blocks(observation)
+    in_the_way = hindrances(observation, look(os.environ))
+    for one in in_the_way:
+        say(one.text)
     isolation = _isolation(order, argv, network=not observation.uses_network)
-    executor = _executor(argv, observation, isolation, blocks, stdin, say)
+    executor = _executor(argv, observation, isolation, blocks, stdin, say, in_the_way)
     catalogue = all_optimizations()
     candidates, refused = propose(observation, catalogue, order.wishes)
     candidates = predicted(observation, candidates, argv, executor.isolation, ledger, say, stdin)
@@ -109,7 +113,7 @@ def _tuned(
         max_rounds=blocks.max_rounds,
     )
     result = tuner.run(candidates, [*refused, *broken_plugins()])
-    return msgspec.structs.replace(result, coverage=_coverage(executor))
+    return msgspec.structs.replace(result, coverage=(*_coverage(executor), *(one.text for one in in_the_way)))
 
 
 def _blocks(observation: Observation) -> Blocks:
@@ -171,6 +175,7 @@ def _executor(
     blocks: Blocks,
     stdin: Path | None,
     say: Callable[[str], None],
+    in_the_way: Sequence[Hindrance],
 ) -> DuetExecutor:
     assert observation.anchor is not None
     assert observation.step is not None
@@ -185,6 +190,7 @@ def _executor(
         startup_s=sum(parts.get(name, 0.0) for name in STARTUP_PARTS),
         peak_bytes=observation.memory.host_peak_bytes,
         devices=observation.memory.devices,
+        one_at_a_time=any(one.one_at_a_time for one in in_the_way),
         program_seeds=observation.program.seeds,
         stdin=stdin,
     )

@@ -18,6 +18,10 @@ class GpuDevice(msgspec.Struct, frozen=True, kw_only=True):
     power_limit_w: float | None = None
     pcie: str | None = None
     """Link as it is now and as it could be: `gen 5 x16 of gen 5 x16`."""
+    compute_mode: str | None = None
+    """How many processes may use it: `default`, `exclusive process`, `prohibited`."""
+    mig: bool | None = None
+    """It is split into instances (MIG)."""
     num_links: int | None = None
     """Active NVLink or xGMI links."""
 

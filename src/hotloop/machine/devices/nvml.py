@@ -17,6 +17,9 @@ _THROTTLE_REASONS = {
 }
 """Bits of nvmlClocksThrottleReasons (NVML reference); idle, user-set, synchronized, display left out."""
 
+_MODES = {0: "default", 1: "exclusive process", 2: "prohibited", 3: "exclusive process"}
+"""nvmlComputeMode_t; 1 is the exclusive thread of old drivers."""
+
 _MAX_NVLINKS = 18
 """NVML_NVLINK_MAX_LINKS."""
 
@@ -79,6 +82,8 @@ class Nvml:
             uuid=self._ask(lambda: _plain_uuid(nvml.nvmlDeviceGetUUID(handle))),
             max_clock_hz=self._ask(lambda: nvml.nvmlDeviceGetMaxClockInfo(handle, nvml.NVML_CLOCK_SM) * 1e6),
             power_limit_w=self._ask(lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000),
+            compute_mode=self._ask(lambda: _MODES.get(nvml.nvmlDeviceGetComputeMode(handle))),
+            mig=self._ask(lambda: bool(nvml.nvmlDeviceGetMigMode(handle)[0])),
             pcie=self._ask(lambda: self._pcie(handle)),
             num_links=self._ask(lambda: self._num_links(handle)),
         )

@@ -53,6 +53,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         peak_bytes: of one process of an arm, on the host; None: not measured.
         devices: what one arm takes of each accelerator; empty: it runs on the CPU.
         program_seeds: that the program gave itself when it was observed.
+        one_at_a_time: arms cannot be alive at once (see `tune.design.preflight`).
         stdin: a copy of what the command was given on standard input; None: nothing.
     """
 
@@ -65,6 +66,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     startup_s: float
     peak_bytes: int | None
     devices: tuple[DeviceMemory, ...] = ()
+    one_at_a_time: bool = False
     program_seeds: tuple[int, ...] = ()
     stdin: Path | None = None
 
@@ -116,6 +118,8 @@ class DuetExecutor:
         """Whether so many arms more have room beside those that are alive."""
         peak, num_alive = self._setting.peak_bytes, len(self._arms)
         arms = num_new + num_alive
+        if arms > 1 and self._setting.one_at_a_time:
+            return False
         on_host = peak is None or arms * peak * self._setting.num_ranks < MEMORY_SHARE * self._free_bytes
         return on_host and self._device_budget.fits(num_new, num_alive)
 
