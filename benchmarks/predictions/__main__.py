@@ -35,8 +35,9 @@ from hotloop.optimize.registry import all_optimizations
 from hotloop.stats.pairs import MIN_BLOCKS, ratio_interval
 from hotloop.tune.design.block_length import shape_blocks
 from hotloop.tune.design.candidates import Wishes, promising_first, propose
-from hotloop.tune.executor import Enough, SetFailed, SetOrder
-from hotloop.tune.trials.duet import DuetExecutor, Setting
+from hotloop.tune.executor import SetFailed, SetOrder, Steer
+from hotloop.tune.trials.duet import DuetExecutor
+from hotloop.tune.trials.setting import Setting
 from hotloop.whatif.measure import measure
 
 ROWS = Path(__file__).parents[1] / "results" / "predictions.jsonl"
@@ -143,34 +144,31 @@ def _trials(name: str, seen: Observation, candidates: list[Candidate], argv: lis
 
 
 def _together(name: str, executor: DuetExecutor, left: list[Candidate]) -> Iterator[Row]:
-    while left:
-        began = time.monotonic()
-        order = SetOrder(plans=((), *((one,) for one in left)), max_rounds=ROUNDS, fresh=True)
-        record = executor.run(order, _until(began + TRIALS_S))
+    began = time.monotonic()
+    order = SetOrder(plans=((), *((one,) for one in left)), max_rounds=ROUNDS)
+    record = executor.run(order, _until(began + TRIALS_S, len(order.plans)))
+    seconds = (time.monotonic() - began) / len(left)
+    for index, one in enumerate(left, 1):
         if isinstance(record, SetFailed):
-            at = max(1, record.arm)
-            yield Row(case=name, label=left[at - 1].label, why=record.failure.message)
-            left = [one for one in left if one is not left[at - 1]]
+            yield Row(case=name, label=one.label, why=record.failure.message)
             continue
-        seconds = (time.monotonic() - began) / len(left)
-        for index, one in enumerate(left, 1):
-            why = _no_effect(record.arms[index].effects, one)
-            blocks = record.log_ratios(0, index)
-            yield Row(
-                case=name,
-                label=one.label,
-                predicted=one.predicted,
-                measured=ratio_interval((blocks,)) if len(blocks) >= MIN_BLOCKS and not why else None,
-                trial_s=seconds,
-                noisy=record.contention.num_noisy,
-                why=why,
-            )
-        return
+        arm, failure = record.arm(index), record.failure(index)
+        why = failure.message if failure else _no_effect(arm.effects if arm else (), one)
+        blocks = record.log_ratios((0,), index)
+        yield Row(
+            case=name,
+            label=one.label,
+            predicted=one.predicted,
+            measured=ratio_interval((blocks,)) if len(blocks) >= MIN_BLOCKS and not why else None,
+            trial_s=seconds,
+            noisy=record.contention.num_noisy,
+            why=why,
+        )
 
 
-def _until(end: float) -> Enough:
+def _until(end: float, num_arms: int) -> Steer:
     """Return what stops a set after a time, with the fewest rounds that have an interval."""
-    return lambda rounds: len(rounds) >= MIN_BLOCKS and time.monotonic() > end
+    return lambda rounds: () if len(rounds) >= MIN_BLOCKS and time.monotonic() > end else range(num_arms)
 
 
 def _no_effect(effects: Sequence[Effect], candidate: Candidate) -> str:

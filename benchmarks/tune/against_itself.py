@@ -20,7 +20,8 @@ from hotloop.stats.floor import aa_floor, pair_spread
 from hotloop.stats.verdict import decide
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.executor import SetOrder, SetRecord
-from hotloop.tune.trials.duet import DuetExecutor, Setting
+from hotloop.tune.trials.duet import DuetExecutor
+from hotloop.tune.trials.setting import Setting
 
 PROGRAM = """
 import torch
@@ -47,9 +48,9 @@ def session(executor: DuetExecutor) -> tuple[str, float, str]:
 
 
 def _pair(executor: DuetExecutor) -> tuple[float, ...]:
-    record = executor.run(SetOrder(plans=((), ()), max_rounds=ROUNDS, fresh=True), lambda _: False)
+    record = executor.run(SetOrder(plans=((), ()), max_rounds=ROUNDS), lambda _: range(2))
     assert isinstance(record, SetRecord), record
-    return record.log_ratios(0, 1)
+    return record.log_ratios((0,), 1)
 
 
 def main() -> None:

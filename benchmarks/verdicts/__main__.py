@@ -1,4 +1,4 @@
-"""How often verdicts, screening and parity are wrong, on simulated sessions.
+"""How often verdicts and parity are wrong, on simulated sessions.
 
 Run from the repository's root: `python -m benchmarks.verdicts [--sessions N]`. Writes
 `benchmarks/results/verdicts-DATE.md`.
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.verdicts.parity import parity_table
-from benchmarks.verdicts.sessions import screening_table, verdict_table
+from benchmarks.verdicts.sessions import verdict_table
 
 _RESULTS = Path(__file__).parents[1] / "results"
 
@@ -43,7 +43,6 @@ def _page(num: int) -> Iterator[str]:
     )
     yield ""
     yield from verdict_table(num)
-    yield from screening_table(num)
     yield from parity_table(max(1, num // 4))
 
 

@@ -1,16 +1,12 @@
 """Simulated sessions: A/A pairs for the floor, then fresh pairs of a candidate until decided."""
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
-from tests.stats.simulated import num_verdicts, random_noise, simulated_pair, simulated_session
-
-from hotloop.stats.screen import MAX_BLOCKS, Screen, promising
+from tests.stats.simulated import num_verdicts, random_noise, simulated_session
 
 _PAIR_SDS = (None, 0.005, 0.02, 0.03)
 _RATIOS = (1.0, 1.02, 1.05, 1.1, 0.95)
-_SCREENED = (0.7, 0.95, 1.0, 1.02, 1.05, 1.1, 1.5)
 
 
 def verdict_table(num: int) -> Iterator[str]:
@@ -42,25 +38,3 @@ def _verdict_row(num: int, pair_sd: float | None, ratio: float) -> str:
     pairs = np.mean([used for _, used in sessions])
     spread = "mixed" if pair_sd is None else f"{100 * pair_sd:g}%"
     return f"| {spread} | {ratio:g} | {shares} | {pairs:.1f} | {100 * held / num:.1f}% |"
-
-
-def screening_table(num: int) -> Iterator[str]:
-    """How often one pair keeps a candidate, and after how many blocks."""
-    yield "## Screening with one pair"
-    yield ""
-    yield "| true ratio | kept | dropped | blocks |"
-    yield "|---|---|---|---|"
-    for ratio in _SCREENED:
-        rng = np.random.default_rng(2)
-        answers = [_screened(rng, ratio) for _ in range(num)]
-        kept = sum(answer is Screen.KEEP for answer, _ in answers) / num
-        blocks = np.mean([used for _, used in answers])
-        yield f"| {ratio:g} | {100 * kept:.1f}% | {100 * (1 - kept):.1f}% | {blocks:.1f} |"
-    yield ""
-
-
-def _screened(rng: np.random.Generator, ratio: float) -> tuple[Screen, int]:
-    """The answer for one simulated candidate and the blocks it took."""
-    blocks = simulated_pair(rng, random_noise(rng), math.log(ratio), num=MAX_BLOCKS)
-    answers = (promising(blocks[:used]) for used in range(1, MAX_BLOCKS + 1))
-    return next((answer, used) for used, answer in enumerate(answers, 1) if answer is not Screen.MORE)

@@ -20,8 +20,10 @@ from hotloop.model.observation import Anchor
 from hotloop.model.optimization import Candidate
 from hotloop.model.tuning import FailureKind
 from hotloop.tune.design.block_length import Blocks
-from hotloop.tune.executor import SetFailed, SetOrder, SetRecord
-from hotloop.tune.trials.duet import DuetExecutor, Setting
+from hotloop.tune.executor import Rounds, SetFailed, SetOrder, SetRecord
+from hotloop.tune.search.knob_screen import switch_order
+from hotloop.tune.trials.duet import DuetExecutor
+from hotloop.tune.trials.setting import Setting
 from hotloop.tune.trials.void_blocks import ContentionWatch
 
 pytestmark = pytest.mark.slow
@@ -85,7 +87,7 @@ def executor(project: Path, argv: list[str], blocks: Blocks = BLOCKS, *, num_ran
         peak_bytes=None,
     )
     return DuetExecutor(
-        setting, blocks, lambda _: None, lambda progress: ContentionWatch(progress, Unmeasured())
+        setting, blocks, lambda _: None, watch=lambda say, num: ContentionWatch(say, num, Unmeasured())
     )
 
 
@@ -113,48 +115,69 @@ def tree(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def never(_: object) -> bool:
-    return False
+def never(rounds: Rounds) -> range:
+    """It is never enough."""
+    return range(len(rounds[0]))
 
 
 def test_a_program_against_itself_takes_the_same_steps_with_the_same_losses(project: Path) -> None:
     before = tree(project)
     runner = executor(project, command(project, "100000"))
     try:
-        record = runner.run(SetOrder(plans=((), ()), max_rounds=12, fresh=True), never)
+        record = runner.run(SetOrder(plans=((), ()), max_rounds=12), never)
     finally:
         runner.close()
     assert isinstance(record, SetRecord)
     assert len(record.rounds) == 12
     assert all(time > 0 for times in record.rounds for time in times)
-    one, other = record.arms
+    one, other = record.arm(0), record.arm(1)
+    assert one is not None
+    assert other is not None
     assert len(one.losses) >= 3 + 12 * 5
     assert one.losses == other.losses
     assert tree(project) == before
 
 
-def test_a_candidate_is_seen_to_act_and_the_incumbent_lives_on(project: Path) -> None:
+def test_a_candidate_is_seen_to_act_and_rounding_noise_moves_the_losses_a_little(project: Path) -> None:
     runner = executor(project, command(project, "100000"))
     try:
-        first = runner.run(SetOrder(plans=((), (BF16,)), max_rounds=3, fresh=False), never)
-        second = runner.run(SetOrder(plans=((), (BF16,)), max_rounds=3, fresh=False), never)
+        record = runner.run(SetOrder(plans=((), (), (BF16,)), max_rounds=3, perturbed=(1,)), never)
     finally:
         runner.close()
-    assert isinstance(first, SetRecord)
-    assert isinstance(second, SetRecord)
-    effects = {effect.name: effect for effect in first.arms[1].effects}
+    assert isinstance(record, SetRecord)
+    plain, moved, lower = (record.arm(at) for at in range(3))
+    assert plain is not None
+    assert moved is not None
+    assert lower is not None
+    effects = {effect.name: effect for effect in lower.effects}
     assert effects["autocast_bf16"].on, effects
-    assert not first.arms[0].effects
-    assert first.arms[0].first_steps_s is not None
-    assert second.arms[0].first_steps_s is None, "the incumbent was started anew"
-    assert first.arms[1].losses != first.arms[0].losses[: len(first.arms[1].losses)]
+    assert not plain.effects
+    assert plain.first_steps_s is not None
+    assert lower.losses != plain.losses
+    assert moved.losses[0] == plain.losses[0], "the noise comes after the first step"
+    assert moved.losses != plain.losses
+    assert moved.losses == pytest.approx(plain.losses, rel=0.05)
+
+
+def test_knobs_are_switched_together_in_one_process(project: Path) -> None:
+    runner = executor(project, command(project, "100000"))
+    threads = Candidate(name="thread_count", params={"num_threads": 1})
+    order = switch_order([BF16, threads], {}, limit_s=60.0)
+    try:
+        record = runner.switch(order, lambda record: len(record.holds) > 20)
+    finally:
+        runner.close()
+    on = {hold.on for hold in record.holds}
+    assert {(), (BF16.label,), (threads.label,), (BF16.label, threads.label)} <= on
+    assert record.effects[BF16.label][0], record.effects
+    assert not record.failed
 
 
 def test_a_program_that_ends_gives_the_rounds_it_had(project: Path) -> None:
     # 2 epochs of 32 steps: 3 to warm up and 12 blocks of 5 are 63; the 13th block ends early.
     runner = executor(project, command(project, "2"))
     try:
-        record = runner.run(SetOrder(plans=((), ()), max_rounds=20, fresh=True), never)
+        record = runner.run(SetOrder(plans=((), ()), max_rounds=20), never)
     finally:
         runner.close()
     assert isinstance(record, SetRecord)
@@ -177,9 +200,9 @@ def test_a_busy_machine_does_not_use_up_a_short_program(project: Path) -> None:
     # 1 epoch of 32 steps: 3 to warm up and 5 blocks of 5; repeating any of them would leave too few.
     blocks = Blocks(num_steps=4, discard=1, warm_steps=3, max_rounds=5)
     runner = executor(project, command(project, "1"), blocks)
-    runner._watch = lambda progress: ContentionWatch(progress, _Busy(), lambda _: None)
+    runner._watch = lambda say, num: ContentionWatch(say, num, _Busy(), lambda _: None)
     try:
-        record = runner.run(SetOrder(plans=((), ()), max_rounds=5, fresh=True), never)
+        record = runner.run(SetOrder(plans=((), ()), max_rounds=5), never)
     finally:
         runner.close()
     assert isinstance(record, SetRecord)
@@ -203,27 +226,13 @@ def test_an_arm_that_ends_is_a_failure_with_its_last_words(
     (project / "train.py").write_text(source)
     runner = executor(project, command(project, "1"))
     try:
-        failed = runner.run(SetOrder(plans=((), ()), max_rounds=3, fresh=True), never)
+        failed = runner.run(SetOrder(plans=((), ()), max_rounds=3), never)
     finally:
         runner.close()
     assert isinstance(failed, SetFailed)
     assert failed.failure.kind is kind
     if ending.startswith("raise ValueError"):
         assert "no luck" in failed.failure.log_end
-
-
-def test_rounding_noise_moves_the_losses_a_little(project: Path) -> None:
-    runner = executor(project, command(project, "100000"))
-    try:
-        plain = runner.run(SetOrder(plans=((),), max_rounds=3, fresh=True), never)
-        moved = runner.perturbed(15)
-    finally:
-        runner.close()
-    assert isinstance(plain, SetRecord)
-    assert len(moved) == 15
-    assert moved[0] == plain.arms[0].losses[0], "the noise comes after the first step"
-    assert moved != plain.arms[0].losses[:15]
-    assert moved == pytest.approx(plain.arms[0].losses[:15], rel=0.05)
 
 
 def test_two_arms_of_two_ranks_do_not_collide(project: Path) -> None:
@@ -240,8 +249,11 @@ def test_two_arms_of_two_ranks_do_not_collide(project: Path) -> None:
     if not runner.isolation.network:
         pytest.skip("network namespaces are not permitted here")
     try:
-        record = runner.run(SetOrder(plans=((), ()), max_rounds=3, fresh=True), never)
+        record = runner.run(SetOrder(plans=((), ()), max_rounds=3), never)
     finally:
         runner.close()
     assert isinstance(record, SetRecord), record
-    assert record.arms[0].losses == record.arms[1].losses
+    one, other = record.arm(0), record.arm(1)
+    assert one is not None
+    assert other is not None
+    assert one.losses == other.losses

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,13 +10,26 @@ import numpy as np
 
 from hotloop.model.optimization import Candidate, Refusal
 from hotloop.model.tuning import TuneResult
+from hotloop.tune.design.costs import Costs
+from hotloop.tune.design.experiment import Design
 from hotloop.tune.session.budget import Budget
 from hotloop.tune.session.ledger import Journal, Ledger
-from hotloop.tune.trials.search import Conflicts
 from hotloop.tune.tuner import Tuner
 
 from ..stats.simulated import Noise, random_noise
-from .simulated import QUIET, Clock, SimulatedExecutor, Truth, observation
+from .simulated import (
+    BLOCK_STEPS,
+    DISCARD,
+    HOLD_STEPS,
+    QUIET,
+    STARTUP_S,
+    STEP_S,
+    WARM_STEPS,
+    Clock,
+    SimulatedExecutor,
+    Truth,
+    observation,
+)
 
 DEFAULT_BUDGET_S = 600.0
 
@@ -53,21 +66,27 @@ class Simulation:
         turn: Callable[[], int] | None = None,
         before: Callable[[], None] = lambda: None,
         max_rounds: int | None = None,
-        conflicts: Conflicts | None = None,
+        conflicts: Mapping[str, frozenset[str]] | None = None,
+        interactions: Mapping[str, frozenset[str]] | None = None,
+        switchable: Callable[[Candidate], bool] = lambda _: False,
+        foreign_share: float | None = None,
+        free: bool = False,
     ) -> None:
         self.clock = Clock()
         self.executor = SimulatedExecutor(truth, noise, self.clock, seed, turn=turn, before=before)
         self.said: list[str] = []
         self._told: Callable[[str], None] = self.said.append
-        self._ledger = Ledger(journal or Memory(), Budget(budget_s, self.clock))
-        self._tuner = Tuner(
-            observation(),
-            self.executor,
-            self._ledger,
-            conflicts=conflicts or {},
-            progress=self._tell,
+        self._ledger = Ledger(journal or Memory(), Budget(budget_s, self.clock), free=free)
+        design = Design(
+            costs=Costs(STARTUP_S + WARM_STEPS * STEP_S, (BLOCK_STEPS + DISCARD) * STEP_S, num_cores=1),
+            hold_s=(HOLD_STEPS + 2) * STEP_S,
+            switchable=switchable,
             max_rounds=max_rounds,
+            conflicts=conflicts or {},
+            interactions=interactions or {},
         )
+        seen = msgspec.structs.replace(observation(), foreign_share=foreign_share)
+        self._tuner = Tuner(seen, self.executor, self._ledger, design, self._tell)
 
     def listen(self, told: Callable[[str], None]) -> None:
         """Give what is said to somebody else."""

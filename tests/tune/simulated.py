@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -12,15 +12,26 @@ import numpy as np
 from hotloop.model.observation import Anchor, Memory, Observation, ProgramFacts, RunAccount, StepTime
 from hotloop.model.optimization import Candidate, Effect, Numerics
 from hotloop.model.tuning import Contention, Failure, FailureKind
-from hotloop.tune.executor import ArmRecord, Enough, PlanSteps, SetFailed, SetOrder, SetRecord
+from hotloop.tune.executor import (
+    ArmRecord,
+    Hold,
+    PlanSteps,
+    SetFailed,
+    SetOrder,
+    SetRecord,
+    Steer,
+    SwitchOrder,
+    SwitchRecord,
+)
 
 from ..stats.simulated import Noise
 
 STEP_S = 0.1
 STARTUP_S = 4.0
 WARM_STEPS = 10
-BLOCK_STEPS, DISCARD = 8, 1
+BLOCK_STEPS, DISCARD = 4, 1
 """What `shape_blocks` makes of a step of 100 ms."""
+HOLD_STEPS = 3
 QUIET = Noise(pair_sd=0.0, block_sd=0.001, rho=0.0, spike_share=0.0)
 Names = frozenset[str]
 
@@ -85,46 +96,72 @@ class SimulatedExecutor:
         self.truth = truth
         self.noise = noise
         self.orders: list[SetOrder] = []
+        self.switched: list[SwitchOrder] = []
         self.closed = 0
         self._clock = clock
         self._seed = seed
         self._turn = turn
         self._before = before
-        self._kept: _Process | None = None
 
-    def run(self, order: SetOrder, enough: Enough) -> SetRecord | SetFailed:
-        """Run a set until `enough` says so or its rounds are over."""
+    def run(self, order: SetOrder, steer: Steer) -> SetRecord | SetFailed:
+        """Run a set until `steer` says so or its rounds are over."""
         self._before()
         self.orders.append(order)
-        rng = self._rng(order)
-        arms: list[_Process] = []
-        index = 0
-        try:
-            for index, plan in enumerate(order.plans):
-                kept = self._take_kept(plan) if not order.fresh and not index else None
-                arms.append(kept or self._start(plan, rng))
-            rounds: list[tuple[float, ...]] = []
-            while len(rounds) < order.max_rounds and not (rounds and enough(rounds)):
-                times = [0.0] * len(arms)
-                numbers = list(range(len(arms)))
-                for index in numbers if len(rounds) % 2 == 0 else reversed(numbers):
-                    times[index] = self._block(arms[index])
-                rounds.append(tuple(times))
-        except _Over as ended:
-            return SetFailed(index, Failure(kind=ended.kind, message=str(ended), log_end="the last words"))
-        if not order.fresh and self._turn is None:
-            self._kept = arms[0]
+        rng = self._rng("|".join("+".join(step.label for step in plan) for plan in order.plans))
+        began = self._clock()
+        arms = [self._start(plan, rng, at in order.perturbed) for at, plan in enumerate(order.plans)]
+        start_s = self._clock() - began
+        rounds: list[tuple[float, ...]] = []
+        while len(rounds) < order.max_rounds:
+            on = set(steer(rounds) if rounds else range(len(arms)))
+            on = {at for at in on if isinstance(arms[at], _Process)}
+            if len(on) < 2 or 0 not in on:
+                break
+            times = [math.nan] * len(arms)
+            numbers = sorted(on, reverse=len(rounds) % 2 == 1)
+            for at in numbers:
+                times[at] = self._block(arms, at)
+            if 0 in on and not isinstance(arms[0], _Process):
+                break
+            rounds.append(tuple(times))
+        original = arms[0]
+        if isinstance(original, Failure):
+            return SetFailed(original)
         return SetRecord(
             rounds=tuple(rounds),
-            arms=tuple(arm.record() for arm in arms),
+            arms=tuple(arm.record() if isinstance(arm, _Process) else arm for arm in arms),
             contention=Contention(num_blocks=len(rounds) * len(arms), num_void=0, max_foreign_share=0.02),
+            start_s=start_s,
         )
 
-    def perturbed(self, num_losses: int) -> tuple[float, ...]:
-        """The losses with rounding noise of reduced precision."""
+    def switch(self, order: SwitchOrder, enough: Callable[[SwitchRecord], bool]) -> SwitchRecord:
+        """One process whose knobs are switched by the patterns."""
         self._before()
-        self._clock.pass_by(STARTUP_S + num_losses * STEP_S)
-        return tuple(losses((), self.truth, np.random.default_rng(self._seed), num_losses, rounding=1e-3))
+        self.switched.append(order)
+        rng = self._rng("switch")
+        process = _Process((), frozenset(), self.truth, self.noise, rng)
+        end = self._clock() + order.limit_s
+        self._clock.pass_by(STARTUP_S + WARM_STEPS * STEP_S)
+        labels = [knob.label for knob in order.knobs]
+        failed = {label: "it fails" for label in labels if self._fails({label, label.partition("(")[0]})}
+        acting = [one for one in labels if one not in failed and one not in self.truth.ineffective]
+        pilot = [pattern for label in acting for pattern in ((label,), (), (label,), ())]
+        holds: list[Hold] = []
+        record = SwitchRecord()
+        for pattern in [*pilot, *order.patterns]:
+            on = tuple(label for label in pattern if label in acting)
+            names = frozenset(word for label in on for word in (label, label.partition("(")[0]))
+            steps = process.hold(names)
+            self._clock.pass_by(sum(steps) + 2 * STEP_S)
+            holds.append(Hold(on, steps))
+            record = SwitchRecord(
+                holds=tuple(holds),
+                effects={label: (label in acting, f"{label} was looked at") for label in labels},
+                failed=failed,
+            )
+            if self._clock() >= end or enough(record):
+                break
+        return record
 
     def fits(self, num_arms: int) -> bool:
         """As the truth says."""
@@ -133,52 +170,58 @@ class SimulatedExecutor:
     def close(self) -> None:
         """Count."""
         self.closed += 1
-        self._kept = None
 
-    def _rng(self, order: SetOrder) -> np.random.Generator:
-        words = "|".join("+".join(step.label for step in plan) for plan in order.plans)
+    def _rng(self, words: str) -> np.random.Generator:
         turn = self._turn() if self._turn else len(self.orders)
         return np.random.default_rng([self._seed, turn, zlib.crc32(words.encode())])
 
-    def _take_kept(self, plan: PlanSteps) -> _Process | None:
-        kept, self._kept = self._kept, None
-        if kept is None or kept.plan != plan:
-            return None
-        kept.fresh = False
-        return kept
+    def _fails(self, on: Collection[str]) -> FailureKind | None:
+        return next((kind for names, kind in self.truth.failures.items() if names <= set(on)), None)
 
-    def _start(self, plan: PlanSteps, rng: np.random.Generator) -> _Process:
+    def _start(self, plan: PlanSteps, rng: np.random.Generator, perturbed: bool) -> _Process | Failure:
         self._before()
         on = frozenset(word for step in plan for word in (step.name, step.label))
-        for names, kind in self.truth.failures.items():
-            if names <= on:
-                self._clock.pass_by(60.0 if kind is FailureKind.TIMEOUT else STARTUP_S)
-                raise _Over(kind)
-        process = _Process(plan, on, self.truth, self.noise, rng)
+        kind = self._fails(on)
+        if kind is not None:
+            self._clock.pass_by(60.0 if kind is FailureKind.TIMEOUT else STARTUP_S)
+            return _failure(kind)
+        process = _Process(plan, on, self.truth, self.noise, rng, perturbed=perturbed)
         self._clock.pass_by(process.first_steps_s)
         return process
 
-    def _block(self, arm: _Process) -> float:
+    def _block(self, arms: list[_Process | Failure], at: int) -> float:
         self._before()
+        arm = arms[at]
+        assert isinstance(arm, _Process)
         step_s = arm.block()
+        if step_s is None:
+            arms[at] = _failure(FailureKind.ENDED)
+            return math.nan
         self._clock.pass_by(step_s * (BLOCK_STEPS + DISCARD))
         return step_s
 
 
-class _Over(Exception):  # noqa: N818 - carries an outcome
-    def __init__(self, kind: FailureKind) -> None:
-        super().__init__(f"the simulated program came to its end: {kind.value}")
-        self.kind = kind
+def _failure(kind: FailureKind) -> Failure:
+    return Failure(
+        kind=kind, message=f"the simulated program came to its end: {kind.value}", log_end="the last words"
+    )
 
 
 class _Process:
     """One process: a speed of its own for as long as it lives, and blocks that are autocorrelated."""
 
     def __init__(
-        self, plan: PlanSteps, on: Names, truth: Truth, noise: Noise, rng: np.random.Generator
+        self,
+        plan: PlanSteps,
+        on: Names,
+        truth: Truth,
+        noise: Noise,
+        rng: np.random.Generator,
+        *,
+        perturbed: bool = False,
     ) -> None:
         self.plan = plan
-        self.fresh = True
+        self._perturbed = perturbed
         self._truth, self._noise, self._rng = truth, noise, rng
         self._offset = rng.normal(0, noise.pair_sd / math.sqrt(2))
         self._wander = 0.0
@@ -193,16 +236,24 @@ class _Process:
         """Without the noise of blocks."""
         return STEP_S * math.exp(self._offset - self._log_factor)
 
-    def block(self) -> float:
-        """Seconds a step of the next block."""
+    def block(self) -> float | None:
+        """Seconds a step of the next block; None: the program is over."""
         self._steps += BLOCK_STEPS + DISCARD
         if self._truth.ends_after_steps is not None and self._steps > self._truth.ends_after_steps:
-            raise _Over(FailureKind.ENDED)
+            return None
+        return self.step_s * self._disturbed()
+
+    def hold(self, on: Names) -> tuple[float, ...]:
+        """Seconds of the steps of a hold with so much on."""
+        spent = STEP_S * math.exp(self._offset - _log_factor(on, self._truth)) * self._disturbed()
+        return tuple(spent * math.exp(0.01 * value) for value in self._rng.normal(size=HOLD_STEPS))
+
+    def _disturbed(self) -> float:
         noise, rng = self._noise, self._rng
         shock = rng.standard_t(3) / math.sqrt(3) * math.sqrt(1 - noise.rho**2)
         self._wander = noise.rho * self._wander + shock
         spike = rng.exponential(0.1) if rng.random() < noise.spike_share / 2 else 0.0
-        return self.step_s * math.exp(noise.block_sd / math.sqrt(2) * self._wander + spike)
+        return math.exp(noise.block_sd / math.sqrt(2) * self._wander + spike)
 
     def record(self) -> ArmRecord:
         """What it did."""
@@ -210,13 +261,14 @@ class _Process:
             Effect(step.name, step.name not in self._truth.ineffective, f"{step.name} was looked at")
             for step in self.plan
         )
-        curve = losses(self.plan, self._truth, self._rng, self._steps) if self.fresh else ()
+        rounding = 1e-3 if self._perturbed else 0.0
+        curve = losses(self.plan, self._truth, self._rng, self._steps, rounding)
         return ArmRecord(
             step_s=self.step_s,
             losses=tuple(curve),
             effects=effects,
             peak_bytes=(512 - 64 * len(self.plan)) << 20,
-            first_steps_s=self.first_steps_s if self.fresh else None,
+            first_steps_s=self.first_steps_s,
         )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.stats.parity import MIN_STEPS
-from hotloop.stats.screen import MIN_BLOCKS
-from hotloop.tune.design.block_length import Blocks, shape_blocks
+from hotloop.tune.design.block_length import LONG_STEP_S, Blocks, shape_blocks
 
 from .simulated import observation
 
@@ -20,7 +20,7 @@ def _shape(step_s: float, epoch: int | None = None, total: int | None = None) ->
 
 
 def test_a_block_of_a_100_ms_step() -> None:
-    assert _shape(0.1) == Blocks(num_steps=8, discard=1, warm_steps=10, max_rounds=None)
+    assert _shape(0.1) == Blocks(num_steps=4, discard=1, warm_steps=10, max_rounds=None)
 
 
 @pytest.mark.parametrize("step_s", [0.001, 0.01, 0.1, 0.5, 1.0, 3.0])
@@ -28,13 +28,13 @@ def test_the_shortest_trial_leaves_a_curve_that_can_be_compared(step_s: float) -
     blocks = _shape(step_s)
     assert blocks.warm_steps + MIN_BLOCKS * blocks.per_block() >= MIN_STEPS
     assert blocks.num_steps >= 1
-    assert 1 <= blocks.discard <= blocks.num_steps
+    assert int(step_s < LONG_STEP_S) <= blocks.discard <= blocks.num_steps
 
 
 def test_short_epochs_are_timed_whole() -> None:
-    assert _shape(0.1, epoch=5).num_steps == 10
+    assert _shape(0.1, epoch=5).num_steps == 5
     assert _shape(0.1, epoch=12).num_steps == 12
-    assert _shape(0.1, epoch=1000).num_steps == 8
+    assert _shape(0.1, epoch=1000).num_steps == 4
 
 
 @pytest.mark.parametrize("total", [30, 60, 200, 5000])

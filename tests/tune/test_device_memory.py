@@ -14,11 +14,12 @@ from hotloop.model.observation import Anchor, DeviceMemory
 from hotloop.model.optimization import Candidate
 from hotloop.model.tuning import Failure, FailureKind
 from hotloop.tune.design.block_length import Blocks
-from hotloop.tune.executor import ArmRecord, PlanSteps, SetFailed, SetOrder, SetRecord
+from hotloop.tune.executor import ArmRecord, PlanSteps, Rounds, SetOrder, SetRecord
 from hotloop.tune.trials.arm import Arm, ArmFailed
 from hotloop.tune.trials.device_memory import DeviceBudget
-from hotloop.tune.trials.duet import DuetExecutor, Setting
+from hotloop.tune.trials.duet import DuetExecutor
 from hotloop.tune.trials.out_of_memory import ran_out_of_memory
+from hotloop.tune.trials.setting import Setting
 from hotloop.tune.trials.void_blocks import ContentionWatch
 from tests.simulated_device.memory import CONTEXT, GIB, Memory
 from tests.tune.test_void_blocks import _Load
@@ -84,14 +85,15 @@ class _Executor(DuetExecutor):
             setting,
             Blocks(num_steps=4, discard=1, warm_steps=3, max_rounds=None),
             self.said.append,
-            lambda progress: ContentionWatch(progress, _Load((), 0.0), lambda _: None),
-            DeviceBudget(setting.devices, self._driver),
+            watch=lambda say, num: ContentionWatch(say, num, _Load((), 0.0), lambda _: None),
+            device_budget=DeviceBudget(setting.devices, self._driver),
         )
 
     def _driver(self) -> tuple[FreeMemory, ...]:
         return (FreeMemory(uuid="0", total_bytes=self.device.total, free_bytes=self.device.free),)
 
-    def _start(self, plan: PlanSteps, *, perturb: float = 0.0) -> Arm:
+    def _start(self, order: SetOrder, at: int) -> Arm:
+        plan = order.plans[at]
         arm = cast("Arm", _Arm(self.device, _Run(100 + len(self.order)), plan))
         self.order.append("+".join(step.name for step in plan) or "original")
         self._arms.append(arm)
@@ -111,7 +113,7 @@ class _Executor(DuetExecutor):
         arm.blocks += 1
         return 2.0 if not arm.plan else 1.0
 
-    def _record(self, arm: Any, is_fresh: bool) -> ArmRecord:
+    def _record(self, arm: Any) -> ArmRecord:
         return ArmRecord(step_s=1.0)
 
 
@@ -120,8 +122,11 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOTLOOP_SCRATCH", str(tmp_path))
 
 
-def _order(*, fresh: bool, rounds: int = 8) -> SetOrder:
-    return SetOrder(plans=((), (LARGER,)), max_rounds=rounds, fresh=fresh)
+ORDER = SetOrder(plans=((), (LARGER,)), max_rounds=8)
+
+
+def _both(_: Rounds) -> range:
+    return range(2)
 
 
 def _device(total_gib: float = 80.0) -> Memory:
@@ -135,7 +140,7 @@ def no_kernels_timed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_two_that_fit_run_beside_one_another() -> None:
     executor = _Executor(_device(), 30)
-    record = executor.run(_order(fresh=True), lambda _: False)
+    record = executor.run(ORDER, _both)
     assert isinstance(record, SetRecord)
     assert executor.order == ["original", "larger"]
     assert executor.most_alive == 2
@@ -143,7 +148,7 @@ def test_two_that_fit_run_beside_one_another() -> None:
 
 def test_two_that_do_not_fit_are_whole_processes_in_abba_order() -> None:
     executor = _Executor(_device(), 48)
-    record = executor.run(_order(fresh=True), lambda _: False)
+    record = executor.run(ORDER, _both)
     assert isinstance(record, SetRecord)
     assert executor.order == ["original", "larger", "larger", "original"]
     assert executor.most_alive == 1
@@ -153,7 +158,7 @@ def test_two_that_do_not_fit_are_whole_processes_in_abba_order() -> None:
 def test_the_context_counts() -> None:
     """Twice 39.8 GiB are 79.6: beside two contexts of half a GiB they do not fit in 80."""
     executor = _Executor(_device(), 39.8)
-    executor.run(_order(fresh=True), lambda _: False)
+    executor.run(ORDER, _both)
     assert executor.most_alive == 1
     assert not executor.fits(2)
 
@@ -167,36 +172,27 @@ def test_what_others_hold_is_not_free_and_is_not_ours() -> None:
 @pytest.mark.parametrize("each_gib", [10, 30])
 def test_no_frozen_arm_is_left_behind(each_gib: float) -> None:
     executor = _Executor(_device(), each_gib)
-    for fresh in (False, True, False, True, True, False):
-        assert isinstance(executor.run(_order(fresh=fresh), lambda _: False), SetRecord)
-        assert len(executor.device.held) <= 1, "the incumbent alone may live on"
+    for _ in range(3):
+        assert isinstance(executor.run(ORDER, _both), SetRecord)
+        assert executor.device.held == {}
     executor.close()
     assert executor.device.held == {}
 
 
-def test_an_incumbent_that_lives_on_ends_where_it_stands_in_the_way() -> None:
-    executor = _Executor(_device(), 30)
-    executor.run(_order(fresh=False), lambda _: False)
-    assert len(executor.device.held) == 1
-    assert executor.fits(2)
-    record = executor.run(_order(fresh=True), lambda _: False)
-    assert isinstance(record, SetRecord)
-    assert executor.most_alive == 2
-
-
 def test_a_candidate_that_had_no_room_beside_others_has_its_turn_alone() -> None:
     executor = _Executor(_device(), 30, grown=2.0)
-    record = executor.run(_order(fresh=False), lambda _: False)
+    record = executor.run(ORDER, _both)
     assert isinstance(record, SetRecord), "60 GiB fit, alone"
     assert executor.order == ["original", "larger", "original", "larger", "larger", "original"]
 
 
 def test_a_candidate_that_has_no_room_alone_is_to_blame() -> None:
     executor = _Executor(_device(), 30, grown=4.0)
-    record = executor.run(_order(fresh=False), lambda _: False)
-    assert isinstance(record, SetFailed)
-    assert record.arm == 1
-    assert record.failure.kind is FailureKind.OUT_OF_MEMORY
+    record = executor.run(ORDER, _both)
+    assert isinstance(record, SetRecord)
+    failure = record.failure(1)
+    assert failure is not None
+    assert failure.kind is FailureKind.OUT_OF_MEMORY
     assert executor.device.held == {}
 
 

@@ -46,7 +46,7 @@ def fast(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _watch(driver: _Driver, said: Callable[[str], None] = lambda _: None) -> ContentionWatch:
     neighbours = DeviceNeighbours(driver, [0], lambda: {OURS, FROZEN}, lambda: {OURS, FROZEN, FOREIGN})
-    return ContentionWatch(said, _Load((), 0.0), lambda _: None, neighbours)
+    return ContentionWatch(said, 20, _Load((), 0.0), lambda _: None, neighbours)
 
 
 def _blocks(watch: ContentionWatch, driver: _Driver, num: int) -> int:

@@ -6,15 +6,16 @@ from collections.abc import Callable
 
 import msgspec
 
-from hotloop.model.tuning import Trial, TuneResult
+from hotloop.model.tuning import TuneResult
 
+from ..stats.simulated import Noise
 from .sessions import Memory, Simulation, names, noisy, reasons
 from .simulated import Truth, candidates
 
 TRUTH = Truth(factors={"a": 1.5, "b": 1.2, "c": 1.1})
 TRIED = candidates("a", "null", "b", "c")
 LONG = 1
-"""A seed with which the third step takes more than three sets."""
+"""A seed with which the interval is wide after three sets."""
 
 
 class _At:
@@ -54,10 +55,11 @@ def test_control_c_at_every_point_ends_with_the_best_proven_plan() -> None:
         assert result.interrupted
         assert session.executor.closed == 1
         assert sorted([*reasons(result), *names(result)]) == ["a", "b", "c", "null"]
-        trials = [key for key in journal.finished() if key.startswith("trial|")]
-        assert [trial.key for trial in result.trials] == trials
+        contests = [key for key in journal.finished() if key.startswith("contest|")]
+        assert bool(result.trials) == bool(contests)
         sets = len([key for key in journal.finished() if key.startswith("confirm|")])
         assert bool(result.plan.steps) == (sets >= 3)
+        assert bool(result.likely) == bool(contests and sets < 3)
         plans.append(names(result))
     assert [] in plans
     uninterrupted = Simulation(TRUTH).run(TRIED)
@@ -80,6 +82,7 @@ def test_control_c_after_the_search_says_what_was_promising() -> None:
     assert result.plan.steps == ()
     assert reasons(result)["a"] == "promising, but interrupted before it was confirmed"
     assert reasons(result)["null"].startswith("no difference")
+    assert {step.name for step in result.likely[0].steps} == {"a", "b", "c"}
 
 
 def _interrupts_when(word: str) -> Callable[[str], None]:
@@ -91,13 +94,14 @@ def _interrupts_when(word: str) -> Callable[[str], None]:
 
 
 def test_control_c_in_a_later_set_leaves_what_was_proven_by_then() -> None:
-    whole = Simulation(TRUTH, noisy(LONG), seed=LONG)
-    assert names(whole.run(TRIED)) == ["a", "b", "c"]
-    session = Simulation(TRUTH, noisy(LONG), seed=LONG)
+    noise = Noise(pair_sd=0.03, block_sd=0.15, rho=0.5)
+    whole = Simulation(TRUTH, noise, seed=LONG)
+    whole.run(TRIED)
+    assert len([text for text in whole.said if text.startswith("confirming")]) > 3
+    session = Simulation(TRUTH, noise, seed=LONG)
     session.listen(_interrupts_when("confirming in fresh processes, set 4"))
     result = session.run(TRIED)
     assert result.interrupted
-    assert names(result) == ["a", "b"], "the third step was not settled after three sets"
     assert result.plan.speedup is not None
     assert result.plan.speedup.low > 1.2
 
@@ -163,9 +167,3 @@ def test_a_finished_session_is_told_again_without_a_run() -> None:
     again = _resumable(journal)
     _assert_the_same(again.run(TRIED), whole, journal)
     assert again.executor.orders == []
-
-
-def test_trials_come_back_from_the_journal_as_they_were() -> None:
-    journal = Memory()
-    result = Simulation(TRUTH, journal=journal).run(TRIED)
-    assert [journal.get(trial.key, Trial) for trial in result.trials] == list(result.trials)

@@ -60,7 +60,7 @@ def program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Program:
     monkeypatch.setattr(whole, "_executor", program.executor)
     monkeypatch.setattr(whole, "_coverage", lambda _: ())
     monkeypatch.setattr(whole, "propose", lambda *_: (candidates("a", "null"), []))
-    monkeypatch.setattr(whole, "predicted", lambda _, given, *__: given)
+    monkeypatch.setattr(whole, "switchable", lambda _: False)
     monkeypatch.setattr(SimulatedExecutor, "isolation", None, raising=False)
     return program
 
@@ -80,7 +80,7 @@ def test_the_result_is_in_the_session(program: _Program, tmp_path: Path) -> None
     assert session.get("result", type(result)) == result
     session.close()
     assert any(text.startswith("hotloop: session ") for text in said)
-    assert any(" s left: 1/2 a" in text for text in said)
+    assert any(" s left: side by side: a, null" in text for text in said)
 
 
 def test_killed_and_resumed_it_does_nothing_twice(program: _Program) -> None:
@@ -148,12 +148,14 @@ def test_a_program_whose_end_nobody_saw_coming_gets_blocks_that_fit(
 ) -> None:
     seen: list[Blocks] = []
 
-    def executor(argv: object, observed: object, blocks: Blocks, *_: object) -> SimulatedExecutor:
+    def executor(
+        argv: object, observed: object, isolation: object, blocks: Blocks, *_: object
+    ) -> SimulatedExecutor:
         seen.append(blocks)
         made = program.executor()
         if len(seen) == 1:
             failure = Failure(kind=FailureKind.ENDED, message="the program ended by itself", num_steps=120)
-            monkeypatch.setattr(made, "run", lambda *_: SetFailed(0, failure))
+            monkeypatch.setattr(made, "run", lambda *_: SetFailed(failure))
         return made
 
     monkeypatch.setattr(whole, "_executor", executor)

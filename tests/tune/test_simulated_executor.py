@@ -42,9 +42,9 @@ class TestSimulatedExecutor(ExecutorContract):
 
 def _ratios(noise: Noise, plan: tuple[Candidate, ...], seed: int = 0, rounds: int = 8) -> tuple[float, ...]:
     executor = SimulatedExecutor(TRUTH, noise, Clock(), seed)
-    record = executor.run(SetOrder(plans=((), plan), max_rounds=rounds, fresh=True), lambda _: False)
+    record = executor.run(SetOrder(plans=((), plan), max_rounds=rounds), lambda _: range(2))
     assert isinstance(record, SetRecord)
-    return record.log_ratios(0, 1)
+    return record.log_ratios((0,), 1)
 
 
 def test_ratios_are_the_true_ones() -> None:
@@ -64,6 +64,6 @@ def test_the_clock_advances_by_what_the_runs_take() -> None:
     clock = Clock()
     began = clock()
     executor = SimulatedExecutor(TRUTH, QUIET, clock)
-    executor.run(SetOrder(plans=((), ()), max_rounds=6, fresh=True), lambda _: False)
+    executor.run(SetOrder(plans=((), ()), max_rounds=6), lambda _: range(2))
     expected = 2 * (STARTUP_S + STEP_S * (WARM_STEPS + 6 * (BLOCK_STEPS + DISCARD)))
     assert clock() - began == pytest.approx(expected, rel=0.01)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from hotloop.report.content.content import Excerpt, LossCurves, ReportContent, S
 from hotloop.report.content.headline import headline, savings
 from hotloop.source.outcome import Safety
 from hotloop.store.session import Session
-from hotloop.tune.executor import SetRecord
+from hotloop.tune.executor import ArmRecord, RanSet
 from hotloop.whatif.measure import WhatIf, with_whatif
 
 RESULT = "result"
@@ -122,16 +123,22 @@ def _manual(found: Diagnosis | None, tuning: TuneResult | None) -> dict[str, str
     return {name: page for name, page in pages.items() if page is not None}
 
 
-def _confirmed(session: Session, tuning: TuneResult) -> Iterator[SetRecord]:
-    """The sets of the confirmation that the plan comes of: their arms begin with the plan's prefixes."""
+def _confirmed(session: Session, tuning: TuneResult) -> Iterator[tuple[ArmRecord, ArmRecord, RanSet]]:
+    """The original's and the plan's arm of each set of the confirmation that held both."""
     labels = [_label(step.name, step.params) for step in tuning.plan.steps]
-    words = " | ".join("+".join(labels[:length]) for length in range(len(labels) + 1))
-    for key in session.keys("confirm|"):
-        told = key.removeprefix("confirm|").rsplit("|", 1)[0]
-        if labels and told.startswith(words) and (session.get(key, dict) or {}).get("type") == "measured":
-            record = session.get(key, SetRecord)
-            if record is not None:
-                yield record
+    for ran in _sets(session, "confirm|"):
+        at = next((at for at, plan in enumerate(ran.order.plans) if [one.label for one in plan] == labels), 0)
+        before, after = ran.record.arm(0), ran.record.arm(at)
+        if at and before is not None and after is not None:
+            yield before, after, ran
+
+
+def _sets(session: Session, *begins: str) -> Iterator[RanSet]:
+    for begin in begins:
+        for key in session.keys(begin):
+            ran = session.get(key, RanSet)
+            if ran is not None:
+                yield ran
 
 
 def _label(name: str, params: dict[str, object]) -> str:
@@ -140,25 +147,32 @@ def _label(name: str, params: dict[str, object]) -> str:
 
 
 def _samples(session: Session, tuning: TuneResult) -> Iterator[SetSamples]:
-    for record in _confirmed(session, tuning):
+    for before, after, ran in _confirmed(session, tuning):
+        at = ran.record.arms.index(after)
         yield SetSamples(
-            rounds=record.rounds,
-            phases=tuple(arm.phases for arm in record.arms),
-            peak_bytes=tuple(arm.peak_bytes for arm in record.arms),
+            rounds=tuple((times[0], times[at]) for times in ran.record.rounds if math.isfinite(times[at])),
+            phases=(before.phases, after.phases),
+            peak_bytes=(before.peak_bytes, after.peak_bytes),
         )
 
 
 def _losses(session: Session, tuning: TuneResult | None) -> LossCurves | None:
-    first = session.get("floor|0", SetRecord)
-    if tuning is None or first is None or not first.arms[0].losses:
+    if tuning is None:
         return None
-    confirmed = list(_confirmed(session, tuning))
-    last = len(tuning.plan.steps)
+    plain: list[tuple[float, ...]] = []
+    perturbed: list[tuple[float, ...]] = []
+    for ran in _sets(session, "floor", "contest|", "confirm|"):
+        for at in ran.record.originals(ran.order):
+            arm = ran.record.arm(at)
+            if arm is not None and arm.losses:
+                (perturbed if at in ran.order.perturbed else plain).append(arm.losses)
+    if not plain:
+        return None
     return LossCurves(
-        original=first.arms[0].losses,
-        repeats=(first.arms[1].losses, *(one.arms[0].losses for one in confirmed if one.arms[0].losses)),
-        perturbed=session.get("perturbed", tuple[float, ...]) or (),
-        plan=tuple(one.arms[last].losses for one in confirmed if last and one.arms[last].losses),
+        original=plain[0],
+        repeats=tuple(plain[1:]),
+        perturbed=perturbed[0] if perturbed else (),
+        plan=tuple(after.losses for _, after, _ in _confirmed(session, tuning) if after.losses),
     )
 
 

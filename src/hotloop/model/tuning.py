@@ -69,6 +69,18 @@ class Measured(msgspec.Struct, frozen=True, tag="measured", kw_only=True):
     contention: Contention = Contention(num_blocks=0, num_void=0)
 
 
+class Switched(msgspec.Struct, frozen=True, tag="switched", kw_only=True):
+    """A candidate switched on and off in one process, together with others."""
+
+    num_holds: int
+    """Of all patterns together."""
+    settle_steps: int
+    """Steps after a switch that were not counted."""
+    num_noisy: int = 0
+    evidence: str = ""
+    one_off_s: float | None = None
+
+
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """One candidate tried against one incumbent."""
 
@@ -76,7 +88,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """Names what was run; a resumed session does not repeat a key it has."""
     candidate: Candidate
     incumbent: tuple[Candidate, ...]
-    outcome: Measured | Failure
+    outcome: Measured | Switched | Failure
     decision: str
     """`accepted`, or the reason why not."""
     ratio: Ratio | None = None
@@ -84,6 +96,8 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """What the trial took."""
     predicted: Ratio | None = None
     """The gain that was expected before it; None: no prediction."""
+    method: str = ""
+    """How the ratio was obtained."""
 
 
 class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,6 +112,24 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
     break_even_steps: int | None = None
     """Steps after which a one-off cost is earned back; None: it has none worth naming."""
     evidence: str = ""
+    method: str = ""
+    """How its own factor was obtained."""
+    proven: bool = True
+    """Whether its own factor is above 1 with its interval; otherwise it is part of a whole that is."""
+
+
+class LikelyPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What was promising and could not be proven in the time there was; never applied unless asked for."""
+
+    steps: tuple[PlanStep, ...]
+    """All that is on, the proven plan's own steps among them."""
+    ratio: float
+    low: float
+    high: float
+    reason: str
+    """What is missing for a proof."""
+    resume: str
+    """The command that goes on."""
 
 
 class Compatibility(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,6 +188,8 @@ class TuneResult(msgspec.Struct, frozen=True, kw_only=True):
     plan: Plan
     refused: tuple[Refusal, ...]
     trials: tuple[Trial, ...]
+    likely: tuple[LikelyPlan, ...] = ()
+    """Apart from the plan; the most promising first."""
     peak_bytes: tuple[int | None, int | None]
     """Before and after."""
     contention: Contention

@@ -37,6 +37,8 @@ class Optimization(ABC):
     """False where what is computed cannot change, only where and when: its first steps are compared, not its curve."""
     conflicts: ClassVar[frozenset[str]] = frozenset()
     """Names of optimizations that cannot be on together with this one."""
+    interacts: ClassVar[frozenset[str]] = frozenset()
+    """Names of optimizations beside which this one was seen to bring much more, or much less."""
 
     @abstractmethod
     def candidates(self, observation: Observation) -> Sequence[Candidate]:

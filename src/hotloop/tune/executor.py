@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 import msgspec
@@ -13,25 +13,31 @@ from hotloop.model.tuning import Contention, Failure
 
 PlanSteps = tuple[Candidate, ...]
 """Optimizations that are on together, in order; empty: the program as it is."""
-Enough = Callable[[Sequence[Sequence[float]]], bool]
-"""Given the rounds so far (seconds a step of each arm, round by round), whether to stop."""
+Rounds = Sequence[Sequence[float]]
+"""Seconds a step of each arm, round by round; NaN from where an arm was ended."""
+MIN_QUIET = 4
+"""Quiet rounds without the others: two of them forwards and two backwards."""
+Steer = Callable[[Rounds], Collection[int]]
+"""Given the rounds so far, the arms that go on; fewer than two: it is enough."""
 
 
 class SetOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """A set of arms to run beside one another.
+    """A set of fresh processes to run beside one another, all of them held but one.
 
     Attributes:
         plans: what is on in each arm.
         max_rounds: rounds at most; each gives every arm one block.
-        fresh: all arms are new processes that take the same steps; otherwise the first may live on.
+        perturbed: arms with rounding noise on their parameters.
+        passive: all arms wait passively at barriers, so that a neighbour costs a share and not a factor.
     """
 
     plans: tuple[PlanSteps, ...]
     max_rounds: int
-    fresh: bool
+    perturbed: tuple[int, ...] = ()
+    passive: bool = False
 
 
-class ArmRecord(msgspec.Struct, frozen=True, kw_only=True):
+class ArmRecord(msgspec.Struct, frozen=True, kw_only=True, tag="arm"):
     """What one arm did."""
 
     step_s: float
@@ -42,38 +48,124 @@ class ArmRecord(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     peak_bytes: int | None = None
     first_steps_s: float | None = None
-    """Start-up and warm-up together; None: the arm was alive before."""
+    """Start-up and warm-up together."""
     phases: dict[str, float] = {}
     """Seconds of each phase of a step, which add up to it; empty: not measured."""
 
 
 class SetRecord(msgspec.Struct, frozen=True, kw_only=True, tag="measured"):
-    """What a set did: seconds a step of every arm, round by round."""
+    """What a set did: seconds a step of every arm, round by round; an arm that failed says how."""
 
     rounds: tuple[tuple[float, ...], ...]
-    arms: tuple[ArmRecord, ...]
+    arms: tuple[ArmRecord | Failure, ...]
     contention: Contention
+    start_s: float = 0.0
+    """Until all arms had warmed up."""
+    noisy: tuple[int, ...] = ()
+    """Rounds in which others were busy, by number."""
 
-    def log_ratios(self, slow: int, fast: int) -> tuple[float, ...]:
-        """Return log(time of arm `slow` / time of arm `fast`), round by round."""
-        return tuple(math.log(times[slow] / times[fast]) for times in self.rounds)
+    def log_ratios(self, before: Sequence[int], after: int) -> tuple[float, ...]:
+        """Return log(time of the arms `before` / time of the arm `after`), round by round.
+
+        Several arms of the same plan count with their geometric mean. Rounds in which others were busy are left out
+        while at least half of them are not: a machine that is never quiet gives wider intervals, not none.
+        """
+        quiet = [times for number, times in enumerate(self.rounds) if number not in self.noisy]
+        kept = quiet if len(quiet) >= max(MIN_QUIET, len(self.rounds) / 2) else self.rounds
+        ratios = (
+            sum(math.log(times[at]) for at in before) / len(before) - math.log(times[after]) for times in kept
+        )
+        return tuple(ratio for ratio in ratios if math.isfinite(ratio))
+
+    def arm(self, at: int) -> ArmRecord | None:
+        """Return what an arm did, or None where it failed."""
+        arm = self.arms[at]
+        return arm if isinstance(arm, ArmRecord) else None
+
+    def failure(self, at: int) -> Failure | None:
+        """Return how an arm failed, or None where it did not."""
+        arm = self.arms[at]
+        return arm if isinstance(arm, Failure) else None
+
+    def same(self, order: SetOrder, plan: PlanSteps) -> tuple[int, ...]:
+        """Return the arms that had this plan on and did not fail: their mean is steadier than one."""
+        return tuple(at for at, on in enumerate(order.plans) if on == plan and self.arm(at) is not None)
+
+    def originals(self, order: SetOrder) -> tuple[int, ...]:
+        """Return the arms with nothing on."""
+        return self.same(order, ())
 
 
-class SetFailed(msgspec.Struct, frozen=True, tag="failed"):
-    """An arm failed; the set gave nothing."""
+class RanSet(msgspec.Struct, frozen=True, kw_only=True):
+    """A set that was run, as the session keeps it."""
 
-    arm: int
+    order: SetOrder
+    record: SetRecord
+
+
+class SetFailed(msgspec.Struct, frozen=True, tag="set failed"):
+    """The original failed; the set gave nothing."""
+
     failure: Failure
 
 
+class SwitchOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """One process in which knobs are switched on and off together.
+
+    Attributes:
+        base: what is on all the time.
+        knobs: what is switched.
+        patterns: the labels of what is on in each hold, one after the other for as long as there is time.
+        limit_s: for everything, the start included.
+        passive: as in a set.
+    """
+
+    base: PlanSteps
+    knobs: tuple[Candidate, ...]
+    patterns: tuple[tuple[str, ...], ...]
+    limit_s: float
+    passive: bool = False
+
+
+class Hold(msgspec.Struct, frozen=True):
+    """What was on together, and the seconds of each step."""
+
+    on: tuple[str, ...]
+    steps_s: tuple[float, ...]
+
+
+class SwitchRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What a process did whose knobs were switched.
+
+    Attributes:
+        holds: in order; the first ones of each knob alone.
+        effects: whether each knob was seen to act, and the evidence, by label.
+        failed: why a knob could not be switched, or ended the program, by label.
+        settled: steps after a switch that were not counted, by label.
+        one_off_s: what the first steps with a knob took more than later ones.
+        num_noisy: holds during which others were busy.
+    """
+
+    holds: tuple[Hold, ...] = ()
+    effects: dict[str, tuple[bool, str]] = {}
+    failed: dict[str, str] = {}
+    settled: dict[str, int] = {}
+    one_off_s: dict[str, float] = {}
+    num_noisy: int = 0
+
+
+class BudgetOver(Exception):  # noqa: N818 - an outcome
+    """The time was over in the middle of something that gave nothing yet."""
+
+
 class Executor(Protocol):
-    """Runs sets of arms."""
+    """Runs sets of arms, and processes whose knobs are switched."""
 
-    def run(self, order: SetOrder, enough: Enough) -> SetRecord | SetFailed:
-        """Run a set until `enough` says so or its rounds are over."""
+    def run(self, order: SetOrder, steer: Steer) -> SetRecord | SetFailed:
+        """Run a set until `steer` says so or its rounds are over."""
 
-    def perturbed(self, num_losses: int) -> tuple[float, ...]:
-        """Return the losses of the original with rounding noise on its parameters; empty: it failed."""
+    def switch(self, order: SwitchOrder, enough: Callable[[SwitchRecord], bool]) -> SwitchRecord:
+        """Switch knobs until `enough` says so or the time is over."""
 
     def fits(self, num_arms: int) -> bool:
         """Whether so many arms can be alive at once."""

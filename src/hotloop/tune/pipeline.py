@@ -21,20 +21,31 @@ from hotloop.model.observation import STARTUP_PARTS, Observation
 from hotloop.model.tuning import TuneResult
 from hotloop.observe.run.live import Interrupted, LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
+from hotloop.optimize.optimization import Optimization
 from hotloop.optimize.registry import all_optimizations, broken_plugins
 from hotloop.tune.design.block_length import Blocks, shape_blocks
 from hotloop.tune.design.candidates import Wishes, conflicts, propose
-from hotloop.tune.design.predictions import predicted
+from hotloop.tune.design.costs import Costs
+from hotloop.tune.design.experiment import Design
 from hotloop.tune.design.preflight import Hindrance, hindrances, look
+from hotloop.tune.design.switchable import interactions, switchable
+from hotloop.tune.search.arms import EndedEarly
 from hotloop.tune.session.budget import Budget
 from hotloop.tune.session.ledger import Ledger
 from hotloop.tune.session.resume import session_of
-from hotloop.tune.trials.duet import DuetExecutor, Setting
+from hotloop.tune.trials.duet import DuetExecutor
+from hotloop.tune.trials.setting import Setting
 from hotloop.tune.tuner import Tuner
-from hotloop.tune.verdict.noise_floor import EndedEarly
 
 OBSERVE_SHARE = 0.5
 """Of the budget: a program whose first steps take longer cannot be tuned in it."""
+OBSERVE_S, OBSERVE_STEPS = (3.0, 8.0), 5
+"""Measured after the warm-up, within these seconds a thirtieth of the budget; and no fewer steps."""
+HOLD_S = 0.3
+"""Of a pattern of knobs; at least two steps. Held for three steps of 42 ms each, bf16 showed 2.04x of its 2.38x, in
+holds of 0.8 s all of it; drift asks for short ones."""
+TYPICAL_SPREAD = 1.5
+"""95th percentile over median, up to which long steps are the machine's doing and not the program's."""
 MIN_ROUNDS = 3
 """Below three blocks an arm nothing can be said."""
 
@@ -73,7 +84,7 @@ def tune(order: TuneOrder, progress: Callable[[str], None], note: Callable[[str]
         _Input() as stdin,
     ):
         note(f"hotloop: session {session.name}, budget {order.budget_s:.0f} s")
-        ledger = Ledger(session, budget)
+        ledger = Ledger(session, budget, free=session.get("result", TuneResult) is not None)
         observation = ledger.once("observation", Observation, lambda: _observe(order, say, budget))
         try:
             result = _tuned(order, observation, argv, ledger, say, stdin)
@@ -100,20 +111,39 @@ def _tuned(
     for one in in_the_way:
         say(one.text)
     isolation = _isolation(order, argv, network=not observation.uses_network)
-    executor = _executor(argv, observation, isolation, blocks, stdin, say, in_the_way)
+    executor = _executor(argv, observation, isolation, blocks, stdin, say, ledger.budget.left, in_the_way)
     catalogue = all_optimizations()
     candidates, refused = propose(observation, catalogue, order.wishes)
-    candidates = predicted(observation, candidates, argv, executor.isolation, ledger, say, stdin)
-    tuner = Tuner(
-        observation,
-        executor,
-        ledger,
-        conflicts=conflicts(catalogue),
-        progress=say,
-        max_rounds=blocks.max_rounds,
-    )
+    tuner = Tuner(observation, executor, ledger, _design(observation, blocks, catalogue), say)
     result = tuner.run(candidates, [*refused, *broken_plugins()])
     return msgspec.structs.replace(result, coverage=(*_coverage(executor), *(one.text for one in in_the_way)))
+
+
+def _design(observation: Observation, blocks: Blocks, catalogue: Sequence[Optimization]) -> Design:
+    step = observation.step
+    assert step is not None
+    startup_s = _startup_s(observation)
+    on_host = observation.program.device == "cpu"
+    return Design(
+        costs=Costs(
+            start_s=startup_s + blocks.warm_steps * step.median_s,
+            round_s=blocks.per_block() * step.median_s,
+            num_cores=len(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else os.cpu_count() or 1,
+        ),
+        hold_s=HOLD_S + 3 * step.median_s,
+        max_rounds=blocks.max_rounds,
+        # Steps of a device are queued, so single ones say nothing on the host's clock.
+        typical=on_host and step.p95_s <= TYPICAL_SPREAD * step.median_s,
+        conflicts=conflicts(catalogue),
+        interactions=interactions(catalogue),
+        switchable=switchable,
+    )
+
+
+def _startup_s(observation: Observation) -> float:
+    return sum(observation.run.parts.get(name, 0.0) for name in STARTUP_PARTS)
 
 
 def _blocks(observation: Observation) -> Blocks:
@@ -148,10 +178,11 @@ def _with_time_left(progress: Callable[[str], None], budget: Budget) -> Callable
 
 def _observe(order: TuneOrder, say: Callable[[str], None], budget: Budget) -> Observation:
     scratch = new_scratch("observe-log")
+    seconds = min(OBSERVE_S[1], max(OBSERVE_S[0], budget.seconds / 30))
     try:
         live = LiveRun(
             words=order.words,
-            rule=StopRule(),
+            rule=StopRule(seconds=seconds, few=OBSERVE_STEPS),
             log=scratch / "log",
             limit_s=OBSERVE_SHARE * budget.seconds,
             exceptions=order.exceptions,
@@ -175,11 +206,11 @@ def _executor(
     blocks: Blocks,
     stdin: Path | None,
     say: Callable[[str], None],
+    left_s: Callable[[], float],
     in_the_way: Sequence[Hindrance],
 ) -> DuetExecutor:
     assert observation.anchor is not None
     assert observation.step is not None
-    parts = observation.run.parts
     setting = Setting(
         argv=tuple(argv),
         environment=dict(os.environ),
@@ -187,14 +218,16 @@ def _executor(
         anchor=observation.anchor,
         num_ranks=len(observation.ranks),
         step_s=observation.step.p95_s,
-        startup_s=sum(parts.get(name, 0.0) for name in STARTUP_PARTS),
+        startup_s=_startup_s(observation),
+        typical_s=observation.step.median_s,
+        hold_s=HOLD_S,
         peak_bytes=observation.memory.host_peak_bytes,
         devices=observation.memory.devices,
         one_at_a_time=any(one.one_at_a_time for one in in_the_way),
         program_seeds=observation.program.seeds,
         stdin=stdin,
     )
-    return DuetExecutor(setting, blocks, say)
+    return DuetExecutor(setting, blocks, say, left_s)
 
 
 def _coverage(executor: DuetExecutor) -> tuple[str, ...]:

@@ -2,54 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Refusal
-from hotloop.model.tuning import Baseline, Compatibility, Contention, Measured, Plan, TuneResult
-from hotloop.tune.confirm.confirmation import SET_ROUNDS, Confirmer
-from hotloop.tune.confirm.step_status import Confirmation
-from hotloop.tune.confirm.waterfall import plan_steps
-from hotloop.tune.executor import SetRecord
-from hotloop.tune.trials.search import Search
-from hotloop.tune.verdict.baseline import NoiseBaseline
-from hotloop.tune.verdict.chained_sets import total_contention
+from hotloop.model.ratio import Ratio
+from hotloop.model.tuning import Baseline, Compatibility, Contention, LikelyPlan, Plan, PlanStep, TuneResult
+from hotloop.tune.confirm.confirmation import Confirmer
+from hotloop.tune.confirm.evidence import Confirmation
+from hotloop.tune.confirm.factors import Factors
+from hotloop.tune.confirm.likely import likely_from_search, likely_from_sets
+from hotloop.tune.executor import PlanSteps
+from hotloop.tune.search.arms import Arms
+from hotloop.tune.search.contest import METHOD, Contest
+from hotloop.tune.search.knob_screen import METHOD as SWITCHED
+from hotloop.tune.search.search import Search
+from hotloop.tune.verdict.decision import ACCEPTED
+
+NOT_TRIED = "not tried: interrupted"
 
 
-class Findings(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a session got to; None: it did not get there."""
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a session got to."""
 
     candidates: tuple[Candidate, ...]
     refused: tuple[Refusal, ...]
     """Before anything was tried."""
-    ground: NoiseBaseline | None
-    pairs: tuple[SetRecord, ...]
-    search: Search | None
-    confirmer: Confirmer | None
+    arms: Arms
+    search: Search
+    contest: Contest
+    confirmer: Confirmer
     interrupted: bool
     wall_s: float
 
-    @property
-    def proven(self) -> Confirmation | None:
-        """The plan that held; None: none did."""
-        return self.confirmer.proven if self.confirmer else None
+    def factors(self) -> Factors:
+        """Return what finds the factor of each step."""
+        return Factors(
+            self.confirmer.sets, self.search.trials, self.search.screened.fit, self.confirmer.switchable
+        )
 
 
-def tune_result(observation: Observation, found: Findings) -> TuneResult:
+def tune_result(observation: Observation, found: Found) -> TuneResult:
     """Return the result of a session."""
-    trials = tuple(found.search.trials) if found.search else ()
+    proven = found.confirmer.proven()
+    steps = found.factors().steps(proven) if proven else ()
+    ground = found.arms.originals.baseline() if found.arms.originals.measured else None
     return TuneResult(
         command=observation.command,
         baseline=_baseline(observation),
-        floor=found.ground.floor if found.ground else None,
-        plan=_plan(observation, found.proven),
-        refused=(*found.refused, *_refusals(found)),
-        trials=trials,
-        peak_bytes=_peaks(found.proven),
-        contention=total_contention(list(_contentions(found))),
-        confirmation=_how(found.proven),
+        floor=ground.floor if ground else None,
+        plan=_plan(observation, proven, steps),
+        likely=tuple(_likely(observation, found, proven)),
+        refused=(*found.refused, *_refusals(found, proven)),
+        trials=tuple(found.search.trials),
+        peak_bytes=_peaks(found, proven),
+        contention=_contention(found),
+        confirmation=_how(found, proven),
         wall_s=found.wall_s,
         interrupted=found.interrupted,
     )
@@ -69,10 +79,10 @@ def _baseline(observation: Observation) -> Baseline:
     )
 
 
-def _plan(observation: Observation, proven: Confirmation | None) -> Plan:
+def _plan(observation: Observation, proven: Confirmation | None, steps: tuple[PlanStep, ...]) -> Plan:
     program = observation.program
     return Plan(
-        steps=plan_steps(proven) if proven else (),
+        steps=steps,
         speedup=proven.total.ratio if proven else None,
         parity=proven.parity if proven else None,
         fit=Compatibility(
@@ -86,40 +96,91 @@ def _plan(observation: Observation, proven: Confirmation | None) -> Plan:
     )
 
 
-def _refusals(found: Findings) -> Sequence[Refusal]:
+def _likely(observation: Observation, found: Found, proven: Confirmation | None) -> Iterator[LikelyPlan]:
+    """What fresh processes left open, else what the search believes in and nobody confirmed."""
+    seen = found.confirmer.promising()
+    if seen is not None:
+        yield likely_from_sets(seen, found.factors().steps(seen), observation.command)
+        return
+    believed = found.search.plan
+    if not believed or found.confirmer.sets.num(believed) or (proven and set(believed) <= set(proven.plan)):
+        return
+    guess = _search_ratio(found, believed)
+    if guess is not None and guess[0].ratio > 1.01 * (proven.speed if proven else 1.0):
+        yield likely_from_search(believed, *guess, observation.command)
+
+
+def _search_ratio(found: Found, plan: PlanSteps) -> tuple[Ratio, str] | None:
+    """What the search measured of a plan: the product of what was switched and what had arms."""
+    fit = found.search.screened.fit
+    switched = [step.label for step in plan if fit and step.label in fit.knobs]
+    ratio = fit.ratio(switched) if fit and switched else Ratio(1.0, 1.0, 1.0)
+    tried = {
+        trial.candidate.label: trial.ratio
+        for trial in found.contest.trials
+        if trial.ratio is not None and trial.decision == ACCEPTED
+    }
+    for step in plan:
+        own = tried.get(step.label)
+        if own is not None:
+            ratio = Ratio(ratio.ratio * own.ratio, ratio.low * own.low, ratio.high * own.high)
+    if not switched and not any(step.label in tried for step in plan):
+        return None
+    return ratio, METHOD if not switched else SWITCHED
+
+
+def _refusals(found: Found, proven: Confirmation | None) -> list[Refusal]:
     """Every candidate that is not in the plan, with the last thing that is known of it."""
-    refused = dict(found.search.refused) if found.search else {}
-    if found.confirmer:
-        refused |= found.confirmer.dropped
-    planned = {step.label for step in found.proven.plan} if found.proven else set()
-    promising = {step.label for step in found.search.plan} if found.search else set()
+    refused = {**found.search.refused, **found.confirmer.dropped}
+    planned = {step.label for step in proven.plan} if proven else set()
+    believed = {step.label for step in found.search.plan}
     for candidate in found.candidates:
-        word = "promising, but interrupted before it was confirmed"
-        reason = word if candidate.label in promising else "not tried: interrupted"
-        refused.setdefault(candidate.label, Refusal(candidate.label, reason))
-    return [refusal for name, refusal in refused.items() if name not in planned]
+        label = candidate.label
+        if label in believed and label not in found.confirmer.dropped:
+            refused[label] = Refusal(label, _open(found, label))
+        elif found.interrupted and refused.get(label, Refusal(label, "not tried")).reason.startswith(
+            "not tried"
+        ):
+            refused[label] = Refusal(label, NOT_TRIED)
+    return [refusal for label, refusal in refused.items() if label not in planned]
 
 
-def _contentions(found: Findings) -> Iterator[Contention]:
-    confirmed = found.confirmer.records if found.confirmer else []
-    for record in (*found.pairs, *confirmed):
-        yield record.contention
-    for trial in found.search.trials if found.search else ():
-        if isinstance(trial.outcome, Measured):
-            yield trial.outcome.contention
+def _open(found: Found, label: str) -> str:
+    """What became of a step that was believed in and is in no proven plan."""
+    for confirmation in (found.confirmer.sets.standing(plan) for plan in found.confirmer.goals):
+        if confirmation is not None and label in {step.label for step in confirmation.plan}:
+            return f"not proven when confirmed: {confirmation.total.reason}"
+    if found.interrupted:
+        return "promising, but interrupted before it was confirmed"
+    return "promising, but no time was left to confirm it (see likely)"
 
 
-def _peaks(proven: Confirmation | None) -> tuple[int | None, int | None]:
+def _contention(found: Found) -> Contention:
+    reports = found.arms.contentions
+    shares = [report.max_foreign_share for report in reports if report.max_foreign_share is not None]
+    return Contention(
+        num_blocks=sum(report.num_blocks for report in reports),
+        num_void=sum(report.num_void for report in reports),
+        num_noisy=sum(report.num_noisy for report in reports),
+        max_foreign_share=max(shares, default=None),
+    )
+
+
+def _peaks(found: Found, proven: Confirmation | None) -> tuple[int | None, int | None]:
     if proven is None:
         return (None, None)
-    arms = proven.records[-1].arms
-    return (arms[0].peak_bytes, arms[len(proven.plan)].peak_bytes)
+    order, record = found.confirmer.sets.of(proven.plan)[-1]
+    before, after = record.arm(0), record.arm(order.plans.index(proven.plan))
+    return (before.peak_bytes if before else None, after.peak_bytes if after else None)
 
 
-def _how(proven: Confirmation | None) -> str:
+def _how(found: Found, proven: Confirmation | None) -> str:
     if proven is None:
         return "no plan held, so there is no number to quote"
+    sets = [record for _, record in found.confirmer.sets.of(proven.plan)]
+    rounds = sorted(len(record.rounds) for record in sets)
+    many = f"{rounds[0]} to {rounds[-1]}" if rounds[0] != rounds[-1] else f"{rounds[0]}"
     return (
-        f"{len(proven.records)} sets of fresh processes, each {SET_ROUNDS} blocks an arm in ABBA order; "
+        f"{len(sets)} sets of fresh processes, {many} blocks an arm in ABBA order, as you run it; "
         "95% interval over sets and blocks, valid at every look"
     )

@@ -1,20 +1,30 @@
-"""The whole way from an observation to a proven plan."""
+"""The whole way from an observation to a proven plan.
+
+The time is spent in three stretches: knobs that can be switched are screened together in one process; what needs a
+process of its own is tried in arms beside the plan that was predicted; the whole is confirmed in fresh processes. Where
+the time is short a stretch is made smaller or left out, and the next one takes what is known by then.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Refusal
 from hotloop.model.tuning import TuneResult
-from hotloop.tune.confirm.confirmation import SET_ROUNDS, Confirmer
-from hotloop.tune.executor import Executor, PlanSteps
-from hotloop.tune.result import Findings, tune_result
+from hotloop.stats.verdict import MIN_MARGIN
+from hotloop.tune.confirm.confirmation import Confirmer
+from hotloop.tune.design.experiment import Design
+from hotloop.tune.executor import BudgetOver, Executor
+from hotloop.tune.result import Found, tune_result
+from hotloop.tune.search.arms import Arms
+from hotloop.tune.search.contest import Contest
+from hotloop.tune.search.knob_screen import KnobScreen
+from hotloop.tune.search.search import Search
 from hotloop.tune.session.ledger import Ledger
-from hotloop.tune.trials.search import Conflicts, Search
-from hotloop.tune.verdict.baseline import NoiseBaseline
-from hotloop.tune.verdict.noise_floor import FLOOR_ROUNDS, NoiseFloor
+
+BUSY = 0.08
+"""Share of the machine that others took while the program was observed, from which screening waits passively."""
 
 
 class Tuner:
@@ -24,9 +34,8 @@ class Tuner:
         observation: of the program as it is.
         executor: runs the trials.
         ledger: keeps what is finished, and the time there is.
-        conflicts: what cannot be on together.
+        design: what the experiment is designed from.
         progress: told of what goes on.
-        max_rounds: rounds until the program ends by itself; None: it does not.
     """
 
     def __init__(
@@ -34,65 +43,56 @@ class Tuner:
         observation: Observation,
         executor: Executor,
         ledger: Ledger,
-        *,
-        conflicts: Conflicts,
+        design: Design,
         progress: Callable[[str], None],
-        max_rounds: int | None = None,
     ) -> None:
         self._observation = observation
         self._executor = executor
         self._ledger = ledger
-        self._conflicts = conflicts
-        self._progress = progress
-        self._groundwork = NoiseFloor(executor, ledger, progress, max_rounds)
-        self._ground: NoiseBaseline | None = None
-        self._search: Search | None = None
-        self._confirmer: Confirmer | None = None
+        arms = Arms(executor, ledger, design.costs, design.max_rounds)
+        self._arms = arms
+        self._confirmer = Confirmer(arms, design.switchable, progress)
+        self._contest = Contest(arms, design.conflicts, design.interactions, progress)
+        screen = KnobScreen(executor, design.conflicts, design.interactions, typical=design.typical)
+        busy = (observation.foreign_share or 0.0) > BUSY
+        self._search = Search(
+            arms, ledger, screen, self._contest, self._confirmer, design, progress, passive=busy
+        )
 
     def run(self, candidates: Sequence[Candidate], refused: Sequence[Refusal]) -> TuneResult:
         """Return what was found, and the empty plan where nothing helps.
 
         After Ctrl-C the best plan proven until then is returned, marked as interrupted.
         """
+        worth, hopeless = _worth_trying(candidates)
         interrupted = False
         try:
-            self._tune(candidates)
+            self._search.run(worth)
+        except BudgetOver:
+            pass  # what there is by now is what there is
         except KeyboardInterrupt:
             interrupted = True
         finally:
             self._executor.close()
-        found = Findings(
-            candidates=tuple(candidates),
-            refused=tuple(refused),
-            ground=self._ground,
-            pairs=tuple(self._groundwork.records),
+        found = Found(
+            candidates=tuple(worth),
+            refused=(*refused, *hopeless),
+            arms=self._arms,
             search=self._search,
+            contest=self._contest,
             confirmer=self._confirmer,
             interrupted=interrupted,
             wall_s=self._ledger.budget.spent(),
         )
         return tune_result(self._observation, found)
 
-    def _tune(self, candidates: Sequence[Candidate]) -> None:
-        self._ground = self._groundwork.measure(candidates)
-        self._search = Search(self._executor, self._ledger, self._ground, self._conflicts, self._progress)
-        self._search.run(candidates, self._needed_s)
-        self._confirmer = Confirmer(self._executor, self._ledger, self._ground, self._progress)
-        self._confirmer.run(surest_first(self._search))
 
-    def _needed_s(self, trial_s: float, num_sets: int, speeds: Sequence[float]) -> float:
-        """Seconds for a trial and, after it, fresh sets of arms that are so many times as fast as the original."""
-        start_s, run_s = self._groundwork.start_s, self._groundwork.run_s
-        set_s = sum(start_s + run_s * SET_ROUNDS / FLOOR_ROUNDS / speed for speed in speeds)
-        # Before the first trial: what an A/A pair took.
-        return num_sets * set_s + (trial_s or 2 * (start_s + run_s))
-
-
-def surest_first(search: Search) -> PlanSteps:
-    """Return the plan with the steps last that trials could not tell from nothing, the smallest at the end.
-
-    Those are the ones that a confirmation may drop, and a plan without its last steps is confirmed already.
-    """
-    return tuple(
-        sorted(search.plan, key=lambda step: -search.ratio(step) if search.doubtful(step) else -math.inf)
-    )
+def _worth_trying(candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[Refusal]]:
+    """What the observation says cannot bring anything is not tried."""
+    worth = [one for one in candidates if one.max_gain is None or one.max_gain >= 1 + MIN_MARGIN]
+    hopeless = [
+        Refusal(one.label, f"at most {one.max_gain:.3f}x is to be had here, within the floor")
+        for one in candidates
+        if one not in worth
+    ]
+    return worth, hopeless

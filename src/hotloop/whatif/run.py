@@ -34,15 +34,17 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         shape: of the blocks (`probe.whatif.Shape`).
         limit_s: for everything together.
         stdin: a copy of what the command reads; None: nothing.
+        always: the orders of what is on all the time.
     """
 
     argv: tuple[str, ...]
     environment: dict[str, str]
     isolation: Isolation
     anchor: Anchor
-    shape: dict[str, int]
+    shape: dict[str, Any]
     limit_s: float
     stdin: Path | None = None
+    always: tuple[dict[str, Any], ...] = ()
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +53,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     rank: int | None
     blocks: tuple[tuple[str | None, tuple[float, ...]], ...] = ()
+    holds: tuple[tuple[tuple[str, ...], tuple[float, ...]], ...] = ()
+    settled: dict[str, int] = {}
     switched: dict[str, tuple[float, int]] = {}
     benches: dict[str, dict[str, Any]] = {}
     failed: dict[str, str] = {}
@@ -75,8 +79,16 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
 
 
-def run(setting: Setting, orders: Sequence[dict[str, Any]], progress: Callable[[str], None]) -> Outcome:
-    """Run the command until every order had its turn, or the time is over.
+Enough = Callable[[Report], bool]
+
+
+def run(
+    setting: Setting,
+    orders: Sequence[dict[str, Any]],
+    progress: Callable[[str], None],
+    enough: Enough = lambda _: False,
+) -> Outcome:
+    """Run the command until every order had its turn, `enough` says so, or the time is over.
 
     A knob may end the program (a layout that its `view` refuses): the others are tried without it. A short program is
     started as often as that brings it on.
@@ -90,7 +102,7 @@ def run(setting: Setting, orders: Sequence[dict[str, Any]], progress: Callable[[
         left = setting.limit_s - (time.monotonic() - began)
         if left <= 0:
             break
-        report, code, ending = _once(setting, todo, left, progress)
+        report, code, ending = _once(setting, todo, left, progress, enough)
         if report is None:
             break
         reports.append(report)
@@ -100,7 +112,7 @@ def run(setting: Setting, orders: Sequence[dict[str, Any]], progress: Callable[[
             gaps.append(f"{blamed}: {ending}, while it was on")
         todo = [order for order in todo if order["name"] != blamed and not _is_over(order["name"], reports)]
         got_on = len(report.blocks) > 1 or bool(report.benches) or blamed is not None
-        if report.done or code is None or not got_on:
+        if report.done or code is None or not got_on or report.holds:
             break
     if todo:
         gaps.append(f"{', '.join(order['name'] for order in todo)}: {ending or TIME_OVER}")
@@ -116,7 +128,11 @@ def _is_over(name: str, reports: Sequence[Report]) -> bool:
 
 
 def _once(
-    setting: Setting, orders: Sequence[dict[str, Any]], limit_s: float, progress: Callable[[str], None]
+    setting: Setting,
+    orders: Sequence[dict[str, Any]],
+    limit_s: float,
+    progress: Callable[[str], None],
+    enough: Enough,
 ) -> tuple[Report | None, int | None, str]:
     """Start the program once; return what it wrote, its exit code (None: it was ended), and how it ended."""
     scratch = new_scratch("whatif")
@@ -128,7 +144,7 @@ def _once(
         ProbeConfig(
             folder=str(folder),
             anchor=(setting.anchor.kind, setting.anchor.slot, setting.anchor.every),
-            activations=tuple(orders),
+            activations=(*setting.always, *orders),
             record=False,
             whatif=setting.shape,
             **guard_orders(setting.isolation, scratch),
@@ -137,7 +153,7 @@ def _once(
         run = start(
             setting.argv, environment, setting.isolation, scratch, log=scratch / "log", stdin=setting.stdin
         )
-        watch = _Watch(folder, progress)
+        watch = _Watch(folder, progress, enough)
         try:
             arrived = run.wait(watch.done, poll_s=POLL_S, timeout_s=limit_s)
             code = run.exit_code()
@@ -156,8 +172,10 @@ def _once(
 class _Watch:
     """Reads the reports as they come."""
 
-    def __init__(self, folder: Path, progress: Callable[[str], None]) -> None:
+    def __init__(self, folder: Path, progress: Callable[[str], None], enough: Enough) -> None:
         self._folder = folder
+        self._enough = enough
+        self._num_holds = 0
         self._progress = progress
         self._said: str | None = None
         self.leading: Report | None = None
@@ -173,5 +191,9 @@ class _Watch:
             return False
         if self.leading.current and self.leading.current != self._said:
             self._said = self.leading.current
-            self._progress(f"what if: {self._said}")
+            self._progress(f"on: {self._said}")
+        if len(self.leading.holds) > self._num_holds:
+            self._num_holds = len(self.leading.holds)
+            if self._enough(self.leading):
+                return True
         return self.leading.done

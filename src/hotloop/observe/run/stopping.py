@@ -18,11 +18,13 @@ class StopRule(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         steps: exactly so many steps; None: not asked for.
         seconds: so many seconds; None: not asked for.
+        few: steps at least, beside the seconds.
         full: the program runs to its end.
     """
 
     steps: int | None = None
     seconds: float | None = None
+    few: int = 1
     full: bool = False
 
     def enough(self, num_steps: int, measured_s: float) -> bool:
@@ -32,7 +34,7 @@ class StopRule(msgspec.Struct, frozen=True, kw_only=True):
         if self.steps is not None:
             return num_steps >= self.steps
         if self.seconds is not None:
-            return num_steps >= 1 and measured_s >= self.seconds
+            return num_steps >= self.few and measured_s >= self.seconds
         if measured_s >= MAX_SECONDS:
             return num_steps >= FEW_STEPS
         return num_steps >= MIN_STEPS and measured_s >= MIN_SECONDS

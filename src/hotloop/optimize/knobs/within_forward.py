@@ -16,11 +16,13 @@ class Gated(Knob):
     Args:
         inner: what acts in the forward; what it does elsewhere it does, on or off.
         settle_steps: see `Knob`.
+        lasting: likewise.
     """
 
-    def __init__(self, inner: Activation, settle_steps: int = 0) -> None:
+    def __init__(self, inner: Activation, settle_steps: int = 0, *, lasting: bool = False) -> None:
         self._inner = inner
         self.settle_steps = settle_steps
+        self.lasting = lasting
         self.is_on = False
 
     def switch(self, on: bool) -> None:

@@ -15,9 +15,12 @@ class Knob(Activation):
 
     Attributes:
         settle_steps: steps after a switch that are not timed, beside the usual ones: queues fill, code is compiled.
+        lasting: whether a switch is dear, or leaves something behind (an allocator's heap, compiled code, workers): it
+            is then switched for predictions alone, and tried in a process of its own.
     """
 
     settle_steps: int = 0
+    lasting: bool = False
 
     def switch(self, on: bool) -> None:
         """Switch the change on or off; called at a step boundary."""

@@ -48,7 +48,7 @@ class ProbeConfig:
     lean: bool = True
     device_clock: bool = False
     instruments: tuple[dict[str, Any], ...] = ()
-    whatif: dict[str, int] | None = None
+    whatif: dict[str, Any] | None = None
     guard: tuple[str, ...] = ()
     guard_free: tuple[str, ...] = ()
     guard_scratch: str | None = None

@@ -1,7 +1,10 @@
 """Switch knobs on and off for a few steps each, and time the steps: what would be if they were on.
 
 All of it happens within one process, so that neither another process's memory layout nor the machine's drift comes
-between the blocks that are compared. What is measured is written after every knob: a program may end at any step.
+between the blocks that are compared. First each knob is on alone: that says whether it acts, whether the program
+survives it, and for how long the steps after a switch remember what was before. Then, where patterns were ordered, many
+are on together, so that each hold informs every knob. What is measured is written as it goes: a program may end at any
+step.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import os
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from itertools import pairwise
+from time import monotonic
 from typing import Any
 
 from hotloop.probe.activation.knob import Bench, Knob
@@ -22,6 +26,12 @@ MAX_REPEATS, MAX_VOID = 2, 12
 """Of one block, and of all: a machine that never becomes quiet must not eat the time."""
 PARTS, SLOW = 4, 3.0
 """A block that takes so many times as long as the first one ends after a quarter of its steps, or a later one."""
+HOPELESS = 1.6
+"""So many times as slow alone, and again: a knob is left out of the patterns, whose steps it would take."""
+MEMORY, MAX_MEMORY = 0.1, 8
+"""Steps after a switch count as remembering while they are further than a tenth from the steps to come; at most so many
+are waited for."""
+WRITE_EVERY_S = 0.5
 Steps = Generator[int, None, None]
 """Yields after how many steps it wants to go on."""
 
@@ -35,12 +45,16 @@ class Shape:
         num_steps: timed in a block.
         discard: first steps of a block that are not timed.
         rounds: blocks with each knob on; one with it off is before and after each.
+        hold_steps: timed while a pattern is held.
+        patterns: the names of the knobs that are on together in each hold.
     """
 
     warm_steps: int
     num_steps: int
     discard: int
     rounds: int
+    hold_steps: int = 0
+    patterns: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass
@@ -52,6 +66,8 @@ class Report:
         switched: seconds and number of the steps that followed the first switching on of each knob.
         benches: what was driven alone.
         failed: knobs and benches that raised, with what.
+        holds: the knobs that were on together, and the seconds of each timed step.
+        settled: steps after a switch that each knob's patterns wait for.
         effects: whether each knob was seen to act, and the evidence.
         current: the knob that is on now; the one to blame when the program ends here.
         num_void: blocks repeated because others were busy.
@@ -63,6 +79,8 @@ class Report:
     rank: int | None
     blocks: list[tuple[str | None, list[float]]] = field(default_factory=list)
     switched: dict[str, tuple[float, int]] = field(default_factory=dict)
+    holds: list[tuple[list[str], list[float]]] = field(default_factory=list)
+    settled: dict[str, int] = field(default_factory=dict)
     benches: dict[str, dict[str, Any]] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     effects: dict[str, tuple[bool, str]] = field(default_factory=dict)
@@ -94,6 +112,7 @@ class WhatIf:
         self._usual_s: float | None = None
         """What the first block took, in which no knob was on."""
         self._next = 0
+        self._written_s = 0.0
         self._course: Steps | None = self._measure()
         probe.boundary.on_step.append(self.on_step)
 
@@ -125,8 +144,46 @@ class WhatIf:
         yield from self._block(None, 0)
         for knob in self._knobs:
             yield from self._rounds(knob)
+        yield from self._patterns()
         self._report.done = True
         self._write()
+
+    def _patterns(self) -> Steps:
+        """Hold one pattern after the other, of the knobs that act and are not hopeless."""
+        usable = [knob for knob in self._knobs if self._worth_it(knob)]
+        seen: list[Knob] = []
+        for pattern in self._shape.patterns:
+            wanted = [knob for knob in usable if knob.name in pattern]
+            changed = [knob for knob in usable if (knob in seen) != (knob in wanted)]
+            self._report.current = " + ".join(knob.name for knob in wanted) or None
+            done = [knob for knob in changed if self._switch(knob, on=knob in wanted)]
+            usable = [knob for knob in usable if knob in done or knob not in changed]
+            seen = [knob for knob in wanted if knob in usable]
+            if not usable:
+                return
+            yield from self._hold(seen, changed)
+
+    def _hold(self, on: list[Knob], changed: list[Knob]) -> Steps:
+        yield max([1, *(self._report.settled.get(knob.name, 1) for knob in changed)])
+        began = self._probe.boundary.clock.read() * 1e-9
+        self._times = []
+        yield from self._timed(began, self._shape.hold_steps)
+        self._report.holds.append(([knob.name for knob in on], self._ended(began)))
+        if monotonic() - self._written_s > WRITE_EVERY_S:
+            self._write()
+
+    def _worth_it(self, knob: Knob) -> bool:
+        name = knob.name
+        if name in self._report.failed or not self._report.effects.get(name, (False, ""))[0]:
+            return False
+        means = [(on, sum(times) / len(times)) for on, times in self._report.blocks if times]
+        slower = [
+            during / min(around)
+            for index, (on, during) in enumerate(means)
+            if on == name
+            and (around := [spent for other, spent in means[max(0, index - 1) : index + 2] if other is None])
+        ]
+        return not slower or min(slower) < HOPELESS
 
     def _drive(self, bench: Bench) -> None:
         self._report.current = bench.name
@@ -152,6 +209,9 @@ class WhatIf:
                 self._report.switched.setdefault(
                     knob.name, ((self._probe.boundary.clock.read() - began) * 1e-9, wait)
                 )
+            if self._shape.patterns:
+                remembers = knob.settle_steps + memory(self._report.blocks[-1][1])
+                self._report.settled[knob.name] = max(remembers, self._report.settled.get(knob.name, 0))
             on, evidence = knob.effect()
             self._report.effects[knob.name] = (bool(on), evidence)
             if not self._switch(knob, on=False):
@@ -186,7 +246,7 @@ class WhatIf:
             began = clock.read() * 1e-9
             self._times = []
             yield from self._timed(began)
-            self._times[-1] = clock.read() * 1e-9
+            times = self._ended(began)
             share = self._neighbours.share(before, self._neighbours.look())
             if share is None or share <= MAX_SHARE or not self._alone:
                 break
@@ -194,13 +254,18 @@ class WhatIf:
                 self._report.num_noisy += 1
                 break
             self._report.num_void += 1
-        ends = [began, *self._times]
-        self._report.blocks.append((knob, [after - before for before, after in pairwise(ends)]))
+        self._report.blocks.append((knob, times))
 
-    def _timed(self, began: float) -> Steps:
+    def _ended(self, began: float) -> list[float]:
+        """Return the seconds of each step since then."""
+        self._times[-1] = self._probe.boundary.clock.read() * 1e-9
+        return [after - before for before, after in pairwise([began, *self._times])]
+
+    def _timed(self, began: float, num: int = 0) -> Steps:
         """Let a block's steps go by; fewer where a knob makes them so slow that it would eat the others' time."""
         clock = self._probe.boundary.clock
-        left, least = self._shape.num_steps, max(2, self._shape.num_steps // PARTS)
+        steps = num or self._shape.num_steps
+        left, least = steps, max(2, steps // PARTS)
         while left > 0:
             now = min(left, least)
             yield now
@@ -222,3 +287,17 @@ class WhatIf:
         scratch = path.with_suffix(".part")
         scratch.write_text(json.dumps(vars(self._report)))
         scratch.replace(path)
+        self._written_s = monotonic()
+
+
+def memory(times: list[float]) -> int:
+    """Return for how many steps after a switch the times still differ from those that follow."""
+    if len(times) < 4:
+        return 0
+    later = sorted(times[len(times) // 2 :])
+    usual = later[len(later) // 2]
+    still = [index for index, spent in enumerate(times[: len(times) // 2]) if abs(spent / usual - 1) > MEMORY]
+    run = 0
+    while run in still:
+        run += 1
+    return min(run, MAX_MEMORY)

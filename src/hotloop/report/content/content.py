@@ -16,7 +16,7 @@ SCHEMA = 1
 
 
 class SetSamples(msgspec.Struct, frozen=True, kw_only=True):
-    """One set of the confirmation, raw: the original, every prefix of the plan, and the plan beside one another."""
+    """One set of the confirmation, raw: the original first, the plan last."""
 
     rounds: tuple[tuple[float, ...], ...]
     """Seconds a step of every arm, round by round."""

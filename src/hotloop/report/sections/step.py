@@ -61,7 +61,7 @@ def _bars(content: ReportContent, seen: Observation) -> Iterator[tuple[str, dict
     tuning = content.tuning
     if sets and tuning is not None and tuning.plan.steps:
         yield "as it was", _middle([one.phases[0] for one in sets])
-        yield "with the plan", _middle([one.phases[len(tuning.plan.steps)] for one in sets])
+        yield "with the plan", _middle([one.phases[-1] for one in sets])
         return
     assert seen.step is not None
     yield "a step", {phase.value: time.share * seen.step.median_s for phase, time in seen.phases.items()}

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from hotloop.model.quantities import byte_size, duration, percent
-from hotloop.model.tuning import Measured, Trial
+from hotloop.model.tuning import Measured, Switched, Trial
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import speedup
 from hotloop.report.document import Block, Chart, Code, Details, Facts, Note, Section, Table
@@ -77,15 +77,13 @@ def _confirmation(content: ReportContent) -> Iterator[Block]:
     tuning = content.tuning
     if not content.sets or tuning is None or not tuning.plan.steps:
         return
-    last = len(tuning.plan.steps)
-    pairs = [[times[0] / times[last] for times in one.rounds if len(times) > last] for one in content.sets]
-    names = ("as it was", *(step.name for step in tuning.plan.steps))
+    pairs = [[times[0] / times[-1] for times in one.rounds] for one in content.sets]
     rows = tuple(
-        (str(number + 1), str(at + 1), *(duration(spent) for spent in times[: last + 1]))
+        (str(number + 1), str(at + 1), duration(times[0]), duration(times[-1]))
         for number, one in enumerate(content.sets)
         for at, times in enumerate(one.rounds)
     )
-    table = Table(("set", "round", *names), rows[:MAX_SAMPLES], figures=tuple(range(2, last + 3)))
+    table = Table(("set", "round", "as it was", "with the plan"), rows[:MAX_SAMPLES], figures=(2, 3))
     yield Details(
         f"The confirmation: {len(content.sets)} sets of fresh processes",
         (Note(tuning.confirmation), _blocks("The plan against the original", pairs), table),
@@ -104,6 +102,18 @@ def _trial(one: Trial, number: int) -> Details:
         ("beside", " + ".join(step.label for step in one.incumbent) or "nothing else"),
     ]
     facts.append(("took", duration(one.seconds)))
+    if one.method:
+        facts.append(("method", one.method))
+    if isinstance(found, Switched):
+        facts.append(("seen to act", found.evidence))
+        facts.append(
+            (
+                "held",
+                f"{found.num_holds} patterns of knobs, {found.settle_steps} steps after a switch left out",
+            )
+        )
+        badge = "accepted" if one.decision == "accepted" else "refused"
+        return Details(title, (Facts(tuple(facts)),), anchor=anchor, badge=badge)
     if not isinstance(found, Measured):
         facts.append(("failed", f"{found.kind.value}: {found.message}"))
         blocks: list[Block] = [Facts(tuple(facts))]

@@ -76,7 +76,7 @@ def pairs(
 def _pair(both: tuple[Program, Program], progress: Callable[[str], None]) -> PairRecord:
     arms: list[Arm] = []
     shapes = [_shape(one) for one in both]
-    watchman = ContentionWatch(progress)
+    watchman = ContentionWatch(progress, 2 * ROUNDS)
     rounds: list[tuple[float, float]] = []
     try:
         for one in both:

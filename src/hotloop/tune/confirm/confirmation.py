@@ -1,142 +1,158 @@
 """The confirmation: the plan in fresh processes against the original program; only this number is quoted.
 
-Picking the best of many flatters, so what was seen in the search is not used. A set holds the original,
-every prefix of the plan, and the plan; neighbours in it give each step's factor, and the factors multiply to
-the total. A prefix was run as it is, so where the last steps do not hold, the plan before them is proven.
+Picking the best of many flatters, so what was seen in the search is not used. A set holds the original and the plan,
+and, where there is time, the beginnings of the plan between them: neighbours give the factor of each step that needs a
+process of its own, and a beginning that was run as it is can be proven itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from hotloop.model.optimization import Refusal
+from hotloop.model.optimization import Candidate, Refusal
 from hotloop.model.tuning import FailureKind
-from hotloop.tune.confirm.step_status import MIN_SETS, Confirmation, StepStatus, confirmed, standing
-from hotloop.tune.executor import Executor, PlanSteps, SetFailed, SetOrder, SetRecord
-from hotloop.tune.session.ledger import Ledger
-from hotloop.tune.verdict.baseline import NoiseBaseline
-from hotloop.tune.verdict.chained_sets import linked
+from hotloop.stats.pairs import MIN_BLOCKS
+from hotloop.tune.confirm.evidence import MAX_SETS, MIN_SETS, Confirmation, ConfirmedSets
+from hotloop.tune.executor import PlanSteps, SetOrder
+from hotloop.tune.search.arms import Arms, while_time
+from hotloop.tune.verdict.decision import blamed, failure_reason
 
-SET_ROUNDS = 6
-"""Blocks of each arm in a set. Pairs are the samples, but among fewer than six blocks the wild ones cannot be
-told: with four a true 5% among eleven nulls was proven in 67 of 100 simulated sessions, with six in 94."""
+MIN_ROUNDS, ROUNDS, MAX_ROUNDS = 4, 10, 16
+"""Of a set. Pairs are the samples; with fewer than six blocks the wild ones among them cannot be told."""
+WIDE = 0.05
+"""Half-width of the whole plan's interval, relative, above which more sets are worth the time that is left."""
 
 
 class Confirmer:
     """Confirms plans.
 
     Args:
-        executor: runs the sets.
-        ledger: keeps them, and the time there is.
-        ground: floor, spread and reference losses.
+        arms: runs the sets.
+        switchable: whether a step can be switched in a running program: its factor then needs no arm.
         progress: told of what is measured.
     """
 
     def __init__(
-        self, executor: Executor, ledger: Ledger, ground: NoiseBaseline, progress: Callable[[str], None]
+        self, arms: Arms, switchable: Callable[[Candidate], bool], progress: Callable[[str], None]
     ) -> None:
-        self._executor = executor
-        self._ledger = ledger
-        self._ground = ground
+        self._arms = arms
+        self.switchable = switchable
         self._progress = progress
-        self._apart = False
-        self._candidates: list[Confirmation] = []
+        self.goals: list[PlanSteps] = []
+        self.sets = ConfirmedSets(arms.originals)
         self.dropped: dict[str, Refusal] = {}
-        self.records: list[SetRecord] = []
-        """Every set that was measured."""
 
-    @property
+    def run(self, plan: PlanSteps, until_left_s: float = 0.0) -> None:
+        """Confirm a plan until it is settled or the time is over; what fails in it is taken out.
+
+        Args:
+            plan: what is on.
+            until_left_s: time that something else is worth.
+        """
+        plan = tuple(step for step in plan if step.label not in self.dropped)
+        while plan and plan not in self.goals:
+            self.goals.append(plan)
+            plan = self._confirm(plan, until_left_s)
+
     def proven(self) -> Confirmation | None:
-        """The latest plan that held, as long as nothing in it was dropped since."""
-        for confirmation in reversed(self._candidates):
-            if not any(step.label in self.dropped for step in confirmation.plan):
-                return confirmation
-        return None
+        """Return the fastest plan that held; None: none did."""
+        return self.sets.proven()
 
-    def run(self, plan: PlanSteps) -> None:
-        """Confirm a plan; steps that do not hold are taken out and, where needed, the rest is run anew."""
-        rest = plan
-        while rest:
-            rest = self._confirm(rest)
-        kept = self.proven.plan if self.proven else ()
-        for step in plan:
-            if step not in kept and step.label not in self.dropped:
-                reason = "helped beside a step that did not hold; no time was left to confirm it without that"
-                self._drop(Refusal(step.label, reason))
+    def promising(self) -> Confirmation | None:
+        """Return the fastest plan that is not proven, may be faster than what is, and learns the same."""
+        return self.sets.promising(self.dropped)
 
-    def _confirm(self, plan: PlanSteps) -> PlanSteps:
-        """Run sets until every step is settled; return what has to be confirmed anew, empty: nothing."""
-        records: list[SetRecord] = []
-        earlier = list(self._candidates)
-        while plan:
-            record, seconds = self._set(plan, len(records))
-            if isinstance(record, SetFailed):
-                return self._after_failure(plan, record)
-            records.append(record)
-            if len(records) < MIN_SETS:
-                continue
-            seen = standing(plan, records, self._ground)
-            self._candidates = [*earlier, *confirmed(seen)]
-            losers = seen.losers(last=self._ledger.budget.left() < seconds)
-            if not losers:
-                if not seen.open():
-                    return ()
-                continue
-            for loser in losers:
-                self._drop(loser)
-            before, rest = self._without(seen)
-            if rest != before and self._affordable(len(rest), seconds / (len(plan) + 1)):
-                return rest
-            plan = before if standing(before, records, self._ground).open() else ()
+    def _confirm(self, plan: PlanSteps, until_left_s: float) -> PlanSteps:
+        """Run sets; return the plan that is left where a step has to go, empty: it is settled."""
+        while self._wanted(plan, until_left_s):
+            culprit = self._set(plan)
+            if culprit is not None:
+                self.dropped[culprit.name] = culprit
+                return tuple(step for step in plan if step.label != culprit.name)
         return ()
 
-    def _without(self, seen: StepStatus) -> tuple[PlanSteps, PlanSteps]:
-        """The steps before the first dropped one, and all that are not dropped."""
-        rest = tuple(step for step in seen.plan if step.label not in self.dropped)
-        first = next(at for at, step in enumerate(seen.plan) if step.label in self.dropped)
-        return seen.plan[:first], rest
+    def _wanted(self, plan: PlanSteps, until_left_s: float) -> bool:
+        """Whether one more set is worth its time, and fits: a single pair is better than nothing."""
+        num = self.sets.num(plan)
+        if self._arms.knows(self._key(plan, num)):
+            return True
+        seen = self.sets.standing(plan)
+        if num and (seen is None or not seen.parity.passed):
+            return False
+        if seen is None or num < MIN_SETS:
+            return not _hopeless(seen) and self._fits(1, 2, 0.0)
+        wide = seen.held and seen.width > WIDE and num < MAX_SETS
+        return (seen.total.more or wide) and self._fits(1, 2, until_left_s)
 
-    def _affordable(self, num_steps: int, arm_s: float) -> bool:
-        return MIN_SETS * (num_steps + 1) * arm_s <= self._ledger.budget.left()
+    def _fits(self, num_sets: int, num_arms: int, until_left_s: float) -> bool:
+        rounds = min(MIN_ROUNDS, self._arms.max_rounds or MIN_ROUNDS)
+        return num_sets * self._arms.costs.set_s(num_arms, rounds) <= self._arms.left_s() - until_left_s
 
-    def _set(self, plan: PlanSteps, number: int) -> tuple[SetRecord | SetFailed, float]:
-        """Run the original and every prefix beside one another, or two by two where they have no room."""
+    def _key(self, plan: PlanSteps, number: int) -> str:
+        return f"confirm|{'+'.join(step.label for step in plan)}|{number}"
+
+    def _set(self, plan: PlanSteps) -> Refusal | None:
+        """Run a set; return the step that has to go, if one has."""
+        number = self.sets.num(plan)
         self._progress(f"confirming in fresh processes, set {number + 1}")
-        prefixes = tuple(plan[:length] for length in range(len(plan) + 1))
-        if not self._apart and self._executor.fits(len(prefixes)):
-            return self._beside(prefixes, number)
-        spent, chain = 0.0, []
-        for at in range(len(plan)):
-            record, seconds = self._beside(prefixes[at : at + 2], number)
-            spent += seconds
-            if isinstance(record, SetFailed):
-                return SetFailed(at + record.arm, record.failure), spent
-            chain.append(record)
-        return linked(chain), spent
+        order = self._order(plan, max(1, MIN_SETS - number))
+        steer = while_time(self._arms.left_s, len(order.plans), MIN_BLOCKS)
+        order, record = self._arms.run(self._key(plan, number), order, steer)
+        self.sets.add(order, record)
+        return self._culprit()
 
-    def _beside(self, plans: tuple[PlanSteps, ...], number: int) -> tuple[SetRecord | SetFailed, float]:
-        words = " | ".join("+".join(step.label for step in plan) for plan in plans)
-        key = f"confirm|{words}|{number}"
-        order = SetOrder(plans=plans, max_rounds=self._ground.rounds(SET_ROUNDS), fresh=True)
-        record = self._ledger.once(
-            key, SetRecord | SetFailed, lambda: self._executor.run(order, lambda _: False)
+    def _order(self, plan: PlanSteps, to_come: int) -> SetOrder:
+        originals, perturbed = self._arms.first_originals((plan,))
+        ends = self._ends(plan, len(originals), to_come)
+        num_arms = len(originals) + len(ends)
+        rounds = self._arms.costs.rounds_in(self._arms.left_s() / to_come, num_arms)
+        rounds = max(MIN_ROUNDS, min(rounds, ROUNDS if num_arms > 2 else MAX_ROUNDS))
+        most = self._arms.max_rounds
+        return SetOrder(
+            plans=(*originals, *ends), max_rounds=min(rounds, most or rounds), perturbed=perturbed
         )
-        if isinstance(record, SetRecord):
-            self.records.append(record)
-        return record, self._ledger.seconds(key)
 
-    def _after_failure(self, plan: PlanSteps, failed: SetFailed) -> PlanSteps:
-        """Drop the step that the failing arm has and its neighbour has not."""
-        failure = failed.failure
-        if failure.kind is FailureKind.OUT_OF_MEMORY and len(plan) > 1 and not self._apart:
-            self._apart = True
-            return plan
-        culprits = plan if failed.arm == 0 else (plan[failed.arm - 1],)
-        for step in culprits:
-            reason = f"failed when the plan was confirmed ({failure.kind.value}): {failure.message}"
-            self._drop(Refusal(step.label, reason))
-        rest = tuple(step for step in plan if step.label not in self.dropped)
-        return rest if self._ledger.budget.left() > 0 else ()
+    def _ends(self, plan: PlanSteps, num_originals: int, to_come: int) -> tuple[PlanSteps, ...]:
+        """The plan and, where there is time for such sets, what stands before its steps that need a process."""
+        splits = [plan[:at] for at in range(len(plan) - 1, 0, -1) if not self.switchable(plan[at])]
+        for num in range(len(splits), 0, -1):
+            arms = num_originals + 1 + num
+            if self._arms.room(arms) >= arms and self._fits(to_come, arms, 0.0):
+                return (*reversed(splits[:num]), plan)
+        return (plan,)
 
-    def _drop(self, refusal: Refusal) -> None:
-        self.dropped[refusal.name] = refusal
+    def _culprit(self) -> Refusal | None:
+        """Return the step with which the latest set failed, departed, or lost time."""
+        order, record = self.sets.latest
+        before: PlanSteps = ()
+        for at, end in enumerate(order.plans):
+            if not end:
+                continue
+            arm, failure = record.arm(at), record.failure(at)
+            if failure is not None:
+                ended = failure.kind is FailureKind.ENDED
+                return None if ended else _refusal(end, before, f"when confirmed: {failure_reason(failure)}")
+            seen = self.sets.standing(end)
+            if arm is not None and seen is not None and not seen.parity.passed:
+                return _refusal(end, before, f"parity when confirmed: {seen.parity.evidence}")
+            lost = self.sets.between(before, end) if before else None
+            if lost is not None and self.sets.num(end) > 1 and lost.ratio is not None and lost.ratio.high < 1:
+                return Refusal(end[-1].label, f"slower beside the steps before it: {lost.reason}")
+            before = end
+        seen = self.sets.standing(before)
+        if len(before) > 1 and _hopeless(seen):
+            assert seen is not None
+            return _refusal(before, (), f"the whole that it was part of was slower: {seen.total.reason}")
+        return None
+
+
+def _hopeless(seen: Confirmation | None) -> bool:
+    """Whether two sets or more say that a plan is slower."""
+    return (
+        seen is not None and seen.num_sets > 1 and seen.total.ratio is not None and seen.total.ratio.high < 1
+    )
+
+
+def _refusal(end: PlanSteps, before: Sequence[Candidate], reason: str) -> Refusal:
+    added = [step for step in end if step not in before]
+    return Refusal(blamed(added).label, reason)

@@ -7,17 +7,18 @@ import math
 import msgspec
 
 from hotloop.model.observation import Observation
+from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.stats.parity import MIN_STEPS
-from hotloop.stats.screen import MIN_BLOCKS
 
-BLOCK_S = 0.8
-"""Blocks of 1 s gave usable verdicts with a busy neighbour (1.83 [1.78, 1.84] after 45 s); a little
-shorter keeps more rounds within a trial."""
+BLOCK_S = 0.4
+"""The neighbours' load changes within seconds: what is compared has to alternate faster than that."""
 MAX_EPOCH_S = 4.0
 """Epochs up to this long are timed whole, with worker start-up and evaluation; longer ones hide them less."""
 WARM_STEPS = 6
 """Two steps in which root modules are found, one in which code is compiled, and a few after that."""
 WARM_S = 1.0
+LONG_STEP_S = 0.5
+"""What thawing leaves behind (cold caches, a queue that filled for some milliseconds) is nothing in such a step."""
 
 
 class Blocks(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +52,7 @@ def shape_blocks(
     assert observation.step is not None
     step_s = observation.step.median_s
     num = max(1, math.ceil(block_s / step_s))
-    discard = min(max(1, num // 6), 20)
+    discard = min(max(1, num // 6), 20) if step_s < LONG_STEP_S else 0
     if epoch_steps and epoch_steps * step_s <= MAX_EPOCH_S:
         num = epoch_steps * max(1, round(num / epoch_steps))
     # The shortest trial has to leave a curve of losses that can be compared.

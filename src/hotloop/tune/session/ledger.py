@@ -24,15 +24,18 @@ class Journal(Protocol):
 class Ledger:
     """Work that is done once, and its time, which counts once.
 
-    A resumed session is charged what its finished work took, so it decides as the first one would have.
+    A session that was killed is charged what its finished work took, so it decides as it would have. One that came to
+    its end and is gone on with has new time.
 
     Args:
         journal: keeps the work.
         budget: what the work is charged to.
+        free: what is finished is not charged.
     """
 
-    def __init__(self, journal: Journal, budget: Budget) -> None:
+    def __init__(self, journal: Journal, budget: Budget, *, free: bool = False) -> None:
         self.budget = budget
+        self._free = free
         self._journal = journal
         self._seconds: dict[str, float] = {}
 
@@ -67,4 +70,5 @@ class Ledger:
     def _charge(self, key: str) -> None:
         if key not in self._seconds:
             self._seconds[key] = self._journal.get(_SECONDS + key, float) or 0.0
-            self.budget.charge(self._seconds[key])
+            if not self._free:
+                self.budget.charge(self._seconds[key])

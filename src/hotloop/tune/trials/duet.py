@@ -4,29 +4,44 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Sequence
+import math
+import time
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 import psutil
 
-from hotloop.launch.environment import own_caches, probed, quiet
+from hotloop.launch.environment import own_caches, probed, quiet, with_changes
 from hotloop.launch.isolation.decide import Isolation, guard_orders
 from hotloop.launch.isolation.scratch import new_scratch, remove
 from hotloop.launch.process import start
-from hotloop.model.observation import Anchor, DeviceMemory
-from hotloop.model.tuning import FailureKind
+from hotloop.model.tuning import Contention, Failure, FailureKind
+from hotloop.optimize.catalogue.system.openmp_wait_policy import PASSIVE
 from hotloop.optimize.registry import get
 from hotloop.probe.control.control_page import ControlPage
 from hotloop.probe.process.config import ProbeConfig
 from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.stats.parity import perturbation
 from hotloop.tune.design.block_length import Blocks
-from hotloop.tune.executor import ArmRecord, Enough, PlanSteps, SetFailed, SetOrder, SetRecord
+from hotloop.tune.executor import (
+    ArmRecord,
+    BudgetOver,
+    PlanSteps,
+    SetFailed,
+    SetOrder,
+    SetRecord,
+    Steer,
+    SwitchOrder,
+    SwitchRecord,
+)
 from hotloop.tune.plan.orders import activation_orders, with_plan
 from hotloop.tune.trials.arm import Arm, ArmFailed
 from hotloop.tune.trials.device_memory import DeviceBudget
 from hotloop.tune.trials.device_neighbours import watch_devices
+from hotloop.tune.trials.setting import Setting
+from hotloop.tune.trials.switching import switch_knobs
 from hotloop.tune.trials.void_blocks import MAX_REPEATS, ContentionWatch
 from hotloop.tune.trials.whole_processes import Lived, in_abba_order
 
@@ -35,40 +50,25 @@ SEED = 20_250_101
 MIN_PATIENCE_S = 60.0
 STEP_PATIENCE = 30.0
 """A block may take so many times as long as expected: busy neighbours were seen to cost a factor of 25."""
+LAST_PATIENCE_S = 5.0
+"""What is under way when the time is over may take so much longer."""
 MEMORY_SHARE = 0.85
 """Of the memory that was free before: an arm beyond it would push the machine into swap."""
 
 
-class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """What all arms of a session share.
+class _Course(msgspec.Struct):
+    """A set under way."""
 
-    Attributes:
-        argv: the resolved command.
-        environment: the user's.
-        isolation: what arms are kept from.
-        anchor: what ends a step.
-        num_ranks: training processes of the command.
-        step_s: of the original program, for patience.
-        startup_s: from start to the first step.
-        peak_bytes: of one process of an arm, on the host; None: not measured.
-        devices: what one arm takes of each accelerator; empty: it runs on the CPU.
-        program_seeds: that the program gave itself when it was observed.
-        one_at_a_time: arms cannot be alive at once (see `tune.design.preflight`).
-        stdin: a copy of what the command was given on standard input; None: nothing.
-    """
+    arms: list[Arm] = []
+    failures: dict[int, Failure] = {}
+    rounds: list[tuple[float, ...]] = []
+    noisy: list[int] = []
+    records: dict[int, ArmRecord] = {}
+    contention: Contention = Contention(num_blocks=0, num_void=0)
+    start_s: float = 0.0
 
-    argv: tuple[str, ...]
-    environment: dict[str, str]
-    isolation: Isolation
-    anchor: Anchor
-    num_ranks: int
-    step_s: float
-    startup_s: float
-    peak_bytes: int | None
-    devices: tuple[DeviceMemory, ...] = ()
-    one_at_a_time: bool = False
-    program_seeds: tuple[int, ...] = ()
-    stdin: Path | None = None
+
+_Time = TypeVar("_Time")
 
 
 class DuetExecutor:
@@ -78,6 +78,7 @@ class DuetExecutor:
         setting: what the arms share.
         blocks: the shape of a trial.
         progress: told of what is done.
+        left_s: the time that is left; what hangs is not waited for beyond it.
         watch: makes what watches the machine during a set; None: this machine and the setting's devices.
         device_budget: the memory of the devices; None: of this machine's.
     """
@@ -87,18 +88,19 @@ class DuetExecutor:
         setting: Setting,
         blocks: Blocks,
         progress: Callable[[str], None],
-        watch: Callable[[Callable[[str], None]], ContentionWatch] | None = None,
+        left_s: Callable[[], float] = lambda: math.inf,
+        watch: Callable[[Callable[[str], None], int], ContentionWatch] | None = None,
         device_budget: DeviceBudget | None = None,
     ) -> None:
         self._setting = setting
         self._blocks = blocks
         self._progress = progress
+        self._left_s = left_s
         self._open = contextlib.ExitStack()
         neighbours = self._open.enter_context(watch_devices(setting.devices))
-        self._watch = watch or (lambda say: ContentionWatch(say, device=neighbours))
+        self._watch = watch or (lambda say, num: ContentionWatch(say, num, device=neighbours))
         self._device_budget = device_budget or DeviceBudget(setting.devices)
         self._free_bytes = psutil.virtual_memory().available
-        self._kept: tuple[PlanSteps, Arm] | None = None
         self._arms: list[Arm] = []
         self._caches = new_scratch("caches")
 
@@ -108,129 +110,162 @@ class DuetExecutor:
         return self._setting.isolation
 
     def fits(self, num_arms: int) -> bool:
-        """Whether so many arms have room beside one another, once the incumbent that lives on has ended."""
-        if self._has_room(num_arms):
-            return True
-        self._end_kept()
-        return self._has_room(num_arms)
-
-    def _has_room(self, num_new: int) -> bool:
-        """Whether so many arms more have room beside those that are alive."""
+        """Whether so many arms have room beside one another."""
         peak, num_alive = self._setting.peak_bytes, len(self._arms)
-        arms = num_new + num_alive
-        if arms > 1 and self._setting.one_at_a_time:
+        if num_arms + num_alive > 1 and self._setting.one_at_a_time:
             return False
-        on_host = peak is None or arms * peak * self._setting.num_ranks < MEMORY_SHARE * self._free_bytes
-        return on_host and self._device_budget.fits(num_new, num_alive)
+        needed = (num_arms + num_alive) * (peak or 0) * self._setting.num_ranks
+        on_host = peak is None or needed < MEMORY_SHARE * self._free_bytes
+        return on_host and self._device_budget.fits(num_arms, num_alive)
 
-    def run(self, order: SetOrder, enough: Enough) -> SetRecord | SetFailed:
-        """Run a set; the first arm lives on for the next one unless all have to be fresh.
+    def run(self, order: SetOrder, steer: Steer) -> SetRecord | SetFailed:
+        """Run a set of fresh processes.
 
         Arms that have no room beside one another run as whole processes, one at a time; so do those that ran out of
         memory beside others, before a candidate is blamed for it.
         """
-        num_arms = len(order.plans)
-        kept = None if order.fresh else self._take_kept(order.plans[0], order.max_rounds)
-        if num_arms > 1 and not self._has_room(num_arms - bool(kept)):
-            self._discard([kept] if kept else [])
-            kept = None
-            if not self.fits(num_arms):
-                return self._alone(order)
-        record = self._run(order, enough, kept)
-        if kept and isinstance(record, SetFailed) and record.arm == 0:
-            # The incumbent that lived on has come to the program's end: that says nothing of the candidate.
-            record = self._run(order, enough, None)
-        if (
-            num_arms > 1
-            and isinstance(record, SetFailed)
-            and record.failure.kind is FailureKind.OUT_OF_MEMORY
-        ):
+        if not self.fits(len(order.plans)):
+            self._progress("arms have no room beside one another: whole processes take turns")
+            return self._alone(order)
+        course = self._beside(order, steer)
+        if any(one.kind is FailureKind.OUT_OF_MEMORY for one in course.failures.values()):
             self._progress("out of memory beside others: each arm again, alone")
             return self._alone(order)
-        return record
+        return self._recorded(course)
+
+    def _beside(self, order: SetOrder, steer: Steer) -> _Course:
+        began = time.monotonic()
+        watchman = self._watch(self._progress, len(order.plans) * order.max_rounds)
+        course = _Course()
+        try:
+            self._start_all(order, course)
+            course.start_s = time.monotonic() - began
+            self._rounds(course, order, steer, watchman)
+            course.contention = watchman.report()
+            course.records = {
+                at: self._record(arm)
+                for at, arm in enumerate(course.arms)
+                if at not in course.failures or course.rounds
+            }
+            return course
+        finally:
+            self._discard(course.arms)
 
     def _alone(self, order: SetOrder) -> SetRecord | SetFailed:
         """Run whole processes in ABBA order, one alive at a time."""
-        self._end_kept()
-        self._progress("arms have no room beside one another: whole processes take turns")
-        watchman = self._watch(self._progress)
+        began = time.monotonic()
+        watchman = self._watch(self._progress, len(order.plans) * order.max_rounds)
         under_way = 0
 
         def live(index: int, num_blocks: int) -> Lived:
             nonlocal under_way
             under_way = index
-            arm = self._start(order.plans[index])
+            arm = self._start(order, index)
             try:
                 self._warm(arm)
                 blocks = [self._watched_block(arm, watchman, num_blocks - n) for n in range(num_blocks)]
-                return blocks, self._record(arm, is_fresh=True)
+                return blocks, self._record(arm)
             finally:
                 self._discard([arm])
 
         try:
             rounds, records = in_abba_order(len(order.plans), order.max_rounds, live)
         except ArmFailed as failed:
-            return SetFailed(under_way, failed.failure)
-        return SetRecord(rounds=rounds, arms=records, contention=watchman.report())
+            if self._over(failed):
+                raise BudgetOver(failed.failure.message) from failed
+            if under_way == 0:
+                return SetFailed(failed.failure)
+            return self._without(order, under_way, failed.failure)
+        spent = time.monotonic() - began
+        blocks_s = sum(sum(times) for times in rounds) * self._blocks.per_block()
+        return SetRecord(
+            rounds=rounds, arms=records, contention=watchman.report(), start_s=max(0.0, spent - blocks_s)
+        )
 
-    def _run(self, order: SetOrder, enough: Enough, kept: Arm | None) -> SetRecord | SetFailed:
-        arms: list[Arm] = [kept] if kept else []
-        rounds: list[tuple[float, ...]] = []
-        watchman = self._watch(self._progress)
-        try:
-            self._start_all(order.plans[len(arms) :], arms)
-            while len(rounds) < order.max_rounds and not (rounds and enough(rounds)):
-                left = order.max_rounds - len(rounds)
-                rounds.append(self._round(arms, watchman, left, backwards=len(rounds) % 2 == 1))
-        except ArmFailed as failed:
-            ended = failed.failure.kind is FailureKind.ENDED
-            if not ended or len(rounds) < MIN_BLOCKS:
-                failing = next((index for index, arm in enumerate(arms) if arm is failed.arm), 0)
-                self._discard(arms)
-                return SetFailed(failing, failed.failure)
-        except BaseException:
-            self._discard(arms)
-            raise
-        records = tuple(self._record(arm, arm is not kept) for arm in arms)
-        lives_on = not order.fresh and arms[0].run.exit_code() is None
-        if lives_on:
-            self._end_kept()
-            self._kept = (order.plans[0], arms[0])
-        self._discard(arms[1:] if lives_on else arms)
-        return SetRecord(rounds=tuple(rounds), arms=records, contention=watchman.report())
+    def _without(self, order: SetOrder, at: int, failure: Failure) -> SetRecord | SetFailed:
+        """Run the set without an arm that failed, and say so in its place."""
+        rest = tuple(plan for index, plan in enumerate(order.plans) if index != at)
+        if len(rest) < 2:
+            empty = ArmRecord(step_s=math.nan)
+            return SetRecord(
+                rounds=(), arms=(empty, failure), contention=Contention(num_blocks=0, num_void=0)
+            )
+        moved = tuple(index - (index > at) for index in order.perturbed)
+        found = self._alone(msgspec.structs.replace(order, plans=rest, perturbed=moved))
+        if isinstance(found, SetFailed):
+            return found
+        return msgspec.structs.replace(
+            found,
+            rounds=tuple((*times[:at], math.nan, *times[at:]) for times in found.rounds),
+            arms=(*found.arms[:at], failure, *found.arms[at:]),
+        )
 
-    def _start_all(self, plans: Sequence[PlanSteps], arms: list[Arm]) -> None:
-        """Start an arm of each plan and add it to the others.
+    def _start_all(self, order: SetOrder, course: _Course) -> None:
+        """Start an arm of each plan, until all have warmed up.
 
         On a CPU all start up side by side and wait at their first boundary. Where kernels are chosen by timing them
         they come one by one, the others frozen: what was timed beside a neighbour is not what is fastest.
         """
-        one_by_one = bool(self._setting.devices) or any(_times_kernels(plan) for plan in plans)
-        waiting: list[Arm] = []
-        for plan in plans:
-            arms.append(self._start(plan))
+        one_by_one = bool(self._setting.devices) or any(_times_kernels(plan) for plan in order.plans)
+        for at in range(len(order.plans)):
+            course.arms.append(self._start(order, at))
             if one_by_one:
-                self._warm(arms[-1])
-            else:
-                waiting.append(arms[-1])
-        for arm in waiting:
-            self._warm(arm)
+                self._guarded(course, at, self._warm)
+        for at in range(len(order.plans)) if not one_by_one else ():
+            self._guarded(course, at, self._warm)
 
-    def _round(
-        self, arms: Sequence[Arm], watchman: ContentionWatch, left: int, *, backwards: bool
-    ) -> tuple[float, ...]:
-        """Give every arm one block, in order or backwards, so that drift hits both sides alike.
+    def switch(self, order: SwitchOrder, enough: Callable[[SwitchRecord], bool]) -> SwitchRecord:
+        """Switch knobs within one process."""
+        return switch_knobs(order, self._setting, self._blocks, self._progress, enough)
 
-        Args:
-            arms: all of the set.
-            watchman: has blocks repeated that were disturbed.
-            left: rounds to come, with this one.
-            backwards: the order.
-        """
-        times = dict.fromkeys(range(len(arms)), 0.0)
-        for index in reversed(times) if backwards else times:
-            times[index] = self._watched_block(arms[index], watchman, left)
-        return tuple(times.values())
+    def _rounds(self, course: _Course, order: SetOrder, steer: Steer, watchman: ContentionWatch) -> None:
+        on: Collection[int] = range(len(course.arms))
+        while len(course.rounds) < order.max_rounds:
+            on = [at for at in (steer(course.rounds) if course.rounds else on) if at not in course.failures]
+            if len(on) < 2 or 0 not in on:
+                return
+            times = [math.nan] * len(course.arms)
+            noisy, left = watchman.num_noisy, order.max_rounds - len(course.rounds)
+            for at in on if len(course.rounds) % 2 == 0 else reversed(list(on)):
+                block = self._guarded(course, at, lambda arm: self._watched_block(arm, watchman, left))  # noqa: B023
+                times[at] = math.nan if block is None else block
+            if 0 in course.failures or all(math.isnan(spent) for spent in times[1:]):
+                return
+            if watchman.num_noisy > noisy:
+                course.noisy.append(len(course.rounds))
+            course.rounds.append(tuple(times))
+
+    def _guarded(self, course: _Course, at: int, work: Callable[[Arm], _Time]) -> _Time | None:
+        """Return what an arm gave, or note how it failed; the others go on without it."""
+        try:
+            return work(course.arms[at])
+        except ArmFailed as failed:
+            if self._over(failed) and len(course.rounds) < MIN_BLOCKS:
+                raise BudgetOver(failed.failure.message) from failed
+            course.failures[at] = failed.failure
+            return None
+
+    def _over(self, failed: ArmFailed) -> bool:
+        """Whether it was given up because the time is over, which says nothing of the arm."""
+        return failed.failure.kind is FailureKind.TIMEOUT and self._left_s() <= 0
+
+    def _recorded(self, course: _Course) -> SetRecord | SetFailed:
+        told = len(course.rounds) >= MIN_BLOCKS
+        # A program that came to its own end after enough blocks has not failed.
+        failures = {
+            at: failure
+            for at, failure in course.failures.items()
+            if not (told and failure.kind is FailureKind.ENDED and math.isfinite(course.rounds[-1][at]))
+        }
+        if 0 in failures:
+            return SetFailed(failures[0])
+        return SetRecord(
+            rounds=tuple(course.rounds),
+            arms=tuple(failures.get(at) or course.records[at] for at in range(len(course.arms))),
+            contention=course.contention,
+            start_s=course.start_s,
+            noisy=tuple(course.noisy),
+        )
 
     def _watched_block(self, arm: Arm, watchman: ContentionWatch, left: int) -> float:
         return watchman.block(lambda: self._block(arm), arm.run.pid, self._spare(arm, left))
@@ -243,25 +278,9 @@ class DuetExecutor:
     def _used(self, arm: Arm) -> int:
         return (arm.steps - self._blocks.warm_steps) // self._blocks.per_block()
 
-    def perturbed(self, num_losses: int) -> tuple[float, ...]:
-        """Run the original once with rounding noise on its parameters, for as many losses."""
-        arm: Arm | None = None
-        try:
-            arm = self._start((), perturb=perturbation("bfloat16"))
-            self._warm(arm)
-            while len(arm.losses()) < num_losses:
-                self._block(arm)
-            return tuple(arm.losses()[:num_losses])
-        except ArmFailed as failed:
-            ended = failed.failure.kind is FailureKind.ENDED and arm is not None
-            return tuple(arm.losses()[:num_losses]) if ended and arm is not None else ()
-        finally:
-            self._discard([arm] if arm else [])
-
     def close(self) -> None:
         """End all arms."""
         self._discard(list(self._arms))
-        self._kept = None
         self._open.close()
         remove(self._caches)
 
@@ -270,27 +289,8 @@ class DuetExecutor:
         name = hashlib.sha256("+".join(step.label for step in plan).encode()).hexdigest()[:16]
         return self._caches / name
 
-    def _end_kept(self) -> None:
-        """End the incumbent that lives on: a frozen arm keeps its memory."""
-        if self._kept is not None:
-            self._discard([self._kept[1]])
-            self._kept = None
-
-    def _take_kept(self, plan: PlanSteps, num_rounds: int) -> Arm | None:
-        """Return the living incumbent if it is this plan and has steps left."""
-        if self._kept is None:
-            return None
-        kept_plan, arm = self._kept
-        self._kept = None
-        most = self._blocks.max_rounds
-        fits = most is None or self._used(arm) + num_rounds <= most
-        if kept_plan == plan and arm.run.exit_code() is None and fits:
-            return arm
-        self._discard([arm])
-        return None
-
-    def _start(self, plan: PlanSteps, *, perturb: float = 0.0) -> Arm:
-        setting = self._setting
+    def _start(self, order: SetOrder, at: int) -> Arm:
+        setting, plan = self._setting, order.plans[at]
         scratch = new_scratch("arm")
         folder = scratch / "probe"
         folder.mkdir()
@@ -302,16 +302,17 @@ class DuetExecutor:
             activations=tuple(activation_orders(plan)),
             seed=SEED,
             program_seeds=setting.program_seeds,
-            perturb=perturb,
+            perturb=perturbation("bfloat16") if at in order.perturbed else 0.0,
             losses=True,
             **guard_orders(setting.isolation, scratch),
         ).save(orders)
         environment = own_caches(quiet(setting.environment, scratch), self._caches_of(plan))
         if setting.isolation.network:
             environment.update(GLOO_SOCKET_IFNAME="lo", NCCL_SOCKET_IFNAME="lo", TP_SOCKET_IFNAME="lo")
-        environment.setdefault(
-            "PYTHONHASHSEED", "0"
-        )  # a vocabulary made of a set has another order in every process
+        # A vocabulary made of a set has another order in every process.
+        environment.setdefault("PYTHONHASHSEED", "0")
+        if order.passive:
+            environment = with_changes(environment, PASSIVE)
         environment = probed(with_plan(environment, plan), orders)
         run = start(
             setting.argv, environment, setting.isolation, scratch, log=scratch / "log", stdin=setting.stdin
@@ -332,25 +333,29 @@ class DuetExecutor:
             max(2 * MIN_PATIENCE_S, 5 * self._setting.startup_s)
             + STEP_PATIENCE * steps * self._setting.step_s
         )
-        arm.advance(steps, discard=1, timeout_s=patience)
+        arm.advance(steps, discard=1, timeout_s=self._patience(patience))
+
+    def _patience(self, wanted_s: float) -> float:
+        """Nobody waits for what hangs beyond the budget."""
+        return min(wanted_s, max(LAST_PATIENCE_S, self._left_s() + LAST_PATIENCE_S))
 
     def _block(self, arm: Arm) -> float:
         blocks = self._blocks
         expected = blocks.per_block() * self._setting.step_s
         patience = max(MIN_PATIENCE_S, STEP_PATIENCE * expected)
-        spent = arm.advance(blocks.per_block(), discard=blocks.discard, timeout_s=patience)
+        spent = arm.advance(blocks.per_block(), discard=blocks.discard, timeout_s=self._patience(patience))
         return spent / blocks.num_steps
 
-    def _record(self, arm: Arm, is_fresh: bool) -> ArmRecord:
+    def _record(self, arm: Arm) -> ArmRecord:
         return ArmRecord(
             step_s=arm.step_s(),
             phases={} if self._setting.devices else arm.phases(self._blocks.warm_steps),
-            losses=tuple(arm.losses()) if is_fresh else (),
-            loss_sites=tuple(arm.loss_sites()) if is_fresh else (),
+            losses=tuple(arm.losses()),
+            loss_sites=tuple(arm.loss_sites()),
             effects=tuple(arm.effects()),
             notes=tuple(arm.notes()),
             peak_bytes=arm.peak_bytes(),
-            first_steps_s=arm.first_steps_s() if is_fresh else None,
+            first_steps_s=arm.first_steps_s(),
         )
 
     def _discard(self, arms: Sequence[Arm]) -> None:

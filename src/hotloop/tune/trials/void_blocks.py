@@ -13,10 +13,10 @@ from hotloop.tune.trials.device_neighbours import DeviceNeighbours
 
 MAX_FOREIGN = 0.10
 """Share of the machine's processor time that others may take within a block (hazards: a workable limit)."""
-MAX_REPEATS = 3
-MAX_VOID = 6
-"""Of one set of arms: a machine that never becomes quiet must not eat the budget."""
-WAIT_FOR_QUIET_S = 3.0
+MAX_REPEATS = 1
+VOID_SHARE = 0.2
+"""Of a set's blocks at most: a machine that never becomes quiet gets wider intervals, and keeps its budget."""
+WAIT_FOR_QUIET_S = 1.0
 """After a void block the machine is given so long to become quiet before the next try."""
 LOOK_S = 0.25
 _Time = TypeVar("_Time")
@@ -27,6 +27,7 @@ class ContentionWatch:
 
     Args:
         progress: told when a block is repeated.
+        num_blocks: of the set.
         load: takes the snapshots.
         device: looks at the devices; None: the program uses none, or their driver cannot be asked.
         pause: sleeps.
@@ -35,6 +36,7 @@ class ContentionWatch:
     def __init__(
         self,
         progress: Callable[[str], None],
+        num_blocks: int,
         load: ForeignLoad | None = None,
         pause: Callable[[float], None] = time.sleep,
         device: DeviceNeighbours | None = None,
@@ -43,7 +45,10 @@ class ContentionWatch:
         self._progress = progress
         self._load = load or ForeignLoad()
         self._pause = pause
-        self._blocks = self._void = self._noisy = 0
+        self._max_void = max(1, int(VOID_SHARE * num_blocks))
+        self._blocks = self._void = 0
+        self.num_noisy = 0
+        """Blocks kept although others were busy."""
         self._most: float | None = None
 
     def block(self, run: Callable[[], _Time], pid: int, spare: int = MAX_REPEATS) -> _Time:
@@ -68,13 +73,13 @@ class ContentionWatch:
                 disturbed = f"others took {share:.0%} of the machine"
             if disturbed is None:
                 return result
-            if repeat < min(MAX_REPEATS, spare) and self._void < MAX_VOID:
+            if repeat < min(MAX_REPEATS, spare) and self._void < self._max_void:
                 self._void += 1
                 self._progress(f"block repeated: {disturbed}")
                 self._wait_for_quiet(ours)
             else:
                 break
-        self._noisy += 1
+        self.num_noisy += 1
         return result
 
     def _wait_for_quiet(self, ours: tuple[int, ...]) -> None:
@@ -90,5 +95,8 @@ class ContentionWatch:
     def report(self) -> Contention:
         """Return what others did."""
         return Contention(
-            num_blocks=self._blocks, num_void=self._void, num_noisy=self._noisy, max_foreign_share=self._most
+            num_blocks=self._blocks,
+            num_void=self._void,
+            num_noisy=self.num_noisy,
+            max_foreign_share=self._most,
         )

@@ -1,10 +1,14 @@
-"""What every trial is judged by."""
+"""What every trial is judged by: gathered from the originals in all sets, so that nothing is run for it alone."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
-from hotloop.stats.floor import Spread
+from hotloop.stats.floor import Spread, aa_floor, pair_spread
+from hotloop.stats.pairs import MIN_BLOCKS
+from hotloop.tune.executor import SetOrder, SetRecord
 from hotloop.tune.verdict.reference_losses import ReferenceLosses
 
 
@@ -14,9 +18,49 @@ class NoiseBaseline(msgspec.Struct, frozen=True, kw_only=True):
     floor: float
     spread: Spread
     references: ReferenceLosses
-    max_rounds: int | None = None
-    """Rounds until the program ends by itself; None: it does not."""
 
-    def rounds(self, wanted: int) -> int:
-        """Return so many rounds, or as many as the program has."""
-        return min(wanted, self.max_rounds or wanted)
+
+class Originals:
+    """Collects what the program as it is did in every set."""
+
+    def __init__(self) -> None:
+        self._pairs: list[tuple[float, ...]] = []
+        self._curves: list[tuple[float, ...]] = []
+        self._perturbed: list[tuple[float, ...]] = []
+
+    @property
+    def measured(self) -> bool:
+        """Whether the program was run against itself."""
+        return bool(self._pairs)
+
+    @property
+    def perturbed(self) -> bool:
+        """Whether it was run with rounding noise."""
+        return bool(self._perturbed)
+
+    def add(self, order: SetOrder, record: SetRecord) -> None:
+        """Take the originals of a set: any two of them are an A/A pair, their losses are references."""
+        alive = [at for at, plan in enumerate(order.plans) if not plan and record.arm(at) is not None]
+        pairs = [record.log_ratios((alive[0],), other) for other in alive[1:]]
+        self._pairs += [pair for pair in pairs if len(pair) >= MIN_BLOCKS]
+        for at in alive:
+            arm = record.arm(at)
+            curves = self._perturbed if at in order.perturbed else self._curves
+            if arm is not None and arm.losses:
+                curves.append(arm.losses)
+
+    def baseline(self) -> NoiseBaseline:
+        """Return what is known so far."""
+        return NoiseBaseline(
+            floor=aa_floor(self._pairs),
+            spread=pair_spread(self._pairs),
+            references=ReferenceLosses(
+                original=_at(self._curves, 0),
+                repeat=_at(self._curves, 1),
+                perturbed=_at(self._perturbed, 0),
+            ),
+        )
+
+
+def _at(curves: Sequence[tuple[float, ...]], index: int) -> tuple[float, ...]:
+    return curves[index] if len(curves) > index else ()

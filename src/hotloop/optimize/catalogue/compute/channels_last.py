@@ -46,6 +46,7 @@ class ChannelsLast(Optimization):
     name: ClassVar[str] = "channels_last"
     family: ClassVar[str] = "compute"
     numerics: ClassVar[Numerics] = Numerics.EXACT
+    interacts: ClassVar[frozenset[str]] = frozenset({"autocast_bf16", "autocast_fp16"})
     dimensions: ClassVar[int] = 2
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:

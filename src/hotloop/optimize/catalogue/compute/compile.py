@@ -56,6 +56,7 @@ class Compile(Optimization):
     name: ClassVar[str] = "compile"
     family: ClassVar[str] = "compute"
     numerics: ClassVar[Numerics] = Numerics.TOLERANCE
+    interacts: ClassVar[frozenset[str]] = frozenset({"autocast_bf16", "autocast_fp16"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the modes that differ on this device, the cheapest to compile first."""
@@ -92,7 +93,7 @@ class Compile(Optimization):
 
     def knob(self, params: Mapping[str, Any]) -> Knob:
         """Return the gate between the compiled call and the program's own."""
-        return Gated(self.activation(params), settle_steps=COMPILING_STEPS)
+        return Gated(self.activation(params), settle_steps=COMPILING_STEPS, lasting=True)
 
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
         """Compile the model in place, behind the statement that names it; shorter than a wrapper, and keys stay."""

@@ -24,6 +24,8 @@ class WorkerKnob(Knob):
         num_threads: of the training process; None: the program's.
     """
 
+    lasting = True
+
     def __init__(
         self,
         num_workers: int | None,

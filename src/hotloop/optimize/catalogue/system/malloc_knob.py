@@ -25,6 +25,7 @@ class MallocKnob(Knob):
     """
 
     settle_steps = 3
+    lasting = True
 
     def __init__(self, keep_bytes: int, pad_bytes: int) -> None:
         self._on = {_MMAP_MAX: 0, _TRIM_THRESHOLD: min(keep_bytes, (1 << 31) - 1), _TOP_PAD: pad_bytes}

@@ -1,0 +1,152 @@
+"""Where plans stand after the sets of fresh processes that they were in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+
+import msgspec
+
+from hotloop.model.tuning import ParityEvidence
+from hotloop.stats.pairs import MIN_BLOCKS
+from hotloop.stats.verdict import Decision, Verdict, decide
+from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
+from hotloop.tune.verdict.baseline import NoiseBaseline, Originals
+
+MIN_SETS, MAX_SETS = 3, 8
+
+
+class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan after some sets."""
+
+    plan: PlanSteps
+    total: Decision
+    parity: ParityEvidence
+    num_sets: int
+
+    @property
+    def held(self) -> bool:
+        """Whether it is faster and learns the same."""
+        return self.total.verdict is Verdict.FASTER and self.parity.passed
+
+    @property
+    def width(self) -> float:
+        """Relative half-width of the interval."""
+        ratio = self.total.ratio
+        return math.sqrt(ratio.high / ratio.low) - 1 if ratio is not None else math.inf
+
+    @property
+    def speed(self) -> float:
+        """The estimate."""
+        return self.total.ratio.ratio if self.total.ratio is not None else 0.0
+
+
+class ConfirmedSets:
+    """The sets of a confirmation, and what they say of any plan that was an arm in them.
+
+    Args:
+        originals: what the program against itself gave.
+    """
+
+    def __init__(self, originals: Originals) -> None:
+        self._originals = originals
+        self._sets: list[tuple[SetOrder, SetRecord]] = []
+
+    def add(self, order: SetOrder, record: SetRecord) -> None:
+        """Take a set."""
+        self._sets.append((order, record))
+
+    @property
+    def latest(self) -> tuple[SetOrder, SetRecord]:
+        """The set that was run last."""
+        return self._sets[-1]
+
+    def num(self, plan: PlanSteps) -> int:
+        """Return in how many sets a plan was an arm."""
+        return len(self.of(plan))
+
+    def of(self, plan: PlanSteps) -> list[tuple[SetOrder, SetRecord]]:
+        """Return the sets in which a plan was an arm."""
+        return [(order, record) for order, record in self._sets if plan in order.plans]
+
+    def standing(self, plan: PlanSteps) -> Confirmation | None:
+        """Return where a plan stands; None: it was in no set, or failed in one."""
+        ground = self._originals.baseline()
+        pairs, parities = [], []
+        for order, record in self.of(plan):
+            at = order.plans.index(plan)
+            arm = record.arm(at)
+            if arm is None:
+                return None
+            pairs.append(record.log_ratios(record.originals(order), at))
+            parities.append(ground.references.check(arm.losses, plan))
+        pairs = [pair for pair in pairs if len(pair) >= MIN_BLOCKS]
+        if not pairs:
+            return None
+        return Confirmation(
+            plan=plan,
+            total=_decision(pairs, ground),
+            parity=max(parities, key=_departure),
+            num_sets=len(pairs),
+        )
+
+    def between(self, before: PlanSteps, after: PlanSteps) -> Decision | None:
+        """Return what a plan is worth against its own beginning, from the sets that held both."""
+        pairs = [
+            record.log_ratios(record.same(order, before), order.plans.index(after))
+            for order, record in self.of(after)
+            if before in order.plans and record.arm(order.plans.index(before)) is not None
+        ]
+        pairs = [pair for pair in pairs if len(pair) >= MIN_BLOCKS]
+        return _decision(pairs, self._originals.baseline()) if pairs else None
+
+    def proven(self) -> Confirmation | None:
+        """Return the fastest plan that held; None: none did."""
+        return max((one for one in self._all() if one.held), key=_speed, default=None)
+
+    def promising(self, dropped: Collection[str]) -> Confirmation | None:
+        """Return the fastest plan that did not hold, learns the same, and may be faster than the one that did."""
+        proven = self.proven()
+        edge = 1.01 * (proven.speed if proven else 1.0)
+        return max(
+            (
+                one
+                for one in self._all()
+                if not one.held
+                and one.parity.passed
+                and one.speed > edge
+                and not any(step.label in dropped for step in one.plan)
+            ),
+            key=_speed,
+            default=None,
+        )
+
+    def _all(self) -> list[Confirmation]:
+        plans = {
+            tuple(step.label for step in plan): plan
+            for order, _ in self._sets
+            for plan in order.plans
+            if plan
+        }
+        return [seen for seen in map(self.standing, plans.values()) if seen is not None]
+
+
+def _speed(one: Confirmation) -> float:
+    return one.speed
+
+
+def _decision(pairs: Sequence[Sequence[float]], ground: NoiseBaseline) -> Decision:
+    return decide(
+        pairs,
+        floor=ground.floor,
+        min_pairs=MIN_SETS,
+        max_pairs=MAX_SETS,
+        prior_sd=ground.spread.sd,
+        prior_df=ground.spread.df,
+    )
+
+
+def _departure(check: ParityEvidence) -> tuple[bool, float]:
+    """The worst of all sets: combinations break what singles do not, and not every time."""
+    share = check.statistic / check.limit if check.statistic is not None and check.limit else 0.0
+    return not check.passed, share

@@ -1,0 +1,146 @@
+"""A plan's steps with the factor of each, how it was obtained, and that they multiply to the confirmed total."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from hotloop.model.optimization import Candidate
+from hotloop.model.ratio import Ratio
+from hotloop.model.tuning import PlanStep, Trial
+from hotloop.stats.switching import SwitchFit
+from hotloop.tune.confirm.evidence import MIN_SETS, Confirmation, ConfirmedSets
+from hotloop.tune.executor import PlanSteps
+from hotloop.tune.verdict.decision import one_off_s
+
+SWITCHED = "switched off and on within the plan's process"
+ARMS = "with and without in fresh processes"
+LEFT = "what the other steps leave of the whole"
+WHOLE = "the whole plan in fresh processes"
+_Z = 1.96
+
+
+class _Factor(msgspec.Struct):
+    """A step's log factor and half of its interval; None: nothing was measured of it alone."""
+
+    gain: float | None
+    half: float
+    method: str
+    proven: bool = False
+
+
+class Factors:
+    """Finds the factor of each step of a plan.
+
+    Args:
+        sets: of the confirmation.
+        trials: of the search.
+        fit: of the knobs that were switched; None: none were.
+        switchable: whether a step's factor is the fit's.
+    """
+
+    def __init__(
+        self,
+        sets: ConfirmedSets,
+        trials: Sequence[Trial],
+        fit: SwitchFit | None,
+        switchable: Callable[[Candidate], bool],
+    ) -> None:
+        self._sets = sets
+        self._trials = trials
+        self._fit = fit
+        self._switchable = switchable
+
+    def steps(self, confirmation: Confirmation) -> tuple[PlanStep, ...]:
+        """Return the plan's steps with factors that multiply to the total exactly."""
+        plan, total = confirmation.plan, confirmation.total.ratio
+        assert total is not None, "what was confirmed has a ratio"
+        found = [self._factor(plan, at, total) for at in range(len(plan))]
+        ratios = _multiplied(found, total)
+        return tuple(
+            PlanStep(
+                name=step.name,
+                params=step.params,
+                ratio=ratio.ratio,
+                low=ratio.low,
+                high=ratio.high,
+                numerics=step.numerics,
+                break_even_steps=self._break_even(plan, at),
+                evidence=self._evidence(plan, at, ratio, factor),
+                method=factor.method,
+                proven=factor.proven and ratio.low > 1,
+            )
+            for at, (step, ratio, factor) in enumerate(zip(plan, ratios, found, strict=True))
+        )
+
+    def _factor(self, plan: PlanSteps, at: int, total: Ratio) -> _Factor:
+        if len(plan) == 1:
+            return _of(total, WHOLE, proven=True)
+        before, after, step = plan[:at], plan[: at + 1], plan[at]
+        decision = self._sets.between(before, after)
+        if decision is not None and decision.ratio is not None:
+            return _of(decision.ratio, ARMS, proven=self._sets.num(after) >= MIN_SETS)
+        if self._fit is not None and step.label in self._fit.knobs:
+            states = [s.label for s in after], [s.label for s in before]
+            sure = self._fit.ratio(*states, confidence=1 - 0.01 / len(self._fit.knobs))
+            return _of(self._fit.ratio(*states), SWITCHED, proven=sure.low > 1)
+        tried = next((t for t in reversed(self._trials) if t.candidate == step and t.ratio), None)
+        if tried is not None and tried.ratio is not None:
+            return _of(tried.ratio, tried.method)
+        return _Factor(None, math.log(total.high / total.low) / 2, LEFT)
+
+    def _break_even(self, plan: PlanSteps, at: int) -> int | None:
+        """Steps after which a step's one-off cost is earned back."""
+        before, after = plan[:at], plan[: at + 1]
+        costs, gains = [], []
+        for order, record in self._sets.of(plan):
+            if before not in order.plans or after not in order.plans:
+                continue
+            first, last = record.arm(order.plans.index(before)), record.arm(order.plans.index(after))
+            if first is not None and last is not None:
+                costs.append(one_off_s(first, last) or 0.0)
+                gains.append(first.step_s - last.step_s)
+        if not costs:
+            return None
+        # The first arm of a plan compiles cold, later ones find its code: the largest cost is the user's first run.
+        cost, gain = max(costs), sorted(gains)[len(gains) // 2]
+        return math.ceil(cost / gain) if cost > 0 and gain > 0 else None
+
+    def _evidence(self, plan: PlanSteps, at: int, ratio: Ratio, factor: _Factor) -> str:
+        step = plan[at]
+        order, record = self._sets.of(plan)[-1]
+        arm = record.arm(order.plans.index(plan))
+        effects = arm.effects if arm is not None else ()
+        said = [effect.evidence for effect in effects if effect.name == step.name][:1]
+        if not (factor.proven and ratio.low > 1):
+            said.append("part of the proven whole: its own factor is not proven")
+        if step.max_gain is not None and ratio.low > step.max_gain:
+            limit = f"{step.max_gain:.2f}x"
+            said.append(
+                f"more than the {limit} that the observation allows, measured again and still so: unexplained"
+            )
+        return "; ".join(said)
+
+
+def _of(ratio: Ratio, method: str, *, proven: bool = False) -> _Factor:
+    """A factor; one that a screening picked out of many is not proven by what it was picked for."""
+    return _Factor(math.log(ratio.ratio), math.log(ratio.high / ratio.low) / 2, method, proven)
+
+
+def _multiplied(found: Sequence[_Factor], total: Ratio) -> list[Ratio]:
+    """What the factors and the total differ by goes to those that are known worst, by their variance."""
+    missing = math.log(total.ratio) - math.fsum(factor.gain for factor in found if factor.gain is not None)
+    unknown = [factor for factor in found if factor.gain is None]
+    for factor in unknown:
+        factor.gain = missing / len(unknown)
+    spread = [0.0 if unknown else factor.half**2 for factor in found]
+    rest = 0.0 if unknown else missing
+    weights = [one / math.fsum(spread) if math.fsum(spread) else 1 / len(found) for one in spread]
+    ratios = []
+    for factor, weight in zip(found, weights, strict=True):
+        gain = (factor.gain or 0.0) + rest * weight
+        half = max(factor.half, abs(rest * weight) / _Z)
+        ratios.append(Ratio(math.exp(gain), math.exp(gain - half), math.exp(gain + half)))
+    return ratios

@@ -1,0 +1,54 @@
+"""What was promising and could not be proven in time: said, kept apart from the plan, never applied unasked."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from hotloop.model.ratio import Ratio
+from hotloop.model.tuning import LikelyPlan, PlanStep
+from hotloop.tune.confirm.evidence import MIN_SETS, Confirmation
+from hotloop.tune.executor import PlanSteps
+
+
+def likely_from_sets(seen: Confirmation, steps: tuple[PlanStep, ...], command: Sequence[str]) -> LikelyPlan:
+    """Return a plan that fresh processes did not settle."""
+    ratio = seen.total.ratio
+    assert ratio is not None, "it was measured"
+    missing = MIN_SETS - seen.num_sets
+    reason = (
+        f"measured in {seen.num_sets} of the {MIN_SETS} sets of fresh processes that a proof needs"
+        if missing > 0
+        else f"not proven: {seen.total.reason}"
+    )
+    return _likely(steps, ratio, reason, command)
+
+
+def likely_from_search(plan: PlanSteps, ratio: Ratio, how: str, command: Sequence[str]) -> LikelyPlan:
+    """Return a plan that no fresh process was run with against the original."""
+    share = len(plan)
+    steps = tuple(
+        PlanStep(
+            name=step.name,
+            params=step.params,
+            ratio=ratio.ratio ** (1 / share),
+            low=ratio.low ** (1 / share),
+            high=ratio.high ** (1 / share),
+            numerics=step.numerics,
+            method=how,
+            proven=False,
+        )
+        for step in plan
+    )
+    return _likely(steps, ratio, f"{how}; no time was left to confirm it in fresh processes", command)
+
+
+def _likely(steps: tuple[PlanStep, ...], ratio: Ratio, reason: str, command: Sequence[str]) -> LikelyPlan:
+    return LikelyPlan(
+        steps=steps,
+        ratio=ratio.ratio,
+        low=ratio.low,
+        high=ratio.high,
+        reason=reason,
+        resume=f"hotloop tune --resume --budget 5m {shlex.join(command)}",
+    )

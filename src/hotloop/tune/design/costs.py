@@ -1,0 +1,53 @@
+"""What sets of arms take, so that what is begun can be ended within the budget."""
+
+from __future__ import annotations
+
+from hotloop.tune.executor import SetOrder, SetRecord
+
+SWITCH_S = 0.03
+"""Of a block: an arm is thawed, reaches its boundary, is frozen, and its records are read (85-95% of the time was
+timed with blocks of 80 ms on five programs)."""
+
+
+class Costs:
+    """Seconds of sets: expected from the observation first, learned from the sets then.
+
+    Args:
+        start_s: of one arm, alone, warm-up included.
+        round_s: of one arm's block.
+        num_cores: that start-ups share.
+    """
+
+    def __init__(self, start_s: float, round_s: float, num_cores: int = 2) -> None:
+        self._start_s = start_s
+        self._round_s = round_s + SWITCH_S
+        self._cores = max(1, num_cores)
+        self._learned = False
+
+    def learn(self, order: SetOrder, record: SetRecord, seconds: float) -> None:
+        """Take what a set took; one-off costs in it (compilation) are no other set's."""
+        arms = len(order.plans)
+        one_off = sum(step.one_off_s or 0.0 for plan in order.plans for step in plan)
+        start_s = max(0.1, record.start_s - one_off) / arms
+        blocks = max(1, record.contention.num_blocks)
+        round_s = max(SWITCH_S, (seconds - record.start_s) / blocks)
+        # What was learned before counts half: one set beside a neighbour does not set the rule.
+        share = 0.5 if self._learned else 1.0
+        self._start_s += share * (start_s - self._start_s)
+        self._round_s += share * (round_s - self._round_s)
+        self._learned = True
+
+    def start_s(self, num_arms: int) -> float:
+        """Return what so many arms take until they are warm."""
+        if self._learned:
+            return num_arms * self._start_s
+        return self._start_s * max(1.0, num_arms / self._cores)
+
+    def set_s(self, num_arms: int, rounds: int, one_off_s: float = 0.0) -> float:
+        """Return what a whole set takes."""
+        return self.start_s(num_arms) + num_arms * rounds * self._round_s + one_off_s
+
+    def rounds_in(self, seconds: float, num_arms: int, one_off_s: float = 0.0) -> int:
+        """Return how many rounds of a set fit."""
+        left = seconds - self.start_s(num_arms) - one_off_s
+        return max(0, int(left / (num_arms * self._round_s)))

@@ -1,0 +1,32 @@
+"""What the experiment is designed from: time, step and catalogue of one program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from hotloop.model.optimization import Candidate
+from hotloop.tune.design.costs import Costs
+
+
+class Design(msgspec.Struct, frozen=True, kw_only=True):
+    """What the experiment is designed from.
+
+    Attributes:
+        costs: of one arm's start and of one arm's block, in seconds, and the cores that starts share.
+        hold_s: of one hold of a pattern.
+        max_rounds: rounds until the program ends by itself; None: it does not.
+        typical: whether a hold is summed up by its median step.
+        conflicts: names that cannot be on together.
+        interactions: names that may help or hinder one another.
+        switchable: whether a candidate can be switched in a running program.
+    """
+
+    costs: Costs
+    hold_s: float
+    switchable: Callable[[Candidate], bool]
+    max_rounds: int | None = None
+    typical: bool = True
+    conflicts: Mapping[str, frozenset[str]] = {}
+    interactions: Mapping[str, frozenset[str]] = {}

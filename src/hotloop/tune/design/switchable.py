@@ -1,0 +1,23 @@
+"""What can be switched on and off in a running program, and needs no process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hotloop.model.optimization import Candidate
+from hotloop.optimize.optimization import Optimization
+from hotloop.optimize.registry import get
+
+
+def switchable(candidate: Candidate) -> bool:
+    """Whether a candidate can be switched to and fro at little cost, with nothing left behind."""
+    knob = get(candidate.name).knob(candidate.params)
+    return knob is not None and not knob.lasting
+
+
+def interactions(optimizations: Sequence[Optimization]) -> dict[str, frozenset[str]]:
+    """Return what each optimization may help or hinder, whichever of the two says so."""
+    return {
+        one.name: one.interacts | {other.name for other in optimizations if one.name in other.interacts}
+        for one in optimizations
+    }

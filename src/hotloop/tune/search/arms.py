@@ -1,0 +1,123 @@
+"""Sets of arms, run once and kept, with the time they take learned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.model.optimization import Numerics
+from hotloop.model.tuning import Contention, FailureKind
+from hotloop.tune.design.costs import Costs
+from hotloop.tune.executor import (
+    BudgetOver,
+    Executor,
+    PlanSteps,
+    RanSet,
+    SetFailed,
+    SetOrder,
+    SetRecord,
+    Steer,
+)
+from hotloop.tune.session.ledger import Ledger
+from hotloop.tune.verdict.baseline import Originals
+
+
+class EndedEarly(Exception):  # noqa: N818 - an observation, not an error
+    """The program came to its own end before anything was measured; nobody had seen how long it is.
+
+    Args:
+        num_steps: that it takes.
+    """
+
+    def __init__(self, num_steps: int) -> None:
+        super().__init__(num_steps)
+        self.num_steps = num_steps
+
+
+class Arms:
+    """Runs sets of arms for search and confirmation.
+
+    Args:
+        executor: runs them.
+        ledger: keeps them, and the time there is.
+        costs: told what they take.
+        max_rounds: rounds until the program ends by itself; None: it does not.
+    """
+
+    def __init__(self, executor: Executor, ledger: Ledger, costs: Costs, max_rounds: int | None) -> None:
+        self._executor = executor
+        self._ledger = ledger
+        self.costs = costs
+        self.max_rounds = max_rounds
+        self.originals = Originals()
+        self.contentions: list[Contention] = []
+
+    def left_s(self) -> float:
+        """Return the time that is left."""
+        return self._ledger.budget.left()
+
+    def knows(self, key: str) -> bool:
+        """Whether this set was run in the session before."""
+        return self._ledger.knows(key)
+
+    def room(self, wanted: int) -> int:
+        """Return how many arms can be alive at once, of so many."""
+        return next((num for num in range(wanted, 2, -1) if self._executor.fits(num)), 2)
+
+    def first_originals(self, plans: Sequence[PlanSteps]) -> tuple[list[PlanSteps], tuple[int, ...]]:
+        """Return the arms with nothing on that a set begins with, and which of them are perturbed.
+
+        The first set shows the program against itself beside what it is run for: twice, and where reduced precision is
+        tried a third time with rounding noise, for the floor of its losses. Later sets need one.
+        """
+        loose = any(step.numerics is not Numerics.EXACT for plan in plans for step in plan)
+        num_plain = 1 if self.originals.measured else 2
+        perturbed = loose and not self.originals.perturbed
+        spare = self.room(num_plain + perturbed + 1) - 1
+        num_plain = max(1, min(num_plain, spare - perturbed))
+        perturbed = perturbed and spare > num_plain
+        originals: list[PlanSteps] = [()] * (num_plain + perturbed)
+        return originals, (num_plain,) if perturbed else ()
+
+    def measure_floor(self, plans: Sequence[PlanSteps], rounds: int) -> None:
+        """Run the program against itself alone, where the sets to come have no room for that."""
+        loose = any(step.numerics is not Numerics.EXACT for plan in plans for step in plan)
+        order = SetOrder(plans=((), ()), max_rounds=rounds, perturbed=(1,) if loose else ())
+        self.run("floor", order, lambda _: range(2))
+
+    def run(self, key: str, order: SetOrder, steer: Steer) -> tuple[SetOrder, SetRecord]:
+        """Run a set, or return what it gave; the order is that of the time when it was run.
+
+        Raises:
+            BudgetOver: the time was over before it gave anything.
+            HotloopError: the program cannot be run as it is.
+        """
+        done = self._ledger.once(key, RanSet, lambda: self._run(order, steer))
+        order, outcome = done.order, done.record
+        self.costs.learn(order, outcome, self._ledger.seconds(key))
+        self.originals.add(order, outcome)
+        self.contentions.append(outcome.contention)
+        return order, outcome
+
+    def _run(self, order: SetOrder, steer: Steer) -> RanSet:
+        outcome = self._executor.run(order, steer)
+        if isinstance(outcome, SetFailed):
+            raise self._failed(outcome)
+        return RanSet(order=order, record=outcome)
+
+    def _failed(self, outcome: SetFailed) -> Exception:
+        failure = outcome.failure
+        if failure.kind is FailureKind.ENDED and failure.num_steps is not None and self.max_rounds is None:
+            return EndedEarly(failure.num_steps)
+        if self.originals.measured or self.left_s() <= 0:
+            return BudgetOver(failure.message)
+        return HotloopError(
+            f"the program could not be run in trials: {failure.message}\n{failure.log_end}",
+            "it must be able to run twice at once, and take enough steps; its output ends above",
+            ExitCode.PROGRAM_FAILED,
+        )
+
+
+def while_time(left_s: Callable[[], float], num_arms: int, min_rounds: int) -> Steer:
+    """Return what goes on with all arms until the time is over, after the fewest rounds in any case."""
+    return lambda rounds: range(num_arms) if len(rounds) < min_rounds or left_s() > 0 else ()

@@ -1,0 +1,260 @@
+"""Arms beside one another: the plan so far, and the plan with one more thing on that needs a process of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from statistics import fmean, stdev
+
+from hotloop.model.optimization import Candidate
+from hotloop.model.ratio import Ratio
+from hotloop.model.tuning import Failure, FailureKind, Measured, Trial
+from hotloop.stats.pairs import MIN_BLOCKS, ratio_interval
+from hotloop.stats.verdict import margin
+from hotloop.tune.design.patterns import exclude
+from hotloop.tune.executor import PlanSteps, Rounds, SetOrder, SetRecord
+from hotloop.tune.search.arms import Arms
+from hotloop.tune.verdict.baseline import NoiseBaseline
+from hotloop.tune.verdict.decision import (
+    ACCEPTED,
+    NO_DIFFERENCE,
+    SLOWER,
+    failure_reason,
+    not_proven,
+    one_off_s,
+)
+
+MAX_ROUNDS = 14
+PRUNE_AFTER = 4
+"""Rounds after which an arm that is clearly slower is ended: two forwards, two backwards."""
+WORTH_A_LOOK, MAX_LOOKS = 1.02, 3
+"""What was estimated higher and not told from nothing is looked at again, in fresh processes, where there is time."""
+METHOD = "with and without in processes of their own, side by side"
+CONFIDENCE = 0.9
+"""Of screening: one null in twenty gets through, and rides along in a confirmation until that shows."""
+
+
+class Contest:
+    """Finds what helps beside a plan.
+
+    Args:
+        arms: runs the sets.
+        conflicts: what cannot be on together.
+        interactions: names that may help or hinder one another.
+        progress: told of what is tried.
+    """
+
+    def __init__(
+        self,
+        arms: Arms,
+        conflicts: Mapping[str, frozenset[str]],
+        interactions: Mapping[str, frozenset[str]],
+        progress: Callable[[str], None],
+    ) -> None:
+        self._arms = arms
+        self._conflicts = conflicts
+        self._interactions = interactions
+        self._progress = progress
+        self._pairs: dict[str, list[tuple[float, ...]]] = {}
+        self.trials: list[Trial] = []
+
+    def undecided(self) -> list[Candidate]:
+        """Return what may still help, the most promising first: fresh processes may settle it."""
+        latest = {trial.candidate.label: trial for trial in self.trials}
+        found = [
+            trial
+            for label, trial in latest.items()
+            if trial.decision.startswith(NO_DIFFERENCE)
+            and trial.ratio is not None
+            and trial.ratio.ratio > WORTH_A_LOOK
+            and len(self._pairs.get(label, ())) < MAX_LOOKS
+        ]
+        ranked = sorted(found, key=lambda trial: -trial.ratio.ratio if trial.ratio else 0.0)
+        return [trial.candidate for trial in ranked]
+
+    def run(
+        self, number: int, plan: PlanSteps, tried: Sequence[Candidate], order: SetOrder, until_left_s: float
+    ) -> PlanSteps:
+        """Run a set of arms, keep what it says of each candidate, and return the plan with what helps."""
+        self._progress(f"side by side: {', '.join(one.label for one in tried) or 'the plan'}")
+        began = self._arms.left_s()
+        order, record = self._arms.run(f"contest|{number}", order, self._steer(order, until_left_s))
+        seconds = max(0.0, began - self._arms.left_s())
+        ground = self._arms.originals.baseline()
+        base = order.plans.index(plan) if plan in order.plans else 0
+        gains: dict[int, Ratio] = {}
+        for at, arm_plan in enumerate(order.plans):
+            added = [step for step in arm_plan if step not in plan]
+            if at == base or len(added) != 1:
+                continue
+            trial = self._trial(added[0], at, base, order, record, ground, seconds / len(order.plans))
+            self.trials.append(trial)
+            if trial.decision == ACCEPTED and trial.ratio is not None:
+                gains[at] = trial.ratio
+        return self._best(plan, base, order, record, gains, ground)
+
+    def arm_plans(self, plan: PlanSteps, tried: Sequence[Candidate]) -> list[PlanSteps]:
+        """Return the plan, and the plan with each candidate; also without what a candidate may hinder."""
+        plans: list[PlanSteps] = [plan] if plan else []
+        for candidate in tried:
+            plans.append(with_candidate(plan, candidate, self._conflicts))
+            rivals = self._interactions.get(candidate.name, frozenset())
+            alone = tuple(step for step in plan if step.name not in rivals)
+            if alone != plan:
+                plans.append(with_candidate(alone, candidate, self._conflicts))
+        return plans
+
+    def _steer(self, order: SetOrder, until_left_s: float) -> Callable[[Rounds], Collection[int]]:
+        """Arms that are clearly slower than the original end early; the rest goes on while there is time."""
+        num = len(order.plans)
+        originals = [at for at, plan in enumerate(order.plans) if not plan]
+
+        def steer(rounds: Rounds) -> Collection[int]:
+            if len(rounds) >= MIN_BLOCKS and self._arms.left_s() <= until_left_s:
+                return ()
+            if len(rounds) < PRUNE_AFTER:
+                return range(num)
+            return [at for at in range(num) if at in originals or not _clearly_slower(rounds, originals, at)]
+
+        return steer
+
+    def _trial(
+        self,
+        candidate: Candidate,
+        at: int,
+        base: int,
+        order: SetOrder,
+        record: SetRecord,
+        ground: NoiseBaseline,
+        seconds: float,
+    ) -> Trial:
+        plan, failure = order.plans[at], record.failure(at)
+        outcome = failure or self._measured(candidate, at, base, order, record, ground)
+        decision, ratio = _decide(candidate, outcome, ground)
+        return Trial(
+            key=f"arm|{'+'.join(step.label for step in plan)}",
+            candidate=candidate,
+            incumbent=order.plans[base],
+            outcome=outcome,
+            decision=decision,
+            ratio=ratio,
+            seconds=seconds,
+            predicted=candidate.predicted,
+            method=METHOD,
+        )
+
+    def _measured(
+        self,
+        candidate: Candidate,
+        at: int,
+        base: int,
+        order: SetOrder,
+        record: SetRecord,
+        ground: NoiseBaseline,
+    ) -> Measured | Failure:
+        arm, before = record.arm(at), record.arm(base)
+        if arm is None or before is None:
+            message = "the plan that it is compared with failed"
+            return Failure(kind=FailureKind.CRASH, message=message)
+        pairs = self._pairs.setdefault(_label(order.plans[base], order.plans[at], candidate), [])
+        pairs.append(record.log_ratios(record.same(order, order.plans[base]), at))
+        return Measured(
+            pairs=tuple(pairs),
+            step_s=(before.step_s, arm.step_s),
+            effects=tuple(effect for effect in arm.effects if effect.name == candidate.name),
+            parity=ground.references.check(arm.losses, order.plans[at]),
+            one_off_s=one_off_s(before, arm),
+            peak_bytes=(before.peak_bytes, arm.peak_bytes),
+            contention=record.contention,
+        )
+
+    def _best(
+        self,
+        plan: PlanSteps,
+        base: int,
+        order: SetOrder,
+        record: SetRecord,
+        gains: Mapping[int, Ratio],
+        ground: NoiseBaseline,
+    ) -> PlanSteps:
+        """Return the base of the fastest arm with all that helped and goes with it."""
+        best = plan
+        if plan and _clearly_worse(record, order, base, ground):
+            best = ()
+        ranked = sorted(gains, key=lambda at: -gains[at].ratio)
+        if ranked and not all(step in order.plans[ranked[0]] for step in best):
+            # The fastest arm is without something of the plan: that hinders it.
+            best = tuple(step for step in order.plans[ranked[0]] if step in plan)
+        for at in ranked:
+            candidate = next(step for step in order.plans[at] if step not in plan)
+            if not any(exclude(candidate, step, self._conflicts) for step in best if step not in plan):
+                best = with_candidate(best, candidate, self._conflicts)
+        return best
+
+
+def with_candidate(
+    plan: PlanSteps, candidate: Candidate, conflicts: Mapping[str, frozenset[str]]
+) -> PlanSteps:
+    """Return the plan with a candidate on, in place of its own name and of what it cannot be beside."""
+    return (*(step for step in plan if not exclude(step, candidate, conflicts)), candidate)
+
+
+def screening_ratio(
+    pairs: Sequence[Sequence[float]], ground: NoiseBaseline, confidence: float
+) -> Ratio | None:
+    """Return the speed ratio of some pairs; None with too few blocks."""
+    if not pairs:
+        return None
+    return ratio_interval(pairs, confidence=confidence, prior_sd=ground.spread.sd, prior_df=ground.spread.df)
+
+
+def _decide(
+    candidate: Candidate, outcome: Measured | Failure, ground: NoiseBaseline
+) -> tuple[str, Ratio | None]:
+    if isinstance(outcome, Failure):
+        return failure_reason(outcome), None
+    pairs = [pair for pair in outcome.pairs if len(pair) >= MIN_BLOCKS]
+    ratio = screening_ratio(pairs, ground, 0.95)
+    decision = not_proven(outcome.effects, candidate) or _speed(outcome.pairs[-1], pairs, ground)
+    if decision == ACCEPTED and outcome.parity is not None and not outcome.parity.passed:
+        decision = f"parity: {outcome.parity.evidence}"
+    return decision, ratio
+
+
+def _label(base: PlanSteps, plan: PlanSteps, candidate: Candidate) -> str:
+    """A candidate beside a plan without what it may hinder is something else than beside the plan."""
+    kept = [step for step in base if step.name != candidate.name]
+    beside = all(step in plan for step in kept)
+    return candidate.label if beside else "+".join(step.label for step in plan)
+
+
+def _speed(ratios: Sequence[float], pairs: Sequence[Sequence[float]], ground: NoiseBaseline) -> str:
+    """Whether it is worth a confirmation, and why not."""
+    ratio, inner = screening_ratio(pairs, ground, 0.95), screening_ratio(pairs, ground, CONFIDENCE)
+    if ratio is None or inner is None:
+        if len(ratios) >= 2 and max(ratios) < math.log(1 / 1.25):
+            return f"{SLOWER}: {math.exp(fmean(ratios)):.2f} in {len(ratios)} blocks"
+        return f"{NO_DIFFERENCE}: it gave {len(ratios)} blocks, too few to say more"
+    if inner.low > 1 and ratio.ratio > 1 + margin(ground.floor):
+        return ACCEPTED
+    word = SLOWER if ratio.high < 1 else NO_DIFFERENCE
+    return f"{word}: {ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
+
+
+def _clearly_worse(record: SetRecord, order: SetOrder, base: int, ground: NoiseBaseline) -> bool:
+    if record.arm(base) is None:
+        return True
+    pairs = [record.log_ratios(record.originals(order), base)]
+    ratio = screening_ratio([pair for pair in pairs if len(pair) >= MIN_BLOCKS], ground, CONFIDENCE)
+    return ratio is not None and ratio.high < 1
+
+
+def _clearly_slower(rounds: Rounds, originals: Sequence[int], at: int) -> bool:
+    logs = [
+        math.log(times[at]) - fmean(math.log(times[one]) for one in originals)
+        for times in rounds
+        if math.isfinite(times[at])
+    ]
+    if len(logs) < PRUNE_AFTER:
+        return len(logs) < len(rounds)
+    return fmean(logs) - 2 * stdev(logs) / math.sqrt(len(logs)) > math.log(1.1)

@@ -1,0 +1,193 @@
+"""All knobs that can be switched in a running program, screened together in one process."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import fmean, median
+
+import msgspec
+
+from hotloop.model.optimization import Candidate
+from hotloop.model.ratio import Ratio
+from hotloop.model.tuning import Failure, FailureKind, Switched, Trial
+from hotloop.stats.switching import SwitchedHold, SwitchFit, fit_switches
+from hotloop.tune.design.patterns import schedule
+from hotloop.tune.executor import Executor, Hold, PlanSteps, SwitchOrder, SwitchRecord
+from hotloop.tune.search.predicted_plan import predicted_plan
+from hotloop.tune.verdict.decision import ACCEPTED, NO_DIFFERENCE, SLOWER
+
+MAX_HOLDS = 600
+MIN_HOLDS = 32
+"""Two cycles of the design for up to seven knobs."""
+ERROR = 0.008
+"""Standard error of a knob's log gain at which more holds are not worth their time: a confirmation cannot see less."""
+METHOD = "switched on and off together with others within one process"
+
+
+class Screened(msgspec.Struct, frozen=True, kw_only=True):
+    """What switching told."""
+
+    fit: SwitchFit | None = None
+    plan: PlanSteps = ()
+    """Predicted to be the fastest of what was switched."""
+    trials: tuple[Trial, ...] = ()
+    unknown: tuple[Candidate, ...] = ()
+    """Not settled: too few holds."""
+
+
+def switch_order(
+    knobs: Sequence[Candidate],
+    conflicts: Mapping[str, frozenset[str]],
+    limit_s: float,
+    *,
+    base: PlanSteps = (),
+    passive: bool = False,
+) -> SwitchOrder:
+    """Return the order to screen knobs for so long."""
+    patterns = schedule(knobs, conflicts, MAX_HOLDS, seed=len(knobs))
+    return SwitchOrder(
+        base=base,
+        knobs=tuple(knobs),
+        patterns=tuple(tuple(pattern) for pattern in patterns),
+        limit_s=limit_s,
+        passive=passive,
+    )
+
+
+class KnobScreen:
+    """Screens knobs.
+
+    Args:
+        executor: runs the process.
+        conflicts: what cannot be on together.
+        interactions: names that may help or hinder one another.
+        typical: whether a hold is summed up by its median step, or by its mean (where long steps are the point).
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        conflicts: Mapping[str, frozenset[str]],
+        interactions: Mapping[str, frozenset[str]],
+        *,
+        typical: bool,
+    ) -> None:
+        self._executor = executor
+        self._conflicts = conflicts
+        self._interactions = interactions
+        self._typical = typical
+
+    def run(self, order: SwitchOrder) -> SwitchRecord:
+        """Switch until every knob is known well enough, or the time is over."""
+        return self._executor.switch(order, lambda record: self._enough(record, order.knobs))
+
+    def read(self, record: SwitchRecord, order: SwitchOrder) -> Screened:
+        """Return what a record says of its knobs."""
+        fit = self.fit(record, order.knobs)
+        plan = predicted_plan(fit, order.knobs, self._conflicts) if fit else ()
+        verdicts = [self._trial(knob, record, fit, plan) for knob in order.knobs]
+        return Screened(
+            fit=fit,
+            plan=plan,
+            trials=tuple(trial for trial in verdicts if trial is not None),
+            unknown=tuple(knob for knob, trial in zip(order.knobs, verdicts, strict=True) if trial is None),
+        )
+
+    def fit(self, record: SwitchRecord, knobs: Sequence[Candidate]) -> SwitchFit | None:
+        """Return the regression over all holds."""
+        acting = [knob for knob in knobs if self._acts(record, knob)]
+        labels = {knob.label: knob for knob in acting}
+        holds = [
+            SwitchedHold(frozenset(hold.on), self._log_s(hold))
+            for hold in record.holds
+            if hold.steps_s and set(hold.on) <= labels.keys()
+        ]
+        return fit_switches(holds, list(labels), self._pairs(acting))
+
+    def _pairs(self, knobs: Sequence[Candidate]) -> list[tuple[str, str]]:
+        return [
+            (one.label, other.label)
+            for at, one in enumerate(knobs)
+            for other in knobs[at + 1 :]
+            if other.name in self._interactions.get(one.name, ())
+            or one.name in self._interactions.get(other.name, ())
+        ]
+
+    def _log_s(self, hold: Hold) -> float:
+        return math.log((median if self._typical else fmean)(hold.steps_s))
+
+    def _acts(self, record: SwitchRecord, knob: Candidate) -> bool:
+        return knob.label not in record.failed and record.effects.get(knob.label, (False, ""))[0]
+
+    def _enough(self, record: SwitchRecord, knobs: Sequence[Candidate]) -> bool:
+        if len(record.holds) < MIN_HOLDS or len(record.holds) % 16:
+            return False
+        fit = self.fit(record, knobs)
+        if fit is None:
+            return False
+        return all(_known(*fit.gain([label])) for label in fit.knobs)
+
+    def _trial(
+        self, knob: Candidate, record: SwitchRecord, fit: SwitchFit | None, plan: PlanSteps
+    ) -> Trial | None:
+        """What is known of one knob; None: nothing."""
+        label = knob.label
+        failed = record.failed.get(label)
+        if failed is not None:
+            failure = Failure(kind=FailureKind.CRASH, message=failed)
+            return _trial(knob, failure, f"failed when switched on: {failed}", None)
+        if label not in record.effects:
+            return None
+        on, evidence = record.effects[label]
+        outcome = Switched(
+            num_holds=len(record.holds),
+            settle_steps=record.settled.get(label, 0),
+            num_noisy=record.num_noisy,
+            evidence=evidence,
+            one_off_s=record.one_off_s.get(label),
+        )
+        if not on:
+            return _trial(knob, outcome, f"no effect: {evidence}", None)
+        ratio = _ratio(knob, fit, plan) or self._alone(record, label)
+        if ratio is None:
+            return None
+        return _trial(knob, outcome, ACCEPTED if knob in plan else _why_not(ratio), ratio)
+
+    def _alone(self, record: SwitchRecord, label: str) -> Ratio | None:
+        """A knob that is left out of the patterns is far slower: so says its first hold."""
+        alone = [self._log_s(hold) for hold in record.holds if hold.on == (label,) and hold.steps_s]
+        off = [self._log_s(hold) for hold in record.holds if not hold.on and hold.steps_s]
+        if not alone or not off:
+            return None
+        gain = math.exp(median(off) - median(alone))
+        return Ratio(gain, gain / 1.5, gain * 1.5) if gain < 1 / 1.5 else None
+
+
+def _known(gain: float, error: float) -> bool:
+    return error < ERROR or abs(gain) > 6 * error
+
+
+def _ratio(knob: Candidate, fit: SwitchFit | None, plan: PlanSteps) -> Ratio | None:
+    if fit is None or knob.label not in fit.knobs:
+        return None
+    others = [step.label for step in plan if step != knob and step.name != knob.name]
+    return fit.ratio([*others, knob.label], others)
+
+
+def _why_not(ratio: Ratio) -> str:
+    word = SLOWER if ratio.high < 1 else NO_DIFFERENCE
+    return f"{word}: {ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}], {METHOD}"
+
+
+def _trial(knob: Candidate, outcome: Switched | Failure, decision: str, ratio: Ratio | None) -> Trial:
+    return Trial(
+        key=f"switch|{knob.label}",
+        candidate=knob,
+        incumbent=(),
+        outcome=outcome,
+        decision=decision,
+        ratio=ratio,
+        predicted=knob.predicted,
+        method=METHOD,
+    )

@@ -1,0 +1,223 @@
+"""How the time is spent: screening, arms, confirmation, and again while there is time and something to try."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from hotloop.model.optimization import Candidate, Refusal
+from hotloop.model.tuning import Trial
+from hotloop.tune.design.experiment import Design
+from hotloop.tune.design.patterns import exclude
+from hotloop.tune.executor import PlanSteps, SetOrder, SwitchRecord
+from hotloop.tune.search.arms import Arms
+from hotloop.tune.search.contest import MAX_ROUNDS, Contest, with_candidate
+from hotloop.tune.search.knob_screen import MIN_HOLDS, KnobScreen, Screened, switch_order
+from hotloop.tune.session.ledger import Ledger
+from hotloop.tune.verdict.decision import ACCEPTED
+
+SCREEN_SHARE = 0.25
+"""Of the budget, for all switchable knobs together."""
+PROOF_SETS, PROOF_ROUNDS, LEAST_ROUNDS = 3, 8, 4
+"""Of a confirmation that time is kept for while something else is tried."""
+CONTEST_ROUNDS = 6
+"""Below so many rounds fewer arms are run instead."""
+EXPECTED = 1.08
+"""Prior from which a candidate that nothing is known of is part of the predicted plan."""
+MAX_ARMS = 8
+NO_TIME = "not tried: too little time was left (--budget)"
+WAITING = "openmp_wait_policy"
+"""Where screening waits passively itself, this cannot be screened; beside a neighbour it is part of the plan."""
+
+
+class Confirms(Protocol):
+    """A confirmer, as the search knows it."""
+
+    dropped: dict[str, Refusal]
+
+    def run(self, plan: PlanSteps, until_left_s: float = 0.0) -> None:
+        """Confirm a plan."""
+
+
+class Search:
+    """Finds the optimizations that help together.
+
+    Args:
+        arms: runs the sets.
+        ledger: keeps the screening.
+        screen: switches knobs.
+        contest: tries what needs a process of its own.
+        confirmer: proves plans.
+        design: what the experiment is designed from.
+        progress: told of what is tried.
+        passive: whether screening waits passively at barriers.
+    """
+
+    def __init__(
+        self,
+        arms: Arms,
+        ledger: Ledger,
+        screen: KnobScreen,
+        contest: Contest,
+        confirmer: Confirms,
+        design: Design,
+        progress: Callable[[str], None],
+        *,
+        passive: bool,
+    ) -> None:
+        self._arms = arms
+        self._ledger = ledger
+        self._screen = screen
+        self._contest = contest
+        self._confirmer = confirmer
+        self._design = design
+        self._progress = progress
+        self.passive = passive
+        self.screened = Screened()
+        self.plan: PlanSteps = ()
+        """What is believed in by now."""
+        self.refused: dict[str, Refusal] = {}
+
+    @property
+    def trials(self) -> list[Trial]:
+        """Everything that was tried."""
+        return [*self.screened.trials, *self._contest.trials]
+
+    def run(self, candidates: Sequence[Candidate]) -> None:
+        """Try the candidates and confirm what helps, until the time is over or nothing is left to try."""
+        if not candidates:
+            return
+        for candidate in candidates:
+            self.refused[candidate.label] = Refusal(candidate.label, NO_TIME)
+        knobs = [one for one in candidates if self._design.switchable(one)]
+        todo = in_turns([one for one in candidates if not self._design.switchable(one)])
+        if self._arms.room(3) < 3:
+            rounds = min(CONTEST_ROUNDS, self._design.max_rounds or CONTEST_ROUNDS)
+            self._arms.measure_floor([tuple(candidates)], rounds)
+        self._screen_knobs(knobs)
+        self.plan = self._joined(self.plan, [one for one in self.screened.unknown if _hoped(one)])
+        if self.passive:
+            waiting = [one for one in todo if one.name == WAITING]
+            self.plan = self._joined(self.plan, waiting)
+            todo = [one for one in todo if one not in waiting]
+        self._in_rounds(todo)
+
+    def _in_rounds(self, todo: list[Candidate]) -> None:
+        """Try as much as fits, confirm what is believed in by then, and so on with the rest."""
+        number = 0
+        while True:
+            batch = self._batch(todo, number)
+            todo = [one for one in todo if one not in batch]
+            if batch:
+                self._try(number, batch)
+                number += 1
+            elif number == 0:
+                self.plan = self._guessed([*self.screened.unknown, *todo])
+            self._confirmer.run(self.plan, self._reserve_s() if todo and batch else 0.0)
+            self.plan = tuple(step for step in self.plan if step.label not in self._confirmer.dropped)
+            todo = todo or [one for one in self._contest.undecided() if one not in self.plan]
+            if not todo or not batch:
+                return
+
+    def _screen_knobs(self, knobs: Sequence[Candidate]) -> None:
+        if not knobs:
+            return
+        limit_s = min(SCREEN_SHARE * self._ledger.budget.seconds, self._arms.left_s() - self._reserve_s())
+        least_s = self._arms.costs.start_s(1) + (MIN_HOLDS / 2 + 4 * len(knobs)) * self._design.hold_s
+        if limit_s < least_s and not self._ledger.knows("switch"):
+            self.screened = Screened(unknown=tuple(knobs))
+            return
+        self._progress(f"{len(knobs)} knobs switched together: {', '.join(knob.label for knob in knobs)}")
+        order = switch_order(knobs, self._design.conflicts, limit_s, passive=self.passive)
+        record = self._ledger.once("switch", SwitchRecord, lambda: self._screen.run(order))
+        self.screened = self._screen.read(record, order)
+        self.plan = self.screened.plan
+        self._take(self.screened.trials)
+
+    def _try(self, number: int, batch: Sequence[Candidate]) -> None:
+        base = self._base(batch)
+        plans = self._contest.arm_plans(base, batch)
+        originals, perturbed = self._arms.first_originals(plans)
+        room = self._arms.room(len(originals) + len(plans)) - len(originals)
+        order = SetOrder(
+            plans=(*originals, *plans[: max(1, room)]),
+            max_rounds=min(MAX_ROUNDS, self._design.max_rounds or MAX_ROUNDS),
+            perturbed=perturbed,
+            passive=self.passive,
+        )
+        before = len(self._contest.trials)
+        best = self._contest.run(number, base, batch, order, self._reserve_s())
+        self.plan = best if base == self.plan else self._joined(self.plan, best)
+        self._take(self._contest.trials[before:])
+
+    def _base(self, batch: Sequence[Candidate]) -> PlanSteps:
+        """The plan so far, where it has room beside the original and one arm more; else nothing."""
+        return self.plan if self._arms.room(3) >= 3 or not batch else ()
+
+    def _take(self, trials: Sequence[Trial]) -> None:
+        """Keep why each candidate is not in the plan; one that an arm accepted is not refused by another arm."""
+        accepted = {trial.candidate.label for trial in trials if trial.decision == ACCEPTED}
+        for trial in trials:
+            label = trial.candidate.label
+            reason = self._displaced(trial.candidate) if label in accepted else trial.decision
+            self.refused[label] = Refusal(label, reason)
+
+    def _displaced(self, candidate: Candidate) -> str:
+        """Why something that helped is not in the plan."""
+        for step in self.plan:
+            if step != candidate and exclude(step, candidate, self._design.conflicts):
+                return f"{step.label} in its place was faster"
+        return "promising, but not confirmed"
+
+    def _batch(self, todo: Sequence[Candidate], number: int) -> list[Candidate]:
+        """Return as many candidates as can be tried together in the time beyond what a proof needs."""
+        for size in range(min(len(todo), MAX_ARMS), 0, -1):
+            batch = list(todo[:size])
+            plans = self._contest.arm_plans(self._base(batch), batch)
+            num_arms = len(self._arms.first_originals(plans)[0]) + len(plans)
+            one_off_s = sum(step.one_off_s or 0.0 for plan in plans for step in plan)
+            rounds = CONTEST_ROUNDS if size > 1 else LEAST_ROUNDS
+            needed = self._arms.costs.set_s(num_arms, rounds, one_off_s)
+            known = self._arms.knows(f"contest|{number}")
+            if self._arms.room(num_arms) < num_arms:
+                continue
+            if known or needed <= self._arms.left_s() - self._reserve_s():
+                return batch
+        return []
+
+    def _reserve_s(self) -> float:
+        """Seconds of a confirmation, in full where the budget is large enough for that."""
+        full = PROOF_SETS * self._arms.costs.set_s(2, PROOF_ROUNDS)
+        least = PROOF_SETS * self._arms.costs.set_s(2, LEAST_ROUNDS)
+        return full if full < 0.4 * self._ledger.budget.seconds else least
+
+    def _guessed(self, untried: Sequence[Candidate]) -> PlanSteps:
+        """No time to try anything: what is expected goes to confirmation as it is, else the best single candidate."""
+        cheap = [one for one in untried if (one.one_off_s or 0.0) < self._arms.left_s() / 4]
+        hoped = [one for one in cheap if _hoped(one)]
+        return self._joined(self.plan, hoped or ([] if self.plan else cheap[:1]))
+
+    def _joined(self, plan: PlanSteps, more: Sequence[Candidate]) -> PlanSteps:
+        """Return the plan with what goes with it; what is there first stays."""
+        for candidate in more:
+            if not any(exclude(candidate, step, self._design.conflicts) for step in plan):
+                plan = with_candidate(plan, candidate, self._design.conflicts)
+        return plan
+
+
+def _hoped(candidate: Candidate) -> bool:
+    expected = candidate.predicted.ratio if candidate.predicted else candidate.prior
+    return expected >= EXPECTED
+
+
+def in_turns(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the first candidate of every name, then the second ones: what is different is worth more than variants."""
+    seen: Counter[str] = Counter()
+    turns = []
+    for candidate in candidates:
+        turns.append(seen[candidate.name])
+        seen[candidate.name] += 1
+    return [
+        candidate for _, candidate in sorted(zip(turns, candidates, strict=True), key=lambda pair: pair[0])
+    ]

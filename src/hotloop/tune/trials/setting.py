@@ -1,0 +1,46 @@
+"""What all processes of a session share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from hotloop.launch.isolation.decide import Isolation
+from hotloop.model.observation import Anchor, DeviceMemory
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """What all arms of a session share.
+
+    Attributes:
+        argv: the resolved command.
+        environment: the user's.
+        isolation: what arms are kept from.
+        anchor: what ends a step.
+        num_ranks: training processes of the command.
+        step_s: of the original program, for patience.
+        startup_s: from start to the first step.
+        peak_bytes: of one process of an arm, on the host; None: not measured.
+        devices: what one arm takes of each accelerator; empty: it runs on the CPU.
+        one_at_a_time: arms cannot be alive at once (see `tune.design.preflight`).
+        program_seeds: that the program gave itself when it was observed.
+        stdin: a copy of what the command was given on standard input; None: nothing.
+        typical_s: the median step of the original program.
+        hold_s: how long a pattern of knobs is held.
+    """
+
+    argv: tuple[str, ...]
+    environment: dict[str, str]
+    isolation: Isolation
+    anchor: Anchor
+    num_ranks: int
+    step_s: float
+    startup_s: float
+    peak_bytes: int | None
+    devices: tuple[DeviceMemory, ...] = ()
+    one_at_a_time: bool = False
+    program_seeds: tuple[int, ...] = ()
+    stdin: Path | None = None
+    typical_s: float = 0.1
+    hold_s: float = 0.3

@@ -1,0 +1,111 @@
+"""The real run of a screening: one process of the command in which knobs are switched by patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from hotloop.launch.environment import with_changes
+from hotloop.model.optimization import Candidate
+from hotloop.optimize.catalogue.system.openmp_wait_policy import PASSIVE
+from hotloop.optimize.registry import get
+from hotloop.tune.design.block_length import Blocks
+from hotloop.tune.executor import Hold, SwitchOrder, SwitchRecord
+from hotloop.tune.plan.orders import activation_orders, with_plan
+from hotloop.tune.trials.setting import Setting
+from hotloop.whatif import run as whatif
+from hotloop.whatif.read import one_off_s
+
+PILOT_ROUNDS = 2
+"""Of each knob alone: one foreign burst must not make a knob look hopeless."""
+
+
+def switch_knobs(
+    order: SwitchOrder,
+    setting: Setting,
+    blocks: Blocks,
+    progress: Callable[[str], None],
+    enough: Callable[[SwitchRecord], bool],
+) -> SwitchRecord:
+    """Run the command with knobs switched until `enough` says so or the time is over."""
+    environment = with_changes(setting.environment, PASSIVE) if order.passive else setting.environment
+    outcome = whatif.run(
+        whatif.Setting(
+            argv=setting.argv,
+            environment=with_plan(environment, order.base),
+            isolation=setting.isolation,
+            anchor=setting.anchor,
+            shape=_shape(order, setting, blocks),
+            limit_s=order.limit_s,
+            stdin=setting.stdin,
+            always=tuple(activation_orders(order.base)),
+        ),
+        _orders(order.knobs),
+        progress,
+        lambda report: enough(_record([report], order.knobs)),
+    )
+    return _record(outcome.reports, order.knobs, outcome.gaps)
+
+
+def _shape(order: SwitchOrder, setting: Setting, blocks: Blocks) -> dict[str, Any]:
+    steps = hold_steps(setting.hold_s, setting.typical_s)
+    return {
+        "warm_steps": blocks.warm_steps,
+        "num_steps": steps,
+        "discard": 0,
+        "rounds": PILOT_ROUNDS,
+        "hold_steps": steps,
+        "patterns": order.patterns,
+    }
+
+
+def hold_steps(hold_s: float, step_s: float) -> int:
+    """Return the steps that a pattern is held for."""
+    return max(2, round(hold_s / step_s))
+
+
+def _orders(knobs: Sequence[Candidate]) -> list[dict[str, Any]]:
+    found = []
+    for knob in knobs:
+        cls = type(get(knob.name))
+        params = msgspec.to_builtins(knob.params)
+        found.append(
+            {
+                "name": knob.label,
+                "module": cls.__module__,
+                "cls": cls.__name__,
+                "params": params,
+                "knob": True,
+            }
+        )
+    return found
+
+
+def _record(
+    reports: Sequence[whatif.Report], knobs: Sequence[Candidate], gaps: Sequence[str] = ()
+) -> SwitchRecord:
+    """What the starts of the program gave, as one record."""
+    alone = [Hold((name,) if name else (), times) for one in reports for name, times in one.blocks if times]
+    together = [Hold(on, times) for one in reports for on, times in one.holds if times]
+    effects: dict[str, tuple[bool, str]] = {}
+    failed: dict[str, str] = {}
+    settled: dict[str, int] = {}
+    for report in reports:
+        effects |= report.effects
+        failed |= report.failed
+        settled |= report.settled
+    for gap in gaps:
+        name, _, why = gap.partition(": ")
+        if any(name == knob.label for knob in knobs) and name not in effects:
+            failed.setdefault(name, why)
+    costs = {knob.label: one_off_s(reports, knob.label) for knob in knobs}
+    return SwitchRecord(
+        holds=(*alone, *together),
+        effects=effects,
+        failed=failed,
+        settled=settled,
+        one_off_s={label: spent for label, spent in costs.items() if spent is not None},
+        num_noisy=sum(report.num_noisy for report in reports),
+    )
