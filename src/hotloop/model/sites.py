@@ -55,6 +55,8 @@ class Argument(msgspec.Struct, frozen=True, kw_only=True):
     rank: int | None = None
     """Dimensions of a tensor; None: something else."""
     floating: bool = False
+    is_tuple: bool = False
+    """A tuple of floating-point tensors."""
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from hotloop.model.tuning import Plan
 from hotloop.patch.rewrite_plan import Patch, StepOutcome
@@ -23,19 +23,28 @@ def told(patch: Patch, plan: Plan, plan_file: str) -> Iterator[str]:
         return
     for each in patch.outcomes:
         yield from _of(each)
-    yield from launch_line(patch.environment, plan)
+    yield from launch_line(patch.environment, plan, patch.started_as(plan.fit.command))
     if any(isinstance(each.outcome, Refused) for each in patch.outcomes):
         yield "what could not be written can be switched on by two lines at the top of the program:"
         yield "  import hotloop"
         yield f'  hotloop.apply("{plan_file}")'
 
 
-def launch_line(environment: Mapping[str, str], plan: Plan) -> Iterator[str]:
-    """Return how to start the program, where that is part of the plan."""
-    if environment:
+def launch_line(
+    environment: Mapping[str, str], plan: Plan, command: Sequence[str] | None = None
+) -> Iterator[str]:
+    """Return how to start the program, where that is part of the plan.
+
+    Args:
+        environment: variables to set.
+        plan: with the command as it was.
+        command: as it has to be now; None: as it was.
+    """
+    command = plan.fit.command if command is None else command
+    if environment or command != plan.fit.command:
         words = [f"{name}={shlex.quote(value)}" for name, value in environment.items()]
         yield "start the program with:"
-        yield f"  {' '.join([*words, *(shlex.quote(word) for word in plan.fit.command)])}"
+        yield f"  {' '.join([*words, *(shlex.quote(word) for word in command)])}"
 
 
 def _of(each: StepOutcome) -> Iterator[str]:
@@ -54,3 +63,5 @@ def _of(each: StepOutcome) -> Iterator[str]:
         yield from (f"    {line}" for line in each.diff.decode(errors="replace").splitlines())
         if outcome.environment:
             yield f"{name}: set when the program is started"
+        elif outcome.options and not outcome.notes:
+            yield f"{name}: options of the program's own command line"

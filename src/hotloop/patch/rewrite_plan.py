@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import libcst as cst
 import msgspec
 
+from hotloop.integrations.own_knobs import turn_own_knob
 from hotloop.model.sites import Place, Sites
 from hotloop.model.tuning import PlanStep
 from hotloop.optimize.registry import get
+from hotloop.patch.command_line import with_options
 from hotloop.source.diff import unified
 from hotloop.source.draft import Editor
 from hotloop.source.outcome import CannotEdit, Edited, Refused, Rewrite, Safety
@@ -62,6 +64,14 @@ class Patch:
         """What `git apply` takes; empty where nothing is to be changed."""
         return b"".join(unified(path, self.before[path], self.after[path]) for path in self.changed)
 
+    def started_as(self, command: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the command line that the program now needs: an option whose default changed may be given in it."""
+        for each in self.outcomes:
+            if isinstance(each.outcome, Edited) and not each.is_held_back:
+                in_source = bool(each.outcome.notes)
+                command = with_options(command, each.outcome.options, only_given=in_source)
+        return command
+
     @property
     def environment(self) -> dict[str, str]:
         """What the program has to be started with."""
@@ -98,7 +108,10 @@ def _applied(editor: Editor, sites: Sites, step: PlanStep, allowed: Safety) -> S
     draft = editor.draft
     before = {path: editor.content(path) for path in draft.files}
     try:
-        outcome = get(step.name).rewrite(editor, sites, step.params)
+        optimization = get(step.name)
+        outcome = turn_own_knob(
+            editor, step.name, step.params, optimization.environment(step.params)
+        ) or optimization.rewrite(editor, sites, step.params)
         _check_syntax(editor)
     except CannotEdit as reason:
         outcome = Refused(str(reason))

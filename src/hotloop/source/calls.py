@@ -95,6 +95,16 @@ def method_call(receiver: cst.BaseExpression, name: str, *arguments: cst.Arg) ->
     return cst.Call(cst.Attribute(receiver, cst.Name(name)), list(arguments))
 
 
+def each_of(collect: str, values: cst.BaseExpression, part: str) -> cst.Call:
+    """Return `tuple(<part> for part in <values>)`; the expression of the values stays the same node."""
+    call = cst.parse_expression(f"{collect}({part} for part in _)")
+    assert isinstance(call, cst.Call)
+    generator = call.args[0].value
+    assert isinstance(generator, cst.GeneratorExp)
+    loop = generator.for_in.with_changes(iter=values)
+    return call.with_changes(args=[cst.Arg(generator.with_changes(for_in=loop))])
+
+
 def keyword(name: str, value: str) -> cst.Arg:
     """Return a keyword argument, `name=value`."""
     equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))

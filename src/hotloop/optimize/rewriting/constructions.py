@@ -7,16 +7,17 @@ from collections.abc import Mapping
 import libcst as cst
 
 from hotloop.model.sites import Place, Site
-from hotloop.source.calls import argument, code, overrides, with_argument, without_argument
+from hotloop.source.calls import without_argument
 from hotloop.source.draft import Editor
 from hotloop.source.imports import meaning
+from hotloop.source.keywords import Changes, set_keyword
 from hotloop.source.outcome import CannotEdit
 
 
 def set_keywords(
     source: Editor, site: Site, keywords: Mapping[str, str], positions: Mapping[str, int] | None = None
-) -> list[str]:
-    """Set keywords of the call that constructs an object; return a note for each one that changed.
+) -> Changes:
+    """Set keywords of the call that constructs an object; return what changed.
 
     Args:
         source: the user's files.
@@ -28,23 +29,11 @@ def set_keywords(
         CannotEdit: no call of the user's constructs it, or a parameter may be hidden in `*args`.
     """
     place, own = keyword_place(source, site)
-    notes = []
+    changes = Changes()
     for name, value in keywords.items():
-        call = source.call(place)
         position = (positions or {}).get(name) if own else None
-        given = argument(call, name, position)
-        written = code(given.value) if given is not None else overrides(call, name)
-        if written == value:
-            continue
-        source.change(
-            place.path,
-            call,
-            lambda call, name=name, value=value, position=position: with_argument(
-                call, name, value, position
-            ),  # type: ignore[misc]
-        )
-        notes.append(f"{place.path}:{source.line(place)}: {name}={value}")
-    return notes
+        changes += set_keyword(source, place.path, lambda: source.call(place), name, value, position)
+    return changes
 
 
 def remove_keyword(source: Editor, site: Site, name: str) -> None:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from hotloop.source.outcome import AlreadySo, Edited, Refused, Rewrite, Safety
+from hotloop.source.keywords import Changes
+from hotloop.source.outcome import AlreadySo, Edited, Refused, Rewrite
 
 
-def summed_up(notes: list[str], already: str, safety: Safety = Safety.SAFE) -> Rewrite:
+def summed_up(notes: Sequence[str], already: str) -> Rewrite:
     """Return what came of a rewrite that changes what is not yet so."""
-    return Edited(tuple(notes), safety) if notes else AlreadySo(already)
+    return Edited(tuple(notes)) if notes else AlreadySo(already)
+
+
+def changed(changes: Changes, already: str, environment: Mapping[str, str] | None = None) -> Rewrite:
+    """Return what came of changed parameters, with the variables that go with them."""
+    if not changes.notes and not environment:
+        return AlreadySo(already)
+    return Edited(changes.notes, changes.safety, environment or {}, changes.options)
 
 
 def launched_with(environment: Mapping[str, str]) -> Edited:

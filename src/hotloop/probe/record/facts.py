@@ -220,7 +220,14 @@ def describe_argument(name: str | None, value: Any) -> dict[str, Any]:
         "name": name,
         "rank": value.dim() if is_tensor else None,
         "floating": is_tensor and value.is_floating_point(),
+        "is_tuple": type(value) is tuple and all(_is_floating(part) for part in value),
     }
+
+
+def _is_floating(value: Any) -> bool:
+    import torch
+
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
 def distributed_kind(module: Any) -> str | None:

@@ -85,19 +85,20 @@ class FusedOptimizer(Optimization):
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
         """Give each optimizer of torch the keyword where it is constructed."""
         from hotloop.optimize.rewriting.constructions import remove_keyword, set_keywords
-        from hotloop.optimize.rewriting.outcomes import not_observed, summed_up
+        from hotloop.optimize.rewriting.outcomes import changed, not_observed
+        from hotloop.source.keywords import Changes
 
         keyword = params.get("implementation", "fused")
         optimizers = [site for site in sites.of(SiteKind.OPTIMIZER) if site.callee.startswith("torch.optim.")]
         if not optimizers:
             return not_observed("optimizer of torch", f"optimizer = torch.optim.AdamW(..., {keyword}=True)")
-        notes: list[str] = []
+        changes = Changes()
         for site in optimizers:
             foreach = keyword == "foreach" or site.callee.split(".")[-1] in FOREACH_ONLY
             name, other = ("foreach", "fused") if foreach else ("fused", "foreach")
             remove_keyword(source, site, other)  # torch refuses both together
-            notes += set_keywords(source, site, {name: "True"})
-        return summed_up(notes, f"each optimizer has {keyword}=True")
+            changes += set_keywords(source, site, {name: "True"})
+        return changed(changes, f"each optimizer has {keyword}=True")
 
 
 def _plain(observation: Observation) -> Sequence[OptimizerFacts]:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from hotloop.model.sites import SiteKind, Sites
 from hotloop.optimize.rewriting.constructions import set_keywords
-from hotloop.optimize.rewriting.outcomes import not_observed
+from hotloop.optimize.rewriting.outcomes import changed, not_observed
 from hotloop.source.draft import Editor
-from hotloop.source.outcome import AlreadySo, Edited, Rewrite
+from hotloop.source.keywords import Changes
+from hotloop.source.outcome import Rewrite
 
 POSITIONS = {"num_workers": 5, "pin_memory": 7}
 """Of DataLoader's parameters, those that torch 2.6 and newer also take by position."""
@@ -35,7 +36,8 @@ def rewrite_loaders(
     if not loaders:
         arguments = ", ".join(f"{name}={value}" for name, value in keywords.items())
         return not_observed("DataLoader that feeds training", f"DataLoader(dataset, ..., {arguments})")
-    notes = [note for site in loaders for note in set_keywords(source, site, keywords, POSITIONS)]
-    if not notes and not environment:
-        return AlreadySo(f"the training loaders have {', '.join(f'{n}={v}' for n, v in keywords.items())}")
-    return Edited(tuple(notes), environment=environment or {})
+    changes = Changes()
+    for site in loaders:
+        changes += set_keywords(source, site, keywords, POSITIONS)
+    words = ", ".join(f"{name}={value}" for name, value in keywords.items())
+    return changed(changes, f"the training loaders have {words}", environment)

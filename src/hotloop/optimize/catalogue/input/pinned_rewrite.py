@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import libcst as cst
 
 from hotloop.model.sites import Place, SiteKind, Sites
@@ -9,7 +11,7 @@ from hotloop.optimize.catalogue.input.loader_rewrite import rewrite_loaders
 from hotloop.optimize.rewriting.outcomes import summed_up
 from hotloop.source.calls import argument, with_argument
 from hotloop.source.draft import Editor
-from hotloop.source.outcome import Edited, Rewrite
+from hotloop.source.outcome import Edited, Refused, Rewrite
 
 _POSITION = {"to": None, "cuda": 1}
 """Of `non_blocking` among the positional arguments; in `to` it stands at several places, and is then left alone."""
@@ -22,11 +24,12 @@ def rewrite_copies(source: Editor, sites: Sites) -> Rewrite:
         CannotEdit: a loader is not made by the user's own code.
     """
     pinned = rewrite_loaders(source, sites, {"pin_memory": "True"})
-    if not isinstance(pinned, Edited) and not hasattr(pinned, "where"):
+    if isinstance(pinned, Refused):
         return pinned
-    notes = list(pinned.notes) if isinstance(pinned, Edited) else []
     places = {site.places[0]: None for site in sites.of(SiteKind.TRANSFER)}
-    notes += [note for place in places for note in _without_waiting(source, place)]
+    notes = tuple(note for place in places for note in _without_waiting(source, place))
+    if isinstance(pinned, Edited):
+        return replace(pinned, notes=pinned.notes + notes)
     return summed_up(notes, "batches are pinned and copied without waiting")
 
 

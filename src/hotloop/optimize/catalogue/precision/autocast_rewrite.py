@@ -5,7 +5,7 @@ from __future__ import annotations
 from hotloop.model.sites import Place, Site, SiteKind, Sites
 from hotloop.optimize.rewriting.forward import forward_line, forward_place, inside_with, up_to_the_loss
 from hotloop.optimize.rewriting.outcomes import not_observed, summed_up
-from hotloop.source.calls import method_call
+from hotloop.source.calls import each_of, method_call
 from hotloop.source.draft import Editor
 from hotloop.source.imports import module_name
 from hotloop.source.outcome import Rewrite
@@ -38,7 +38,7 @@ def _around(source: Editor, sites: Sites, site: Site, dtype: str) -> list[str]:
     torch = module_name(source, place.path, "torch")
     header = f'with {torch}.autocast("{sites.device}", dtype={torch}.{dtype}):'
     lines = up_to_the_loss(source, sites, place)
-    if lines is None or _refuses_half(source):
+    if lines is None or (sites.device != "cpu" and _refuses_half(source)):
         _back_to_fp32(source, site, place)
         lines = [forward_line(source, place)]
     wrap(source, place.path, lines, header)
@@ -51,6 +51,9 @@ def _refuses_half(source: Editor) -> bool:
 
 def _back_to_fp32(source: Editor, site: Site, place: Place) -> None:
     """Bring the output back to fp32; where it is no tensor, it holds its own loss, which autocast computes in fp32."""
-    if site.returns is not None and site.returns.rank is not None and site.returns.floating:
-        call = source.call(place)
-        source.change(place.path, call, lambda call: method_call(call, "float"))
+    if site.returns is None:
+        return
+    if site.returns.rank is not None and site.returns.floating:
+        source.change(place.path, source.call(place), lambda call: method_call(call, "float"))
+    elif site.returns.is_tuple:
+        source.change(place.path, source.call(place), lambda call: each_of("tuple", call, "part.float()"))

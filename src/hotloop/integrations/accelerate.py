@@ -1,0 +1,9 @@
+"""accelerate: precision is a keyword of Accelerator, which wraps model and backward itself."""
+
+from hotloop.integrations.framework import Framework
+
+ACCELERATE = Framework(
+    name="accelerate",
+    classes=frozenset({"accelerate.Accelerator", "accelerate.accelerator.Accelerator"}),
+    knobs={"autocast_bf16": lambda _: {"mixed_precision": '"bf16"'}},
+)

@@ -1,0 +1,78 @@
+"""Give a parameter of a call another value: where the program has an option for it, the option's default changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import libcst as cst
+
+from hotloop.source.calls import argument, code, overrides, with_argument
+from hotloop.source.draft import Editor
+from hotloop.source.options import current, option_of, set_option
+from hotloop.source.outcome import Safety
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What was done, and how far it can be trusted.
+
+    Attributes:
+        notes: one line for each place.
+        safety: of all of them together.
+        options: of the command line that now have another default, each with its value.
+    """
+
+    notes: tuple[str, ...] = ()
+    safety: Safety = Safety.SAFE
+    options: tuple[str, ...] = ()
+
+    def __add__(self, other: Changes) -> Changes:
+        """Return both."""
+        safety = max(self.safety, other.safety)
+        return Changes(self.notes + other.notes, safety, self.options + other.options)
+
+
+def set_keyword(
+    source: Editor,
+    path: str,
+    call: Callable[[], cst.Call],
+    name: str,
+    value: str,
+    position: int | None = None,
+) -> Changes:
+    """Let a parameter of a call have a value.
+
+    Args:
+        source: the user's files.
+        path: of the call's file.
+        call: returns the call as it stands now.
+        name: of the parameter.
+        value: as Python.
+        position: its place among the positional ones; None: it is taken by name alone.
+
+    Raises:
+        CannotEdit: it may be hidden in `*args`.
+    """
+    given = argument(call(), name, position)
+    written = code(given.value) if given is not None else overrides(call(), name)
+    if written == value:
+        return Changes()
+    option = option_of(source, path, given.value) if given is not None else None
+    if option is not None:
+        if current(option) == value:
+            return Changes()
+        note = set_option(source, option, value)
+        return Changes((note,), options=(option.flag, value) if option.flag else ())
+    safety = Safety.SAFE if given is None or _is_plain(given.value) else Safety.UNSAFE
+    source.change(path, call(), lambda call: with_argument(call, name, value, position))
+    return Changes((f"{path}:{source.file(path).line(call())}: {name}={value}",), safety)
+
+
+def _is_plain(value: cst.BaseExpression) -> bool:
+    """Whether nothing is lost with an expression: a literal, or a count of cores; not an option that is not found."""
+    return not isinstance(value, (cst.Attribute, cst.Subscript, cst.Name)) or code(value) in {
+        "True",
+        "False",
+        "None",
+    }
