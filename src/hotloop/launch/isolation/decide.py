@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from hotloop.launch.isolation import enter, landlock
+from hotloop.launch.isolation.own_name import hosts_file, own_addresses
 from hotloop.launch.isolation.scratch import new_scratch, remove
 from hotloop.launch.isolation.whole_tree import COVERS, SHARED_MEMORY
 from hotloop.model.errors import ExitCode, HotloopError
@@ -254,6 +255,8 @@ def wrap(
             "scratch": str(scratch),
             "scratch_root": str(scratch.parent),
             "network": isolation.network,
+            "addresses": own_addresses() if isolation.network else [],
+            "hosts": hosts_file(scratch) if isolation.network else None,
             "writable": isolation.writable,
             "own": isolation.own,
             "cwd": str(cwd),

@@ -1,8 +1,8 @@
 """Enter the isolation, then become the user's command: `python -I -S enter.py ORDERS`.
 
 The orders are a JSON file that is removed when it has been read: `argv`, `cwd`, `scratch`, `lifeline` (a descriptor;
-null where nothing minds the run), and how to isolate: `covered`, `denied`, `network`, `scratch_root`, `writable`,
-`own`. The environment is this process's own, which is not written anywhere.
+null where nothing minds the run), and how to isolate: `covered`, `denied`, `network` (with `addresses` and `hosts`),
+`scratch_root`, `writable`, `own`. The environment is this process's own, which is not written anywhere.
 """
 
 from __future__ import annotations
@@ -45,13 +45,15 @@ def _isolate(orders: dict[str, Any]) -> None:
 
     scratch = Path(orders["scratch"])
     if orders["covered"] or orders["network"]:
-        within_user = namespace.enter(network=orders["network"])
+        within_user = namespace.enter(network=orders["network"], addresses=orders["addresses"])
     if orders["covered"]:
         tree = WholeTree(
             scratch, orders["scratch_root"], orders["writable"], orders["own"], within_user=within_user
         )
         tree.enter()
         (scratch / READ_ONLY).write_text(json.dumps(tree.read_only))
+    if orders["hosts"]:
+        namespace.bind(orders["hosts"], "/etc/hosts")
     if orders["denied"]:
         places = [orders["scratch_root"], *_devices(), "/proc", "/sys", *orders["writable"]]
         landlock.write_only_to(places)

@@ -5,11 +5,13 @@ Needs the standard library alone: it runs before the user's command, in a Python
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import fcntl
 import os
 import socket
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 
 _NEWNS = 0x00020000
@@ -17,16 +19,18 @@ _NEWUSER = 0x10000000
 _NEWNET = 0x40000000
 _MS_RDONLY, _MS_REMOUNT, _MS_REC, _MS_PRIVATE, _MS_BIND = 0x1, 0x20, 0x4000, 1 << 18, 0x1000
 _MNT_DETACH = 2
-_SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
+_SIOCGIFFLAGS, _SIOCSIFFLAGS, _SIOCSIFADDR, _IFF_UP = 0x8913, 0x8914, 0x8916, 1
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "riscv64": 41, "ppc64le": 203, "s390x": 217}
 """System call numbers, from the kernel's tables; the C library has no function for it."""
 
 
-def enter(*, network: bool) -> bool:
+def enter(*, network: bool, addresses: Sequence[str] = ()) -> bool:
     """Move this process into a mount namespace of its own (and a network namespace), keeping its user.
 
     Args:
         network: whether it also gets a loopback network of its own.
+        addresses: of the machine's interfaces (IPv4), which its loopback then has too: launchers let ranks meet at the
+            machine's outer address.
 
     Returns:
         Whether a user namespace was needed: then mounts of the system cannot be taken apart.
@@ -47,7 +51,7 @@ def enter(*, network: bool) -> bool:
         Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
     mount("none", "/", None, _MS_REC | _MS_PRIVATE)
     if network:
-        _loopback_up()
+        _loopback_up(addresses)
     return within_user
 
 
@@ -136,8 +140,16 @@ def _check(result: int, what: str) -> None:
         raise OSError(number, f"{what}: {os.strerror(number)}")
 
 
-def _loopback_up() -> None:
+def _loopback_up(addresses: Sequence[str]) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
         request = struct.pack("16sH14x", b"lo", 0)
         flags = struct.unpack("16sH14x", fcntl.ioctl(handle, _SIOCGIFFLAGS, request))[1]
         fcntl.ioctl(handle, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", flags | _IFF_UP))
+        for number, address in enumerate(addresses):
+            place = struct.pack(
+                "16sHH4s8x", f"lo:{number}".encode(), socket.AF_INET, 0, socket.inet_aton(address)
+            )
+            with contextlib.suppress(
+                OSError
+            ):  # not every kernel knows aliases; the name is what launchers use
+                fcntl.ioctl(handle, _SIOCSIFADDR, place)

@@ -23,7 +23,8 @@ from hotloop.stats.verdict import Decision, decide
 from hotloop.tune.compare.program import Program, inside
 from hotloop.tune.design.block_length import Blocks, shape_blocks
 from hotloop.tune.trials.arm import Arm, ArmFailed
-from hotloop.tune.trials.duet import MIN_PATIENCE_S, SEED, STEP_PATIENCE
+from hotloop.tune.trials.duet import SEED
+from hotloop.tune.trials.patience import Patience
 from hotloop.tune.trials.void_blocks import ContentionWatch
 
 MIN_PAIRS, MAX_PAIRS = 3, 8
@@ -131,7 +132,7 @@ def _patience(one: Program, num_steps: int) -> float:
     step, parts = one.observation.step, one.observation.run.parts
     assert step is not None
     startup_s = sum(parts.get(name, 0.0) for name in STARTUP_PARTS)
-    return max(2 * MIN_PATIENCE_S, 5 * startup_s) + STEP_PATIENCE * num_steps * step.p95_s
+    return Patience(startup_s, step.p95_s).warm_up_s((), num_steps)
 
 
 def _start(one: Program) -> Arm:

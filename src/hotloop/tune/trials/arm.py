@@ -26,6 +26,7 @@ from hotloop.probe.control.control_page import (
     WAITING,
     ControlPage,
 )
+from hotloop.tune.executor import PlanSteps
 from hotloop.tune.trials.out_of_memory import NUM_LINES, ran_out_of_memory
 
 POLL_S = 0.002
@@ -49,12 +50,24 @@ class Arm:
         anchor: what ends a step.
         num_ranks: how many processes must take part before it counts as started.
         memory_limit_bytes: of all its processes together; above it the arm is ended as out of memory.
+        plan: what is on in it.
+        settle_s: it waits so long at its boundary before it is frozen (see `ranks`).
     """
 
     def __init__(
-        self, run: Run, page: ControlPage, anchor: Anchor, *, num_ranks: int, memory_limit_bytes: int | None
+        self,
+        run: Run,
+        page: ControlPage,
+        anchor: Anchor,
+        *,
+        num_ranks: int,
+        memory_limit_bytes: int | None,
+        plan: PlanSteps = (),
+        settle_s: float = 0.0,
     ) -> None:
         self.run = run
+        self.plan = plan
+        self._settle_s = settle_s
         self.anchor = anchor
         self.steps = 0
         self._page = page
@@ -86,6 +99,7 @@ class Arm:
         if not self.run.wait(lambda: self._arrived(target), poll_s=POLL_S, timeout_s=timeout_s):
             raise ArmFailed(self, self._failure(timeout_s))
         self.steps = target
+        time.sleep(self._settle_s)
         self.run.freeze()
         self._frozen = True
         spent = self._slowest_rank_s()

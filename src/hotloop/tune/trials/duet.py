@@ -13,6 +13,7 @@ from typing import TypeVar
 import msgspec
 import psutil
 
+from hotloop.launch.caches import seed_caches
 from hotloop.launch.environment import own_caches, probed, quiet, with_changes
 from hotloop.launch.isolation.decide import Isolation, guard_orders
 from hotloop.launch.isolation.scratch import new_scratch, remove
@@ -40,6 +41,8 @@ from hotloop.tune.plan.orders import activation_orders, with_plan
 from hotloop.tune.trials.arm import Arm, ArmFailed
 from hotloop.tune.trials.device_memory import DeviceBudget
 from hotloop.tune.trials.device_neighbours import watch_devices
+from hotloop.tune.trials.patience import Patience
+from hotloop.tune.trials.ranks import REAP_S, of_ranks, port_is_taken
 from hotloop.tune.trials.setting import Setting
 from hotloop.tune.trials.switching import switch_knobs
 from hotloop.tune.trials.void_blocks import MAX_REPEATS, ContentionWatch
@@ -47,9 +50,6 @@ from hotloop.tune.trials.whole_processes import Lived, in_abba_order
 
 SEED = 20_250_101
 """Both arms of a pair start from it; a program that seeds for itself overrides it."""
-MIN_PATIENCE_S = 60.0
-STEP_PATIENCE = 30.0
-"""A block may take so many times as long as expected: busy neighbours were seen to cost a factor of 25."""
 LAST_PATIENCE_S = 5.0
 """What is under way when the time is over may take so much longer."""
 MEMORY_SHARE = 0.85
@@ -94,6 +94,7 @@ class DuetExecutor:
     ) -> None:
         self._setting = setting
         self._blocks = blocks
+        self._patience = Patience(setting.startup_s, setting.step_s)
         self._progress = progress
         self._left_s = left_s
         self._open = contextlib.ExitStack()
@@ -128,8 +129,8 @@ class DuetExecutor:
             self._progress("arms have no room beside one another: whole processes take turns")
             return self._alone(order)
         course = self._beside(order, steer)
-        if any(one.kind is FailureKind.OUT_OF_MEMORY for one in course.failures.values()):
-            self._progress("out of memory beside others: each arm again, alone")
+        if any(_for_want_of_room(one) for one in course.failures.values()):
+            self._progress("no room beside others (memory, or a fixed port): each arm again, alone")
             return self._alone(order)
         return self._recorded(course)
 
@@ -306,9 +307,10 @@ class DuetExecutor:
             losses=True,
             **guard_orders(setting.isolation, scratch),
         ).save(orders)
-        environment = own_caches(quiet(setting.environment, scratch), self._caches_of(plan))
-        if setting.isolation.network:
-            environment.update(GLOO_SOCKET_IFNAME="lo", NCCL_SOCKET_IFNAME="lo", TP_SOCKET_IFNAME="lo")
+        caches = self._caches_of(plan)
+        seed_caches(setting.environment, caches / "caches")
+        environment = own_caches(quiet(setting.environment, scratch), caches)
+        environment.update(of_ranks(setting.environment, own_network=setting.isolation.network))
         # A vocabulary made of a set has another order in every process.
         environment.setdefault("PYTHONHASHSEED", "0")
         if order.passive:
@@ -323,27 +325,26 @@ class DuetExecutor:
             setting.anchor,
             num_ranks=setting.num_ranks,
             memory_limit_bytes=int(MEMORY_SHARE * self._free_bytes),
+            plan=plan,
+            settle_s=REAP_S if setting.devices and setting.num_ranks > 1 else 0.0,
         )
         self._arms.append(arm)
         return arm
 
     def _warm(self, arm: Arm) -> None:
         steps = self._blocks.warm_steps
-        patience = (
-            max(2 * MIN_PATIENCE_S, 5 * self._setting.startup_s)
-            + STEP_PATIENCE * steps * self._setting.step_s
-        )
-        arm.advance(steps, discard=1, timeout_s=self._patience(patience))
+        patience = self._patience.warm_up_s(arm.plan, steps)
+        spent = arm.advance(steps, discard=1, timeout_s=self._within_budget(patience))
+        self._patience.warmed(arm.plan, spent)
 
-    def _patience(self, wanted_s: float) -> float:
+    def _within_budget(self, wanted_s: float) -> float:
         """Nobody waits for what hangs beyond the budget."""
         return min(wanted_s, max(LAST_PATIENCE_S, self._left_s() + LAST_PATIENCE_S))
 
     def _block(self, arm: Arm) -> float:
         blocks = self._blocks
-        expected = blocks.per_block() * self._setting.step_s
-        patience = max(MIN_PATIENCE_S, STEP_PATIENCE * expected)
-        spent = arm.advance(blocks.per_block(), discard=blocks.discard, timeout_s=self._patience(patience))
+        patience = self._within_budget(self._patience.block_s(blocks.per_block()))
+        spent = arm.advance(blocks.per_block(), discard=blocks.discard, timeout_s=patience)
         return spent / blocks.num_steps
 
     def _record(self, arm: Arm) -> ArmRecord:
@@ -363,6 +364,11 @@ class DuetExecutor:
             if arm in self._arms:
                 self._arms.remove(arm)
                 arm.end()
+
+
+def _for_want_of_room(failure: Failure) -> bool:
+    """Whether an arm may have failed because others were there."""
+    return failure.kind is FailureKind.OUT_OF_MEMORY or port_is_taken(failure.log_end)
 
 
 def _times_kernels(plan: PlanSteps) -> bool:

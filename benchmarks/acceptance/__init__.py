@@ -1,0 +1,1 @@
+"""Acceptance: hotloop's figures beside the truth taken another way, on a GPU or on a CPU (see docs/gpu.md)."""

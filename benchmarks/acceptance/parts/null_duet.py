@@ -1,0 +1,33 @@
+"""What changes nothing measures as nothing: a GEMM-bound program against itself compiled into graphs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from statistics import median
+
+from benchmarks.acceptance.hand import seconds_a_step
+from benchmarks.acceptance.place import Place, both
+from benchmarks.acceptance.row import Row
+from hotloop.model.optimization import Candidate, Numerics
+from hotloop.tune.design.block_length import Blocks
+from hotloop.tune.executor import SetOrder, SetRecord
+
+
+def run(place: Place) -> Iterator[Row]:
+    """Compare the duet's ratio with that of whole processes by hand."""
+    mode = "reduce-overhead" if place.on_gpu else "default"
+    step = Candidate(name="compile", params={"mode": mode}, numerics=Numerics.TOLERANCE)
+    blocks = Blocks(num_steps=place.size(20, 25), discard=3, warm_steps=10, max_rounds=None)
+    command = place.command("gemm", "--steps", str(10**9))
+    with place.executor(command, blocks) as runner:
+        record = runner.run(SetOrder(plans=((), (step,)), max_rounds=10), both)
+    ratio = math.exp(median(record.log_ratios([0], 1))) if isinstance(record, SetRecord) else None
+    hand, spread = seconds_a_step(place, {"as it was": ("gemm",), "compiled": ("gemm", "--compile", mode)})
+    yield Row(
+        what=f"ratio of compile({mode}) on a GEMM-bound net",
+        ours=ratio,
+        truth=hand["as it was"] / hand["compiled"],
+        within=max(0.03, spread),
+        how="whole processes by hand, in ABBA order",
+    )

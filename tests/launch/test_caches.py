@@ -1,0 +1,29 @@
+"""A plan's caches begin with the user's, and the user's stay as they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hotloop.launch.caches import seed_caches
+
+
+def test_what_the_user_has_compiled_is_there_and_what_is_compiled_anew_is_not_the_users(
+    tmp_path: Path,
+) -> None:
+    user = tmp_path / "user"
+    (user / "ab").mkdir(parents=True)
+    (user / "ab" / "kernel.py").write_text("compiled")
+    (user / "ab" / "kernel.so").write_bytes(b"\x7fELF")
+    caches = tmp_path / "plan" / "caches"
+    environment = {"TORCHINDUCTOR_CACHE_DIR": str(user), "HOME": str(tmp_path / "home")}
+    seed_caches(environment, caches)
+    there = caches / "inductor" / "ab" / "kernel.py"
+    assert there.read_text() == "compiled"
+    there.write_text("anew")
+    library = there.with_suffix(".so")
+    assert library.stat().st_ino == (user / "ab" / "kernel.so").stat().st_ino, "large ones are links"
+    (there.parent / "other.py").write_text("more")
+    assert (user / "ab" / "kernel.py").read_text() == "compiled"
+    assert list(user.rglob("*.py")) == [user / "ab" / "kernel.py"]
+    seed_caches(environment, caches)
+    assert there.read_text() == "anew", "later arms of the plan find their own"
