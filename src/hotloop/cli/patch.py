@@ -10,7 +10,8 @@ import msgspec
 
 from hotloop.cli.files import write_text
 from hotloop.cli.options import output_options
-from hotloop.model.errors import ExitCode
+from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.model.secrets import REDACTED
 from hotloop.model.tuning import Plan
 from hotloop.observe.run.live import LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
@@ -89,6 +90,11 @@ def _current(plan: Plan, screen: Screen) -> Plan:
         else "the plan does not say where to edit"
     )
     words = " ".join(plan.fit.command)
+    if REDACTED in words:
+        raise HotloopError(
+            f"{why}, and the command cannot be run again: it held a secret, which is not stored",
+            "make a new plan: hotloop tune with the command",
+        )
     screen.note(f"hotloop: {why}; observing {words}")
     live = LiveRun(words=plan.fit.command, rule=StopRule(steps=OBSERVED_STEPS), log=Path("/dev/null"))
     try:

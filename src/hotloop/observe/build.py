@@ -18,6 +18,7 @@ from hotloop.model.observation import (
     RankObservation,
     StepTime,
 )
+from hotloop.model.secrets import redacted_words
 from hotloop.model.sites import SiteKind, Sites
 from hotloop.model.step_series import StepSeries
 from hotloop.observe.decode.processes import (
@@ -98,7 +99,7 @@ def build(
     program = _marked(program_facts(processes.get(lead.pid) if lead else None, script), lead, anchor)
     sites = program_sites(processes.get(lead.pid) if lead else None, Path.cwd())
     return Observation(
-        command=tuple(command),
+        command=redacted_words(command),
         step=_of_all(main.step, trained) if main and main.step else None,
         phases=main.phases if main else {},
         other=main.other if main else {},

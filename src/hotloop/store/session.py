@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import os
 import shlex
 import shutil
 import sqlite3
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -14,10 +17,12 @@ import msgspec
 
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.foreign_text import encodable
+from hotloop.store.ours import APPLICATION_ID, check_ours
 
 FOLDER = ".hotloop"
 SCHEMA = 1
 _SUFFIX = ".sqlite"
+_CLAIM = ".lock"
 _BESIDE = ("-wal", "-shm")
 """Ends of the names of the files that SQLite keeps beside a database."""
 _Value = TypeVar("_Value")
@@ -35,6 +40,10 @@ class Session:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._claim: int | None = None
+        is_new = not check_ours(path)
+        if is_new:
+            _make_private(path)
         with self._explained():
             self._connection = sqlite3.connect(path, isolation_level=None)
         try:
@@ -54,6 +63,8 @@ class Session:
                 f"the session file {self.path} is of schema {version}, this hotloop reads schema {SCHEMA}",
                 "use the hotloop that wrote it, or start a new session without --resume",
             )
+        if not version:  # before the log: the file itself says at once whose it is
+            ask(f"PRAGMA application_id={APPLICATION_ID}")
         ask("PRAGMA journal_mode=WAL")
         ask("PRAGMA synchronous=FULL")
         ask(
@@ -62,6 +73,27 @@ class Session:
         )
         if not version:  # reading must not make an old session the newest
             ask(f"PRAGMA user_version={SCHEMA}")
+
+    def claim(self) -> None:
+        """Keep other hotloops from going on with this session, as long as it is open.
+
+        Raises:
+            HotloopError: another one is at it.
+        """
+        descriptor = os.open(self._claim_file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(descriptor)
+            raise HotloopError(
+                f"session {self.name} is being used by another hotloop",
+                "wait until that one is done, or start a new session: run the command without --resume",
+            ) from None
+        self._claim = descriptor
+
+    @property
+    def _claim_file(self) -> Path:
+        return self.path.with_suffix(_CLAIM)
 
     @property
     def name(self) -> str:
@@ -86,7 +118,7 @@ class Session:
             return None
         try:
             return msgspec.msgpack.decode(row[0], type=kind)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
             raise HotloopError(
                 f"the session file {self.path} holds an entry {key!r} that cannot be read: {error}",
                 "start a new session: run the command without --resume",
@@ -96,11 +128,15 @@ class Session:
         """Return the keys that begin with a prefix, oldest first."""
         with self._explained():
             rows = self._connection.execute("SELECT key FROM entry ORDER BY rowid").fetchall()
-        return [row[0] for row in rows if row[0].startswith(prefix)]
+        return [row[0] for row in rows if isinstance(row[0], str) and row[0].startswith(prefix)]
 
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
+        if self._claim is not None:
+            self._claim_file.unlink(missing_ok=True)
+            os.close(self._claim)
+            self._claim = None
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
@@ -108,6 +144,22 @@ class Session:
             yield
         except sqlite3.DatabaseError as error:
             raise _explanation(self.path, error) from error
+
+
+def _make_private(path: Path) -> None:
+    """An empty file for this user alone: a session holds commands and paths.
+
+    Raises:
+        HotloopError: it cannot be made.
+    """
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        raise HotloopError(
+            f"the session file {path} cannot be written here: {error.strerror}",
+            "run from a folder that you may write to",
+            ExitCode.MACHINE,
+        ) from error
 
 
 def _packed(value: object) -> bytes:
@@ -153,9 +205,13 @@ def session_folder(base: Path) -> Path:
     folder = base / FOLDER
     try:
         folder.mkdir(exist_ok=True)
-        ignore = folder / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n")
+        if folder.is_symlink():
+            raise HotloopError(
+                f"{folder} is a link, so nothing is written there", "remove it, or run from another folder"
+            )
+        # Made anew or left as it is: a link of that name could lead to any file.
+        with contextlib.suppress(FileExistsError), (folder / ".gitignore").open("x") as file:
+            file.write("*\n")
     except OSError as error:
         raise HotloopError(
             f"{folder} cannot be made: {error.strerror}; finished trials are kept there",
@@ -170,7 +226,7 @@ def new_session(base: Path, stamp: str) -> Session:
     folder = session_folder(base)
     path = folder / f"{stamp}{_SUFFIX}"
     number = 1
-    while path.exists():
+    while os.path.lexists(path):
         number += 1
         path = folder / f"{stamp}-{number}{_SUFFIX}"
     return Session(path)
@@ -178,8 +234,12 @@ def new_session(base: Path, stamp: str) -> Session:
 
 def sessions(base: Path) -> list[Path]:
     """Return the session files of a folder, newest first."""
-    found = (base / FOLDER).glob(f"*{_SUFFIX}")
-    return sorted(found, key=lambda path: (path.stat().st_mtime_ns, path.name), reverse=True)
+    folder = base / FOLDER
+    if folder.is_symlink():
+        return []
+    found = [(path.lstat(), path) for path in folder.glob(f"*{_SUFFIX}")]
+    files = [(status.st_mtime_ns, path) for status, path in found if stat.S_ISREG(status.st_mode)]
+    return [path for _, path in sorted(files, key=lambda one: (one[0], one[1].name), reverse=True)]
 
 
 def find_session(base: Path, name: str | None = None) -> Session:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hotloop.lint.check.registry import known_names
 from hotloop.lint.read.discover import is_excluded
-from hotloop.model.errors import HotloopError
+from hotloop.model.errors import ExitCode, HotloopError
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -57,9 +57,23 @@ def read_config(file: Path) -> LintConfig:
     """
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise HotloopError(f"{file} cannot be read as TOML ({error}).", "Correct the file.") from error
-    table = document.get("tool", {}).get("hotloop", {}).get("lint", {})
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # ValueError: no TOML, no UTF-8, numbers of thousands of digits
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise HotloopError(f"{file} cannot be read as TOML ({why}).", "Correct the file.") from error
+    except OSError as error:
+        raise HotloopError(
+            f"{file} cannot be read ({error.strerror}).", "Correct its permissions.", ExitCode.MACHINE
+        ) from error
+    table: object = document
+    for place, key in enumerate(("tool", "hotloop", "lint")):
+        table = table.get(key, {}) if isinstance(table, dict) else table
+        if not isinstance(table, dict):
+            name = ".".join(("tool", "hotloop", "lint")[: place + 1])
+            raise HotloopError(f"{file}: {name} is {_shown(table)} and no table.", f"Write [{name}].")
+    assert isinstance(table, dict)
     unknown = sorted(set(table) - _KEYS)
     if unknown:
         raise HotloopError(
@@ -77,11 +91,19 @@ def read_config(file: Path) -> LintConfig:
     )
 
 
+def _shown(value: object) -> str:
+    """A value in a message, cut short; numbers of thousands of digits have no decimal form in Python."""
+    try:
+        return repr(value)[:60]
+    except (ValueError, RecursionError):
+        return f"a {type(value).__name__} that is too long to show"
+
+
 def _strings(file: Path, table: Mapping[str, object], key: str) -> tuple[str, ...]:
     value = table.get(key, [])
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise HotloopError(
-            f"{file}: {key} is {value!r}, and should be a list of strings.", f'Write {key} = ["..."].'
+            f"{file}: {key} is {_shown(value)}, and should be a list of strings.", f'Write {key} = ["..."].'
         )
     return tuple(value)
 

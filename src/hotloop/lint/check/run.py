@@ -1,9 +1,9 @@
 """Many files: read them, lint them in parallel, fix them where asked."""
 
 import os
-import tokenize
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from hotloop.lint.check.config import LintConfig
 from hotloop.lint.check.engine import collector_paused, lint_source, speaks_of_torch
 from hotloop.lint.check.fix import fix_source, write_atomically
 from hotloop.lint.check.registry import chosen_rules
+from hotloop.lint.read.judge import Unfit, check_depth, decoded, source_bytes
 from hotloop.lint.read.notebook import SUFFIX, Notebook, read_notebook
 from hotloop.lint.rule import FixSafety, Rule
 from hotloop.model.finding import Finding, Severity
@@ -22,6 +23,8 @@ from hotloop.model.finding import Finding, Severity
 # Starting the pool cost 0.1 s here, which is what one process needs for about 100 kB of source.
 _WORTH_A_POOL_BYTES = 200_000
 _CHUNK_FILES = 8
+Outcome = tuple[list[Finding], int]
+"""Findings of a file, and edits that were written to it."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +46,23 @@ def lint_files(paths: Sequence[str], config: LintConfig, fix: FixSafety | None =
     else:
         ordered = sorted(paths, key=_size, reverse=True)
         with ProcessPoolExecutor(workers) as pool:
-            outcomes = list(pool.map(work, ordered, chunksize=_CHUNK_FILES))
+            try:
+                outcomes = list(pool.map(work, ordered, chunksize=_CHUNK_FILES))
+            except BrokenProcessPool:
+                outcomes = [_alone(work, path) for path in ordered]
     findings = sorted(
         (f for found, _ in outcomes for f in found), key=lambda f: (f.path or "", f.line or 0, f.code)
     )
     return LintResult(findings, len(paths), sum(num for _, num in outcomes))
+
+
+def _alone(work: Callable[[str], Outcome], path: str) -> Outcome:
+    """One file in a process of its own: after one of them has ended a whole pool, the others are still linted."""
+    with ProcessPoolExecutor(1) as pool:
+        try:
+            return pool.submit(work, path).result()
+        except BrokenProcessPool:
+            return [_unreadable(path, Unfit("the parser did not survive it"))], 0
 
 
 def _num_cores() -> int:
@@ -61,27 +76,31 @@ def _size(path: str) -> int:
         return 0
 
 
-def _lint_file(path: str, config: LintConfig, fix: FixSafety | None) -> tuple[list[Finding], int]:
+def _lint_file(path: str, config: LintConfig, fix: FixSafety | None) -> Outcome:
+    """One file must not end the run, whatever it holds: that is the broad catch's reason."""
+    try:
+        return _judged(path, config, fix)
+    except (Exception, RecursionError, MemoryError) as error:
+        return [_unreadable(path, error)], 0
+
+
+def _judged(path: str, config: LintConfig, fix: FixSafety | None) -> Outcome:
     ignored = config.ignored_in(path)
     rules = chosen_rules(config.select, {*config.ignore, *ignored})
     if path.endswith(SUFFIX):
         return _lint_notebook(path, rules), 0
-    try:
-        text, encoding = _read(path)
-    except (OSError, SyntaxError, UnicodeDecodeError) as error:
-        return [_unreadable(path, error)], 0
+    text, encoding = decoded(source_bytes(path))
+    check_depth(text)
     num_fixed = 0
-    if fix is not None:
+    if fix is not None and _in_tree(path):
         text, num_fixed = _fix(path, text, encoding, rules, fix)
     return lint_source(path, text, rules), num_fixed
 
 
 def _lint_notebook(path: str, rules: Sequence[Rule]) -> list[Finding]:
     """Findings in a notebook stand at a line of a cell; it is not edited."""
-    try:
-        notebook = read_notebook(_read(path)[0])
-    except (OSError, SyntaxError, UnicodeDecodeError, msgspec.MsgspecError) as error:
-        return [_unreadable(path, error)]
+    notebook = read_notebook(decoded(source_bytes(path))[0])
+    check_depth(notebook.source)
     return [_in_cell(finding, path, notebook) for finding in lint_source(path, notebook.source, rules)]
 
 
@@ -92,12 +111,9 @@ def _in_cell(finding: Finding, path: str, notebook: Notebook) -> Finding:
     return msgspec.structs.replace(finding, path=f"{path}:cell {cell}", line=line)
 
 
-def _read(path: str) -> tuple[str, str]:
-    """The text with its line ends as they are, and its encoding."""
-    with open(path, "rb") as stream:
-        encoding, _ = tokenize.detect_encoding(stream.readline)
-        stream.seek(0)
-        return stream.read().decode(encoding), encoding
+def _in_tree(path: str) -> bool:
+    """Whether a file may be edited: a link may lead to a file that nobody meant."""
+    return not os.path.islink(path) or Path(path).resolve().is_relative_to(Path.cwd().resolve())
 
 
 def _fix(path: str, text: str, encoding: str, rules: Sequence[Rule], allowed: FixSafety) -> tuple[str, int]:

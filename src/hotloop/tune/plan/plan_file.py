@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+import stat
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,6 +29,7 @@ HEADER = (
     "hotloop plan: what `hotloop run --plan` switches on.",
     "Steps may be edited or removed; the ratios are what was measured, they are not read back as promises.",
 )
+MAX_BYTES = 4 << 20
 CORRECT = "correct that place, or make a new plan with hotloop tune"
 
 
@@ -73,9 +77,13 @@ def read_plan(path: Path) -> Plan:
     _check_schema(path, raw)
     try:
         plan = msgspec.convert(_with_none(raw), Plan)
+        _check_keys(path, raw["steps"])
     except msgspec.ValidationError as error:
         raise HotloopError(f"{path} is not a hotloop plan: {_place(str(error))}", CORRECT) from error
-    _check_keys(path, raw["steps"])
+    except (ValueError, OverflowError, RecursionError) as error:
+        raise HotloopError(
+            f"{path} is not a hotloop plan: it holds a value that no plan has", CORRECT
+        ) from error
     known = [_optimization(path, step) for step in plan.steps]
     _check_together(path, known)
     for step, optimization in zip(plan.steps, known, strict=True):
@@ -85,7 +93,7 @@ def read_plan(path: Path) -> Plan:
 
 def _toml(path: Path) -> dict[str, Any]:
     try:
-        raw: dict[str, Any] = tomllib.loads(path.read_text())
+        raw: dict[str, Any] = tomllib.loads(_text(path))
     except FileNotFoundError:
         raise HotloopError(
             f"there is no plan {str(path)!r}",
@@ -93,20 +101,41 @@ def _toml(path: Path) -> dict[str, Any]:
         ) from None
     except tomllib.TOMLDecodeError as error:
         raise HotloopError(f"the plan {path} is not TOML: {error}", CORRECT) from error
-    except (OSError, UnicodeDecodeError) as error:
+    except RecursionError as error:
+        raise HotloopError(f"the plan {path} is nested too deeply to be one", CORRECT) from error
+    except (OSError, ValueError) as error:
         raise HotloopError(
             f"the plan {path} cannot be read: {error}", "name a plan file with --plan FILE"
         ) from error
     return raw
 
 
+def _text(path: Path) -> str:
+    """The file's text; a plan is a regular file of a few kB."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise OSError(errno.EFBIG, f"it is larger than {MAX_BYTES >> 20} MiB")
+    return content.decode()
+
+
 def _check_schema(path: Path, raw: dict[str, Any]) -> None:
     found = raw.get("schema", SCHEMA)
     if found != SCHEMA:
         raise HotloopError(
-            f"the plan {path} is of schema {found}, this hotloop reads schema {SCHEMA}",
+            f"the plan {path} is of schema {_shown(found)}, this hotloop reads schema {SCHEMA}",
             "use the hotloop that wrote it, or make a new plan with hotloop tune",
         )
+
+
+def _shown(value: object) -> str:
+    """A value in a message; numbers of thousands of digits have no decimal form in Python."""
+    try:
+        return repr(value)[:60]
+    except (ValueError, RecursionError):
+        return "an unreadable kind"
 
 
 def _place(message: str) -> str:

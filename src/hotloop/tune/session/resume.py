@@ -11,8 +11,10 @@ import msgspec
 
 from hotloop.machine.host.identity import identity
 from hotloop.model.errors import HotloopError
+from hotloop.model.secrets import keyed_hash, redacted_words
 from hotloop.observe.run.origin import ORIGIN, origin
 from hotloop.store.session import Session, find_session, new_session, sessions
+from hotloop.store.user_key import user_key
 from hotloop.tune.plan.compatibility import moved, torch_here
 
 
@@ -20,13 +22,18 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     """What a session is about; a resumed one has to be about the same."""
 
     words: tuple[str, ...]
+    """Without secrets."""
+    words_hash: str | None = None
+    """Of the words with their secrets, keyed; None: this user has no key."""
     script_sha256: str | None
     machine: dict[str, Any] = {}
     torch_version: str | None = None
 
     def same_program(self, other: Head) -> bool:
         """Whether another session is of this command and this script."""
-        return (self.words, self.script_sha256) == (other.words, other.script_sha256)
+        known = self.words_hash is not None and other.words_hash is not None
+        same_secrets = self.words_hash == other.words_hash if known else True
+        return same_secrets and (self.words, self.script_sha256) == (other.words, other.script_sha256)
 
     def elsewhere(self) -> list[str]:
         """Return in what machine and torch of then differ from what is here."""
@@ -42,13 +49,15 @@ def session_of(words: tuple[str, ...], script: Path | None, *, resume: bool) -> 
         HotloopError: there is none to go on with.
     """
     head = Head(
-        words=words,
+        words=redacted_words(words),
+        words_hash=_hash(words),
         script_sha256=_digest(script),
         machine=msgspec.to_builtins(identity()),
         torch_version=torch_here(),
     )
     if not resume:
         session = new_session(Path.cwd(), datetime.now().strftime("%Y%m%d-%H%M%S"))
+        session.claim()
         session.put("head", head)
         session.put(ORIGIN, origin("tune", words))
         return session
@@ -82,12 +91,22 @@ def _checked(session: Session, known: Head) -> Session:
     """
     differing = known.elsewhere()
     if not differing:
+        try:
+            session.claim()
+        except HotloopError:
+            session.close()
+            raise
         return session
     session.close()
     raise HotloopError(
         f"session {session.name} was not measured here: {'; '.join(differing)}",
         "start a new one: run the command without --resume",
     )
+
+
+def _hash(words: tuple[str, ...]) -> str | None:
+    key = user_key()
+    return keyed_hash(words, key) if key is not None else None
 
 
 def _digest(script: Path | None) -> str | None:
