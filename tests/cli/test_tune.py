@@ -87,7 +87,7 @@ class TestFiles:
         assert app.run(["tune", "train.py"]) == ExitCode.DONE
         assert [step.name for step in read_plan(tmp_path / "hotloop.toml").steps] == [BF16.name, WORKERS.name]
         shown = capsys.readouterr()
-        assert "run it for real\nhotloop run python train.py --epochs 3\n" in shown.out
+        assert "  hotloop run python train.py --epochs 3\n" in shown.out
         assert "at work" in shown.err
         assert "at work" not in shown.out
 
@@ -128,9 +128,18 @@ class TestFiles:
         tuned(empty(plan=plan_for(None)))
         assert app.run(["tune", "train.py"]) == 0
         shown = capsys.readouterr().out
-        assert "the plan is empty: nothing that was tried made this program provably faster" in shown
+        assert shown.startswith("No change was proven faster: of 2 trials, none beat the program")
         assert "run it for real" not in shown
         assert read_plan(tmp_path / "hotloop.toml").steps == ()
+
+    def test_an_empty_result_leaves_a_proven_plan_alone(
+        self, tuned: Tuned, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        before = write_plan(tmp_path, None, WORKERS).read_text()
+        tuned(empty(plan=plan_for(None)))
+        assert app.run(["tune", "train.py"]) == ExitCode.DONE
+        assert (tmp_path / "hotloop.toml").read_text() == before
+        assert "hotloop.toml keeps the plan that was proven before" in capsys.readouterr().err
 
     def test_interrupted_without_a_plan_leaves_the_plan_before(self, tuned: Tuned, tmp_path: Path) -> None:
         before = write_plan(tmp_path, None, WORKERS).read_text()
@@ -150,7 +159,7 @@ class TestFiles:
         app.run(["tune", "--quiet", "train.py"])
         shown = capsys.readouterr()
         assert shown.err == ""
-        assert shown.out.startswith("baseline")
+        assert shown.out.startswith("No change was proven faster")
 
 
 class TestJson:

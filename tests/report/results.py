@@ -129,7 +129,7 @@ def empty(**changes: object) -> TuneResult:
         "refused": REFUSED[2:4],
         "peak_bytes": (None, None),
         "contention": Contention(num_blocks=40, num_void=0, max_foreign_share=0.02),
-        "confirmation": "no plan held, so there is no number to quote",
+        "confirmation": "no change was proven faster, so there is no number to quote",
         "coverage": (),
         **changes,
     }

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from hotloop.model.optimization import Refusal
-from hotloop.model.tuning import TuneResult
-from hotloop.report.terminal.tuning import render, render_next
+from hotloop.model.tuning import LikelyPlan, TuneResult
+from hotloop.report.terminal.tuning import render, render_next, what_is_on
 
-from .results import COMMAND, empty, full, shown
+from .results import COMMAND, STEPS, empty, full, shown
 from .snapshots import matches
 
 LONG = (
@@ -32,8 +32,8 @@ def test_an_empty_plan() -> None:
 
 def test_an_interrupted_session() -> None:
     screen = shown(render(empty(interrupted=True, floor=None, trials=())))
-    assert "the plan is empty: interrupted before anything was proven" in screen
-    assert "floor of this machine not measured, 0 trials in 6.9 min\n" in screen
+    assert screen.startswith("No change was proven faster: the session was interrupted before.")
+    assert "measured  0 trials in 6.9 min\n" in screen
     assert screen.endswith("          interrupted: go on with --resume")
 
 
@@ -48,9 +48,10 @@ def test_what_many_have_in_common_is_said_once() -> None:
     screen = shown(
         render(empty(refused=(*refused, Refusal("compile", "slower: 0.5 in 2 blocks")), trials=()))
     )
-    assert screen.splitlines()[2:8] == [
-        "the plan is empty: there was nothing to try, or no time for it",
-        "",
+    assert (
+        screen.splitlines()[0] == "No change was proven faster: there was nothing to try, or no time for it."
+    )
+    assert screen.splitlines()[4:8] == [
         "not in the plan",
         "  compile  slower: 0.5 in 2 blocks",
         "  not asked for (--only): optimization_0, optimization_1, optimization_2,",
@@ -73,10 +74,31 @@ def test_what_looks_like_markup_is_shown_as_it_is(word: str) -> None:
     assert "\\[1.42" not in screen
 
 
-def test_the_command_to_go_on_with_can_be_pasted() -> None:
-    assert shown(render_next(full(), None)) == ("\nrun it for real\nhotloop run python train.py --epochs 3")
-    assert shown(render_next(full(command=LONG), "my plan.toml")) == (
-        "\nrun it for real\n"
-        "hotloop run --plan 'my plan.toml' python train.py --epochs 3 --data \\\n"
-        "    /a/very/long/path/that/goes/on/and/on --name 'with blanks' --rate 0.001"
+def test_what_to_type_next_can_be_pasted() -> None:
+    assert matches("tune_next", render_next(full(), None))
+    assert matches("tune_next_long", render_next(full(command=LONG), "my plan.toml"))
+    assert matches("tune_next_empty", render_next(empty(), None))
+
+
+def test_what_is_on_fits_a_line() -> None:
+    assert what_is_on(full().plan) == (
+        "on: loader_workers (num_workers=2 persistent_workers=True), autocast_bf16 (2.10x when it was proven)"
     )
+    assert what_is_on(empty().plan) == "the plan is empty: nothing is on"
+
+
+def test_what_does_not_apply_is_one_line_unless_asked() -> None:
+    assert "1 optimization does not apply to this program or machine" in shown(render(full()))
+    assert "there is no accelerator to copy to" in shown(render(full(), verbose=True))
+
+
+def test_what_is_likely_stands_apart_from_what_is_proven() -> None:
+    plan = LikelyPlan(
+        steps=STEPS,
+        ratio=1.8,
+        low=0.98,
+        high=2.9,
+        reason="two pairs of fresh processes were measured, three are needed",
+        resume="hotloop tune --resume --budget 10m python train.py --epochs 3",
+    )
+    assert matches("tune_likely", render(empty(likely=(plan,))))

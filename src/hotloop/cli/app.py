@@ -1,5 +1,6 @@
 """The `hotloop` command: one file per subcommand, loaded when it is called."""
 
+import difflib
 import importlib
 import io
 import os
@@ -12,37 +13,66 @@ from hotloop import __version__
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.foreign_text import shown
 
-_COMMANDS: dict[str, str] = {
-    "observe": "hotloop.cli.observe",
-    "diagnose": "hotloop.cli.diagnose",
-    "tune": "hotloop.cli.tune",
-    "run": "hotloop.cli.run",
-    "patch": "hotloop.cli.patch",
-    "report": "hotloop.cli.report",
-    "sessions": "hotloop.cli.sessions",
-    "compare": "hotloop.cli.compare",
-    "check": "hotloop.cli.check",
-    "demo": "hotloop.cli.demo",
-    "machine": "hotloop.cli.machine",
-    "lint": "hotloop.cli.lint",
-    "explain": "hotloop.cli.explain",
-    "trace": "hotloop.cli.trace",
+_SECTIONS: dict[str, dict[str, str]] = {
+    "Your program, measured": {
+        "observe": "where the time of a step and of the whole run goes",
+        "diagnose": "what holds it back, line by line, and what each thing costs",
+        "tune": "what makes it faster, tried and proven; writes a plan",
+    },
+    "What was found, put to use": {
+        "run": "run the program for real with a plan switched on",
+        "patch": "a plan as a diff of your source",
+        "report": "a session as a page, as Markdown or in short",
+        "sessions": "what is stored here",
+        "compare": "which of two sessions or commands is faster, phase by phase",
+        "check": "a gate for CI: fails on a proven slowdown, never on noise",
+    },
+    "Without your program": {
+        "lint": "slow habits in source files and notebooks",
+        "trace": "what a device was waiting for, from a PyTorch trace",
+        "machine": "what this machine can do, and what would spoil a measurement",
+        "explain": "the manual page of a finding or an optimization",
+        "demo": "tune the shipped example",
+    },
 }
+"""In the order of `hotloop --help`; the module of a command has its name."""
+_NAMES = [name for section in _SECTIONS.values() for name in section]
 
 
 class _LazyGroup(click.Group):
     """A group whose subcommands are imported only when they are named."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return list(_COMMANDS)
+        return _NAMES
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - likewise
-        module = _COMMANDS.get(cmd_name)
-        if module is None:
+        if cmd_name not in _NAMES:
             return None
-        command = importlib.import_module(module).command
+        command = importlib.import_module(f"hotloop.cli.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Say what was meant where there is no such command."""
+        name = args[0]
+        if name not in _NAMES and not name.startswith("-"):
+            raise HotloopError(f"there is no command {name!r}", _meant(name, args))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - likewise
+        """List the commands by what they are for, without importing them."""
+        for title, commands in _SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(commands.items()))
+
+
+def _meant(name: str, args: list[str]) -> str:
+    if name.endswith(".py") or name.startswith("python") or name in {"torchrun", "accelerate"}:
+        return f"say what to do with your program: hotloop observe {' '.join(args)}"
+    close = difflib.get_close_matches(name, _NAMES, n=1, cutoff=0.5)
+    return f"did you mean {close[0]}? hotloop --help lists all" if close else "hotloop --help lists all"
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

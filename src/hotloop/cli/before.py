@@ -6,6 +6,9 @@ import os
 import time
 from collections.abc import Sequence
 
+import click
+
+from hotloop.launch.command import script_of
 from hotloop.machine.environment.check import MAX_FOREIGN_RATIO
 from hotloop.machine.environment.contention import ForeignLoad, foreign_processes, foreign_share
 from hotloop.report.terminal.layout import WIDTH
@@ -15,8 +18,29 @@ LOOK_S = 0.6
 """60 ticks of the kernel's clock a core: one tick is below 2% of one."""
 
 
-def warn_if_busy(screen: Screen) -> None:
-    """Say that others use the machine, before time is spent on numbers that mean little."""
+def before_run(screen: Screen, words: Sequence[str]) -> None:
+    """Say what would make the run worthless, before time is spent on it."""
+    _hint_options(screen, words)
+    _warn_if_busy(screen)
+
+
+def _hint_options(screen: Screen, words: Sequence[str]) -> None:
+    """Say that an option of ours stands behind the command, where it is the program's, unless its script knows it."""
+    command = click.get_current_context().command
+    ours = {option for param in command.params for option in param.opts if option.startswith("--")}
+    script = script_of(words) if words else None
+    known = script.read_text(errors="replace") if script is not None and script.is_file() else ""
+    for word in words[1:]:
+        name = word.split("=")[0]
+        if name in ours and name not in known and name.removeprefix("--").replace("-", "_") not in known:
+            screen.warn(
+                f"hotloop: {name} stands behind your command, so your program gets it. "
+                f"Options of hotloop go first: hotloop {command.name} {name} {words[0]} ..."
+            )
+
+
+def _warn_if_busy(screen: Screen) -> None:
+    """Say that others use the machine."""
     load = ForeignLoad()
     before = load.snapshot((os.getpid(),))
     time.sleep(LOOK_S)

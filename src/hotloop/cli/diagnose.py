@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from hotloop import __version__
-from hotloop.cli.before import say_whose_output, warn_if_busy
+from hotloop.cli.before import before_run, say_whose_output
 from hotloop.cli.diagnose_limits import with_limits, without_limits
 from hotloop.cli.diagnose_source import with_source
 from hotloop.cli.endings import how_it_ended
@@ -131,7 +131,7 @@ def _stop_rule(
 
 def _observed(screen: Screen, live: LiveRun, *, ceilings: bool) -> Diagnosis:
     of = origin("diagnose", live.words)
-    warn_if_busy(screen)
+    before_run(screen, live.words)
     say_whose_output(screen, live.words)
     with ended_like_ctrl_c():
         observation = observe(live, screen.progress)

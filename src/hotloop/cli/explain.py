@@ -1,27 +1,30 @@
 """`hotloop explain NAME`: the manual page of a finding or an optimization."""
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import click
 
 from hotloop.model.errors import HotloopError
+from hotloop.report.terminal.layout import WIDTH
 
 
 @dataclass(frozen=True)
 class PageSource:
     """One kind of thing that can be explained; what it needs is imported when it is asked."""
 
-    names: Callable[[], list[str]]
+    kind: str
+    titles: Callable[[], dict[str, str]]
+    """What each name means, in a line."""
     page: Callable[[str], str | None]
     """One page as Markdown; None where it has no such name."""
 
 
-def _rule_names() -> list[str]:
-    from hotloop.lint.manual import pages
+def _rule_titles() -> dict[str, str]:
+    from hotloop.lint.check.registry import all_rules
 
-    return pages.names()
+    return {rule.code: rule.title for rule in all_rules()}
 
 
 def _rule_page(name: str) -> str | None:
@@ -30,10 +33,10 @@ def _rule_page(name: str) -> str | None:
     return pages.page(name)
 
 
-def _measured_names() -> list[str]:
-    from hotloop.diagnose.manual import pages
+def _measured_titles() -> dict[str, str]:
+    from hotloop.diagnose.check.registry import all_rules
 
-    return pages.names()
+    return {rule.code: rule.title for rule in all_rules()}
 
 
 def _measured_page(name: str) -> str | None:
@@ -42,10 +45,22 @@ def _measured_page(name: str) -> str | None:
     return pages.page(name)
 
 
-def _optimization_names() -> list[str]:
+def _trace_titles() -> dict[str, str]:
+    from hotloop.trace.manual import PAGES
+
+    return {code: found.title for code, found in PAGES.items()}
+
+
+def _trace_page(name: str) -> str | None:
+    from hotloop.trace.manual import page
+
+    return page(name)
+
+
+def _optimization_titles() -> dict[str, str]:
     from hotloop.optimize.registry import all_optimizations
 
-    return [optimization.name for optimization in all_optimizations()]
+    return {one.name: one.manual().strip().splitlines()[0].rstrip(".") for one in all_optimizations()}
 
 
 def _optimization_page(name: str) -> str | None:
@@ -57,9 +72,10 @@ def _optimization_page(name: str) -> str | None:
 
 # Another kind of page is another line here.
 _SOURCES: tuple[PageSource, ...] = (
-    PageSource(_measured_names, _measured_page),
-    PageSource(_rule_names, _rule_page),
-    PageSource(_optimization_names, _optimization_page),
+    PageSource("Optimizations, tried by hotloop tune", _optimization_titles, _optimization_page),
+    PageSource("Findings of hotloop diagnose", _measured_titles, _measured_page),
+    PageSource("Findings of hotloop lint", _rule_titles, _rule_page),
+    PageSource("Findings of hotloop trace", _trace_titles, _trace_page),
 )
 
 
@@ -68,7 +84,7 @@ _SOURCES: tuple[PageSource, ...] = (
 def command(name: str | None) -> None:
     """Print the manual page of a finding or an optimization; without a name, list all names."""
     if name is None:
-        click.echo("\n".join(_all_names()))
+        click.echo("\n".join(_listed()))
         return
     page = manual_page(name)
     if page is None:
@@ -82,13 +98,26 @@ def manual_page(name: str) -> str | None:
     return "\n".join(pages) if pages else None
 
 
+def _listed() -> Iterator[str]:
+    """Yield all names in groups, with what they mean, a line each."""
+    for source in _SOURCES:
+        yield source.kind
+        titles = source.titles()
+        width = max(map(len, titles))
+        for name in sorted(titles):
+            line = f"  {name:<{width}}  {titles[name]}"
+            yield line if len(line) <= WIDTH else f"{line[: WIDTH - 1].rstrip()}…"
+        yield ""
+    yield "hotloop explain NAME shows a page."
+
+
 def _all_names() -> list[str]:
-    return sorted({name for source in _SOURCES for name in source.names()})
+    return sorted({name for source in _SOURCES for name in source.titles()})
 
 
 def _unknown(name: str) -> HotloopError:
     close = difflib.get_close_matches(name, _all_names(), n=3)
-    listed = "`hotloop explain` without a name lists them all."
+    listed = "hotloop explain, without a name, lists them all"
     return HotloopError(
-        f"There is no page for {name!r}.", f"Did you mean {', '.join(close)}?" if close else listed
+        f"there is no page for {name!r}", f"did you mean {', '.join(close)}?" if close else listed
     )

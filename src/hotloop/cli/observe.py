@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from hotloop.cli.before import say_whose_output, warn_if_busy
+from hotloop.cli.before import before_run, say_whose_output
 from hotloop.cli.endings import how_it_ended
 from hotloop.cli.files import check_writable, write_json
 from hotloop.cli.options import (
@@ -81,7 +81,7 @@ def command(
     kept = Path(FOLDER) / datetime.now().strftime("%Y%m%d-%H%M%S") / "files" if full else None
     rule = StopRule(steps=steps, seconds=seconds, full=full)
     of = origin("observe", command)
-    warn_if_busy(screen)
+    before_run(screen, command)
     say_whose_output(screen, command)
     try:
         with ended_like_ctrl_c():

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import click
 
-from hotloop.cli.options import COMMAND_SETTINGS
+from hotloop.cli.options import COMMAND_SETTINGS, command_argument, output_options
 from hotloop.launch.command import resolve, script_of
 from hotloop.launch.environment import probed
 from hotloop.model.errors import HotloopError
 from hotloop.model.optimization import Candidate
 from hotloop.probe.process.config import ProbeConfig
-from hotloop.tune.plan.compatibility import misfits
+from hotloop.report.terminal.screen import Screen
+from hotloop.report.terminal.tuning import what_is_on
+from hotloop.tune.plan.compatibility import edits, misfits
 from hotloop.tune.plan.in_source import in_source, rest_of
 from hotloop.tune.plan.orders import activation_orders, with_plan
 from hotloop.tune.plan.plan_file import read_plan
@@ -30,8 +32,9 @@ from hotloop.tune.plan.plan_file import read_plan
     help="The plan.",
 )
 @click.option("--force", is_flag=True, help="Take a plan that was made elsewhere or for another program.")
-@click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True, metavar="COMMAND...")
-def command(plan_file: Path, force: bool, command: tuple[str, ...]) -> int:
+@output_options
+@command_argument
+def command(plan_file: Path, force: bool, quiet: bool, no_color: bool, command: tuple[str, ...]) -> int:
     """Run COMMAND for real with a plan switched on.
 
     The program keeps its output, its files and its exit code; this process becomes the program, so nothing of hotloop
@@ -39,15 +42,19 @@ def command(plan_file: Path, force: bool, command: tuple[str, ...]) -> int:
     """
     plan = read_plan(plan_file)
     argv = resolve(command)
+    script = script_of(argv)
     done = in_source(plan, Path.cwd())
-    differing = misfits(plan.fit, None if done else script_of(argv))
+    differing = misfits(plan.fit, None if done else script)
     if differing and not force:
         raise HotloopError(
             f"the plan {plan_file} was not proven here: {'; '.join(differing)}",
             "make a new one with hotloop tune, or take it all the same with --force",
         )
-    if done:
-        click.echo(f"hotloop: in the source already: {', '.join(done)}", err=True)
+    screen = Screen(quiet=quiet, no_color=no_color)
+    for edited in () if done else edits(plan.fit, script):
+        screen.note(f"hotloop: {edited}; the plan is used all the same, its gain may differ")
+    in_it = f"; in the source already: {', '.join(done)}" if done else ""
+    screen.note(f"hotloop: {what_is_on(plan)}{in_it}")
     steps = rest_of(plan, done)
     environment = with_plan(os.environ, steps)
     sys.stdout.flush()

@@ -56,7 +56,7 @@ def analyze_command(
     no_color: bool,
 ) -> int:
     """Health, device timeline, idle causes, kernels, operators, findings, ranks."""
-    from hotloop.report.terminal.trace import show_report, show_verdicts
+    from hotloop.report.terminal.trace import render_next, show_report, show_verdicts
     from hotloop.trace.compare.budget import check_gate, parse_gate
     from hotloop.trace.ranks.study import analyze
 
@@ -74,6 +74,7 @@ def analyze_command(
         write_json(json_file, report)
     verdicts = [check_gate(gate, analysis) for gate in gates for analysis in report.traces]
     show_verdicts(screen, verdicts)
+    screen.show(render_next(report))
     if all(_unreadable(analysis.health) for analysis in report.traces):
         raise HotloopError(
             f"none of the {len(report.traces)} files is a trace",

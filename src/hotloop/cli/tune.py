@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from hotloop.cli.before import before_run
 from hotloop.cli.files import check_writable, write_json, write_text
 from hotloop.cli.options import (
     COMMAND_SETTINGS,
@@ -22,10 +23,10 @@ from hotloop.model.optimization import Numerics
 from hotloop.model.tuning import TuneResult
 from hotloop.patch.write import with_patch_known
 from hotloop.report.terminal.screen import Screen
-from hotloop.report.terminal.tuning import render, render_next
+from hotloop.report.terminal.tuning import render, render_next, what_is_on
 from hotloop.tune.design.candidates import Wishes
 from hotloop.tune.pipeline import TuneOrder, tune
-from hotloop.tune.plan.plan_file import is_plan, to_toml
+from hotloop.tune.plan.plan_file import is_plan, read_plan, to_toml
 
 _PLAN = Path("hotloop.toml")
 
@@ -53,7 +54,7 @@ _PLAN = Path("hotloop.toml")
 @click.option(
     "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the result."
 )
-@click.option("--verbose", is_flag=True, help="Keep every line of progress.")
+@click.option("--verbose", is_flag=True, help="Keep every line of progress, and give every reason.")
 @isolation_options
 @output_options
 @command_argument
@@ -79,7 +80,8 @@ def command(
     than this machine's noise and learns the same; confirms the whole in fresh processes and writes a plan.
     """
     _check_targets(plan_file, json_file)
-    screen = Screen(quiet=quiet, no_color=no_color, verbose=verbose)
+    screen = Screen(quiet=quiet, no_color=no_color, verbose=verbose, budget_s=budget)
+    before_run(screen, command)
     order = TuneOrder(
         words=command,
         budget_s=budget,
@@ -91,7 +93,7 @@ def command(
         result = tune(order, screen.progress, screen.note)
     finally:
         screen.done()
-    _keep(screen, result, plan_file, json_file)
+    _keep(screen, result, plan_file, json_file, verbose=verbose)
     keep_page(screen)
     return ExitCode.INTERRUPTED if result.interrupted else ExitCode.DONE
 
@@ -108,17 +110,31 @@ def _check_targets(plan_file: Path, json_file: Path | None) -> None:
             check_writable(file)
 
 
-def _keep(screen: Screen, result: TuneResult, plan_file: Path, json_file: Path | None) -> None:
+def _keep(
+    screen: Screen, result: TuneResult, plan_file: Path, json_file: Path | None, *, verbose: bool
+) -> None:
     """Write first and show then: a result is not lost over a terminal that is gone or full."""
     if json_file is not None:
         write_json(json_file, result)
-    keeps = not result.interrupted or bool(result.plan.steps)
-    if keeps:
+    kept = "" if result.plan.steps else _proven_before(plan_file)
+    if not kept and (result.plan.steps or not result.interrupted):
         _set_aside(screen, plan_file)
         write_text(plan_file, to_toml(with_patch_known(result.plan, Path.cwd())))
-    screen.show(render(result))
-    if result.plan.steps:
-        screen.show(render_next(result, None if plan_file == _PLAN else str(plan_file)))
+    screen.show(render(result, verbose=verbose))
+    if kept:
+        screen.note(f"hotloop: {plan_file} keeps the plan that was proven before ({kept})")
+    screen.show(render_next(result, None if plan_file == _PLAN else str(plan_file)))
+
+
+def _proven_before(plan_file: Path) -> str:
+    """Return what is on in a plan that a session without a result must not replace; empty: there is none."""
+    if not plan_file.exists():
+        return ""
+    try:
+        plan = read_plan(plan_file)
+    except HotloopError:  # of another version: it is set aside
+        return ""
+    return what_is_on(plan) if plan.steps else ""
 
 
 def _set_aside(screen: Screen, plan_file: Path) -> None:

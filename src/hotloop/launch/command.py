@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import shutil
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from hotloop.model.errors import HotloopError
 
+_SETS = re.compile(r"[A-Za-z_]\w*=")
+
 
 def resolve(words: Sequence[str]) -> list[str]:
     """Return the argument vector of the user's command.
 
-    A first word that ends in `.py` is run by the current Python, as `python FILE` would.
+    A first word that ends in `.py` is run by the current Python, as `python FILE` would. Variables before the command
+    (`X=1 python train.py`) are set by `env`, as a shell would; a command in one quoted word is taken apart.
 
     Raises:
         HotloopError: there is no command, no such script, or no such program.
@@ -24,7 +30,13 @@ def resolve(words: Sequence[str]) -> list[str]:
             "no command was given, so there is nothing to run",
             "put hotloop in front of the command you type: hotloop observe python train.py",
         )
-    argv = [sys.executable, *words] if words[0].endswith(".py") else list(words)
+    variables, rest = _variables(_one_word_apart(words))
+    if not rest:
+        raise HotloopError(
+            f"there is no command after {variables[-1]!r}, so there is nothing to run",
+            f"put the command behind it: hotloop observe {variables[-1]} python train.py",
+        )
+    argv = [sys.executable, *rest] if rest[0].endswith(".py") else list(rest)
     program = shutil.which(argv[0])
     if program is None:
         raise HotloopError(
@@ -37,14 +49,54 @@ def resolve(words: Sequence[str]) -> list[str]:
             f"there is no script {str(script)!r} in {os.getcwd()}, so the command cannot be run",
             "check the path, or change to the folder that holds it",
         )
-    return [program, *argv[1:]]
+    env = [shutil.which("env") or "env", *variables] if variables else []
+    return [*env, program, *argv[1:]]
+
+
+def _one_word_apart(words: Sequence[str]) -> list[str]:
+    """Take a command apart that was quoted as a whole, as hyperfine wants it."""
+    if len(words) > 1 or not any(blank in words[0] for blank in " \t") or Path(words[0]).exists():
+        return list(words)
+    return _shell_words(words[0])
+
+
+def _shell_words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:  # a quote that is not closed
+        return text.split()
+
+
+def _variables(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the words in front that set a variable, and the command behind them."""
+    num = next((at for at, word in enumerate(words) if not _SETS.match(word)), len(words))
+    return list(words[:num]), list(words[num:])
 
 
 def script_of(argv: Sequence[str]) -> Path | None:
     """Return the first word that names a Python script, or None (`python -m pkg`, console scripts)."""
+    argv = _behind_env(argv)
     if _is_python(argv[0]):
         return _python_script(argv)
-    return next((Path(word) for word in argv[1:] if word.endswith(".py") and not word.startswith("-")), None)
+    for word in argv[1:]:
+        if word.endswith(".py") and not word.startswith("-") and " " not in word:
+            return Path(word)
+        inner = _script_within(word) if " " in word else None
+        if inner is not None:
+            return inner
+    return None
+
+
+def _script_within(text: str) -> Path | None:
+    """Return the script in a command that is an argument: `sh -c "python train.py"`; None: not to be seen from here."""
+    names = (word for word in _shell_words(text) if word.endswith(".py") and not word.startswith("-"))
+    return next((Path(name) for name in names if Path(name).exists()), None)
+
+
+def _behind_env(argv: Sequence[str]) -> Sequence[str]:
+    if Path(argv[0]).name != "env":
+        return argv
+    return _variables(argv[1:])[1] or argv
 
 
 def _is_python(program: str) -> bool:
@@ -74,6 +126,7 @@ def _module_script(argv: Sequence[str]) -> Path | None:
 
 def why_unseen(argv: Sequence[str]) -> str | None:
     """Return which of Python's own options keeps the probe out, as a clause; None: none does."""
+    argv = _behind_env(argv)
     if not _is_python(argv[0]):
         return None
     shut = {"I": "-I isolates Python from its environment", "E": "-E makes Python ignore PYTHONPATH"}
@@ -85,3 +138,12 @@ def why_unseen(argv: Sequence[str]) -> str | None:
             if letter in word and word[1] not in "WX":
                 return reason
     return None
+
+
+def lacks_torch(argv: Sequence[str]) -> bool:
+    """Whether the Python that a command names cannot import torch; False where the command names none."""
+    argv = _behind_env(argv)
+    if not _is_python(argv[0]):
+        return False
+    look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
+    return subprocess.run([argv[0], "-c", look], check=False, capture_output=True).returncode == 1

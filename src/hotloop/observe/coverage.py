@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from hotloop.launch.command import why_unseen
+from hotloop.launch.command import lacks_torch, why_unseen
 from hotloop.launch.isolation.decide import Isolation, could_not_enter
 from hotloop.launch.process import Run
 from hotloop.model.errors import ExitCode, HotloopError
@@ -50,18 +51,37 @@ def no_step(
         )
     if not any(folder.glob("python-*")):
         return _no_python(observation.command[0], argv, code)
+    has_torch = any(folder.glob("torch-*"))
     if code not in (None, 0):
+        return _failed(code, argv) if has_torch or not lacks_torch(argv) else _no_torch(argv)
+    if timed_out and not has_torch:
         return HotloopError(
-            f"the program failed before two whole steps were measured (exit code {code}); its own output says why",
-            "run it without hotloop to see whether it works by itself",
-            ExitCode.PROGRAM_FAILED,
+            "the time was over before your program had even imported torch, so nothing could be measured",
+            "give it more time: hotloop tune --budget 10m ...",
         )
-    if not any(folder.glob("torch-*")):
+    if not has_torch:
         return HotloopError(
             "the program never imported torch, so there is no training step to measure",
             "check that the command runs the training program itself, in an environment that has torch",
         )
     return _too_few(known, timed_out=timed_out)
+
+
+def _failed(code: int | None, argv: Sequence[str]) -> HotloopError:
+    shown = " ".join(shlex.quote(word) for word in argv)
+    return HotloopError(
+        f"your program failed before it had taken two steps (exit code {code}); its own output says why",
+        f"if it works without hotloop, please report that; try: {shown}",
+        ExitCode.PROGRAM_FAILED,
+    )
+
+
+def _no_torch(argv: Sequence[str]) -> HotloopError:
+    return HotloopError(
+        f"the Python that runs your program has no torch: {argv[0]}",
+        "install torch there, or activate the environment that your program needs",
+        ExitCode.MACHINE,
+    )
 
 
 def _no_python(word: str, argv: Sequence[str], code: int | None) -> HotloopError:

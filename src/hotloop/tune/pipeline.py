@@ -18,6 +18,7 @@ from hotloop.launch.isolation.decide import Exceptions, Isolation, check_covered
 from hotloop.launch.isolation.scratch import new_scratch, remove, scratch_root
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.observation import STARTUP_PARTS, Observation
+from hotloop.model.quantities import counted, duration
 from hotloop.model.tuning import TuneResult
 from hotloop.observe.run.live import Interrupted, LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
@@ -46,6 +47,9 @@ HOLD_S = 0.3
 holds of 0.8 s all of it; drift asks for short ones."""
 TYPICAL_SPREAD = 1.5
 """95th percentile over median, up to which long steps are the machine's doing and not the program's."""
+_NO_INPUT = (
+    "it reads from standard input, which trials do not have: hotloop tune ... < answers.txt gives it a file"
+)
 MIN_ROUNDS = 3
 """Below three blocks an arm nothing can be said."""
 
@@ -78,19 +82,22 @@ def tune(order: TuneOrder, progress: Callable[[str], None], note: Callable[[str]
     argv = resolve(order.words)
     _check_isolation(order, argv, note)
     budget = Budget(order.budget_s, time.monotonic)
-    say = _with_time_left(progress, budget)
+    say = progress
     with (
         contextlib.closing(session_of(order.words, script_of(argv), resume=order.resume)) as session,
         _Input() as stdin,
     ):
-        note(f"hotloop: session {session.name}, budget {order.budget_s:.0f} s")
+        budget_said = f"budget {duration(order.budget_s)}"
+        note(
+            f"hotloop: session {session.name}, {budget_said}; your program runs many times, its output is not shown"
+        )
         ledger = Ledger(session, budget, free=session.get("result", TuneResult) is not None)
         observation = ledger.once("observation", Observation, lambda: _observe(order, say, budget))
         try:
             result = _tuned(order, observation, argv, ledger, say, stdin)
         except EndedEarly as early:
             # It is as long as that: smaller blocks, and as many as it has.
-            note(f"hotloop: the program ends after {early.num_steps} steps; blocks are made to fit")
+            note(f"hotloop: the program ends after {early.num_steps} steps; trials are made to fit")
             observation = msgspec.structs.replace(observation, total_steps=early.num_steps)
             ledger.put("observation", observation)
             result = _tuned(order, observation, argv, ledger, say, stdin)
@@ -169,13 +176,6 @@ def _isolation(order: TuneOrder, argv: list[str], *, network: bool) -> Isolation
     return plan_isolation(argv, Path.cwd(), scratch_root(), network=network, exceptions=order.exceptions)
 
 
-def _with_time_left(progress: Callable[[str], None], budget: Budget) -> Callable[[str], None]:
-    def say(text: str) -> None:
-        progress(f"{max(0.0, budget.left()):.0f} s left: {text}")
-
-    return say
-
-
 def _observe(order: TuneOrder, say: Callable[[str], None], budget: Budget) -> Observation:
     scratch = new_scratch("observe-log")
     seconds = min(OBSERVE_S[1], max(OBSERVE_S[0], budget.seconds / 30))
@@ -187,16 +187,34 @@ def _observe(order: TuneOrder, say: Callable[[str], None], budget: Budget) -> Ob
             limit_s=OBSERVE_SHARE * budget.seconds,
             exceptions=order.exceptions,
         )
-        return observe(live, lambda text: say(f"observing, {text}"))
+        seen = observe(live, lambda text: say(f"observing your program: {text}"))
+        return _works(seen)
     except Interrupted:
         raise KeyboardInterrupt from None  # too little was seen to go on with
     except HotloopError as error:
         log = scratch / "log"
         end = "\n".join(log.read_text(errors="replace").splitlines()[-12:]) if log.exists() else ""
-        message = f"{error.message}\n{end}" if end else error.message
-        raise HotloopError(message, error.hint, error.code) from error
+        message = f"{error.message}; the end of its output:\n{end}" if end else error.message
+        raise HotloopError(message, _NO_INPUT if "EOFError" in end else error.hint, error.code) from error
     finally:
         remove(scratch)
+
+
+def _works(seen: Observation) -> Observation:
+    """Return what was seen of a program that works: one that fails cannot be compared with itself.
+
+    Raises:
+        HotloopError: it failed.
+    """
+    if seen.exit_code in (None, 0):
+        return seen
+    num = seen.run.num_steps
+    after = f" after {counted(num, 'step')}" if num else ""
+    raise HotloopError(
+        f"your program failed{after} (exit code {seen.exit_code}), so there is nothing to tune",
+        "correct it first; where it works without hotloop, please report that",
+        ExitCode.PROGRAM_FAILED,
+    )
 
 
 def _executor(

@@ -176,7 +176,7 @@ def _peaks(found: Found, proven: Confirmation | None) -> tuple[int | None, int |
 
 def _how(found: Found, proven: Confirmation | None) -> str:
     if proven is None:
-        return "no plan held, so there is no number to quote"
+        return "no change was proven faster, so there is no number to quote"
     sets = [record for _, record in found.confirmer.sets.of(proven.plan)]
     rounds = sorted(len(record.rounds) for record in sets)
     many = f"{rounds[0]} to {rounds[-1]}" if rounds[0] != rounds[-1] else f"{rounds[0]}"

@@ -191,7 +191,7 @@ class _Watch:
             return False
         if self.leading.current and self.leading.current != self._said:
             self._said = self.leading.current
-            self._progress(f"on: {self._said}")
+            self._progress(f"switched on: {self._said}")
         if len(self.leading.holds) > self._num_holds:
             self._num_holds = len(self.leading.holds)
             if self._enough(self.leading):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
@@ -11,6 +10,10 @@ from rich.text import Text
 
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.foreign_text import shown
+from hotloop.model.quantities import counted, duration
+from hotloop.report.terminal.findings import advice
+from hotloop.report.terminal.kernel_names import columns
+from hotloop.report.terminal.layout import next_steps
 from hotloop.report.terminal.screen import Screen
 from hotloop.trace.analysis import TraceAnalysis
 from hotloop.trace.compare.budget import Verdict
@@ -65,7 +68,7 @@ def show_verdicts(screen: Screen, verdicts: Sequence[Verdict]) -> None:
 
 
 def _one_trace(analysis: TraceAnalysis, top: int) -> RenderableType:
-    parts: list[RenderableType] = [_heading(analysis), *_health_lines(analysis)]
+    parts: list[RenderableType] = [_heading(analysis), *_verdict(analysis), *_health_lines(analysis)]
     if analysis.coverage is not None:
         parts.append(_coverage(analysis.coverage))
     if analysis.device is not None:
@@ -82,9 +85,32 @@ def _one_trace(analysis: TraceAnalysis, top: int) -> RenderableType:
 def _heading(analysis: TraceAnalysis) -> Text:
     rank = f", rank {analysis.rank}" if analysis.rank is not None else ""
     world = f" of {analysis.world_size}" if analysis.rank is not None and analysis.world_size else ""
-    steps = f", {len(analysis.steps)} steps" if analysis.steps else ""
+    steps = f", {counted(len(analysis.steps), 'step')}" if analysis.steps else ""
     facts = f"{analysis.device_name or 'no device'}{rank}{world}, {analysis.num_events:,} events{steps}"
     return Text.assemble((_short(analysis.file, 78), "bold"), "\n", shown(facts))
+
+
+def _verdict(analysis: TraceAnalysis) -> list[RenderableType]:
+    """What the device did, and what it mostly waited for, in a sentence."""
+    device = analysis.device
+    if device is None or not device.span_us:
+        return []
+    says = f"The device was idle for {_share(device.idle_us, device.span_us)} of {duration(device.span_us / 1e6)}"
+    cause = max(analysis.idle_causes, key=lambda name: analysis.idle_causes[name], default=None)
+    if cause is None or not analysis.idle_causes[cause]:
+        return [Text(f"{says}.", style="bold")]
+    share = _share(analysis.idle_causes[cause], device.span_us)
+    return [Text(f"{says}; the largest cause, {share}: {_CAUSES.get(cause, cause)}.", style="bold")]
+
+
+def render_next(report: TraceReport) -> RenderableType:
+    """What to type next."""
+    found = next((finding.code for analysis in report.traces for finding in analysis.findings), None)
+    explain = [("the manual of a finding", ["hotloop", "explain", found])] if found else []
+    first = report.traces[0].file
+    return next_steps(
+        [*explain, ("what a change of the program did", ["hotloop", "trace", "diff", first, "AFTER"])]
+    )
 
 
 def _health_lines(analysis: TraceAnalysis) -> list[RenderableType]:
@@ -143,7 +169,7 @@ def _findings(findings: Sequence[Finding]) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(), Text("findings", style="bold")]
     for finding in findings:
         style = "yellow" if finding.severity is not Severity.INFO else ""
-        cost = f", {finding.cost_s * 1000:,.2f} ms a step" if finding.cost_s is not None else ""
+        cost = f", {duration(finding.cost_s)} a step" if finding.cost_s is not None else ""
         where = f" at {_tail(finding.path, 50)}:{finding.line}" if finding.path else ""
         text = Text.assemble(
             (finding.code, f"bold {style}"),
@@ -152,19 +178,20 @@ def _findings(findings: Sequence[Finding]) -> list[RenderableType]:
             shown(f"{finding.evidence}{where}"),
             "\n",
         )
-        fix = f" ({finding.optimization})" if finding.optimization else ""
         grid = Table.grid(padding=(0, 1))
-        grid.add_row(Text("-"), text.append(f"{finding.advice}{fix}", style="dim"))
+        grid.add_row(Text("-"), text.append(advice(finding), style="dim"))
         parts.append(grid)
     return parts
 
 
 def _kernels(analysis: TraceAnalysis, top: int) -> list[RenderableType]:
     table = _table("kernels", ("runs", "right"), ("ms", "right"), ("mean us", "right"), ("share", "right"))
-    for row in analysis.kernels[:top]:
+    rows = analysis.kernels[:top]
+    names = columns([row.name[:MAX_NAME] for row in rows], _NAME_WIDTH)
+    for row, name in zip(rows, names, strict=True):
         _add(
             table,
-            _kernel_name(row.name),
+            name,
             f"{row.num:,}",
             _ms(row.total_us),
             f"{row.mean_us:,.1f}",
@@ -322,12 +349,6 @@ def _table(first: str, *columns: tuple[str, str]) -> Table:
 def _add(table: Table, *cells: str) -> None:
     """A row whose brackets are brackets, not styles."""
     table.add_row(*(Text(shown(cell)) for cell in cells))
-
-
-def _kernel_name(name: str) -> str:
-    """Without return type, namespaces of no interest and arguments."""
-    plain = re.sub(r"^void |\(anonymous namespace\)::|at::native::|<unnamed>::", "", name[:MAX_NAME])
-    return _short(re.sub(r"\((?!.*(?:->|HtoD|DtoH|Device)).*$", "", plain), _NAME_WIDTH)
 
 
 def _shapes(text: str) -> str:

@@ -2,65 +2,126 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from hotloop.model.foreign_text import shown
-from hotloop.model.optimization import Refusal
-from hotloop.model.quantities import byte_size, duration, percent, rate
+from hotloop.model.quantities import byte_size, counted, duration, percent, rate
 from hotloop.model.ratio import Ratio
-from hotloop.model.tuning import Contention, PlanStep, TuneResult
-from hotloop.report.terminal.layout import WIDTH, facts, paste
+from hotloop.model.tuning import Contention, Plan, PlanStep, TuneResult
+from hotloop.report.terminal.layout import facts, next_steps
+from hotloop.report.terminal.not_proven import NAME_WIDTH, likely, refused
 from hotloop.report.terminal.prediction_error import prediction_error
 
 BAR = 22
 """Columns of the waterfall's longest bar; with name, factor, interval and total a line is 80 wide."""
-NAME_WIDTH = 26
-MANY = 3
-"""So many optimizations with the same reason are one line."""
+BUSY = 0.1
+"""Of the blocks: with so many repeated, a budget buys a good deal less."""
 
 
-def render(result: TuneResult) -> RenderableType:
-    """Return the whole result, ready to print."""
-    return Group(*_parts(result))
+def render(result: TuneResult, *, verbose: bool = False) -> RenderableType:
+    """Return the whole result, ready to print.
+
+    Args:
+        result: what was found.
+        verbose: give the reason of everything that does not apply, too.
+    """
+    return Group(*_parts(result, verbose=verbose))
 
 
 def render_next(result: TuneResult, plan: str | None) -> RenderableType:
     """Return what to type next.
 
     Args:
-        result: with a plan that is not empty.
+        result: what was found.
         plan: the plan's file; None: the one that is looked for first.
     """
     option = ["--plan", plan] if plan else []
-    run = paste(["hotloop", "run", *option, *result.command], width=WIDTH)
-    return Group(Text("\nrun it for real", style="bold"), Text(run, overflow="fold"))
+    if not result.plan.steps:
+        resume = ["hotloop", "tune", "--resume", *result.command]
+        return next_steps(
+            [
+                ("go on where this ended", resume),
+                ("see what holds it back", ["hotloop", "diagnose", *result.command]),
+            ]
+        )
+    return next_steps(
+        [
+            ("run it for real", ["hotloop", "run", *option, *result.command]),
+            ("the plan in your source, as a diff", ["hotloop", "patch", *([plan] if plan else [])]),
+            ("the manual of a step", ["hotloop", "explain", result.plan.steps[0].name]),
+        ]
+    )
 
 
-def _parts(result: TuneResult) -> Iterator[RenderableType]:
+def what_is_on(plan: Plan) -> str:
+    """Return a plan in one line: what is on, and what that was measured to bring."""
+    if not plan.steps:
+        return "the plan is empty: nothing is on"
+    names = ", ".join(_step_name(step) for step in plan.steps)
+    return f"on: {names}" + (f" ({plan.speedup.ratio:.2f}x when it was proven)" if plan.speedup else "")
+
+
+def _step_name(step: PlanStep) -> str:
+    params = " ".join(f"{key}={value}" for key, value in sorted(step.params.items()))
+    return f"{step.name} ({params})" if params else step.name
+
+
+def _parts(result: TuneResult, *, verbose: bool) -> Iterator[RenderableType]:
+    yield from _busy(result.contention)
+    yield Text(_verdict(result), style="bold")
+    yield Text("")
     yield facts([("baseline", _baseline(result))])
     yield Text("")
     if result.plan.steps and result.plan.speedup is not None:
         yield _waterfall(result.plan.steps, result.plan.speedup)
         yield Text("")
         yield facts(_proof(result))
-    else:
-        yield Text(f"the plan is empty: {_why_empty(result)}", style="bold")
-    yield Text("")
-    yield from _refused(result.refused)
+        yield Text("")
+    yield from likely(result.likely)
+    yield from refused(result.refused, verbose=verbose)
     yield facts(_how(result))
+
+
+def _verdict(result: TuneResult) -> str:
+    speedup = result.plan.speedup
+    if result.plan.steps and speedup is not None:
+        interval = f"[{speedup.low:.2f}, {speedup.high:.2f}]"
+        return f"{speedup.ratio:.2f}x as fast {interval}, proven in fresh processes, with {_changes(result)}."
+    return f"No change was proven faster: {_why_empty(result)}."
+
+
+def _changes(result: TuneResult) -> str:
+    return counted(len(result.plan.steps), "change")
 
 
 def _why_empty(result: TuneResult) -> str:
     if result.interrupted:
-        return "interrupted before anything was proven"
-    if not result.trials:
+        return "the session was interrupted before"
+    if result.likely:
+        return "something is likely to help, and the time was too short to prove it (below)"
+    num = len(result.trials)
+    if not num:
         return "there was nothing to try, or no time for it"
-    return "nothing that was tried made this program provably faster"
+    return f"of {counted(num, 'trial')}, none beat the program as it is by more than the noise here"
+
+
+def _busy(load: Contention) -> Iterator[RenderableType]:
+    """A machine that others used is said first: it is why little could be proven."""
+    repeated = load.num_void / load.num_blocks if load.num_blocks else 0.0
+    if repeated < BUSY and not load.num_noisy:
+        return
+    used = load.max_foreign_share
+    share = f", up to {used:.0%} of the CPU" if used is not None else ""
+    yield Text(
+        f"Other processes used this machine meanwhile{share}: {counted(load.num_void, 'measurement')} of "
+        f"{load.num_blocks:,} had to be repeated, so less could be tried. Stop them and tune again.",
+        style="bold yellow",
+    )
+    yield Text("")
 
 
 def _baseline(result: TuneResult) -> str:
@@ -124,38 +185,14 @@ def _proof(result: TuneResult) -> Iterator[tuple[str, str]]:
             key = ""
 
 
-def _refused(refused: tuple[Refusal, ...]) -> Iterator[RenderableType]:
-    """Variants of one optimization stand together, and what many have in common is said once."""
-    if not refused:
-        return
-    common = [reason for reason, num in Counter(one.reason for one in refused).items() if num >= MANY]
-    yield Text("not in the plan", style="bold")
-    rows = list(_variants([one for one in refused if one.reason not in common]))
-    if rows:
-        width = min(NAME_WIDTH, max(len(key) for key, _ in rows) + 1)
-        yield facts(rows, key_width=width, style="dim")
-    for reason in common:
-        names = ", ".join(one.name for one in refused if one.reason == reason)
-        yield facts([("", f"{reason}: {names}")], key_width=1, style="dim")
-    yield Text("")
-
-
-def _variants(refused: Sequence[Refusal]) -> Iterator[tuple[str, str]]:
-    groups: dict[str, list[str]] = {}
-    for refusal in refused:
-        name, _, params = refusal.name.partition("(")
-        variant = f"{params.removesuffix(')')}: " if params else ""
-        groups.setdefault(name, []).append(variant + refusal.reason)
-    for name, reasons in groups.items():
-        for at, reason in enumerate(reasons):
-            yield f"  {name}" if not at else "", reason
-
-
 def _how(result: TuneResult) -> Iterator[tuple[str, str]]:
-    yield "measured", result.confirmation
-    floor = percent(result.floor) if result.floor is not None else "not measured"
-    num = len(result.trials)
-    yield "", f"floor of this machine {floor}, {num} trial{'s' * (num != 1)} in {duration(result.wall_s)}"
+    if result.plan.steps:
+        yield "measured", result.confirmation
+    floor = (
+        f"; smallest difference measurable here: {percent(result.floor)}" if result.floor is not None else ""
+    )
+    key = "" if result.plan.steps else "measured"
+    yield key, f"{counted(len(result.trials), 'trial')} in {duration(result.wall_s)}{floor}"
     error = prediction_error(result.trials)
     if error is not None:
         yield "", error
@@ -168,10 +205,7 @@ def _how(result: TuneResult) -> Iterator[tuple[str, str]]:
 
 
 def _contention(load: Contention) -> str:
-    most = (
-        f" (up to {percent(load.max_foreign_share)} of the machine)"
-        if load.max_foreign_share is not None
-        else ""
-    )
-    noisy = f", {load.num_noisy} kept noisy" if load.num_noisy else ""
-    return f"others were busy{most}: {load.num_void} of {load.num_blocks} blocks repeated{noisy}"
+    most = f" (up to {load.max_foreign_share:.0%} of the CPU)" if load.max_foreign_share is not None else ""
+    noisy = f", {load.num_noisy:,} kept although disturbed" if load.num_noisy else ""
+    repeated = f"{load.num_void:,} of {counted(load.num_blocks, 'block')} repeated"
+    return f"other processes were busy{most}: {repeated}{noisy}"

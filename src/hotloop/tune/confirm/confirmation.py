@@ -94,7 +94,7 @@ class Confirmer:
     def _set(self, plan: PlanSteps) -> Refusal | None:
         """Run a set; return the step that has to go, if one has."""
         number = self.sets.num(plan)
-        self._progress(f"confirming in fresh processes, set {number + 1}")
+        self._progress(f"confirming the plan in fresh processes ({number + 1})")
         order = self._order(plan, max(1, MIN_SETS - number))
         steer = while_time(self._arms.left_s, len(order.plans), MIN_BLOCKS)
         order, record = self._arms.run(self._key(plan, number), order, steer)

@@ -15,7 +15,10 @@ from hotloop.model.tuning import Compatibility
 
 
 def misfits(fit: Compatibility, script: Path | None) -> list[str]:
-    """Return in what a plan's machine, torch or program differ from what is here; empty: it fits."""
+    """Return in what a plan's machine, torch or program differ from what is here; empty: it fits.
+
+    A script that has been edited is still the same program: see `edits`.
+    """
     return [*moved(fit.machine), *_torch(fit.torch_version), *_program(fit, script)]
 
 
@@ -46,10 +49,20 @@ def _torch(then: str | None) -> list[str]:
 
 
 def _program(fit: Compatibility, script: Path | None) -> list[str]:
-    if script is None or fit.script is None or fit.script_sha256 is None:
+    if script is None or fit.script is None:
         return []
     if script.name != Path(fit.script).name:
         return [f"program: the plan was made for {fit.script}, not for {script}"]
-    if script.is_file() and hashlib.sha256(script.read_bytes()).hexdigest() != fit.script_sha256:
-        return [f"program: {script} has changed since the plan was made"]
     return []
+
+
+def edits(fit: Compatibility, script: Path | None) -> list[str]:
+    """Return what was edited since the plan was proven.
+
+    That does not void it: each optimization looks for what it acts on in the running program, and does nothing where
+    that is gone.
+    """
+    if script is None or fit.script_sha256 is None or not script.is_file():
+        return []
+    same = hashlib.sha256(script.read_bytes()).hexdigest() == fit.script_sha256
+    return [] if same else [f"{script} has been edited since the plan was proven"]

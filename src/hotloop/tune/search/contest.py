@@ -76,7 +76,7 @@ class Contest:
         self, number: int, plan: PlanSteps, tried: Sequence[Candidate], order: SetOrder, until_left_s: float
     ) -> PlanSteps:
         """Run a set of arms, keep what it says of each candidate, and return the plan with what helps."""
-        self._progress(f"side by side: {', '.join(one.label for one in tried) or 'the plan'}")
+        self._progress(f"comparing side by side: {', '.join(one.label for one in tried) or 'the plan'}")
         began = self._arms.left_s()
         order, record = self._arms.run(f"contest|{number}", order, self._steer(order, until_left_s))
         seconds = max(0.0, began - self._arms.left_s())

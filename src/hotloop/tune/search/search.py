@@ -128,7 +128,9 @@ class Search:
         if limit_s < least_s and not self._ledger.knows("switch"):
             self.screened = Screened(unknown=tuple(knobs))
             return
-        self._progress(f"{len(knobs)} knobs switched together: {', '.join(knob.label for knob in knobs)}")
+        self._progress(
+            f"switching {len(knobs)} changes on and off: {', '.join(knob.label for knob in knobs)}"
+        )
         order = switch_order(knobs, self._design.conflicts, limit_s, passive=self.passive)
         record = self._ledger.once("switch", SwitchRecord, lambda: self._screen.run(order))
         self.screened = self._screen.read(record, order)

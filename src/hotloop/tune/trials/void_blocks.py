@@ -70,7 +70,7 @@ class ContentionWatch:
             share = share if steal is None or share is None else share + steal
             if share is not None and share > MAX_FOREIGN:
                 self._most = max(share, self._most or 0.0)
-                disturbed = f"others took {share:.0%} of the machine"
+                disturbed = f"other processes used {share:.0%} of the CPU"
             if disturbed is None:
                 return result
             if repeat < min(MAX_REPEATS, spare) and self._void < self._max_void:

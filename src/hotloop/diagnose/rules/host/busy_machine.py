@@ -41,7 +41,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         raise Abstain("the share of the machine that others take")
     if observation.foreign_share >= BUSY:
         yield Symptom(
-            evidence=f"others took {observation.foreign_share:.0%} of the machine's processor time meanwhile",
+            evidence=f"other processes used {observation.foreign_share:.0%} of the CPU meanwhile",
             metric="foreign_share",
             severity=Severity.INFO,
         )

@@ -1,0 +1,36 @@
+"""The list of commands, and what is said where one is misspelt."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from hotloop.cli.app import _NAMES, hotloop, run
+
+
+def test_every_command_is_listed_with_a_line_that_fits(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert {line.split()[0] for line in lines if line.startswith("  ") and line.split()} >= set(_NAMES)
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_every_command_has_a_page_of_its_own(name: str) -> None:
+    command = hotloop.get_command(click.Context(hotloop), name)
+    assert command is not None
+    assert command.help
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["tnue", "train.py"], "did you mean tune?"),
+        (["train.py", "--lr", "3"], "hotloop observe train.py --lr 3"),
+        (["python", "train.py"], "hotloop observe python train.py"),
+        (["zzz"], "hotloop --help lists all"),
+    ],
+)
+def test_what_was_meant(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(words) == 2
+    assert said in capsys.readouterr().err

@@ -1,0 +1,56 @@
+"""Every code that hotloop shows has a page."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import hotloop
+from hotloop.cli.app import run
+from hotloop.cli.explain import _SOURCES, manual_page
+
+PATTERNS = Path(hotloop.__file__).parent / "trace" / "causes" / "patterns"
+
+
+def _trace_codes() -> set[str]:
+    """Every code that a pattern gives to a finding."""
+    values = [
+        keyword.value
+        for file in PATTERNS.glob("*.py")
+        for call in ast.walk(ast.parse(file.read_text()))
+        for keyword in (call.keywords if isinstance(call, ast.Call) else ())
+        if keyword.arg == "code"
+    ]
+    # One pattern chooses between two codes beforehand.
+    chosen = {"unfused-optimizer", "single-tensor-loop"}
+    return chosen | {
+        one.value
+        for value in values
+        for one in ast.walk(value)
+        if isinstance(one, ast.Constant) and isinstance(one.value, str)
+    }
+
+
+@pytest.mark.parametrize("code", sorted(_trace_codes()))
+def test_a_code_of_a_trace_has_a_page(code: str) -> None:
+    page = manual_page(code)
+    assert page is not None
+    assert "hotloop trace analyze" in page
+
+
+def test_the_list_is_grouped_with_a_line_for_each(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert [line for line in lines if line and not line.startswith(" ")][:-1] == [
+        source.kind for source in _SOURCES
+    ]
+    named = {line.split()[0] for line in lines if line.startswith("  ")}
+    assert {"loader_workers", "sync-in-step", "anomaly-mode-on", "exposed-communication"} <= named
+
+
+def test_a_misspelt_name_is_guessed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "loader_worker"]) == 2
+    assert "did you mean loader_workers" in capsys.readouterr().err
