@@ -32,7 +32,7 @@ SMALL: dict[str, Any] = {
     "gemm": {"width": 512, "layers": 4, "batch": 512},
     "launches": {"num": 100, "batch": 8},
     "resnet": {"blocks": (1, 1, 1, 1), "width": 16, "batch": 8, "side": 64},
-    "gpt": {"layers": 2, "width": 128, "heads": 4, "length": 64, "batch": 8},
+    "gpt": {"layers": 3, "width": 256, "heads": 4, "length": 64, "batch": 8},
     "unet3d": {"base": 8, "batch": 1, "side": 32},
 }
 
