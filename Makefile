@@ -5,12 +5,15 @@ VENV ?= .venv
 # Exactly this version, asked for first: any other way of asking for torch may pull gigabytes of CUDA packages.
 TORCH ?= torch==2.13.0
 BIN := $(VENV)/bin
+PART ?= all
+GPU_PYTHON ?= python3
+WHEELS ?= wheels
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow gpu check format docs clean
+.PHONY: help demo test slow acceptance gpu gpu-tests wheels check format docs clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.base ## tune the shipped example; sets everything up
 	$(BIN)/hotloop demo --budget 4m
@@ -21,8 +24,19 @@ test: $(VENV)/.test check ## static checks and the everyday tests; sets everythi
 slow: $(VENV)/.test ## the end-to-end tests, one after the other
 	$(BIN)/python -m pytest -m "slow and not gpu"
 
-gpu: $(VENV)/.test ## the tests that need an accelerator
+acceptance: $(VENV)/.test ## figures beside the truth taken another way, on the CPU; PART=name for one
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.acceptance --device cpu --part $(PART) --write
+
+# On a machine with a GPU: its own Python and torch (2.6 or newer), no network; wheels/ is brought along.
+gpu: ## the acceptance on a GPU, with the machine's own torch; PART=1 to 7, each under ten minutes
+	$(GPU_PYTHON) benchmarks/acceptance/prepare.py $(WHEELS) .gpu-packages
+	PYTHONPATH=$(CURDIR)/src:$(CURDIR)/.gpu-packages $(GPU_PYTHON) -m benchmarks.acceptance --device cuda --part $(PART) --write
+
+gpu-tests: $(VENV)/.test ## the tests that need an accelerator
 	$(BIN)/python -m pytest -m gpu
+
+wheels: ## what a GPU machine without a network needs beside its torch; for the Python that runs this
+	$(PYTHON) -m pip wheel -q -w $(WHEELS) . nvidia-ml-py
 
 check: $(VENV)/.test ## ruff, mypy and the import contracts
 	$(BIN)/ruff check .

@@ -18,7 +18,7 @@ def run(place: Place) -> Iterator[Row]:
         steps = place.size(200, 60)
         observation = place.observe_whole(model, "--phases", "--steps", str(steps), truth="phases.json")
         stamps = place.truth("phases.json")["phases_s"]
-        late = range(steps // 4, steps)
+        late = range(5, steps)
         for number, phase in enumerate(PHASES):
             spent = [stamps[4 * step + number + 1] - stamps[4 * step + number] for step in late]
             seen = observation.phases.get(phase)

@@ -216,15 +216,20 @@ def main() -> None:
     )
     held = torch.ones(args.hold << 18, device=device) if args.hold else None
     stamps, phases, losses = Stamps(device), Stamps(device), []
-    optimizer.register_step_post_hook(lambda *_: stamps.mark())
-    batches = batches_of(args, size, device)
-    source = Prefetcher(batches, device) if args.prefetch and device.type == "cuda" else batches
-    hoard: list[Tensor] = []
-    half = torch.float16 if args.scaler else torch.bfloat16
 
     def stamp() -> None:
         if args.phases:
             phases.mark()
+
+    def end_of_step(*_: Any) -> None:  # before any hook of others'
+        stamps.mark()
+        stamp()
+
+    optimizer.register_step_post_hook(end_of_step)
+    batches = batches_of(args, size, device)
+    source = Prefetcher(batches, device) if args.prefetch and device.type == "cuda" else batches
+    hoard: list[Tensor] = []
+    half = torch.float16 if args.scaler else torch.bfloat16
 
     for step in range(args.steps):
         x, target = (part.to(device, non_blocking=args.pin) for part in next(source))
@@ -249,7 +254,6 @@ def main() -> None:
                 next(iter(model.parameters())).grad.fill_(float("inf"))
             scaler.step(optimizer)
             scaler.update()
-        stamp()
     del held
     write(args, device, stamps, phases, losses)
 

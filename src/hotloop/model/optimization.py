@@ -27,6 +27,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     numerics: Numerics = Numerics.EXACT
     touches_numbers: bool = True
     """False: it changes where or when something is computed, not what (allocator, wait policy, prefetch)."""
+    changes_kernels: bool = False
+    """Other kernels compute the same: sums are in another order, which is judged by the floor that rounding gives."""
     max_gain: float | None = None
     """Amdahl's bound: the largest speed ratio that the observation allows; None: no bound is known."""
     prior: float = 1.0
@@ -35,6 +37,11 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """The gain expected from measuring parts of this program; None: no prediction. Never quoted as a gain."""
     one_off_s: float | None = None
     """Seconds that its first steps are expected to take more (compilation); None: nothing worth naming."""
+
+    @property
+    def rounds_differently(self) -> bool:
+        """Whether its losses differ from the original's as rounding noise makes them differ."""
+        return self.changes_kernels or self.numerics is not Numerics.EXACT
 
     @property
     def label(self) -> str:

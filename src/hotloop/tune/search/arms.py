@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hotloop.model.errors import ExitCode, HotloopError
-from hotloop.model.optimization import Numerics
 from hotloop.model.tuning import Contention, FailureKind
 from hotloop.tune.design.costs import Costs
 from hotloop.tune.executor import (
@@ -70,7 +69,7 @@ class Arms:
         The first set shows the program against itself beside what it is run for: twice, and where reduced precision is
         tried a third time with rounding noise, for the floor of its losses. Later sets need one.
         """
-        loose = any(step.numerics is not Numerics.EXACT for plan in plans for step in plan)
+        loose = any(step.rounds_differently for plan in plans for step in plan)
         num_plain = 1 if self.originals.measured else 2
         perturbed = loose and not self.originals.perturbed
         spare = self.room(num_plain + perturbed + 1) - 1
@@ -81,7 +80,7 @@ class Arms:
 
     def measure_floor(self, plans: Sequence[PlanSteps], rounds: int) -> None:
         """Run the program against itself alone, where the sets to come have no room for that."""
-        loose = any(step.numerics is not Numerics.EXACT for plan in plans for step in plan)
+        loose = any(step.rounds_differently for plan in plans for step in plan)
         order = SetOrder(plans=((), ()), max_rounds=rounds, perturbed=(1,) if loose else ())
         self.run("floor", order, lambda _: range(2))
 

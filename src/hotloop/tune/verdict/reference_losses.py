@@ -24,7 +24,7 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
     def check(self, losses: Sequence[float], plan: Sequence[Candidate]) -> ParityEvidence:
         """Return whether a plan's losses are the original's, by the least strict class among its steps.
 
-        A plan that lowers precision anywhere is held to the floor of the perturbed run.
+        A plan that lowers precision anywhere, or that chooses other kernels, is held to the floor of the perturbed run.
         """
         loose = any(candidate.numerics is not Numerics.EXACT for candidate in plan)
         num = min(len(self.original), len(losses))
@@ -33,7 +33,7 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
         parity = check_parity(
             self.original,
             self.repeat or None,
-            self.perturbed or None if loose else None,
+            self.perturbed or None if any(candidate.rounds_differently for candidate in plan) else None,
             losses,
             numerics=Numerics.TOLERANCE if loose else Numerics.EXACT,
         )
