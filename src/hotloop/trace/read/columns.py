@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from operator import attrgetter
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ Array = NDArray[Any]
 NONE = -1
 """Stands for a missing id or index in integer columns."""
 
+MAX_TEXT = 64
+"""Characters of an id that are looked at: `stream 7` has eight."""
 _DIGITS = re.compile(r"-?\d+")
 _INT64 = np.iinfo(np.int64)
 
@@ -56,12 +59,12 @@ class Table:
 
 def integers(values: list[Any], missing: int = NONE) -> NDArray[np.int64]:
     """Ids and counts as int64: numbers in text are read, what is none or too large becomes `missing`."""
-    try:
-        array = np.array([missing if value is None else value for value in values])
-    except (OverflowError, ValueError):
-        array = np.empty(0, dtype=object)
-    if array.dtype.kind == "i" and array.ndim == 1:
-        return array.astype(np.int64, copy=False)
+    if set(map(type, values)) <= {int, NoneType}:
+        # By type first: among texts NumPy makes every row as wide as the longest, and one had a megabyte.
+        try:
+            return np.array([missing if value is None else value for value in values], dtype=np.int64)
+        except OverflowError:
+            pass
     return np.array([_integer(value, missing) for value in values], dtype=np.int64)
 
 
@@ -71,7 +74,7 @@ def _integer(value: Any, missing: int) -> int:
     if isinstance(value, float) and abs(value) < 2**63:
         return int(value)
     if isinstance(value, str):
-        found = _DIGITS.search(value)
+        found = _DIGITS.search(value[:MAX_TEXT])
         return int(found.group()) if found and len(found.group()) < 19 else missing
     return missing
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hotloop.model.errors import HotloopError
-from hotloop.trace.read.columns import NONE, Array, Interner
+from hotloop.trace.read.columns import NONE, Array, Interner, integers
 from hotloop.trace.read.kinds import Kind, is_communication
 from hotloop.trace.read.stream import Loss
 from hotloop.trace.read.trace import (
@@ -25,6 +25,8 @@ from hotloop.trace.read.trace import (
     Trace,
 )
 
+MAX_NAME = 10_000
+"""Characters of a name that are kept; demangled kernels have some hundreds."""
 _MAGIC = b"SQLite format 3\x00"
 _COPY_KINDS = {1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 8: "DtoD", 9: "HtoH", 10: "PtoP"}
 """`CUpti_ActivityMemcpyKind`."""
@@ -104,10 +106,11 @@ class _Export:
             return []
         there = self._columns(table)
         listed = ", ".join(name if name in there else f"NULL AS {name}" for name in wanted)
-        return list(self._connection.execute(f"SELECT {listed} FROM {table} WHERE start IS NOT NULL"))
+        return list(self._connection.execute(f"SELECT {listed} FROM {table} WHERE typeof(start) = 'integer'"))
 
     def _string(self, value: Any) -> str:
-        return self._strings.get(value, str(value)) if isinstance(value, int) else str(value or "")
+        name = self._strings.get(value, value) if isinstance(value, int) else value or ""
+        return str(name)[:MAX_NAME]
 
     def _device(self) -> dict[str, Array]:
         rows: list[tuple[Any, ...]] = []
@@ -165,7 +168,7 @@ class _Export:
             "NVTX_EVENTS", ("start", "end", "globalTid", "text", "textId")
         ):
             if end is not None:
-                name = self._names[str(text) if text is not None else self._string(text_id)]
+                name = self._names[str(text)[:MAX_NAME] if text is not None else self._string(text_id)]
                 rows.append((Kind.ANNOTATION, name, start, end, self._threads[tid, tid], NONE))
         columns = [_integers(column) for column in zip(*rows, strict=True)] if rows else [_integers([])] * 6
         kind, name_column, start_column, end_column, thread, correlation_column = columns
@@ -173,7 +176,7 @@ class _Export:
             kind.astype(np.int8),
             name_column.astype(np.int32),
             start_column,
-            end_column,
+            np.maximum(end_column, start_column),
             thread.astype(np.int32),
         )
         calls = np.flatnonzero(kind == Kind.CALL)
@@ -188,7 +191,12 @@ class _Export:
         wanted = [name if name in there else "NULL" for name in ("id", "name", "totalMemory", "smCount")]
         rows = self._connection.execute(f"SELECT {', '.join(wanted)} FROM TARGET_INFO_GPU")
         return tuple(
-            DeviceProperties(id=int(number or 0), name=str(name or ""), memory_bytes=memory, num_sms=sms)
+            DeviceProperties(
+                id=_number(number) or 0,
+                name=str(name or "")[:MAX_NAME],
+                memory_bytes=_number(memory),
+                num_sms=_number(sms),
+            )
             for number, name, memory, sms in rows
         )
 
@@ -201,5 +209,12 @@ def _copy_name(kind: int | None, source: int | None, target: int | None) -> str:
     return f"Memcpy {direction} (Pageable)" if pageable else f"Memcpy {direction}"
 
 
+def _number(value: Any) -> int | None:
+    """SQLite lets any cell hold any type: what is no number is missing."""
+    return value if isinstance(value, int) else None
+
+
 def _integers(values: Any) -> Array:
-    return np.array([int(value) if value is not None else NONE for value in values], dtype=np.int64)
+    return integers(
+        [int(value) if isinstance(value, int) else value for value in values]
+    )  # kinds are of an enum
