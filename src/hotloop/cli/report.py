@@ -12,6 +12,7 @@ from hotloop.cli.compare import compare_sessions, show_comparison
 from hotloop.cli.files import check_writable, write_json, write_text
 from hotloop.cli.options import output_options
 from hotloop.cli.report_content import Prices, report_content
+from hotloop.cli.report_exports import export, export_options
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.report.content.content import ReportContent
 from hotloop.report.html.page import page
@@ -33,6 +34,7 @@ _OUT = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--power-price", type=_PRICE, metavar="PRICE", help="Of a kilowatt-hour, where power is measured."
 )
+@export_options
 @output_options
 @click.argument("names", nargs=-1, metavar="[SESSION...]")
 def command(
@@ -45,6 +47,7 @@ def command(
     power_price: float | None,
     quiet: bool,
     no_color: bool,
+    **exports: Path | None,
 ) -> int:
     """Show a session, the newest or the one named; or compare two.
 
@@ -64,6 +67,8 @@ def command(
     with contextlib.closing(find_session(Path.cwd(), names[0] if names else None)) as session:
         content = report_content(session, Prices(price_per_hour, power_price))
     write_report(content, html=html, markdown_file=markdown_file, json_file=json_file)
+    for target in export(content, exports):
+        screen.note(f"hotloop: wrote {target}")
     screen.show(render(document(content)))
     for file in (html, markdown_file, json_file):
         if file is not None:

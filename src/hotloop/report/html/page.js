@@ -20,7 +20,7 @@
   });
   document.querySelectorAll(".chart").forEach((box) => watch.observe(box));
   const redraw = () => {
-    for (const [box, chart] of drawn) {
+    for (const [box, chart] of [...drawn]) {
       chart.dispose();
       drawn.delete(box);
       draw(box);

@@ -1,0 +1,165 @@
+"""The page in a real browser: charts draw, links lead somewhere, nothing is fetched, everybody can read it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hotloop.report.html.page import page
+from hotloop.report.sections.all import document
+
+from .rich_session import content
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+AXE = os.environ.get("HOTLOOP_AXE", "")
+"""Path of axe-core's `axe.min.js`; `.ci/run` fetches it."""
+MAX_BYTES = 6_000_000
+_SWITCHES = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-sync",
+]
+_UNDRAWN = (
+    "[...document.querySelectorAll('.chart')]"
+    ".filter((box) => !box.querySelector('svg *, canvas')).map((box) => box.id)"
+)
+_OPEN_ALL = "document.querySelectorAll('details').forEach((one) => { one.open = true })"
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(180),
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: the page was not looked at in a browser"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Debian's Chromium, without anything of its own that would use the network."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=CHROMIUM, args=_SWITCHES)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The page of a tuning session, of an observation, and of a very long session."""
+    folder = tmp_path_factory.mktemp("pages")
+    sizes = {"tuned": content(), "observed": content(tuned=False), "long": content(100_000, 8, 20)}
+    made = {}
+    for name, said in sizes.items():
+        made[name] = folder / f"{name}.html"
+        made[name].write_text(page(document(said), said.manual))
+    return made
+
+
+class Opened:
+    """A page, and what went wrong on it."""
+
+    def __init__(self, browser: Any, file: Path, *, width: int = 1440, scheme: str = "light") -> None:
+        self.errors: list[str] = []
+        self.requests: list[str] = []
+        self.page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        self.page.on("console", self._told)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(file.as_uri(), wait_until="load")
+
+    def _told(self, message: Any) -> None:
+        if message.type in {"error", "warning"}:
+            self.errors.append(message.text)
+
+    def __enter__(self) -> Opened:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.page.close()
+
+    def ask(self, script: str) -> Any:
+        return self.page.evaluate(script)
+
+
+@pytest.mark.parametrize("width", [360, 1440])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["tuned", "observed"])
+def test_every_chart_draws_and_nothing_goes_wrong(
+    name: str, scheme: str, width: int, browser: Any, files: dict[str, Path]
+) -> None:
+    with Opened(browser, files[name], width=width, scheme=scheme) as opened:
+        opened.ask(_OPEN_ALL)
+        opened.ask("hotloopReport.drawAll()")
+        assert opened.ask(_UNDRAWN) == []
+        assert opened.ask("hotloopReport.charts") == opened.ask("document.querySelectorAll('.chart').length")
+        assert opened.ask("hotloopReport.charts") > 5
+        assert opened.ask("document.documentElement.scrollWidth - innerWidth") <= 0, "wider than the screen"
+        assert opened.errors == []
+        assert opened.requests == [files[name].as_uri()], "nothing is fetched"
+
+
+def test_links_lead_to_what_they_name_and_open_it(browser: Any, files: dict[str, Path]) -> None:
+    with Opened(browser, files["tuned"]) as opened:
+        links = "[...document.querySelectorAll('a')]"
+        assert opened.ask(f"{links}.filter((one) => !document.getElementById(one.hash.slice(1))).length") == 0
+        opened.ask("document.getElementById('finding-1').open = true")
+        opened.page.click("#finding-1 .links a")
+        opened.page.wait_for_function("document.getElementById('manual-anomaly-mode-on').open")
+
+
+def test_a_trial_shows_its_raw_samples_behind_a_click(browser: Any, files: dict[str, Path]) -> None:
+    with Opened(browser, files["tuned"]) as opened:
+        opened.page.click("#trial-1 > summary")
+        opened.page.wait_for_selector("#trial-1 .chart svg")
+        assert opened.page.locator("#trial-1 tbody tr").count() == 16
+
+
+def test_the_theme_is_switched_by_hand(browser: Any, files: dict[str, Path]) -> None:
+    with Opened(browser, files["tuned"]) as opened:
+        before = opened.ask("getComputedStyle(document.body).backgroundColor")
+        opened.page.click("#theme")
+        assert opened.ask("getComputedStyle(document.body).backgroundColor") != before
+
+
+def test_a_script_that_slipped_in_would_not_run(browser: Any, files: dict[str, Path]) -> None:
+    spoiled = files["tuned"].with_name("spoiled.html")
+    foreign = "<script>window.ran = 1</script><img src=x onerror='window.ran = 2'></main>"
+    spoiled.write_text(files["tuned"].read_text().replace("</main>", foreign))
+    with Opened(browser, spoiled) as opened:
+        assert opened.ask("window.ran") is None
+        assert any("Content Security Policy" in error for error in opened.errors)
+
+
+def test_a_hundred_thousand_steps_of_eight_ranks_are_thinned_out(
+    browser: Any, files: dict[str, Path]
+) -> None:
+    assert files["long"].stat().st_size < MAX_BYTES
+    with Opened(browser, files["long"]) as opened:
+        opened.ask("hotloopReport.drawAll()")
+        points = opened.ask(
+            "Object.values(JSON.parse(document.getElementById('charts').textContent))"
+            ".filter((one) => one.kind === 'steps').flatMap((one) => one.data.series.map((line) => line.x.length))"
+        )
+        assert len(points) == 8
+        assert max(points) <= 1400
+        assert opened.errors == []
+
+
+@pytest.mark.skipif(
+    not Path(AXE).is_file(), reason="no axe-core ($HOTLOOP_AXE): accessibility was not judged"
+)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_serious_fault(scheme: str, browser: Any, files: dict[str, Path]) -> None:
+    with Opened(browser, files["tuned"], scheme=scheme) as opened:
+        opened.ask(_OPEN_ALL)
+        opened.ask("hotloopReport.drawAll()")
+        # The policy keeps foreign scripts out of the page: axe comes in through the browser.
+        opened.ask(Path(AXE).read_text())
+        found = opened.ask("axe.run(document, { resultTypes: ['violations'] })")
+        serious = [one for one in found["violations"] if one["impact"] in {"serious", "critical"}]
+        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in serious] == []
