@@ -18,6 +18,7 @@ from hotloop.report.terminal.screen import Screen
 from hotloop.report.terminal.tuning import what_is_on
 from hotloop.tune.plan.compatibility import edits, misfits
 from hotloop.tune.plan.in_source import in_source, rest_of
+from hotloop.tune.plan.likely_plan import likely_plan
 from hotloop.tune.plan.orders import activation_orders, with_plan
 from hotloop.tune.plan.plan_file import read_plan
 
@@ -32,22 +33,29 @@ from hotloop.tune.plan.plan_file import read_plan
     help="The plan.",
 )
 @click.option("--force", is_flag=True, help="Take a plan that was made elsewhere or for another program.")
+@click.option(
+    "--likely",
+    is_flag=True,
+    help="Take what was promising in the newest session here and could not be proven in time, instead of the plan.",
+)
 @output_options
 @command_argument
-def command(plan_file: Path, force: bool, quiet: bool, no_color: bool, command: tuple[str, ...]) -> int:
+def command(
+    *, plan_file: Path, force: bool, likely: bool, quiet: bool, no_color: bool, command: tuple[str, ...]
+) -> int:
     """Run COMMAND for real with a plan switched on.
 
     The program keeps its output, its files and its exit code; this process becomes the program, so nothing of hotloop
     waits beside it.
     """
-    plan = read_plan(plan_file)
+    plan = likely_plan(Path.cwd()) if likely else read_plan(plan_file)
     argv = resolve(command)
     script = script_of(argv)
     done = in_source(plan, Path.cwd())
     differing = misfits(plan.fit, None if done else script)
     if differing and not force:
         raise HotloopError(
-            f"the plan {plan_file} was not proven here: {'; '.join(differing)}",
+            f"the plan {'of the session' if likely else plan_file} was not proven here: {'; '.join(differing)}",
             "make a new one with hotloop tune, or take it all the same with --force",
         )
     screen = Screen(quiet=quiet, no_color=no_color)

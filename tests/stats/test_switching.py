@@ -1,0 +1,83 @@
+"""The regression over switched holds: right effects, honest errors, foreign bursts and drift kept out."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from hotloop.stats.switching import SwitchedHold, SwitchFit, fit_switches
+
+KNOBS = ("a", "b", "c", "null")
+
+
+def switched(
+    gains: dict[tuple[str, ...], float],
+    seed: int,
+    *,
+    num: int = 64,
+    noise: float = 0.03,
+    rho: float = 0.0,
+    drift: float = 0.0,
+    bursts: float = 0.0,
+) -> list[SwitchedHold]:
+    """Holds of random patterns of a program of 100 ms with AR(1) noise, drift and foreign bursts."""
+    rng = np.random.default_rng(seed)
+    level, holds = 0.0, []
+    for index in range(num):
+        on = frozenset(knob for knob in KNOBS if rng.random() < 0.5)
+        level = rho * level + noise * math.sqrt(1 - rho**2) * rng.normal()
+        gain = sum(value for names, value in gains.items() if set(names) <= on)
+        burst = 1.5 if rng.random() < bursts else 0.0
+        holds.append(SwitchedHold(on, math.log(0.1) - gain + level + drift * index / num + burst))
+    return holds
+
+
+def fitted(holds: list[SwitchedHold], pairs: tuple[tuple[str, str], ...] = ()) -> SwitchFit:
+    fit = fit_switches(holds, KNOBS, pairs)
+    assert fit is not None
+    return fit
+
+
+def test_every_knob_has_its_gain_from_the_same_holds() -> None:
+    gains = {("a",): math.log(1.5), ("b",): math.log(1.2), ("c",): math.log(0.8)}
+    fit = fitted(switched(gains, 1))
+    for knob, true in (("a", 1.5), ("b", 1.2), ("c", 0.8), ("null", 1.0)):
+        ratio = fit.ratio([knob])
+        assert ratio.ratio == pytest.approx(true, rel=0.03)
+        assert ratio.high / ratio.low < 1.06
+
+
+def test_knobs_that_help_one_another_are_told_from_those_that_do_not() -> None:
+    gains = {("a",): math.log(1.3), ("a", "b"): math.log(1.4)}
+    fit = fitted(switched(gains, 2), (("a", "b"),))
+    assert fit.ratio(["b"]).low < 1 < fit.ratio(["b"]).high
+    assert fit.ratio(["a", "b"], ["a"]).low > 1.3
+    assert fit.ratio(["a", "b"]).ratio == pytest.approx(1.3 * 1.4, rel=0.05)
+
+
+@pytest.mark.parametrize(("drift", "bursts"), [(0.5, 0.0), (0.0, 0.08), (0.5, 0.08)])
+def test_drift_and_foreign_bursts_do_not_decide(drift: float, bursts: float) -> None:
+    fit = fitted(switched({("a",): math.log(1.3)}, 3, drift=drift, bursts=bursts))
+    assert fit.ratio(["a"]).ratio == pytest.approx(1.3, rel=0.06)
+    assert fit.ratio(["a"]).low > 1.15
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.6])
+def test_the_interval_of_a_null_holds_one_as_often_as_it_says(rho: float) -> None:
+    fits = [fitted(switched({}, seed, noise=0.1, rho=rho, bursts=0.03)) for seed in range(150)]
+    outside = sum(not fit.ratio(["null"]).low <= 1 <= fit.ratio(["null"]).high for fit in fits)
+    assert outside <= 15, "5% of 150 are 7.5; more than 15 has a chance of 1%"
+
+
+def test_too_few_holds_give_no_fit_and_pairs_go_before_knobs() -> None:
+    holds = switched({("a",): 0.3}, 4, num=64)
+    assert fit_switches(holds[:6], KNOBS) is None
+    fit = fit_switches(holds[:12], KNOBS, (("a", "b"), ("a", "c"), ("b", "c"), ("a", "null"), ("b", "null")))
+    assert fit is None or set(fit.knobs) == set(KNOBS)
+
+
+def test_a_knob_that_was_always_on_is_left_out() -> None:
+    holds = [SwitchedHold(hold.on | {"a"}, hold.log_s) for hold in switched({}, 5)]
+    assert "a" not in fitted(holds).knobs
