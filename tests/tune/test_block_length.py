@@ -7,7 +7,7 @@ import pytest
 
 from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.stats.parity import MIN_STEPS
-from hotloop.tune.design.block_length import LONG_STEP_S, Blocks, shape_blocks
+from hotloop.tune.design.block_length import LONG_STEP_S, TURN_S, TURNS, Blocks, shape_blocks
 
 from .simulated import observation
 
@@ -16,11 +16,13 @@ def _shape(step_s: float, epoch: int | None = None, total: int | None = None) ->
     seen = observation()
     assert seen.step is not None
     step = msgspec.structs.replace(seen.step, median_s=step_s)
-    return shape_blocks(msgspec.structs.replace(seen, step=step), epoch, total)
+    return shape_blocks(msgspec.structs.replace(seen, step=step), epoch, total, TURN_S, TURNS)
 
 
 def test_a_block_of_a_100_ms_step() -> None:
-    assert _shape(0.1) == Blocks(num_steps=4, discard=1, warm_steps=10, max_rounds=None)
+    assert _shape(0.1) == Blocks(
+        num_steps=1, discard=1, warm_steps=10, max_rounds=None, turns=6, typical=True
+    )
 
 
 @pytest.mark.parametrize("step_s", [0.001, 0.01, 0.1, 0.5, 1.0, 3.0])
@@ -34,7 +36,7 @@ def test_the_shortest_trial_leaves_a_curve_that_can_be_compared(step_s: float) -
 def test_short_epochs_are_timed_whole() -> None:
     assert _shape(0.1, epoch=5).num_steps == 5
     assert _shape(0.1, epoch=12).num_steps == 12
-    assert _shape(0.1, epoch=1000).num_steps == 4
+    assert _shape(0.1, epoch=1000).num_steps == 1
 
 
 @pytest.mark.parametrize("total", [30, 60, 200, 5000])

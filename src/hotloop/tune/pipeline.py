@@ -24,7 +24,7 @@ from hotloop.observe.run.live import Interrupted, LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
 from hotloop.optimize.optimization import Optimization
 from hotloop.optimize.registry import all_optimizations, broken_plugins
-from hotloop.tune.design.block_length import Blocks, shape_blocks
+from hotloop.tune.design.block_length import TURN_S, TURNS, Blocks, shape_blocks
 from hotloop.tune.design.candidates import Wishes, conflicts, propose
 from hotloop.tune.design.costs import Costs
 from hotloop.tune.design.experiment import Design
@@ -150,6 +150,7 @@ def _design(observation: Observation, blocks: Blocks, catalogue: Sequence[Optimi
         costs=Costs(
             start_s=startup_s + blocks.warm_steps * step.median_s,
             round_s=blocks.per_block() * step.median_s,
+            turns=blocks.turns,
             num_cores=len(os.sched_getaffinity(0))
             if hasattr(os, "sched_getaffinity")
             else os.cpu_count() or 1,
@@ -169,7 +170,7 @@ def _startup_s(observation: Observation) -> float:
 
 
 def _blocks(observation: Observation) -> Blocks:
-    blocks = shape_blocks(observation, observation.epoch_steps, observation.total_steps)
+    blocks = shape_blocks(observation, observation.epoch_steps, observation.total_steps, TURN_S, TURNS)
     if blocks.max_rounds is not None and blocks.max_rounds < MIN_ROUNDS:
         raise HotloopError(
             f"the program ends after {observation.total_steps} steps, too few to compare anything",

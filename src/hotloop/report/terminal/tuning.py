@@ -180,7 +180,7 @@ def _proof(result: TuneResult) -> Iterator[tuple[str, str]]:
         yield "memory", f"{byte_size(before)} before, {byte_size(after)} after"
     unproven = [step.name for step in result.plan.steps if not step.proven]
     if unproven:
-        yield "as a whole", f"proven together; its own part is not proven of {', '.join(unproven)}"
+        yield "together", f"proven together; its own part is not proven of {', '.join(unproven)}"
     key = "one-off"
     for step in result.plan.steps:
         if step.break_even_steps is not None:

@@ -6,40 +6,61 @@ import math
 
 import msgspec
 
-from hotloop.model.observation import Observation
+from hotloop.model.observation import Observation, Phase
 from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.stats.parity import MIN_STEPS
 
-BLOCK_S = 0.4
-"""The neighbours' load changes within seconds: what is compared has to alternate faster than that."""
+BLOCK_S = 0.8
+"""Of a comparison with few rounds: blocks of 1 s gave usable verdicts with a busy neighbour."""
+TURN_S, TURNS = 0.1, 6
+"""Neighbours come and go within seconds, so arms take turns faster than that, and a block is the median of its turns.
+In 8 s of two equal arms, turns of 0.1 s scatter 2 to 10 times less than turns of 0.8 s beside others, and about half
+on a quiet machine (benchmarks/results/noise-2026-11-22.md)."""
 MAX_EPOCH_S = 4.0
 """Epochs up to this long are timed whole, with worker start-up and evaluation; longer ones hide them less."""
 WARM_STEPS = 6
 """Two steps in which root modules are found, one in which code is compiled, and a few after that."""
 WARM_S = 1.0
-LONG_STEP_S = 0.5
-"""What thawing leaves behind (cold caches, a queue that filled for some milliseconds) is nothing in such a step."""
+LONG_STEP_S = 0.15
+"""What thawing leaves behind (cold caches, a queue that filled for some milliseconds) is little in such a step."""
+
+
+WAITING_SHARE = 0.1
+"""Of the step, for data: from here on a worker that is late makes single steps long, and those count."""
 
 
 class Blocks(msgspec.Struct, frozen=True, kw_only=True):
     """The shape of trials for one program."""
 
     num_steps: int
-    """Timed in a block."""
+    """Timed in a turn."""
     discard: int
-    """First steps of a block that are not timed."""
+    """First steps of a turn that are not timed."""
     warm_steps: int
     """First steps of an arm."""
     max_rounds: int | None
     """Rounds until the program ends by itself; None: it does not."""
 
+    turns: int = 1
+    """Of a block; all arms take one after the other."""
+    typical: bool = False
+    """Whether a block is its median turn, because long steps are the machine's doing; otherwise it is their mean."""
+
+    def per_turn(self) -> int:
+        """Return the steps that a turn takes from the program."""
+        return self.num_steps + self.discard
+
     def per_block(self) -> int:
         """Return the steps that a block takes from the program."""
-        return self.num_steps + self.discard
+        return self.turns * self.per_turn()
 
 
 def shape_blocks(
-    observation: Observation, epoch_steps: int | None, total_steps: int | None, block_s: float = BLOCK_S
+    observation: Observation,
+    epoch_steps: int | None,
+    total_steps: int | None,
+    block_s: float = BLOCK_S,
+    turns: int = 1,
 ) -> Blocks:
     """Return blocks that suit the program's step.
 
@@ -47,7 +68,8 @@ def shape_blocks(
         observation: with a measured step.
         epoch_steps: steps between two starts of the training loader; None: not seen, or there is none.
         total_steps: after which the program ends by itself; None: not known.
-        block_s: how long a block is aimed to be.
+        block_s: how long a turn is aimed to be.
+        turns: of a block; one where short epochs are timed whole.
     """
     assert observation.step is not None
     step_s = observation.step.median_s
@@ -55,16 +77,39 @@ def shape_blocks(
     discard = min(max(1, num // 6), 20) if step_s < LONG_STEP_S else 0
     if epoch_steps and epoch_steps * step_s <= MAX_EPOCH_S:
         num = epoch_steps * max(1, round(num / epoch_steps))
+        turns = 1
+    turns = min(turns, max(1, round(turns * block_s / (num * step_s))))
     # The shortest trial has to leave a curve of losses that can be compared.
-    curve = MIN_STEPS - MIN_BLOCKS * (num + discard)
+    curve = MIN_STEPS - MIN_BLOCKS * turns * (num + discard)
     warm = max(WARM_STEPS, curve, min(200, math.ceil(WARM_S / step_s)))
-    if total_steps is None:
-        return Blocks(num_steps=num, discard=discard, warm_steps=warm, max_rounds=None)
-    warm = min(warm, max(3, total_steps // 5))
+    typical = turns > 1 and _regular(observation)
+    shape = Blocks(
+        num_steps=num, discard=discard, warm_steps=warm, max_rounds=None, turns=turns, typical=typical
+    )
+    return shape if total_steps is None else _fitted(shape, total_steps)
+
+
+def _regular(observation: Observation) -> bool:
+    """Whether long steps are the machine's doing: nothing of the program's own makes single steps wait."""
+    data = observation.phases.get(Phase.DATA)
+    return data is None or data.share < WAITING_SHARE
+
+
+def _fitted(shape: Blocks, total_steps: int) -> Blocks:
+    """As many rounds as a short program has, of smaller blocks if there would be fewer than four."""
+    warm = min(shape.warm_steps, max(3, total_steps // 5))
     usable = total_steps - warm - 1
-    while num > 1 and usable < 4 * (num + discard):
+    num, discard, turns = shape.num_steps, shape.discard, shape.turns
+    while turns > 1 and usable < 8 * turns * (num + discard):
+        turns -= 1
+    while num > 1 and usable < 4 * turns * (num + discard):
         num = max(1, num // 2)
         discard = min(discard, max(1, num // 2))
-    return Blocks(
-        num_steps=num, discard=discard, warm_steps=warm, max_rounds=max(0, usable // (num + discard))
+    return msgspec.structs.replace(
+        shape,
+        num_steps=num,
+        discard=discard,
+        warm_steps=warm,
+        max_rounds=max(0, usable // (turns * (num + discard))),
+        turns=turns,
     )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from hotloop.tune.executor import SetOrder, SetRecord
 
 SWITCH_S = 0.03
-"""Of a block: an arm is thawed, reaches its boundary, is frozen, and its records are read (85-95% of the time was
+"""Of a turn: an arm is thawed, reaches its boundary, is frozen, and its records are read (85-95% of the time was
 timed with blocks of 80 ms on five programs)."""
 
 
@@ -16,11 +18,12 @@ class Costs:
         start_s: of one arm, alone, warm-up included.
         round_s: of one arm's block.
         num_cores: that start-ups share.
+        turns: of a block.
     """
 
-    def __init__(self, start_s: float, round_s: float, num_cores: int = 2) -> None:
+    def __init__(self, start_s: float, round_s: float, num_cores: int = 2, turns: int = 1) -> None:
         self._start_s = start_s
-        self._round_s = round_s + SWITCH_S
+        self._round_s = round_s + SWITCH_S * turns
         self._cores = max(1, num_cores)
         self._learned = False
 
@@ -29,7 +32,8 @@ class Costs:
         arms = len(order.plans)
         one_off = sum(step.one_off_s or 0.0 for plan in order.plans for step in plan)
         start_s = max(0.1, record.start_s - one_off) / arms
-        blocks = max(1, record.contention.num_blocks)
+        finite = sum(math.isfinite(spent) for times in record.rounds for spent in times)
+        blocks = max(1, finite + record.contention.num_void * arms)
         round_s = max(SWITCH_S, (seconds - record.start_s) / blocks)
         # What was learned before counts half: one set beside a neighbour does not set the rule.
         share = 0.5 if self._learned else 1.0

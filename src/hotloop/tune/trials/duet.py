@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from statistics import fmean, median
 from typing import TypeVar
 
 import msgspec
@@ -136,7 +137,7 @@ class DuetExecutor:
 
     def _beside(self, order: SetOrder, steer: Steer) -> _Course:
         began = time.monotonic()
-        watchman = self._watch(self._progress, len(order.plans) * order.max_rounds)
+        watchman = self._watch(self._progress, order.max_rounds)
         course = _Course()
         try:
             self._start_all(order, course)
@@ -178,7 +179,7 @@ class DuetExecutor:
                 return SetFailed(failed.failure)
             return self._without(order, under_way, failed.failure)
         spent = time.monotonic() - began
-        blocks_s = sum(sum(times) for times in rounds) * self._blocks.per_block()
+        blocks_s = sum(sum(times) for times in rounds) * self._blocks.per_turn()
         return SetRecord(
             rounds=rounds, arms=records, contention=watchman.report(), start_s=max(0.0, spent - blocks_s)
         )
@@ -225,16 +226,36 @@ class DuetExecutor:
             on = [at for at in (steer(course.rounds) if course.rounds else on) if at not in course.failures]
             if len(on) < 2 or 0 not in on:
                 return
-            times = [math.nan] * len(course.arms)
             noisy, left = watchman.num_noisy, order.max_rounds - len(course.rounds)
-            for at in on if len(course.rounds) % 2 == 0 else reversed(list(on)):
-                block = self._guarded(course, at, lambda arm: self._watched_block(arm, watchman, left))  # noqa: B023
-                times[at] = math.nan if block is None else block
+            backwards = len(course.rounds) % 2 == 1
+            if self._setting.devices:
+                times = self._round(
+                    course, on, backwards, lambda arm: self._watched_block(arm, watchman, left)
+                )
+            else:
+                spare = min(self._spare(course.arms[at], left) for at in on)
+                times = watchman.block(
+                    lambda: self._round(course, on, backwards, self._block),  # noqa: B023
+                    course.arms[0].run.pid,
+                    spare,
+                )
             if 0 in course.failures or all(math.isnan(spent) for spent in times[1:]):
                 return
             if watchman.num_noisy > noisy:
                 course.noisy.append(len(course.rounds))
-            course.rounds.append(tuple(times))
+            course.rounds.append(times)
+
+    def _round(
+        self, course: _Course, on: Collection[int], backwards: bool, block: Callable[[Arm], float]
+    ) -> tuple[float, ...]:
+        """Give every arm its turns, in order and backwards, so that drift hits all alike."""
+        turns: dict[int, list[float]] = {at: [] for at in on}
+        for number in range(self._blocks.turns):
+            for at in sorted(on, reverse=backwards == (number % 2 == 0)):
+                spent = self._guarded(course, at, block) if at not in course.failures else None
+                turns[at].append(math.nan if spent is None else spent)
+        middle = median if self._blocks.typical else fmean
+        return tuple(middle(turns[at]) if at in turns else math.nan for at in range(len(course.arms)))
 
     def _guarded(self, course: _Course, at: int, work: Callable[[Arm], _Time]) -> _Time | None:
         """Return what an arm gave, or note how it failed; the others go on without it."""
@@ -343,8 +364,8 @@ class DuetExecutor:
 
     def _block(self, arm: Arm) -> float:
         blocks = self._blocks
-        patience = self._within_budget(self._patience.block_s(blocks.per_block()))
-        spent = arm.advance(blocks.per_block(), discard=blocks.discard, timeout_s=patience)
+        patience = self._within_budget(self._patience.block_s(blocks.per_turn()))
+        spent = arm.advance(blocks.per_turn(), discard=blocks.discard, timeout_s=patience)
         return spent / blocks.num_steps
 
     def _record(self, arm: Arm) -> ArmRecord:
