@@ -133,12 +133,11 @@ def _without_neighbours(observation: Observation) -> Observation:
     """Return the observation with the step that arms are expected to take: beside a neighbour they wait passively."""
     step = observation.step
     assert step is not None
-    if (observation.foreign_share or 0.0) <= BUSY:
-        return observation
-    step = msgspec.structs.replace(
-        step, median_s=step.median_s / PASSIVE_GAIN, p95_s=step.p95_s / PASSIVE_GAIN
+    gain = PASSIVE_GAIN if (observation.foreign_share or 0.0) > BUSY else 1.0
+    expected_s = min(step.low_s, step.median_s / gain)
+    return msgspec.structs.replace(
+        observation, step=msgspec.structs.replace(step, median_s=expected_s, p95_s=step.p95_s / gain)
     )
-    return msgspec.structs.replace(observation, step=step)
 
 
 def _design(observation: Observation, blocks: Blocks, catalogue: Sequence[Optimization]) -> Design:

@@ -20,6 +20,9 @@ from hotloop.tune.executor import (
 from hotloop.tune.session.ledger import Ledger
 from hotloop.tune.verdict.baseline import Originals
 
+NOISY = 0.3
+"""Of a set's blocks."""
+
 
 class EndedEarly(Exception):  # noqa: N818 - an observation, not an error
     """The program came to its own end before anything was measured; nobody had seen how long it is.
@@ -62,6 +65,11 @@ class Arms:
     def room(self, wanted: int) -> int:
         """Return how many arms can be alive at once, of so many."""
         return next((num for num in range(wanted, 2, -1) if self._executor.fits(num)), 2)
+
+    def noisy(self) -> bool:
+        """Whether others were busy during much of the latest set."""
+        latest = self.contentions[-1] if self.contentions else None
+        return latest is not None and latest.num_noisy > NOISY * max(1, latest.num_blocks)
 
     def first_originals(self, plans: Sequence[PlanSteps]) -> tuple[list[PlanSteps], tuple[int, ...]]:
         """Return the arms with nothing on that a set begins with, and which of them are perturbed.

@@ -13,7 +13,7 @@ from hotloop.tune.design.patterns import exclude
 from hotloop.tune.executor import PlanSteps, SetOrder, SwitchRecord
 from hotloop.tune.search.arms import Arms
 from hotloop.tune.search.contest import MAX_ROUNDS, Contest, with_candidate
-from hotloop.tune.search.knob_screen import MIN_HOLDS, KnobScreen, Screened, switch_order
+from hotloop.tune.search.knob_screen import KnobScreen, Screened, switch_order
 from hotloop.tune.session.ledger import Ledger
 from hotloop.tune.verdict.decision import ACCEPTED
 
@@ -28,7 +28,7 @@ EXPECTED = 1.08
 MAX_ARMS = 8
 NO_TIME = "not tried: too little time was left (--budget)"
 WAITING = "openmp_wait_policy"
-"""Where screening waits passively itself, this cannot be screened; beside a neighbour it is part of the plan."""
+"""It is what screening beside a neighbour does itself."""
 
 
 class Confirms(Protocol):
@@ -38,6 +38,9 @@ class Confirms(Protocol):
 
     def run(self, plan: PlanSteps, until_left_s: float = 0.0) -> None:
         """Confirm a plan."""
+
+    def proven(self) -> object | None:
+        """Return what held so far."""
 
 
 class Search:
@@ -51,7 +54,7 @@ class Search:
         confirmer: proves plans.
         design: what the experiment is designed from.
         progress: told of what is tried.
-        passive: whether screening waits passively at barriers.
+        passive: whether others were busy when the program was observed.
     """
 
     def __init__(
@@ -73,11 +76,16 @@ class Search:
         self._confirmer = confirmer
         self._design = design
         self._progress = progress
-        self.passive = passive
+        self._busy = passive
         self.screened = Screened()
         self.plan: PlanSteps = ()
         """What is believed in by now."""
         self.refused: dict[str, Refusal] = {}
+
+    @property
+    def passive(self) -> bool:
+        """Whether screening waits passively at barriers, as neighbours ask for by now."""
+        return self._busy or self._arms.noisy()
 
     @property
     def trials(self) -> list[Trial]:
@@ -97,22 +105,19 @@ class Search:
             self._arms.measure_floor([tuple(candidates)], rounds)
         self._screen_knobs(knobs)
         self.plan = self._joined(self.plan, [one for one in self.screened.unknown if _hoped(one)])
-        if self.passive:
-            waiting = [one for one in todo if one.name == WAITING]
-            self.plan = self._joined(self.plan, waiting)
-            todo = [one for one in todo if one not in waiting]
         self._in_rounds(todo)
 
     def _in_rounds(self, todo: list[Candidate]) -> None:
         """Try as much as fits, confirm what is believed in by then, and so on with the rest."""
         number = 0
         while True:
+            todo = self._without_waiting(todo)
             batch = self._batch(todo, number)
             todo = [one for one in todo if one not in batch]
             if batch:
                 self._try(number, batch)
                 number += 1
-            elif number == 0:
+            elif todo or number == 0:
                 self.plan = self._guessed([*self.screened.unknown, *todo])
             self._confirmer.run(self.plan, self._reserve_s() if todo and batch else 0.0)
             self.plan = tuple(step for step in self.plan if step.label not in self._confirmer.dropped)
@@ -120,11 +125,18 @@ class Search:
             if not todo or not batch:
                 return
 
+    def _without_waiting(self, todo: list[Candidate]) -> list[Candidate]:
+        """Where screening waits passively, that cannot be screened: it is part of the plan, and confirmed with it."""
+        if not self.passive:
+            return todo
+        self.plan = self._joined(self.plan, [one for one in todo if one.name == WAITING])
+        return [one for one in todo if one.name != WAITING]
+
     def _screen_knobs(self, knobs: Sequence[Candidate]) -> None:
         if not knobs:
             return
         limit_s = min(SCREEN_SHARE * self._ledger.budget.seconds, self._arms.left_s() - self._reserve_s())
-        least_s = self._arms.costs.start_s(1) + (MIN_HOLDS / 2 + 4 * len(knobs)) * self._design.hold_s
+        least_s = self._arms.costs.start_s(1) + (8 + 4 * len(knobs)) * self._design.hold_s
         if limit_s < least_s and not self._ledger.knows("switch"):
             self.screened = Screened(unknown=tuple(knobs))
             return
@@ -196,6 +208,8 @@ class Search:
 
     def _guessed(self, untried: Sequence[Candidate]) -> PlanSteps:
         """No time to try anything: what is expected goes to confirmation as it is, else the best single candidate."""
+        if self._confirmer.proven() is not None:
+            return self.plan
         cheap = [one for one in untried if (one.one_off_s or 0.0) < self._arms.left_s() / 4]
         hoped = [one for one in cheap if _hoped(one)]
         return self._joined(self.plan, hoped or ([] if self.plan else cheap[:1]))

@@ -230,7 +230,10 @@ class DuetExecutor:
             backwards = len(course.rounds) % 2 == 1
             if self._setting.devices:
                 times = self._round(
-                    course, on, backwards, lambda arm: self._watched_block(arm, watchman, left)
+                    course,
+                    on,
+                    backwards,
+                    lambda arm: self._watched_block(arm, watchman, left),  # noqa: B023
                 )
             else:
                 spare = min(self._spare(course.arms[at], left) for at in on)

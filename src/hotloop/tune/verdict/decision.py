@@ -41,6 +41,7 @@ def failure_reason(failure: Failure) -> str:
 
 
 def blamed(added: Sequence[Candidate]) -> Candidate:
-    """Return the step that goes first of several: the last one that changes the numbers, else the last."""
+    """Return the step that goes first of several: the last one that changes the numbers most, else the last."""
     loose = [step for step in added if step.numerics is not Numerics.EXACT]
-    return (loose or list(added))[-1]
+    touching = [step for step in added if step.touches_numbers]
+    return (loose or touching or list(added))[-1]
