@@ -10,19 +10,28 @@ GPU_PYTHON ?= python3
 WHEELS ?= wheels
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow acceptance gpu gpu-tests wheels check format docs clean
+.PHONY: help demo test slow acceptance gpu gpu-tests wheels check format docs screens clean
+# What the checks look at: a program of yours that lies in this folder is none of theirs.
+CODE := src tests benchmarks
+# Caches lie beside the environment, so that the tree may be one that cannot be written to.
+export RUFF_CACHE_DIR := $(abspath $(VENV))/.ruff_cache
+export MYPY_CACHE_DIR := $(abspath $(VENV))/.mypy_cache
+PYTEST := $(BIN)/python -m pytest -o cache_dir=$(abspath $(VENV))/.pytest_cache
+BUDGET ?= 4m
+# Of all tests only these, where they are named: make test TESTS=tests/cli
+TESTS ?=
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.base ## tune the shipped example; sets everything up
-	$(BIN)/hotloop demo --budget 4m
+	$(BIN)/hotloop demo --budget $(BUDGET)
 
 test: $(VENV)/.test check ## static checks and the everyday tests; sets everything up
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not gpu"
+	$(PYTEST) -n auto --dist loadfile -m "not slow and not gpu" $(TESTS)
 
 slow: $(VENV)/.test ## the end-to-end tests, one after the other
-	$(BIN)/python -m pytest -m "slow and not gpu"
+	$(PYTEST) -m "slow and not gpu"
 
 acceptance: $(VENV)/.test ## figures beside the truth taken another way, on the CPU; PART=name for one
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.acceptance --device cpu --part $(PART) --write
@@ -33,20 +42,20 @@ gpu: ## the acceptance on a GPU, with the machine's own torch; PART=1 to 7, each
 	PYTHONPATH=$(CURDIR)/src:$(CURDIR)/.gpu-packages $(GPU_PYTHON) -m benchmarks.acceptance --device cuda --part $(PART) --write
 
 gpu-tests: $(VENV)/.test ## the tests that need an accelerator
-	$(BIN)/python -m pytest -m gpu
+	$(PYTEST) -m gpu
 
 wheels: ## what a GPU machine without a network needs beside its torch; for the Python that runs this
 	$(PYTHON) -m pip wheel -q -w $(WHEELS) . nvidia-ml-py
 
 check: $(VENV)/.test ## ruff, mypy and the import contracts
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --cache-dir $(abspath $(VENV))/.import_linter_cache
 
 format: $(VENV)/.test ## format the code and apply safe fixes
-	$(BIN)/ruff check --fix .
-	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -65,6 +74,9 @@ docs: $(VENV)/.base ## write the generated pages of the manual anew
 	$(BIN)/python -m hotloop.lint.manual docs/lint.md
 	$(BIN)/python -m hotloop.diagnose.manual docs/diagnose.md
 	$(BIN)/python -m hotloop.optimize.pages docs/optimizations.md
+
+screens: $(VENV)/.base ## put real screens into the README; needs a quiet machine
+	$(BIN)/python benchmarks/readme_screens.py
 
 clean: ## remove the environment and caches
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -206,7 +206,9 @@ def test_the_step_is_that_of_the_light_measurement(plain: tuple[Observed, Path])
     run, _ = plain
     parts = run.seen["run"]["parts"]
     assert parts["deep_windows_s"] > 0
-    assert {gap["what"] for gap in run.seen["coverage"]}.isdisjoint({"host", "call_sites", "deep windows"})
+    assert {gap["what"] for gap in run.seen["coverage"]}.isdisjoint(
+        {"host", "call_sites", "detailed profiling"}
+    )
     assert sum(parts.values()) == pytest.approx(run.seen["run"]["wall_s"])
 
 

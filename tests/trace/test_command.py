@@ -77,6 +77,10 @@ def test_diff_and_convert(small_trace: Path, tmp_path: Path) -> None:
     assert _run("convert", small_trace, tmp_path / "a.json.gz", "--redact").returncode == 0
     assert _run("convert", small_trace, tmp_path / "a.speedscope.json").returncode == 0
     assert _run("convert", small_trace, tmp_path / "tables").returncode == 0
+    unclear = _run("convert", small_trace, tmp_path / "x.txt")
+    assert unclear.returncode == 2
+    assert "does not say what to convert to" in unclear.stderr
+    assert not (tmp_path / "x.txt").exists()
     assert (tmp_path / "tables" / "host.parquet").exists()
     assert _run("analyze", tmp_path / "a.json.gz").returncode == 0
 

@@ -141,7 +141,7 @@ class TestTogether:
         tried = [Candidate(name="a", max_gain=1.2), Candidate(name="hopeless", max_gain=1.004)]
         result = Simulation(Truth(factors={"a": 1.5})).run(tried)
         assert "more than the 1.20x that the observation allows" in result.plan.steps[0].evidence
-        assert reasons(result)["hopeless"] == "at most 1.004x is to be had here, within the floor"
+        assert reasons(result)["hopeless"] == "could gain 1.004x here at most, too little to be measured"
 
 
 class TestParity:

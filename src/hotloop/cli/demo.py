@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -36,16 +38,25 @@ def command(context: click.Context, budget: float, folder: Path) -> int:
     The example is copied to a folder of its own, draws its pictures, and is then tuned as any program would be.
     """
     _demand_packages()
+    folder = _writable(folder)
     _copy(folder)
-    click.echo(f"drawing the pictures in {folder / 'data'} (once)", err=True)
     if not (folder / "data").exists():
+        click.echo(f"hotloop: drawing the example's pictures in {folder / 'data'} (once)", err=True)
         subprocess.run([sys.executable, "make_data.py", "data"], cwd=folder, check=True)
     script = str(folder / "train.py")
-    click.echo(f"$ hotloop tune --budget {budget:.0f}s {script}", err=True)
+    click.echo(f"$ hotloop tune --budget {budget:.0f}s --plan {folder / 'hotloop.toml'} {script}", err=True)
     plan = folder / "hotloop.toml"
     code = context.invoke(tune_command, budget=budget, plan_file=plan, allow_writes=True, command=(script,))
-    click.echo(f"explain a step    hotloop explain NAME        (the code is in {folder})")
+    click.echo(f"\nThat was {script}; your own: hotloop tune python train.py")
     return int(code)
+
+
+def _writable(folder: Path) -> Path:
+    """Return the folder, or one for temporary files where this one cannot be made or written to."""
+    there = folder if folder.exists() else folder.absolute().parent
+    if os.access(there, os.W_OK):
+        return folder
+    return Path(tempfile.gettempdir()) / folder.name
 
 
 def _demand_packages() -> None:

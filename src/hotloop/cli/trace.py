@@ -131,18 +131,26 @@ def convert_command(
         "speedscope": convert.write_speedscope,
         "parquet": convert.write_parquet,
     }
+    chosen = form or _form_of(target)
     trace = _single(source)
     if private:
         trace = convert.redact(trace)
-    num = writers[form or _form_of(target)](trace, target)
-    Screen(quiet=quiet, no_color=no_color).note(f"wrote {target} ({num:,} parts)")
+    num = writers[chosen](trace, target)
+    Screen(quiet=quiet, no_color=no_color).note(f"hotloop: wrote {target} ({num:,} parts)")
     return ExitCode.DONE
 
 
 def _form_of(target: Path) -> str:
     if target.name.endswith("speedscope.json"):
         return "speedscope"
-    return "perfetto" if target.name.endswith((".json", ".json.gz")) else "parquet"
+    if target.name.endswith((".json", ".json.gz")):
+        return "perfetto"
+    if target.suffix in {"", ".parquet"} or target.is_dir():
+        return "parquet"
+    raise HotloopError(
+        f"{target} does not say what to convert to",
+        "name it .json or .json.gz (Perfetto), .speedscope.json, or a folder (Parquet), or say it with --to",
+    )
 
 
 def _single(path: Path) -> Trace:

@@ -91,7 +91,7 @@ def _worth_trying(candidates: Sequence[Candidate]) -> tuple[list[Candidate], lis
     """What the observation says cannot bring anything is not tried."""
     worth = [one for one in candidates if one.max_gain is None or one.max_gain >= 1 + MIN_MARGIN]
     hopeless = [
-        Refusal(one.label, f"at most {one.max_gain:.3f}x is to be had here, within the floor")
+        Refusal(one.label, f"could gain {one.max_gain:.3f}x here at most, too little to be measured")
         for one in candidates
         if one not in worth
     ]

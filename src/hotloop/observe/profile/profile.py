@@ -74,7 +74,7 @@ def with_deep(
     if not wanted or lead is None:
         return observation
     if why_not is not None:
-        return _add(observation, None, [Coverage("deep windows", why_not)])
+        return _add(observation, None, [Coverage("detailed profiling", why_not)])
     seen: dict[str, Any] = {}
     gaps = []
     for name in wanted:

@@ -200,7 +200,7 @@ class _Watch:
         self.why_not_closer: str | None = (
             "the whole run is the user's own"
             if live.rule.full
-            else "the program ended before it was seen enough"
+            else "the program ended before enough was measured"
         )
         """Why the heavy instruments were not put to use; None: they were."""
 

@@ -1,0 +1,100 @@
+"""The README's two commands in a fresh copy of the tree, in both orders and twice."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import site
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+OLD = (".git", ".venv*", ".*_cache", ".hotloop", "hotloop-demo", "__pycache__", "dist", "build")
+Make = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the tree, as a clone has it, with a stray script of somebody's."""
+    copy = tmp_path_factory.mktemp("fresh") / "hotloop"
+    shutil.copytree(REPOSITORY, copy, ignore=shutil.ignore_patterns(*OLD))
+    (copy / "mine.py").write_text("import os,sys\nx=1\n")
+    return copy
+
+
+@pytest.fixture(scope="module")
+def make(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Make:
+    """`make` with an environment that is ready: what is tested here is not the package index."""
+    environment = _environment(tmp_path_factory.mktemp("environment"), tree)
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["make", f"VENV={environment}", *words],
+            cwd=tree,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+            env={**os.environ, "NO_COLOR": "1"},
+        )
+
+    return run
+
+
+def _environment(folder: Path, tree: Path) -> Path:
+    """Return an environment that has the copy's hotloop, and everything else from this one."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    (packages / "here.pth").write_text("\n".join([str(tree / "src"), *site.getsitepackages()]) + "\n")
+    for pth in (path for place in site.getsitepackages() for path in Path(place).glob("*.pth")):
+        lines = [
+            line
+            for line in pth.read_text().splitlines()
+            if line.startswith("/") and not line.endswith("/src")
+        ]
+        with (packages / "here.pth").open("a") as file:
+            file.writelines(f"{line}\n" for line in lines)
+    python = folder / "bin" / "python"
+    ruff = "-c \"import os, sys; from ruff.__main__ import find_ruff_bin as f; os.execv(f(), ['ruff', *sys.argv[1:]])\""
+    imports = '-c "from importlinter.cli import lint_imports_command as run; run()"'
+    for name, how in (
+        ("hotloop", "-m hotloop"),
+        ("mypy", "-m mypy"),
+        ("ruff", ruff),
+        ("lint-imports", imports),
+    ):
+        script = folder / "bin" / name
+        script.write_text(f'#!/bin/sh\nexec {python} {how} "$@"\n')
+        script.chmod(0o755)
+    (folder / ".base").touch()
+    (folder / ".test").touch()
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_both_commands_in_any_order_and_twice(tree: Path, make: Make) -> None:
+    test = ("test", "TESTS=tests/cli/test_commands.py")
+    demo = ("demo", "BUDGET=30s")
+    for words in (test, demo, test, demo):
+        done = make(*words)
+        assert done.returncode == 0, f"{words}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    assert (tree / "hotloop-demo" / "train.py").exists()
+    assert "hotloop tune python train.py" in done.stdout, "what to type for one's own program"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_the_checks_in_a_tree_that_cannot_be_written_to(tree: Path, make: Make) -> None:
+    for folder in (tree, *(path for path in tree.rglob("*") if path.is_dir())):
+        folder.chmod(0o555)
+    try:
+        assert make("check").returncode == 0
+    finally:
+        for folder in (tree, *(path for path in tree.rglob("*") if path.is_dir())):
+            folder.chmod(0o755)
