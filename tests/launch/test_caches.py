@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hotloop.launch.caches import seed_caches
+from hotloop.launch.environment import own_caches
 
 
 def test_what_the_user_has_compiled_is_there_and_what_is_compiled_anew_is_not_the_users(
@@ -27,3 +28,15 @@ def test_what_the_user_has_compiled_is_there_and_what_is_compiled_anew_is_not_th
     assert list(user.rglob("*.py")) == [user / "ab" / "kernel.py"]
     seed_caches(environment, caches)
     assert there.read_text() == "anew", "later arms of the plan find their own"
+
+
+def test_tables_that_libraries_tune_for_themselves_go_to_the_plan_s_caches(tmp_path: Path) -> None:
+    """TunableOp writes a CSV into the current folder, and MIOpen its database into the home."""
+    environment = own_caches({"HOME": "/home/user"}, tmp_path)
+    for name in (
+        "PYTORCH_TUNABLEOP_FILENAME",
+        "MIOPEN_USER_DB_PATH",
+        "MIOPEN_CUSTOM_CACHE_DIR",
+        "TRITON_CACHE_DIR",
+    ):
+        assert environment[name].startswith(str(tmp_path))

@@ -139,3 +139,16 @@ def test_a_power_cap_is_a_reason() -> None:
     status = {"active_ppt_pwr": True, "active_socket_thrm": False, "active_hbm_thrm": "N/A"}
     smi = AmdSmi(_amdsmi(amdsmi_get_violation_status=lambda handle: status))
     assert smi.sample(0).throttle_reasons == ("power cap",)
+
+
+def test_nvml_tells_each_process_s_share_since_the_last_look() -> None:
+    """Samples of the driver's own: a process has several, and old ones are given again."""
+
+    def looks(_: int, since: int) -> list[SimpleNamespace]:
+        told = [(100, 7, 50), (200, 7, 70), (200, 9, 30), (300, 9, 10)]
+        return [SimpleNamespace(timeStamp=at, pid=pid, smUtil=used) for at, pid, used in told if at >= since]
+
+    nvml = Nvml(_nvml(nvmlDeviceGetProcessUtilization=looks))
+    assert nvml.process_shares(0) == pytest.approx({7: 0.6, 9: 0.2})
+    assert nvml.process_shares(0) == {}
+    assert Nvml(_nvml(nvmlDeviceGetProcessUtilization=_unsupported)).process_shares(0) is None

@@ -79,6 +79,9 @@ def test_the_device_on_which_the_root_lives_is_waited_for(
     blocks = program.run_blocks(3, steps=10, discard=2, step=lambda: program.step(10, 1.0))
     assert blocks == pytest.approx([100.0] * 3, rel=0.01)
     assert set(program.cuda.synchronized) == {home}
+    program.cuda.memories[home].allocate(3 << 30)
+    assert program.device.peak_bytes() == 3 << 30
+    assert [row["index"] for row in program.device.memory()] == [home]
 
 
 def test_a_boundary_inside_a_capture_waits_for_nothing(program: Program) -> None:

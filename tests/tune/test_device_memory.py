@@ -79,6 +79,7 @@ class _Executor(DuetExecutor):
             devices=(need,),
         )
         self.order: list[str] = []
+        self.events: list[str] = []
         self.said: list[str] = []
         self.most_alive = 0
         super().__init__(
@@ -96,11 +97,13 @@ class _Executor(DuetExecutor):
         plan = order.plans[at]
         arm = cast("Arm", _Arm(self.device, _Run(100 + len(self.order)), plan))
         self.order.append("+".join(step.name for step in plan) or "original")
+        self.events.append(f"start {self.order[-1]}")
         self._arms.append(arm)
         return arm
 
     def _warm(self, arm: Any) -> None:
         growth = self.grown if arm.plan else 1.0
+        self.events.append(f"warm {self.order[arm.run.pid - 100]}")
         try:
             self.device.allocate(round(self.each * growth), arm.run.pid)
         except RuntimeError as error:
@@ -153,6 +156,13 @@ def test_two_that_do_not_fit_are_whole_processes_in_abba_order() -> None:
     assert executor.order == ["original", "larger", "larger", "original"]
     assert executor.most_alive == 1
     assert record.rounds == ((2.0, 1.0),) * 8
+
+
+def test_on_a_device_an_arm_warms_up_with_nothing_beside_it() -> None:
+    """Libraries choose kernels by timing them: beside an arm that starts up they would choose others."""
+    executor = _Executor(_device(), 10)
+    executor.run(ORDER, _both)
+    assert executor.events == ["start original", "warm original", "start larger", "warm larger"]
 
 
 def test_the_context_counts() -> None:

@@ -120,7 +120,7 @@ class Probe:
 
     def _on_look(self, steps: int) -> None:
         """Write facts early and then ever more rarely; the time it takes is no part of the step."""
-        if steps >= self._facts_at:
+        if self.folder is not None and steps >= self._facts_at:
             self._facts_at = max(5, steps * 4)
             with self.survive("facts"), self.boundary.clock.still():
                 self.recorder.mark(begin(Kind.PAUSE, BOOKKEEPING))
