@@ -29,7 +29,7 @@ LARGE: dict[str, Any] = {
     "unet3d": {"base": 32, "batch": 2, "side": 96},
 }
 SMALL: dict[str, Any] = {
-    "gemm": {"width": 512, "layers": 4, "batch": 512},
+    "gemm": {"width": 384, "layers": 4, "batch": 384},
     "launches": {"num": 100, "batch": 8},
     "resnet": {"blocks": (1, 1, 1, 1), "width": 16, "batch": 8, "side": 64},
     "gpt": {"layers": 3, "width": 256, "heads": 4, "length": 64, "batch": 8},
