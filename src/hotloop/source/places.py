@@ -25,6 +25,7 @@ def expressions_at(file: SourceFile, raw: bytes, places: Sequence[Place]) -> dic
     encoding = file.module.encoding
     exact: dict[_Span, cst.CSTNode] = {}
     by_line: dict[int, list[cst.CSTNode]] = defaultdict(list)
+    methods: dict[int, tuple[cst.Call, _Span]] = {}
     entered: dict[tuple[int, int], cst.CSTNode] = {}
     for node, span in _spans(file):
         if isinstance(
@@ -36,6 +37,12 @@ def expressions_at(file: SourceFile, raw: bytes, places: Sequence[Place]) -> dic
         exact.setdefault(span, node)
         if isinstance(node, cst.Call):
             by_line[span[0]].append(node)
+            if isinstance(node.func, cst.Attribute):
+                methods[id(node.func.attr)] = (node, span)
+        if id(node) in methods:
+            # A method call over several lines is said to begin at the method's name.
+            call, whole = methods[id(node)]
+            exact.setdefault((*span[:2], *whole[2:]), call)
     found: dict[Place, cst.CSTNode] = {}
     for place in places:
         at = _only(by_line[place.line])
