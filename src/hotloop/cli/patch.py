@@ -9,14 +9,15 @@ import click
 import msgspec
 
 from hotloop.cli.files import write_text
-from hotloop.cli.options import output_options
+from hotloop.cli.options import TimeSpan, output_options
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.secrets import REDACTED
 from hotloop.model.tuning import Plan
 from hotloop.observe.run.live import LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
-from hotloop.patch.account import launch_line, told
+from hotloop.patch.account import launch_line, proof_told, told
 from hotloop.patch.program_files import editable, outdated
+from hotloop.patch.prove import Prover
 from hotloop.patch.rewrite_plan import Patch, rewrite_plan
 from hotloop.patch.write import with_written, write_patch
 from hotloop.report.terminal.screen import Screen
@@ -33,6 +34,8 @@ OBSERVED_STEPS = 10
 @click.option("--write", is_flag=True, help="Change the files.")
 @click.option("--check", is_flag=True, help="Exit with 1 if there is something to patch.")
 @click.option("--unsafe", is_flag=True, help="Also edits that may change what was not observed.")
+@click.option("--prove", is_flag=True, help="Run the original and the patched program in turns.")
+@click.option("--seconds", type=TimeSpan(), default="5m", show_default=True, help="With --prove: to spend.")
 @click.option("--force", is_flag=True, help="With --write: also files with changes that are not committed.")
 @output_options
 @click.argument(
@@ -46,6 +49,8 @@ def command(
     write: bool,
     check: bool,
     unsafe: bool,
+    prove: bool,
+    seconds: float,
     force: bool,
     quiet: bool,
     no_color: bool,
@@ -72,6 +77,8 @@ def command(
         sys.stdout.buffer.flush()
     for line in told(patch, plan, str(plan_file)):
         screen.note(line)
+    if prove and not _proven(plan, patch, allowed, seconds, screen):
+        return ExitCode.GATE
     if write:
         _write(patch, plan, plan_file, screen, force=force)
     return ExitCode.GATE if check and patch.changed else ExitCode.DONE
@@ -102,6 +109,20 @@ def _current(plan: Plan, screen: Screen) -> Plan:
     finally:
         screen.done()
     return msgspec.structs.replace(plan, sites=observation.sites)
+
+
+def _proven(plan: Plan, patch: Patch, allowed: Safety, seconds: float, screen: Screen) -> bool:
+    """Say what the patched program was measured to be; return whether that is what the plan promised."""
+    if not patch.changed and not patch.environment:
+        return True
+    try:
+        prover = Prover(plan.fit.command, Path.cwd(), seconds, screen.progress)
+        proof = prover.prove(plan.steps, plan.sites, patch.before, allowed)
+    finally:
+        screen.done()
+    for line in proof_told(proof):
+        screen.note(line)
+    return proof.holds
 
 
 def _write(patch: Patch, plan: Plan, plan_file: Path, screen: Screen, *, force: bool) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
+from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Plan
+from hotloop.patch.prove import Proof
 from hotloop.patch.rewrite_plan import Patch, StepOutcome
 from hotloop.source.outcome import AlreadySo, Edited, Refused
 
@@ -45,6 +47,20 @@ def launch_line(
         words = [f"{name}={shlex.quote(value)}" for name, value in environment.items()]
         yield "start the program with:"
         yield f"  {' '.join([*words, *(shlex.quote(word) for word in command)])}"
+
+
+def proof_told(proof: Proof) -> Iterator[str]:
+    """Return what the patched program was measured to be, beside what the plan promised."""
+    measured = "not measured: too few blocks" if proof.ratio is None else _interval(proof.ratio)
+    yield f"patched against original: {measured}, in {proof.num_pairs} fresh pairs without a hook of ours"
+    yield f"the plan promised: {_interval(proof.promised)}"
+    yield f"parity: {'passed' if proof.parity.passed else 'FAILED'}: {proof.parity.evidence}"
+    if proof.missed:
+        yield f"the patch falls short of the plan; the edit of {proof.responsible} is where it does"
+
+
+def _interval(ratio: Ratio) -> str:
+    return f"{ratio.ratio:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
 
 
 def _of(each: StepOutcome) -> Iterator[str]:

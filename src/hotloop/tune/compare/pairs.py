@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from hotloop.launch.environment import own_caches, probed, quiet
+from hotloop.launch.environment import own_caches, probed, quiet, with_changes
 from hotloop.launch.isolation.decide import guard_orders, plan_isolation
 from hotloop.launch.isolation.scratch import new_scratch, scratch_root
 from hotloop.launch.process import start
@@ -19,6 +19,7 @@ from hotloop.model.tuning import FailureKind
 from hotloop.probe.control.control_page import ControlPage
 from hotloop.probe.process.config import ProbeConfig
 from hotloop.stats.pairs import MIN_BLOCKS
+from hotloop.stats.parity import perturbation
 from hotloop.stats.verdict import Decision, decide
 from hotloop.tune.compare.program import Program, inside
 from hotloop.tune.design.block_length import Blocks, shape_blocks
@@ -39,6 +40,8 @@ class PairRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds a step of both programs, round by round."""
     phases: tuple[dict[str, float], dict[str, float]]
     peak_bytes: tuple[int | None, int | None]
+    losses: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+    """Of both programs, from the same seed; empty: not asked for."""
 
     def log_ratios(self) -> tuple[float, ...]:
         """Return log(time of the first / time of the second), round by round."""
@@ -46,7 +49,12 @@ class PairRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pairs(
-    both: tuple[Program, Program], floor: float, limit_s: float, progress: Callable[[str], None]
+    both: tuple[Program, Program],
+    floor: float,
+    limit_s: float,
+    progress: Callable[[str], None],
+    *,
+    losses: bool = False,
 ) -> tuple[list[PairRecord], Decision]:
     """Run fresh pairs and return them with what they allow to say.
 
@@ -55,6 +63,7 @@ def pairs(
         floor: relative difference below which nothing is claimed.
         limit_s: no pair is begun that would end after it.
         progress: told of what goes on.
+        losses: whether the losses are kept.
 
     Raises:
         HotloopError: a program failed.
@@ -63,7 +72,7 @@ def pairs(
     records: list[PairRecord] = []
     while True:
         progress(f"pair {len(records) + 1}")
-        records.append(_pair(both, progress))
+        records.append(_pair(both, progress, losses=losses))
         spent = time.monotonic() - began
         found = decide(
             [record.log_ratios() for record in records], floor=floor, min_pairs=MIN_PAIRS, max_pairs=MAX_PAIRS
@@ -74,14 +83,14 @@ def pairs(
             return records, found
 
 
-def _pair(both: tuple[Program, Program], progress: Callable[[str], None]) -> PairRecord:
+def _pair(both: tuple[Program, Program], progress: Callable[[str], None], *, losses: bool) -> PairRecord:
     arms: list[Arm] = []
     shapes = [_shape(one) for one in both]
     watchman = ContentionWatch(progress, 2 * ROUNDS)
     rounds: list[tuple[float, float]] = []
     try:
         for one in both:
-            arms.append(_start(one))
+            arms.append(_start(one, losses=losses))
         for arm, one, shape in zip(arms, both, shapes, strict=True):
             arm.advance(shape.warm_steps, discard=1, timeout_s=_patience(one, shape.warm_steps))
         most = min(shape.max_rounds or ROUNDS for shape in shapes)
@@ -97,12 +106,32 @@ def _pair(both: tuple[Program, Program], progress: Callable[[str], None]) -> Pai
             ) from failed
     finally:
         record = [
-            (arm.phases(shape.warm_steps), arm.peak_bytes()) for arm, shape in zip(arms, shapes, strict=False)
+            (arm.phases(shape.warm_steps), arm.peak_bytes(), tuple(arm.losses()))
+            for arm, shape in zip(arms, shapes, strict=False)
         ]
         for arm in arms:
             arm.end()
-    (first, first_peak), (second, second_peak) = record
-    return PairRecord(rounds=tuple(rounds), phases=(first, second), peak_bytes=(first_peak, second_peak))
+    (first, first_peak, first_losses), (second, second_peak, second_losses) = record
+    return PairRecord(
+        rounds=tuple(rounds),
+        phases=(first, second),
+        peak_bytes=(first_peak, second_peak),
+        losses=(first_losses, second_losses),
+    )
+
+
+def perturbed_losses(one: Program, num: int) -> tuple[float, ...]:
+    """Return so many losses of a program with rounding noise on its parameters; fewer where it ended or failed."""
+    arm = _start(one, losses=True, perturb=perturbation("bfloat16"))
+    try:
+        shape = _shape(one)
+        while len(arm.losses()) < num:
+            arm.advance(shape.per_block(), discard=1, timeout_s=_patience(one, shape.per_block()))
+        return tuple(arm.losses()[:num])
+    except ArmFailed:
+        return tuple(arm.losses()[:num])
+    finally:
+        arm.end()
 
 
 def _round(
@@ -135,7 +164,7 @@ def _patience(one: Program, num_steps: int) -> float:
     return Patience(startup_s, step.p95_s).warm_up_s((), num_steps)
 
 
-def _start(one: Program) -> Arm:
+def _start(one: Program, *, losses: bool = False, perturb: float = 0.0) -> Arm:
     anchor = one.observation.anchor
     assert anchor is not None
     scratch = new_scratch("arm")
@@ -148,9 +177,12 @@ def _start(one: Program) -> Arm:
         folder=str(folder),
         anchor=(anchor.kind, anchor.slot, anchor.every),
         seed=SEED,
+        losses=losses,
+        perturb=perturb,
         **guard_orders(isolation, scratch),
     ).save(orders)
-    environment = probed(own_caches(quiet(os.environ, scratch), scratch / "caches"), orders)
+    wanted = with_changes(os.environ, one.environment)
+    environment = probed(own_caches(quiet(wanted, scratch), scratch / "caches"), orders)
     with inside(one.folder):
         run = start(one.argv, environment, isolation, scratch, log=scratch / "log")
     return Arm(run, page, anchor, num_ranks=len(one.observation.ranks), memory_limit_bytes=None)

@@ -25,6 +25,8 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     argv: tuple[str, ...]
     folder: Path
     observation: Observation
+    environment: dict[str, str] = {}
+    """Variables that it is started with, beside the user's."""
 
 
 def program(

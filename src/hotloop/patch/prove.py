@@ -1,0 +1,152 @@
+"""The patched program against the original, in turns, both without any activation: speed and parity."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hotloop.launch.command import resolve
+from hotloop.model.optimization import Candidate
+from hotloop.model.ratio import Ratio
+from hotloop.model.sites import Sites
+from hotloop.model.tuning import ParityEvidence, PlanStep
+from hotloop.observe.run.stopping import StopRule
+from hotloop.patch.patched_tree import patched_tree
+from hotloop.patch.rewrite_plan import Patch, rewrite_plan
+from hotloop.source.outcome import Edited, Safety
+from hotloop.stats.verdict import MIN_MARGIN
+from hotloop.tune.compare.pairs import PairRecord, pairs, perturbed_losses
+from hotloop.tune.compare.program import Program, inside, program
+from hotloop.tune.verdict.reference_losses import ReferenceLosses
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What the patched program was measured to be.
+
+    Attributes:
+        ratio: speed of the patched program over the original's; None: too few blocks.
+        promised: what the plan says of the steps that are written; a product of their measured factors.
+        parity: whether it learns the same.
+        missed: the plan's promise is not kept: the whole interval is below that of the promise.
+        responsible: the step whose edit brings less than the plan says; None: none was looked for.
+        num_pairs: of fresh processes.
+    """
+
+    ratio: Ratio | None
+    promised: Ratio
+    parity: ParityEvidence
+    missed: bool
+    responsible: str | None
+    num_pairs: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether the patch is what the plan promised."""
+        return self.parity.passed and not self.missed
+
+
+class Prover:
+    """Measures patches of one program.
+
+    Args:
+        words: the program's command.
+        folder: where it runs.
+        limit_s: for each comparison.
+        progress: told of what goes on.
+    """
+
+    def __init__(
+        self, words: tuple[str, ...], folder: Path, limit_s: float, progress: Callable[[str], None]
+    ) -> None:
+        self._folder = folder
+        self._limit_s = limit_s
+        self._progress = progress
+        self._original = program("original", words, folder, StopRule(), progress)
+
+    def prove(
+        self, steps: Sequence[PlanStep], sites: Sites, contents: Mapping[str, bytes], allowed: Safety
+    ) -> Proof:
+        """Compare, and look for the step that falls short, if the whole does."""
+        patch = rewrite_plan(steps, sites, contents, allowed)
+        records, ratio = self._compare(patch)
+        promised = promise(patch)
+        missed = falls_short(ratio, promised)
+        responsible = self._bisected(steps, sites, contents, allowed) if missed and len(steps) > 1 else None
+        if missed and responsible is None:
+            responsible = steps[0].name
+        return Proof(
+            ratio=ratio,
+            promised=promised,
+            parity=self._parity(patch, records),
+            missed=missed,
+            responsible=responsible,
+            num_pairs=len(records),
+        )
+
+    def _compare(self, patch: Patch) -> tuple[list[PairRecord], Ratio | None]:
+        with patched_tree(self._folder, patch.after) as tree:
+            words = patch.started_as(self._original.words)
+            with inside(tree):
+                argv = tuple(resolve(words))
+            after = Program(
+                name="patched",
+                words=words,
+                argv=argv,
+                folder=tree,
+                observation=self._original.observation,
+                environment=patch.environment,
+            )
+            records, found = pairs(
+                (self._original, after), MIN_MARGIN, self._limit_s, self._progress, losses=True
+            )
+        return records, found.ratio
+
+    def _bisected(
+        self, steps: Sequence[PlanStep], sites: Sites, contents: Mapping[str, bytes], allowed: Safety
+    ) -> str:
+        """Return the last step of the shortest beginning of the plan that falls short."""
+        holds, short = 0, len(steps)
+        while short - holds > 1:
+            middle = (holds + short) // 2
+            self._progress(f"the patch falls short; looking at its first {middle} of {len(steps)} steps")
+            part = rewrite_plan(steps[:middle], sites, contents, allowed)
+            if falls_short(self._compare(part)[1], promise(part)):
+                short = middle
+            else:
+                holds = middle
+        return steps[short - 1].name
+
+    def _parity(self, patch: Patch, records: Sequence[PairRecord]) -> ParityEvidence:
+        original, patched = records[0].losses
+        self._progress("parity: the original with rounding noise")
+        references = ReferenceLosses(
+            original=original,
+            repeat=records[1].losses[0] if len(records) > 1 else (),
+            perturbed=perturbed_losses(self._original, len(original)),
+        )
+        on = [
+            Candidate(name=each.step.name, params=each.step.params, numerics=each.step.numerics)
+            for each in patch.outcomes
+            if isinstance(each.outcome, Edited) and not each.is_held_back
+        ]
+        return references.check(patched, on)
+
+
+def promise(patch: Patch) -> Ratio:
+    """Return the product of the factors that the plan measured for the steps that are in the patch."""
+    steps = [
+        each.step for each in patch.outcomes if isinstance(each.outcome, Edited) and not each.is_held_back
+    ]
+    return Ratio(
+        math.prod(step.ratio for step in steps),
+        math.prod(step.low for step in steps),
+        math.prod(step.high for step in steps),
+    )
+
+
+def falls_short(ratio: Ratio | None, promised: Ratio) -> bool:
+    """Whether all of the interval is below all of the promised one."""
+    return ratio is not None and ratio.high < promised.low
