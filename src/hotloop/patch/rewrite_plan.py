@@ -9,7 +9,7 @@ import libcst as cst
 import msgspec
 
 from hotloop.integrations.own_knobs import turn_own_knob
-from hotloop.model.sites import Place, Sites
+from hotloop.model.sites import Sites
 from hotloop.model.tuning import PlanStep
 from hotloop.optimize.registry import get
 from hotloop.patch.command_line import with_options
@@ -100,7 +100,7 @@ def rewrite_plan(
     editor = Editor(contents, places)
     outcomes = tuple(_applied(editor, sites, step, allowed) for step in steps)
     after = {path: editor.content(path) for path in contents}
-    return Patch(dict(contents), after, outcomes, _moved(editor, sites, places))
+    return Patch(dict(contents), after, outcomes, _moved(editor, sites))
 
 
 def _applied(editor: Editor, sites: Sites, step: PlanStep, allowed: Safety) -> StepOutcome:
@@ -132,11 +132,11 @@ def _check_syntax(editor: Editor) -> None:
             raise CannotEdit(f"{path} would not be Python any more: {error.message}") from error
 
 
-def _moved(editor: Editor, sites: Sites, places: Sequence[Place]) -> Sites:
-    """Return the sites as they are in the edited files; those that are gone are left out."""
-    now = {place: editor.place_now(place) for place in places}
-    moved = []
-    for site in sites.sites:
-        kept = tuple(now[place] or place for place in site.places)
-        moved.append(msgspec.structs.replace(site, places=kept))
+def _moved(editor: Editor, sites: Sites) -> Sites:
+    """Return the sites as they are in the edited files."""
+    now = editor.places_now()
+    moved = (
+        msgspec.structs.replace(site, places=tuple(now.get(place, place) for place in site.places))
+        for site in sites.sites
+    )
     return msgspec.structs.replace(sites, sites=tuple(moved))

@@ -10,7 +10,7 @@ import libcst as cst
 
 from hotloop.model.sites import Place
 from hotloop.source.outcome import CannotEdit
-from hotloop.source.places import expressions_at, place_of
+from hotloop.source.places import expressions_at, places_of
 from hotloop.source.source_file import SourceFile, below
 
 Node = TypeVar("Node", bound=cst.CSTNode)
@@ -105,12 +105,14 @@ class Editor:
         """Return a file's bytes as they are now, in its own encoding and line ends."""
         return self.draft.files[path].module.bytes
 
-    def place_now(self, place: Place) -> Place | None:
-        """Return where an observed place is in the edited file; None: it was not found, or is gone."""
-        node = self.draft.marks.get(place)
-        if node is None:
-            return None
-        return place_of(self.draft.files[place.path], node, place)
+    def places_now(self) -> dict[Place, Place]:
+        """Return where the observed places are in the edited files; those that are gone are left out."""
+        moved: dict[Place, Place] = {}
+        for path, file in self.draft.files.items():
+            moved |= places_of(
+                file, {place: node for place, node in self.draft.marks.items() if place.path == path}
+            )
+        return moved
 
 
 def _parsed(path: str, raw: bytes) -> SourceFile:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
@@ -22,47 +22,65 @@ def expressions_at(file: SourceFile, raw: bytes, places: Sequence[Place]) -> dic
     if not places:
         return {}
     lines = raw.splitlines()
-    encoding = file.module.encoding
-    exact: dict[_Span, cst.CSTNode] = {}
-    by_line: dict[int, list[cst.CSTNode]] = defaultdict(list)
-    methods: dict[int, tuple[cst.Call, _Span]] = {}
-    entered: dict[tuple[int, int], cst.CSTNode] = {}
-    for node, span in _spans(file):
-        if isinstance(
-            node, cst.With
-        ):  # Python names the whole statement when it enters what stands in its head
-            if len(node.items) == 1:
-                entered[span[:2]] = node.items[0].item
-            continue
-        exact.setdefault(span, node)
-        if isinstance(node, cst.Call):
-            by_line[span[0]].append(node)
-            if isinstance(node.func, cst.Attribute):
-                methods[id(node.func.attr)] = (node, span)
-        if id(node) in methods:
-            # A method call over several lines is said to begin at the method's name.
-            call, whole = methods[id(node)]
-            exact.setdefault((*span[:2], *whole[2:]), call)
+    known = _Expressions(file)
     found: dict[Place, cst.CSTNode] = {}
     for place in places:
-        at = _only(by_line[place.line])
-        if place.column is not None:
-            span = _in_characters(place, lines, encoding)
-            at = exact.get(span) or entered.get(span[:2])
+        if place.column is None:
+            at = known.only_call(place.line)
+        else:
+            at = known.at(_in_characters(place, lines, file.module.encoding))
         if at is not None:
             found[place] = at
     return found
 
 
-def place_of(file: SourceFile, node: cst.CSTNode, old: Place) -> Place | None:
-    """Return the place that a node of the file has now; None: it is not in the file any more."""
-    span = next((span for each, span in _spans(file) if each is node), None)
-    if span is None:
-        return None
+class _Expressions:
+    """The expressions of a file by where they stand."""
+
+    def __init__(self, file: SourceFile) -> None:
+        self._exact: dict[_Span, cst.CSTNode] = {}
+        self._entered: dict[tuple[int, int], cst.CSTNode] = {}
+        self._calls: dict[int, list[cst.CSTNode]] = defaultdict(list)
+        spans = list(_spans(file))
+        starts = {id(node): span[:2] for node, span in spans}
+        for node, span in spans:
+            if isinstance(node, cst.With):
+                # Python names the whole statement when it enters what stands in its head.
+                if len(node.items) == 1:
+                    self._entered[span[:2]] = node.items[0].item
+                continue
+            self._exact.setdefault(span, node)
+            if isinstance(node, cst.Call):
+                self._calls[span[0]].append(node)
+        for node, span in spans:
+            # A method call over several lines is said to begin at the method's name.
+            if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+                self._exact.setdefault((*starts[id(node.func.attr)], *span[2:]), node)
+
+    def at(self, span: _Span) -> cst.CSTNode | None:
+        """Return the expression that Python names so."""
+        return self._exact.get(span) or self._entered.get(span[:2])
+
+    def only_call(self, line: int) -> cst.CSTNode | None:
+        """Return the one call that begins on a line; None where there are several."""
+        calls = self._calls[line]
+        return calls[0] if len(calls) == 1 else None
+
+
+def places_of(file: SourceFile, nodes: Mapping[Place, cst.CSTNode]) -> dict[Place, Place]:
+    """Return the place that each node has in the file now, by its place before."""
+    spans = {id(node): span for node, span in _spans(file)}
+    lines, encoding = file.module.bytes.splitlines(), file.module.encoding
+    return {
+        old: _place(old, spans[id(node)], lines, encoding) for old, node in nodes.items() if id(node) in spans
+    }
+
+
+def _place(old: Place, span: _Span, lines: Sequence[bytes], encoding: str) -> Place:
     if old.column is None:
         return replace(old, line=span[0])
-    lines = file.module.bytes.splitlines()
-    first, last = (_width(lines, line, column, file.module.encoding) for line, column in (span[:2], span[2:]))
+    first = _width(lines, span[0], span[1], encoding)
+    last = _width(lines, span[2], span[3], encoding)
     return replace(old, line=span[0], column=first, end_line=span[2], end_column=last)
 
 
@@ -72,11 +90,6 @@ def _spans(file: SourceFile) -> Iterator[tuple[cst.CSTNode, _Span]]:
         if isinstance(node, (*_EXPRESSIONS, cst.With)) and isinstance(where, CodeRange):
             start, end = where.start, where.end
             yield node, (start.line, start.column, end.line, end.column)
-
-
-def _only(calls: Sequence[cst.CSTNode]) -> cst.CSTNode | None:
-    """A line is all that is known: the outermost call, if the others are its arguments or its receiver."""
-    return calls[0] if len(calls) == 1 else None
 
 
 def _in_characters(place: Place, lines: Sequence[bytes], encoding: str) -> _Span:

@@ -89,7 +89,11 @@ class FusedOptimizer(Optimization):
         from hotloop.source.keywords import Changes
 
         keyword = params.get("implementation", "fused")
-        optimizers = [site for site in sites.of(SiteKind.OPTIMIZER) if site.callee.startswith("torch.optim.")]
+        optimizers = [
+            site
+            for site in sites.of(SiteKind.OPTIMIZER)
+            if site.callee.startswith("torch.optim.") and site.callee.split(".")[-1] in FUSED | FOREACH_ONLY
+        ]
         if not optimizers:
             return not_observed("optimizer of torch", f"optimizer = torch.optim.AdamW(..., {keyword}=True)")
         changes = Changes()
@@ -119,5 +123,7 @@ def _plain(observation: Observation) -> Sequence[OptimizerFacts]:
     return plain
 
 
+FUSED = frozenset({"Adagrad", "Adam", "AdamW", "SGD"})
+"""Optimizers of torch 2.6 and newer that take fused."""
 FOREACH_ONLY = frozenset({"Adadelta", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"})
 """Optimizers of torch 2.6 and newer that take foreach and not fused."""
