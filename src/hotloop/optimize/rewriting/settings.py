@@ -92,9 +92,9 @@ def _at_the_top(source: Editor, path: str, name: str, rest: str) -> list[str]:
     module, _, attribute = name.partition(".")
     text = f"{module_name(source, path, module)}.{attribute}{rest}"
     file = source.file(path)
-    line = last = last_import(file)
-    assert line is not None, "it was just imported"
     body = list(file.module.body)
+    imports = [line for line in (last_import(file), last_import(file, of=module)) if line is not None]
+    line = last = max(imports, key=body.index)  # not before the module itself is imported
     for each in body[
         body.index(line) + 1 :
     ]:  # behind the settings that the program, or an earlier step, makes there
