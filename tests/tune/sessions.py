@@ -26,6 +26,7 @@ from .simulated import (
     STEP_S,
     WARM_STEPS,
     Clock,
+    Disturbance,
     SimulatedExecutor,
     Truth,
     observation,
@@ -71,9 +72,12 @@ class Simulation:
         switchable: Callable[[Candidate], bool] = lambda _: False,
         foreign_share: float | None = None,
         free: bool = False,
+        disturbance: Disturbance | None = None,
     ) -> None:
         self.clock = Clock()
-        self.executor = SimulatedExecutor(truth, noise, self.clock, seed, turn=turn, before=before)
+        self.executor = SimulatedExecutor(
+            truth, noise, self.clock, seed, turn=turn, before=before, disturbance=disturbance
+        )
         self.said: list[str] = []
         self._told: Callable[[str], None] = self.said.append
         self._ledger = Ledger(journal or Memory(), Budget(budget_s, self.clock), free=free)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
+from statistics import median
 
 import msgspec
 import numpy as np
@@ -32,6 +33,7 @@ WARM_STEPS = 10
 BLOCK_STEPS, DISCARD = 4, 1
 """What `shape_blocks` makes of a step of 100 ms."""
 HOLD_STEPS = 3
+TURNS = 6
 QUIET = Noise(pair_sd=0.0, block_sd=0.001, rho=0.0, spike_share=0.0)
 Names = frozenset[str]
 
@@ -70,6 +72,22 @@ class Truth(msgspec.Struct, frozen=True, kw_only=True):
     """The program comes to its own end."""
 
 
+class Disturbance:
+    """What a machine makes of steps; this one, as its noise says."""
+
+    def process(self) -> float:
+        """How much slower a process is for as long as it lives, as a factor."""
+        raise NotImplementedError
+
+    def turns(self, num: int, steps: int) -> list[float]:
+        """The mean step of each of some turns, as a factor."""
+        raise NotImplementedError
+
+    def hold(self, steps: int) -> list[float]:
+        """The steps of a hold, as factors."""
+        raise NotImplementedError
+
+
 class SimulatedExecutor:
     """Draws what processes would have done.
 
@@ -81,6 +99,7 @@ class SimulatedExecutor:
         turn: a number that is the same whenever the same work is due; None: counts the runs. With it, a run
             that was lost and is run again gives what it would have given.
         before: called before every run, warm-up and block: to interrupt.
+        disturbance: what the machine makes of steps; None: as the noise says.
     """
 
     def __init__(
@@ -90,6 +109,7 @@ class SimulatedExecutor:
         clock: Clock,
         seed: int = 0,
         *,
+        disturbance: Disturbance | None = None,
         turn: Callable[[], int] | None = None,
         before: Callable[[], None] = lambda: None,
     ) -> None:
@@ -102,6 +122,7 @@ class SimulatedExecutor:
         self._seed = seed
         self._turn = turn
         self._before = before
+        self._disturbance = disturbance
 
     def run(self, order: SetOrder, steer: Steer) -> SetRecord | SetFailed:
         """Run a set until `steer` says so or its rounds are over."""
@@ -139,7 +160,7 @@ class SimulatedExecutor:
         self._before()
         self.switched.append(order)
         rng = self._rng("switch")
-        process = _Process((), frozenset(), self.truth, self.noise, rng)
+        process = _Process((), frozenset(), self.truth, self.noise, rng, machine=self._disturbance)
         end = self._clock() + order.limit_s
         self._clock.pass_by(STARTUP_S + WARM_STEPS * STEP_S)
         labels = [knob.label for knob in order.knobs]
@@ -185,7 +206,9 @@ class SimulatedExecutor:
         if kind is not None:
             self._clock.pass_by(60.0 if kind is FailureKind.TIMEOUT else STARTUP_S)
             return _failure(kind)
-        process = _Process(plan, on, self.truth, self.noise, rng, perturbed=perturbed)
+        process = _Process(
+            plan, on, self.truth, self.noise, rng, perturbed=perturbed, machine=self._disturbance
+        )
         self._clock.pass_by(process.first_steps_s)
         return process
 
@@ -219,11 +242,15 @@ class _Process:
         rng: np.random.Generator,
         *,
         perturbed: bool = False,
+        machine: Disturbance | None = None,
     ) -> None:
         self.plan = plan
+        self._machine = machine
         self._perturbed = perturbed
         self._truth, self._noise, self._rng = truth, noise, rng
         self._offset = rng.normal(0, noise.pair_sd / math.sqrt(2))
+        if machine is not None:
+            self._offset = math.log(machine.process())
         self._wander = 0.0
         self._log_factor = _log_factor(on, truth)
         self._on = on
@@ -245,10 +272,15 @@ class _Process:
 
     def hold(self, on: Names) -> tuple[float, ...]:
         """Seconds of the steps of a hold with so much on."""
-        spent = STEP_S * math.exp(self._offset - _log_factor(on, self._truth)) * self._disturbed()
+        usual = STEP_S * math.exp(self._offset - _log_factor(on, self._truth))
+        if self._machine is not None:
+            return tuple(usual * factor for factor in self._machine.hold(HOLD_STEPS))
+        spent = usual * self._disturbed()
         return tuple(spent * math.exp(0.01 * value) for value in self._rng.normal(size=HOLD_STEPS))
 
     def _disturbed(self) -> float:
+        if self._machine is not None:
+            return median(self._machine.turns(TURNS, BLOCK_STEPS))
         noise, rng = self._noise, self._rng
         shock = rng.standard_t(3) / math.sqrt(3) * math.sqrt(1 - noise.rho**2)
         self._wander = noise.rho * self._wander + shock

@@ -11,7 +11,8 @@ from hotloop.model.optimization import Candidate
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import PlanStep, Trial
 from hotloop.stats.switching import SwitchFit
-from hotloop.tune.confirm.evidence import MIN_SETS, Confirmation, ConfirmedSets
+from hotloop.stats.verdict import Verdict
+from hotloop.tune.confirm.evidence import Confirmation, ConfirmedSets
 from hotloop.tune.executor import PlanSteps
 from hotloop.tune.verdict.decision import one_off_s
 
@@ -81,7 +82,7 @@ class Factors:
         before, after, step = plan[:at], plan[: at + 1], plan[at]
         decision = self._sets.between(before, after)
         if decision is not None and decision.ratio is not None:
-            return _of(decision.ratio, ARMS, proven=self._sets.num(after) >= MIN_SETS)
+            return _of(decision.ratio, ARMS, proven=decision.verdict is Verdict.FASTER)
         if self._fit is not None and step.label in self._fit.knobs:
             states = [s.label for s in after], [s.label for s in before]
             sure = self._fit.ratio(*states, confidence=1 - 0.01 / len(self._fit.knobs))
