@@ -87,7 +87,7 @@ class _Executor(DuetExecutor):
             Blocks(num_steps=4, discard=1, warm_steps=3, max_rounds=None),
             self.said.append,
             watch=lambda say, num: ContentionWatch(say, num, _Load((), 0.0), lambda _: None),
-            device_budget=DeviceBudget(setting.devices, self._driver),
+            device_budget=DeviceBudget(setting.devices, self._driver, lambda _: None),
         )
 
     def _driver(self) -> tuple[FreeMemory, ...]:
@@ -210,10 +210,25 @@ def test_without_a_driver_to_ask_the_devices_size_counts() -> None:
     need = DeviceMemory(
         index=0, uuid=None, name="", total_bytes=80 * GIB, reserved_bytes=30 * GIB, beside_bytes=GIB
     )
-    budget = DeviceBudget((need,), lambda: ())
+    budget = DeviceBudget((need,), lambda: (), lambda _: None)
     assert budget.fits(2, 0)
     assert not budget.fits(2, 1)
     assert DeviceBudget((), lambda: ()).fits(9, 9), "on a CPU there is nothing to look at"
+
+
+def test_the_memory_of_an_arm_that_has_just_ended_is_waited_for() -> None:
+    device, pauses = _device(), list[float]()
+    need = DeviceMemory(
+        index=0, uuid="0", name="", total_bytes=80 * GIB, reserved_bytes=39 * GIB, beside_bytes=GIB // 2
+    )
+
+    def driver() -> tuple[FreeMemory, ...]:
+        return (FreeMemory(uuid="0", total_bytes=device.total, free_bytes=device.free),)
+
+    budget = DeviceBudget((need,), driver, lambda seconds: (pauses.append(seconds), device.end(7))[0])
+    device.allocate(39 * GIB, 7)
+    assert budget.fits(2, 0)
+    assert len(pauses) == 1
 
 
 AFTER = """

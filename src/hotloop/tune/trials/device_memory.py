@@ -6,10 +6,14 @@ context) on each device, against what is free there now: other programs and arms
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 from hotloop.machine.devices.free_memory import FreeMemory, free_memory
 from hotloop.model.observation import DeviceMemory
+
+LOOKS, LOOK_S = 8, 0.25
+"""A driver gives the memory of a process that was killed back a moment later; so long is waited for it."""
 
 
 class DeviceBudget:
@@ -18,18 +22,30 @@ class DeviceBudget:
     Args:
         needs: what one run of the program takes of each; empty: it runs on the CPU.
         ask: returns what is free on each device by its driver, where one answers.
+        pause: sleeps.
     """
 
     def __init__(
-        self, needs: Sequence[DeviceMemory], ask: Callable[[], Sequence[FreeMemory]] = free_memory
+        self,
+        needs: Sequence[DeviceMemory],
+        ask: Callable[[], Sequence[FreeMemory]] = free_memory,
+        pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._ask = ask
+        self._pause = pause
         self._needs = tuple(needs)
         before = ask() if needs else ()
         self._bytes = tuple(_of_one_arm(need, before) for need in self._needs)
 
     def fits(self, num_new: int, num_alive: int) -> bool:
         """Whether so many more arms have room on every device, beside those that are alive."""
+        for _ in range(LOOKS):
+            if self._fits_now(num_new, num_alive):
+                return True
+            self._pause(LOOK_S)
+        return self._fits_now(num_new, num_alive)
+
+    def _fits_now(self, num_new: int, num_alive: int) -> bool:
         known = self._ask() if self._needs else ()
         return all(
             num_new * each <= _free(need, each, known, num_alive)

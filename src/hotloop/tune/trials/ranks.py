@@ -11,8 +11,8 @@ import re
 import socket
 from collections.abc import Mapping
 
-REAP_S = 0.3
-"""At a boundary all works have ended; three looks of the watchdog, and none is left that could seem to have hung."""
+REAP_S = 0.15
+"""At a boundary all works have ended; after one more look of the watchdog none is left that could seem to have hung."""
 _TAKEN = re.compile(r"EADDRINUSE|[Aa]ddress already in use|another process is utilizing it")
 """The last are accelerate's words."""
 
