@@ -13,7 +13,7 @@ from hotloop.cli.diagnose_limits import with_limits, without_limits
 from hotloop.cli.diagnose_source import with_source
 from hotloop.cli.endings import how_it_ended
 from hotloop.cli.files import check_writable, write_json
-from hotloop.cli.options import COMMAND_SETTINGS, TimeSpan, isolation_options, output_options
+from hotloop.cli.options import COMMAND_SETTINGS, ResultFile, TimeSpan, isolation_options, output_options
 from hotloop.cli.stored import OBSERVATION, store_observation
 from hotloop.diagnose.check.engine import diagnose
 from hotloop.diagnose.manual import pages
@@ -43,7 +43,7 @@ from hotloop.store.session import find_session, sessions
 @click.option(
     "--json",
     "json_file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=ResultFile(),
     help="Write the findings as JSON, too.",
 )
 @click.option("--no-ceilings", is_flag=True, help="Do not run the program again for its ceilings.")

@@ -10,12 +10,35 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import click
 import msgspec
 
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.foreign_text import encodable
 
 _STDOUT = Path("-")
+_OUTPUT = "hotloop.cli.files.output"
+"""Where a command's context keeps the descriptor of standard output while text is put aside."""
+
+
+def text_aside(context: click.Context) -> None:
+    """Send what is printed to standard error, until the command ends: standard output is for a result alone.
+
+    The user's program inherits that, so that its own output is no part of the result.
+    """
+    if _OUTPUT in context.meta:
+        return
+    sys.stdout.flush()
+    saved = os.dup(1)
+    os.dup2(2, 1)
+    context.meta[_OUTPUT] = saved
+    context.call_on_close(lambda: _restore(saved))
+
+
+def _restore(saved: int) -> None:
+    sys.stdout.flush()
+    os.dup2(saved, 1)
+    os.close(saved)
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -71,7 +94,8 @@ def write_bytes(path: Path, content: bytes) -> None:
     try:
         if path == _STDOUT:
             sys.stdout.flush()
-            _write_through(1, content)
+            context = click.get_current_context(silent=True)
+            _write_through(1 if context is None else context.meta.get(_OUTPUT, 1), content)
             return
         place = _followed(path)
         mode = _mode(place)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from hotloop.cli.files import write_json
-from hotloop.cli.options import output_options
+from hotloop.cli.options import ResultFile, output_options
 from hotloop.machine.report import machine_report
 from hotloop.model.errors import ExitCode
 from hotloop.report.terminal.machine import render
@@ -15,9 +15,7 @@ from hotloop.report.terminal.screen import Screen
 
 
 @click.command("machine")
-@click.option(
-    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the report."
-)
+@click.option("--json", "json_file", type=ResultFile(), help="Write the report.")
 @click.option("--fresh", is_flag=True, help="Measure again, even where a card of this machine is kept.")
 @click.option(
     "--folder",

@@ -13,6 +13,7 @@ from hotloop.cli.endings import how_it_ended
 from hotloop.cli.files import check_writable, write_json
 from hotloop.cli.options import (
     COMMAND_SETTINGS,
+    ResultFile,
     TimeSpan,
     command_argument,
     isolation_options,
@@ -41,9 +42,7 @@ _OUT = click.Path(dir_okay=False, path_type=Path)
 @click.option("--steps", type=click.IntRange(min=1), metavar="N", help="Measure N steps after warm-up.")
 @click.option("--seconds", type=TimeSpan(), help="Measure so long after warm-up.")
 @click.option("--full", is_flag=True, help="Let the program run to its end.")
-@click.option(
-    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the Observation."
-)
+@click.option("--json", "json_file", type=ResultFile(), help="Write the Observation.")
 @click.option("--no-deep", is_flag=True, help="Leave out the call sites, host samples and operators.")
 @click.option("--speedscope", type=_OUT, help="Write the host samples for speedscope.")
 @click.option("--cprofile", type=_OUT, help="Write the host samples as a cProfile file.")

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from hotloop.cli.files import text_aside
+
 COMMAND_SETTINGS: dict[str, Any] = {
     # Everything from the first word that is not one of our options is the user's.
     "ignore_unknown_options": False,
@@ -47,6 +49,20 @@ class Names(click.ParamType):  # type: ignore[type-arg]  # likewise
         if isinstance(value, tuple):
             return value
         return tuple(name.strip() for name in str(value).split(",") if name.strip())
+
+
+class ResultFile(click.Path):
+    """A file for a result; with `-` standard output has the result alone, and all text goes to standard error."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path; what is printed from here on, by the user's program too, is put aside for `-`."""
+        path = super().convert(value, param, ctx)
+        if path == Path("-") and ctx is not None:
+            text_aside(ctx)
+        return path
 
 
 def command_argument(function: Any) -> Any:

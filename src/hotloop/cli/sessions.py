@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from hotloop.cli.files import write_json
-from hotloop.cli.options import output_options
+from hotloop.cli.options import ResultFile, output_options
 from hotloop.cli.report_content import RESULT
 from hotloop.cli.stored import OBSERVATION
 from hotloop.model.errors import ExitCode, HotloopError
@@ -32,7 +32,7 @@ from hotloop.store.session import Session, remove_session, session_bytes, sessio
     "--remove", "removed", multiple=True, metavar="ID", help="Remove this session; may be repeated."
 )
 @click.option("--keep", type=click.IntRange(min=0), metavar="N", help="Keep the newest N, remove the others.")
-@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the list.")
+@click.option("--json", "json_file", type=ResultFile(), help="Write the list.")
 @output_options
 def command(
     *, removed: tuple[str, ...], keep: int | None, json_file: Path | None, quiet: bool, no_color: bool

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hotloop.cli.files import write_json
-from hotloop.cli.options import output_options
+from hotloop.cli.options import ResultFile, output_options
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.report.terminal.screen import Screen
 
@@ -30,7 +30,7 @@ def command() -> None:
 
 @command.command("analyze", context_settings=_SETTINGS)
 @click.argument("paths", nargs=-1, required=True, type=_PATHS, metavar="FILES|DIR...")
-@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write all facts.")
+@click.option("--json", "json_file", type=ResultFile(), help="Write all facts.")
 @click.option(
     "--budget",
     "budgets",
@@ -90,9 +90,7 @@ def _unreadable(health: tuple[object, ...]) -> bool:
 @command.command("diff", context_settings=_SETTINGS)
 @click.argument("before", type=_PATHS, metavar="A")
 @click.argument("after", type=_PATHS, metavar="B")
-@click.option(
-    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write all changes."
-)
+@click.option("--json", "json_file", type=ResultFile(), help="Write all changes.")
 @click.option("--top", default=15, show_default=True, type=click.IntRange(min=1), help="Rows of each table.")
 @output_options
 def diff_command(

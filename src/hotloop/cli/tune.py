@@ -11,6 +11,7 @@ from hotloop.cli.files import check_writable, write_json, write_text
 from hotloop.cli.options import (
     COMMAND_SETTINGS,
     Names,
+    ResultFile,
     TimeSpan,
     command_argument,
     isolation_options,
@@ -51,9 +52,7 @@ _PLAN = Path("hotloop.toml")
     show_default=True,
     help="Where the plan goes.",
 )
-@click.option(
-    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the result."
-)
+@click.option("--json", "json_file", type=ResultFile(), help="Write the result.")
 @click.option("--verbose", is_flag=True, help="Keep every line of progress, and give every reason.")
 @isolation_options
 @output_options

@@ -53,7 +53,7 @@ def no_step(
         return _no_python(observation.command[0], argv, code)
     has_torch = any(folder.glob("torch-*"))
     if code not in (None, 0):
-        return _failed(code, argv) if has_torch or not lacks_torch(argv) else _no_torch(argv)
+        return _failed(code, observation.command) if has_torch or not lacks_torch(argv) else _no_torch(argv)
     if timed_out and not has_torch:
         return HotloopError(
             "the time was over before your program had even imported torch, so nothing could be measured",
@@ -67,8 +67,8 @@ def no_step(
     return _too_few(known, timed_out=timed_out)
 
 
-def _failed(code: int | None, argv: Sequence[str]) -> HotloopError:
-    shown = " ".join(shlex.quote(word) for word in argv)
+def _failed(code: int | None, words: Sequence[str]) -> HotloopError:
+    shown = " ".join(shlex.quote(word) for word in words)
     return HotloopError(
         f"your program failed before it had taken two steps (exit code {code}); its own output says why",
         f"if it works without hotloop, please report that; try: {shown}",
@@ -98,13 +98,17 @@ def _no_python(word: str, argv: Sequence[str], code: int | None) -> HotloopError
 
 
 def _too_few(known: Mapping[int, Timeline], *, timed_out: bool) -> HotloopError:
-    when = "within the time it was given" if timed_out else "before it ended"
+    if timed_out:
+        return HotloopError(
+            "the time was over before your program had taken two steps, so nothing could be measured",
+            "give it more time: hotloop tune --budget 10m ...",
+        )
     if any(timeline.spans for timeline in known.values()):
         what = "took too few steps: the first one is set-up, at least two more are needed"
     else:
         what = "took no step: no optimizer step, backward or forward pass was seen"
     return HotloopError(
-        f"the program {what} ({when})",
+        f"the program {what}",
         "let it run longer (more steps, more epochs), or check that it trains",
         ExitCode.PROGRAM_FAILED,
     )

@@ -18,7 +18,7 @@ from hotloop.launch.isolation.decide import Exceptions, Isolation, check_covered
 from hotloop.launch.isolation.scratch import new_scratch, remove, scratch_root
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.observation import STARTUP_PARTS, Observation
-from hotloop.model.quantities import counted, duration
+from hotloop.model.quantities import counted
 from hotloop.model.tuning import TuneResult
 from hotloop.observe.run.live import Interrupted, LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
@@ -89,7 +89,7 @@ def tune(order: TuneOrder, progress: Callable[[str], None], note: Callable[[str]
         contextlib.closing(session_of(order.words, script_of(argv), resume=order.resume)) as session,
         _Input() as stdin,
     ):
-        budget_said = f"budget {duration(order.budget_s)}"
+        budget_said = f"budget {order.budget_s / 60:g} min"
         note(
             f"hotloop: session {session.name}, {budget_said}; your program runs many times, its output is not shown"
         )

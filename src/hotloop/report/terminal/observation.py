@@ -49,6 +49,8 @@ def render(observation: Observation) -> RenderableType:
 
 def render_next(observation: Observation) -> RenderableType:
     """Return what to type next; without a command, `diagnose` reads the session just kept."""
+    if observation.exit_code not in (None, 0):
+        return next_steps([("correct your program first; alone it is", list(observation.command))])
     return next_steps(
         [
             ("why, and what to change", ["hotloop", "diagnose"]),
@@ -170,7 +172,10 @@ def _ranks(ranks: tuple[RankObservation, ...]) -> RenderableType:
 def _coverage(observation: Observation) -> Iterator[RenderableType]:
     if observation.coverage:
         yield Text("\nnot measured", style="bold")
-        yield facts((("", f"{gap.what}: {gap.why}") for gap in observation.coverage), key_width=1)
+        together: dict[str, list[str]] = {}
+        for gap in observation.coverage:
+            together.setdefault(gap.why, []).append(gap.what.replace("_", " "))
+        yield facts((("", f"{', '.join(what)}: {why}") for why, what in together.items()), key_width=1)
 
 
 def _memory(observation: Observation) -> Iterator[tuple[str, str]]:

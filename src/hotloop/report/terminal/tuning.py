@@ -104,8 +104,10 @@ def _why_empty(result: TuneResult) -> str:
     if result.likely:
         return "something is likely to help, and the time was too short to prove it (below)"
     num = len(result.trials)
+    if not num and any("time" in refusal.reason for refusal in result.refused):
+        return "the time was too short to try anything (--budget gives more)"
     if not num:
-        return "there was nothing to try, or no time for it"
+        return "there was nothing to try"
     return f"of {counted(num, 'trial')}, none beat the program as it is by more than the noise here"
 
 

@@ -1,0 +1,36 @@
+"""`--json -`: standard output has the result alone, whatever else is printed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from .commands import hotloop
+
+NOISY = """\
+import torch
+print("my own words")
+model = torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(12):
+    loss = model(torch.randn(4, 8)).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_the_programs_words_and_the_screen_go_to_standard_error(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(NOISY)
+    done = hotloop("observe", "--no-deep", "--steps", "5", "--json", "-", "train.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["step"]["num"] >= 5
+    assert "my own words" in done.stderr
+    assert "mean step" in done.stderr
+
+
+def test_a_result_without_a_program(tmp_path: Path) -> None:
+    (tmp_path / ".hotloop").mkdir()
+    done = hotloop("sessions", "--json", "-", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    json.loads(done.stdout)
