@@ -10,7 +10,7 @@ GPU_PYTHON ?= python3
 WHEELS ?= wheels
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow acceptance gpu gpu-tests wheels check format docs screens clean
+.PHONY: help demo test slow attack acceptance gpu gpu-tests wheels check format docs screens clean
 # What the checks look at: a program of yours that lies in this folder is none of theirs.
 CODE := src tests benchmarks
 # Caches lie beside the environment, so that the tree may be one that cannot be written to.
@@ -31,7 +31,10 @@ test: $(VENV)/.test check ## static checks and the everyday tests; sets everythi
 	$(PYTEST) -n auto --dist loadfile -m "not slow and not gpu" $(TESTS)
 
 slow: $(VENV)/.test ## the end-to-end tests, one after the other
-	$(PYTEST) -m "slow and not gpu"
+	$(PYTEST) -m "slow and not gpu and not attack"
+
+attack: $(VENV)/.test ## hostile files, users and programs by the hundred; a table of counts in benchmarks/results
+	$(BIN)/python -m benchmarks.attack
 
 acceptance: $(VENV)/.test ## figures beside the truth taken another way, on the CPU; PART=name for one
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.acceptance --device cpu --part $(PART) --write

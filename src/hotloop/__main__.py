@@ -10,5 +10,12 @@ def main() -> int:
     return run(sys.argv[1:])
 
 
+def _leave_the_current_folder() -> None:
+    """`python -m` looks for modules in the current folder first: a `psutil.py` beside the user's script is not ours."""
+    if not getattr(sys.flags, "safe_path", False):
+        del sys.path[0]
+
+
 if __name__ == "__main__":
+    _leave_the_current_folder()
     sys.exit(main())

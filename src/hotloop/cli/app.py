@@ -1,5 +1,6 @@
 """The `hotloop` command: one file per subcommand, loaded when it is called."""
 
+import contextlib
 import difflib
 import importlib
 import io
@@ -104,7 +105,7 @@ def run(args: Sequence[str]) -> int:
     except BrokenPipeError:
         _drop_output()
         return ExitCode.DONE
-    except (OSError, MemoryError) as error:
+    except (OSError, MemoryError, ImportError) as error:
         _drop_output()
         _show(*_refusal(error))
         return ExitCode.MACHINE
@@ -128,8 +129,13 @@ def _drop_output() -> None:
     os.close(nothing)
 
 
-def _refusal(error: OSError | MemoryError) -> tuple[str, str]:
+def _refusal(error: OSError | MemoryError | ImportError) -> tuple[str, str]:
     """What this machine does not allow, and what to do about it."""
+    if isinstance(error, ImportError):
+        return (
+            f"a library cannot be loaded: {error}",
+            "check memory and limits (ulimit -a), or install it again",
+        )
     if isinstance(error, MemoryError):
         return "out of memory", "free some, or raise the limit (ulimit -v)"
     try:
@@ -148,6 +154,12 @@ def _show_usage(error: click.ClickException) -> None:
 
 
 def _show(message: str, hint: str) -> None:
+    with contextlib.suppress(OSError):  # standard error is full or gone: the exit code says it
+        _print(message, hint)
+
+
+def _print(message: str, hint: str) -> None:
+    """A further line is the program's own and marked as such: it must not pass for one of ours, or start a command."""
     from rich.text import Text
 
     from hotloop.report.terminal.console import console
@@ -155,9 +167,7 @@ def _show(message: str, hint: str) -> None:
     first, *rest = message.splitlines() or [""]
     err = console(stderr=True)
     err.print(Text.assemble(("hotloop:", "bold red"), " ", first))
-    for (
-        line
-    ) in rest:  # the program's own words, marked as such: a line of theirs must not pass for one of ours
+    for line in rest:
         err.print(Text(f"  | {line}"))
     if hint:
         err.print(Text(f"  {hint}"))

@@ -106,9 +106,9 @@ def command(
     finally:
         screen.done()
     found = msgspec.structs.replace(found, observation=found.observation.without_series())
-    _show(screen, found, format_, verbose=verbose)
     if json_file is not None:
         write_json(json_file, found)
+    _show(screen, found, format_, verbose=verbose)
     return _exit_code(found, check=check)
 
 

@@ -112,15 +112,16 @@ def command(
 
 
 def _show(screen: Screen, observation: Observation, json_file: Path | None, of: Origin) -> None:
+    """Keep first and show then: a result is not lost over a terminal that is gone or full."""
     session = store_observation(observation, of)
+    if json_file is not None:
+        write_json(json_file, observation.without_series())
     screen.done()
     screen.note(how_it_ended(observation))
     screen.note("")
     screen.show(render(observation))
     screen.show(render_next(observation))
     keep_page(screen, session)
-    if json_file is not None:
-        write_json(json_file, observation.without_series())
 
 
 def _say_kept(screen: Screen, kept: Path | None) -> None:

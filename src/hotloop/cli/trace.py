@@ -69,9 +69,9 @@ def analyze_command(
         limit=None if json_file else max(top, 50),
         progress=lambda name: screen.progress(f"analyzed {name}"),
     )
-    show_report(screen, report, top)
     if json_file is not None:
         write_json(json_file, report)
+    show_report(screen, report, top)
     verdicts = [check_gate(gate, analysis) for gate in gates for analysis in report.traces]
     show_verdicts(screen, verdicts)
     screen.show(render_next(report))
@@ -101,9 +101,9 @@ def diff_command(
     from hotloop.trace.compare.diff import diff_traces
 
     diff = diff_traces(_single(before), _single(after))
-    show_diff(Screen(quiet=quiet, no_color=no_color), diff, top)
     if json_file is not None:
         write_json(json_file, diff)
+    show_diff(Screen(quiet=quiet, no_color=no_color), diff, top)
     return ExitCode.DONE
 
 

@@ -3,6 +3,7 @@
 import importlib.metadata
 import importlib.util
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,10 @@ from hotloop.machine.card.torch_rates import TorchRates
 
 _TIMEOUT_S = 180.0
 """Measured: 7 s on two cores, importing torch included; eight devices have eight times the work."""
+_START = (
+    "import runpy, sys; number, *sys.path[:0] = sys.argv[1:]; sys.argv[1:] = [number];"
+    " runpy.run_module('hotloop.machine.card.torch_rates', run_name='__main__')"
+)
 _OWN_THREADS = frozenset({"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "KMP_AFFINITY"})
 
 
@@ -28,6 +33,12 @@ class TorchError(Exception):
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
         self.hint = hint
+
+
+def _import_places() -> list[str]:
+    """The absolute places of this process's imports but the current folder."""
+    here = os.path.realpath(".")
+    return [place for place in sys.path if os.path.isabs(place) and os.path.realpath(place) != here]
 
 
 def torch_version() -> str | None:
@@ -51,8 +62,9 @@ def torch_rates(num_threads: int) -> TorchRates:
         TorchError: it crashed, hung, or said something else.
     """
     environment = {key: value for key, value in os.environ.items() if key not in _OWN_THREADS}
-    command = [sys.executable, "-m", "hotloop.machine.card.torch_rates", str(num_threads)]
-    hint = f"to see why: {' '.join(command)}"
+    # Isolated, with the places that this process imports from: nothing of the current folder runs here.
+    command = [sys.executable, "-I", "-c", _START, str(num_threads), *_import_places()]
+    hint = f"to see why: {shlex.join([sys.executable, '-m', 'hotloop.machine.card.torch_rates', str(num_threads)])}"
     try:
         done = subprocess.run(
             command,
