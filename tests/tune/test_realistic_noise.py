@@ -35,7 +35,7 @@ class Recorded(Disturbance):
         return [float(value) for value in self._machine.steps(steps)]
 
 
-def _session(truth: Truth, seed: int, program: str, condition: str, budget_s: float = 240.0) -> TuneResult:
+def session(truth: Truth, seed: int, program: str, condition: str, budget_s: float = 240.0) -> TuneResult:
     session = Simulation(
         truth,
         seed=seed,
@@ -52,7 +52,7 @@ def _session(truth: Truth, seed: int, program: str, condition: str, budget_s: fl
     [("gan", "quiet"), ("vae", "quiet"), ("mlp with loader", "busy, passive"), ("gan", "busy, passive")],
 )
 def test_a_large_gain_is_proven_within_four_minutes(program: str, condition: str) -> None:
-    results = [_session(TRUTH, seed, program, condition) for seed in range(NUM_SESSIONS)]
+    results = [session(TRUTH, seed, program, condition) for seed in range(NUM_SESSIONS)]
     proven = [result for result in results if "bf16" in names(result)]
     assert len(proven) >= 0.75 * NUM_SESSIONS
     assert max(result.wall_s for result in results) < 1.1 * 240.0
@@ -67,7 +67,7 @@ def test_a_large_gain_is_proven_within_four_minutes(program: str, condition: str
 def test_nothing_is_claimed_where_nothing_helps(condition: str) -> None:
     programs = ("gan", "vae", "mlp with loader", "transformer")
     results = [
-        _session(Truth(), seed, program, condition)
+        session(Truth(), seed, program, condition)
         for program in programs
         for seed in range(NUM_SESSIONS // 2)
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.tuning import Contention, FailureKind
@@ -12,6 +12,7 @@ from hotloop.tune.executor import (
     Executor,
     PlanSteps,
     RanSet,
+    Rounds,
     SetFailed,
     SetOrder,
     SetRecord,
@@ -20,6 +21,8 @@ from hotloop.tune.executor import (
 from hotloop.tune.session.ledger import Ledger
 from hotloop.tune.verdict.baseline import Originals
 
+GRACE_S = 5.0
+"""A set may end so much late rather than be good for nothing."""
 NOISY = 0.3
 """Of a set's blocks."""
 
@@ -127,4 +130,9 @@ class Arms:
 
 def while_time(left_s: Callable[[], float], num_arms: int, min_rounds: int) -> Steer:
     """Return what goes on with all arms until the time is over, after the fewest rounds in any case."""
-    return lambda rounds: range(num_arms) if len(rounds) < min_rounds or left_s() > 0 else ()
+
+    def steer(rounds: Rounds) -> Collection[int]:
+        wanted = left_s() > 0 or (len(rounds) < min_rounds and left_s() > -GRACE_S)
+        return range(num_arms) if wanted else ()
+
+    return steer

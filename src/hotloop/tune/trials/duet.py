@@ -254,6 +254,8 @@ class DuetExecutor:
         """Give every arm its turns, in order and backwards, so that drift hits all alike."""
         turns: dict[int, list[float]] = {at: [] for at in on}
         for number in range(self._blocks.turns):
+            if number and self._left_s() <= 0:
+                break
             for at in sorted(on, reverse=backwards == (number % 2 == 0)):
                 spent = self._guarded(course, at, block) if at not in course.failures else None
                 turns[at].append(math.nan if spent is None else spent)
