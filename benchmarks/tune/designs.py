@@ -2,8 +2,8 @@
 
     python -m benchmarks.tune.designs [--sessions 10]
 
-Seven candidates, four of them knobs: bf16 1.3x, a layout worth 1.1x beside bf16 and nothing alone, an allocator 1.15x, and
-four that do nothing; budget 240 s, steps of 100 ms, start-ups of 4 s. Prints one row for each recorded program.
+Seven candidates, four of them knobs: bf16 1.3x, a layout worth 1.1x beside bf16 and nothing alone, an allocator 1.15x,
+and four that do nothing; budget 240 s, steps of 100 ms, start-ups of 4 s. Prints one row for each recorded program.
 """
 
 from __future__ import annotations
