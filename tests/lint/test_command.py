@@ -125,7 +125,30 @@ def test_fix_writes_safe_edits_and_reports_what_is_left(
 ) -> None:
     assert lint("--fix", "train.py") == 0
     assert (project / "train.py").read_text() == SLOW.replace("True", "False")
-    assert "1 edits written" in capsys.readouterr().err
+    assert "1 edit written" in capsys.readouterr().err
+
+
+def test_diff_is_what_git_takes_and_nothing_is_written(
+    project: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    lint("--diff", "train.py")
+    shown = capsysbinary.readouterr()
+    assert (project / "train.py").read_text() == SLOW
+    (project / "change.diff").write_bytes(shown.out)
+    subprocess.run(["git", "apply", "change.diff"], cwd=project, check=True)
+    assert (project / "train.py").read_text() == SLOW.replace("True", "False")
+    assert b"1 edit to write" in shown.err
+
+
+def test_standard_input_is_fixed_to_standard_output() -> None:
+    command = [sys.executable, "-m", "hotloop", "lint", "--fix", "-"]
+    done = subprocess.run(command, input=SLOW, capture_output=True, text=True, check=False)
+    assert done.stdout == SLOW.replace("True", "False")
+    assert done.returncode == 0
+    command.remove("--fix")
+    done = subprocess.run(command, input=SLOW, capture_output=True, text=True, check=False)
+    assert "<stdin>:3" in done.stdout
+    assert done.returncode == 1
 
 
 def test_without_fix_nothing_is_written(project: Path) -> None:

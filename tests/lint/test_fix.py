@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hotloop.lint.check.config import LintConfig
-from hotloop.lint.check.fix import fix_source, write_atomically
+from hotloop.lint.check.fix import fix_source
 from hotloop.lint.check.registry import all_rules
 from hotloop.lint.check.run import lint_files
 from hotloop.lint.rule import FixSafety
+from hotloop.source.files import write_atomically
 
 from .spec_files import all_specs
 
@@ -104,6 +105,6 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(os, "replace", no_replace)
     with pytest.raises(OSError, match="disk full"):
-        write_atomically(file, "new", "utf-8")
+        write_atomically(file, b"new")
     assert file.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["train.py"]

@@ -1,42 +1,85 @@
 """`hotloop lint`: static findings."""
 
+import sys
 from pathlib import Path
 
 import click
 
 from hotloop import __version__
 from hotloop.lint.check.config import LintConfig, check_names, find_config
-from hotloop.lint.check.run import LintResult, lint_files
+from hotloop.lint.check.engine import lint_source
+from hotloop.lint.check.registry import chosen_rules
+from hotloop.lint.check.run import LintResult, fixed_text, lint_files
 from hotloop.lint.manual import pages
 from hotloop.lint.read.discover import python_files
+from hotloop.lint.read.judge import Unfit, check_depth, decoded
 from hotloop.lint.rule import FixSafety
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.finding import Severity
+from hotloop.model.quantities import counted
 from hotloop.report.formats.github import render_github
 from hotloop.report.formats.lint_json import render_json
 from hotloop.report.formats.sarif import render_sarif
 from hotloop.report.terminal.lint import render_text
+from hotloop.source.diff import unified
 
 
 @click.command()
 @click.option("--fix", is_flag=True, help="Write the edits that compute the same numbers.")
-@click.option("--unsafe", is_flag=True, help="With --fix: also those that may change numbers or behaviour.")
+@click.option("--diff", is_flag=True, help="Print what --fix would write as a patch, and write nothing.")
+@click.option(
+    "--unsafe", is_flag=True, help="With --fix or --diff: also those that may change numbers or behaviour."
+)
 @click.option("--format", "format_", type=click.Choice(["text", "json", "sarif", "github"]), default="text")
 @click.option("--select", default="", help="Codes or families to look for, comma-separated.")
 @click.option("--ignore", default="", help="Codes or families to leave out, comma-separated.")
 @click.argument("paths", nargs=-1, required=True)
 def command(
-    *, fix: bool, unsafe: bool, format_: str, select: str, ignore: str, paths: tuple[str, ...]
+    *, fix: bool, diff: bool, unsafe: bool, format_: str, select: str, ignore: str, paths: tuple[str, ...]
 ) -> int:
-    """Find what will cost time or memory, from the source alone."""
-    if unsafe and not fix:
-        raise HotloopError("--unsafe says which edits to write, and --fix is not given.", "Add --fix.")
+    """Find what will cost time or memory, from the source alone.
+
+    A path of `-` is standard input: with --fix the corrected source goes to standard output, and the findings to
+    standard error.
+    """
+    if unsafe and not (fix or diff):
+        raise HotloopError(
+            "--unsafe says which edits to make, and --fix is not given.", "Add --fix or --diff."
+        )
     config = _merged(find_config(Path.cwd()), _names(select), _names(ignore))
-    allowed = (FixSafety.UNSAFE if unsafe else FixSafety.SAFE) if fix else None
-    result = lint_files(python_files(paths, config.exclude), config, allowed)
-    click.echo(_rendered(result, format_), nl=False)
+    allowed = (FixSafety.UNSAFE if unsafe else FixSafety.SAFE) if fix or diff else None
+    if paths == ("-",):
+        return _standard_input(config, allowed, format_, diff=diff)
+    result = lint_files(python_files(paths, config.exclude), config, allowed, write=not diff)
+    click.echo(result.diff if diff else _rendered(result, format_), nl=False)
     if result.num_fixed:
-        click.echo(f"{result.num_fixed} edits written.", err=True)
+        click.echo(f"{counted(result.num_fixed, 'edit')} {'to write' if diff else 'written'}.", err=True)
+    return _exit_code(result)
+
+
+def _standard_input(config: LintConfig, allowed: FixSafety | None, format_: str, *, diff: bool) -> int:
+    raw = sys.stdin.buffer.read()
+    try:
+        text, encoding = decoded(raw)
+        check_depth(text)
+    except (Unfit, SyntaxError, UnicodeDecodeError) as error:
+        raise HotloopError(
+            f"standard input cannot be read as Python: {error}", "Give it a source file."
+        ) from error
+    rules = chosen_rules(config.select, set(config.ignore))
+    if allowed is None:
+        result = LintResult(lint_source("<stdin>", text, rules), 1)
+        click.echo(_rendered(result, format_), nl=False)
+        return _exit_code(result)
+    fixed = fixed_text("<stdin>", text, rules, allowed)
+    after = fixed.text.encode(encoding)
+    click.echo(unified("stdin", raw, after) if diff else after, nl=False)
+    result = LintResult(lint_source("<stdin>", fixed.text, rules), 1, fixed.num_applied)
+    click.echo(_rendered(result, format_), nl=False, err=True)
+    return _exit_code(result)
+
+
+def _exit_code(result: LintResult) -> int:
     loud = any(finding.severity is not Severity.INFO for finding in result.findings)
     return ExitCode.GATE if loud else ExitCode.DONE
 

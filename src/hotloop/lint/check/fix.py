@@ -1,11 +1,8 @@
 """Apply the edits of findings to a source text, so that what comes out is Python and has fewer findings."""
 
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import libcst as cst
 
@@ -95,18 +92,3 @@ def _ended(
 
 def _counts(found: Sequence[Found]) -> Counter[str]:
     return Counter(one.finding.code for one in found)
-
-
-def write_atomically(path: Path, text: str, encoding: str) -> None:
-    """Replace a file's content, so that at every moment the old or the new one is complete on disk."""
-    target = path.resolve()
-    mode = target.stat().st_mode
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding=encoding, newline="") as stream:
-            stream.write(text)
-        os.chmod(name, mode)
-        os.replace(name, target)
-    except BaseException:
-        os.unlink(name)
-        raise

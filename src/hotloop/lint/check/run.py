@@ -13,18 +13,27 @@ import msgspec
 
 from hotloop.lint.check.config import LintConfig
 from hotloop.lint.check.engine import collector_paused, lint_source, speaks_of_torch
-from hotloop.lint.check.fix import fix_source, write_atomically
+from hotloop.lint.check.fix import Fixed, fix_source
 from hotloop.lint.check.registry import chosen_rules
 from hotloop.lint.read.judge import Unfit, check_depth, decoded, source_bytes
 from hotloop.lint.read.notebook import SUFFIX, Notebook, read_notebook
 from hotloop.lint.rule import FixSafety, Rule
 from hotloop.model.finding import Finding, Severity
+from hotloop.source.diff import unified
+from hotloop.source.files import write_atomically
 
 # Starting the pool cost 0.1 s here, which is what one process needs for about 100 kB of source.
 _WORTH_A_POOL_BYTES = 200_000
 _CHUNK_FILES = 8
-Outcome = tuple[list[Finding], int]
-"""Findings of a file, and edits that were written to it."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one file: its findings, the edits made, and how they look as a patch."""
+
+    findings: list[Finding]
+    num_fixed: int = 0
+    diff: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -34,12 +43,23 @@ class LintResult:
     findings: list[Finding] = field(default_factory=list)
     num_files: int = 0
     num_fixed: int = 0
-    """Edits that were written."""
+    """Edits that were made."""
+    diff: bytes = b""
+    """The edits as a patch."""
 
 
-def lint_files(paths: Sequence[str], config: LintConfig, fix: FixSafety | None = None) -> LintResult:
-    """Lint files, in parallel where there is enough to read; with `fix`, first write what is safe enough."""
-    work = partial(_lint_file, config=config, fix=fix)
+def lint_files(
+    paths: Sequence[str], config: LintConfig, fix: FixSafety | None = None, *, write: bool = True
+) -> LintResult:
+    """Lint files, in parallel where there is enough to read; with `fix`, first edit what is safe enough.
+
+    Args:
+        paths: of the files.
+        config: which rules.
+        fix: how far an edit may go; None: nothing is edited.
+        write: whether edits go to the files; if not, the findings are those of the files as they are.
+    """
+    work = partial(_lint_file, config=config, fix=fix, write=write)
     workers = min(_num_cores(), len(paths))
     if workers < 2 or sum(_size(path) for path in paths) < _WORTH_A_POOL_BYTES:
         outcomes = [work(path) for path in paths]
@@ -51,9 +71,11 @@ def lint_files(paths: Sequence[str], config: LintConfig, fix: FixSafety | None =
             except BrokenProcessPool:
                 outcomes = [_alone(work, path) for path in ordered]
     findings = sorted(
-        (f for found, _ in outcomes for f in found), key=lambda f: (f.path or "", f.line or 0, f.code)
+        (finding for one in outcomes for finding in one.findings),
+        key=lambda finding: (finding.path or "", finding.line or 0, finding.code),
     )
-    return LintResult(findings, len(paths), sum(num for _, num in outcomes))
+    diff = b"".join(one.diff for one in sorted(outcomes, key=lambda one: one.diff))
+    return LintResult(findings, len(paths), sum(one.num_fixed for one in outcomes), diff)
 
 
 def _alone(work: Callable[[str], Outcome], path: str) -> Outcome:
@@ -62,7 +84,7 @@ def _alone(work: Callable[[str], Outcome], path: str) -> Outcome:
         try:
             return pool.submit(work, path).result()
         except BrokenProcessPool:
-            return [_unreadable(path, Unfit("the parser did not survive it"))], 0
+            return Outcome([_unreadable(path, Unfit("the parser did not survive it"))])
 
 
 def _num_cores() -> int:
@@ -76,25 +98,28 @@ def _size(path: str) -> int:
         return 0
 
 
-def _lint_file(path: str, config: LintConfig, fix: FixSafety | None) -> Outcome:
+def _lint_file(path: str, config: LintConfig, fix: FixSafety | None, *, write: bool) -> Outcome:
     """One file must not end the run, whatever it holds: that is the broad catch's reason."""
     try:
-        return _judged(path, config, fix)
+        return _judged(path, config, fix, write=write)
     except (Exception, RecursionError, MemoryError) as error:
-        return [_unreadable(path, error)], 0
+        return Outcome([_unreadable(path, error)])
 
 
-def _judged(path: str, config: LintConfig, fix: FixSafety | None) -> Outcome:
+def _judged(path: str, config: LintConfig, fix: FixSafety | None, *, write: bool) -> Outcome:
     ignored = config.ignored_in(path)
     rules = chosen_rules(config.select, {*config.ignore, *ignored})
     if path.endswith(SUFFIX):
-        return _lint_notebook(path, rules), 0
+        return Outcome(_lint_notebook(path, rules))
     text, encoding = decoded(source_bytes(path))
     check_depth(text)
-    num_fixed = 0
-    if fix is not None and _in_tree(path):
-        text, num_fixed = _fix(path, text, encoding, rules, fix)
-    return lint_source(path, text, rules), num_fixed
+    if fix is None or not _in_tree(path):
+        return Outcome(lint_source(path, text, rules))
+    fixed = fixed_text(path, text, rules, fix)
+    if write and fixed.text != text:
+        write_atomically(Path(path), fixed.text.encode(encoding))
+    diff = unified(path, text.encode(encoding), fixed.text.encode(encoding))
+    return Outcome(lint_source(path, fixed.text if write else text, rules), fixed.num_applied, diff)
 
 
 def _lint_notebook(path: str, rules: Sequence[Rule]) -> list[Finding]:
@@ -116,18 +141,16 @@ def _in_tree(path: str) -> bool:
     return not os.path.islink(path) or Path(path).resolve().is_relative_to(Path.cwd().resolve())
 
 
-def _fix(path: str, text: str, encoding: str, rules: Sequence[Rule], allowed: FixSafety) -> tuple[str, int]:
+def fixed_text(path: str, text: str, rules: Sequence[Rule], allowed: FixSafety) -> Fixed:
+    """Return a source text with its fixes; as it is where none applies, or it is not Python."""
     active = [rule for rule in rules if any(word in text for word in rule.words)]
     if not speaks_of_torch(text) or not active:
-        return text, 0
+        return Fixed(text, 0)
     try:
         with collector_paused():
-            fixed = fix_source(path, text, active, allowed)
+            return fix_source(path, text, active, allowed)
     except cst.ParserSyntaxError:
-        return text, 0
-    if fixed.text != text:
-        write_atomically(Path(path), fixed.text, encoding)
-    return fixed.text, fixed.num_applied
+        return Fixed(text, 0)
 
 
 def _unreadable(path: str, error: Exception) -> Finding:

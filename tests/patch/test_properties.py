@@ -1,0 +1,129 @@
+"""For generated programs: the patch parses, twice is once, and what no edit names is the same bytes.
+
+The sites are made up: those of a program are wherever its calls stand, so no program has to be run.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hotloop.model.sites import Argument, Place, Site, SiteKind, Sites
+from hotloop.model.tuning import PlanStep
+from hotloop.patch.rewrite_plan import rewrite_plan
+from hotloop.source.outcome import Safety
+
+KINDS = {
+    "DataLoader": (SiteKind.LOADER, "torch.utils.data.DataLoader"),
+    "AdamW": (SiteKind.OPTIMIZER, "torch.optim.adamw.AdamW"),
+    "Net": (SiteKind.MODEL, "__main__.Net"),
+    "model": (SiteKind.FORWARD, "Net"),
+    "backward": (SiteKind.BACKWARD, "backward"),
+}
+STEPS = [
+    PlanStep(name=name, params=params, ratio=1, low=1, high=1)
+    for name, params in {
+        "loader_workers": {"num_workers": 2, "persistent_workers": True},
+        "fused_optimizer": {"implementation": "fused"},
+        "autocast_bf16": {},
+        "channels_last": {},
+        "compile": {"mode": "max-autotune"},
+        "kernel_autotune": {},
+        "tf32_matmul": {},
+    }.items()
+]
+WORDS = [
+    "batch_size=4",
+    "shuffle=True",
+    "num_workers=0",
+    "**extra",
+    "drop_last = False",
+    "pin_memory=(1 > 0)",
+]
+
+
+@st.composite
+def calls(draw: st.DrawFn, callee: str, first: str) -> str:
+    """A call over one line or many, with comments, blanks and a trailing comma or without."""
+    words = [first, *draw(st.lists(st.sampled_from(WORDS), unique=True, max_size=4))]
+    words.sort(key=lambda word: word.startswith("**"))
+    if draw(st.booleans()):
+        return f"{callee}({', '.join(words)}{draw(st.sampled_from(['', ',']))})"
+    comment = draw(st.sampled_from(["", "  # why", "  # größer"]))
+    lines = f",{comment}\n            ".join(words)
+    return f"{callee}(\n            {lines}{draw(st.sampled_from(['', ',']))}{comment}\n        )"
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> str:
+    noise = st.sampled_from(["", "# a comment\n", "x = 1;  y = '🙂'\n", "\n\n"])
+    indent = draw(st.sampled_from(["    ", "\t", "  "]))
+    move = draw(st.sampled_from(["", ".to(device)", ".cuda().train()"]))
+    body = [
+        f"loader = {draw(calls('DataLoader', 'data'))}",
+        f"model = Net(4){move}",
+        f"optimizer = {draw(calls('torch.optim.AdamW', 'model.parameters()'))}",
+        "for x, y in loader:",
+        f"{indent}output = model(x)",
+        f"{indent}{draw(st.sampled_from(['pass', 'optimizer.zero_grad()', '# nothing']))}",
+        f"{indent}loss = criterion(output, y)",
+        f"{indent}loss.backward()",
+        f"{indent}optimizer.step()",
+    ]
+    head = f"import torch\n{draw(noise)}from torch.utils.data import DataLoader\n{draw(noise)}"
+    if draw(st.booleans()):
+        lines = [f"{indent}{line}" for line in body]
+        return f"{head}\n\ndef main():\n" + "\n".join(lines) + "\n\n\nmain()\n"
+    return head + "\n".join(body) + draw(st.sampled_from(["", "\n"]))
+
+
+def sites_of(text: str) -> Sites:
+    """Return where the program calls what matters, as Python itself counts lines and columns."""
+    tree = ast.parse(text)
+    function = "main" if "def main" in text else "<module>"
+    sites = []
+    for node in ast.walk(tree):
+        name = getattr(getattr(node, "func", None), "attr", None) or getattr(
+            getattr(node, "func", None), "id", ""
+        )
+        if isinstance(node, ast.Call) and name in KINDS:
+            kind, callee = KINDS[name]
+            place = Place(
+                path="train.py",
+                line=node.lineno,
+                column=node.col_offset,
+                end_line=node.end_lineno,
+                end_column=node.end_col_offset,
+                function=function,
+            )
+            image = Argument(rank=4, floating=True)
+            inputs = (image,) if kind is SiteKind.FORWARD else ()
+            sites.append(Site(kind=kind, slot=0, callee=callee, places=(place,), arguments=inputs))
+    return Sites(sites=tuple(sites), sources={"train.py": ""})
+
+
+@settings(max_examples=25, deadline=None)
+@given(programs())
+def test_a_patch_parses_is_applied_once_and_leaves_the_rest(text: str) -> None:
+    once = rewrite_plan(STEPS, sites_of(text), {"train.py": text.encode()}, Safety.UNSAFE)
+    after = once.after["train.py"].decode()
+    ast.parse(after)
+    assert rewrite_plan(STEPS, once.sites, once.after, Safety.UNSAFE).after == once.after
+    kept = set(after.splitlines())
+    for line in text.splitlines():
+        named = any(word in line for word in ("Loader(", "AdamW(", "Net(", "model(", *WORDS, "data,", "data"))
+        moved = any(
+            word in line for word in ("output =", "loss =", "pass", "zero_grad", "# nothing", "parameters")
+        )
+        assert named or moved or line in kept
+
+
+@settings(max_examples=10, deadline=None)
+@given(programs(), st.sets(st.sampled_from([step.name for step in STEPS])))
+def test_any_subset_of_a_plan_can_be_written(text: str, names: set[str]) -> None:
+    steps = [step for step in STEPS if step.name in names]
+    patch = rewrite_plan(steps, sites_of(text), {"train.py": text.encode()})
+    ast.parse(patch.after["train.py"])
+    assert bool(patch.diff) == bool(patch.changed)
