@@ -44,7 +44,7 @@ def _row(condition: str, program: str, num: int) -> str:
         f"{sum(bool(result.likely) for result in results)}/{num}",
         "-" if share is None else f"{share:.2f}",
         "-" if width is None else f"{100 * width:.0f}%",
-        f"{median(len(result.trials) for result in results):.0f} of 7",
+        f"{median(len({one.candidate.label for one in result.trials}) for result in results):.0f} of 7",
         f"{median(walls):.0f} s ({max(walls):.0f} s)",
     )
     return "| " + " | ".join(cells) + " |"
