@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import sqlite3
 import subprocess
@@ -12,8 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hotloop.model.errors import HotloopError
 from hotloop.trace.read.columns import NONE, integers
 from hotloop.trace.read.nsight import read_nsight
+from hotloop.trace.read.source import find_files
 
 MEGABYTE = "9" * 1_000_000
 
@@ -75,3 +78,14 @@ def test_an_nsight_row_whose_start_is_no_number_is_left_out(tmp_path: Path, star
     trace = read_nsight(path)
     assert trace.device.start.tolist() == [1000]
     assert trace.metadata.devices[0].memory_bytes is None
+
+
+def test_pipes_devices_and_dangling_links_are_no_traces(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "zero.json").symlink_to("/dev/zero")
+    (tmp_path / "dangling.json").symlink_to("/nowhere")
+    (tmp_path / "real.json").write_text("{}")
+    assert [path.name for path in find_files([tmp_path])] == ["real.json"]
+    for name in ("pipe.json", "zero.json"):
+        with pytest.raises(HotloopError, match="is no regular file"):
+            find_files([tmp_path / name])

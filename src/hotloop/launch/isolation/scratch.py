@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import fcntl
 import functools
 import os
@@ -18,6 +19,8 @@ from hotloop.model.errors import ExitCode, HotloopError
 
 MIN_FREE_BYTES = 64 << 20
 """A run's records and logs stay far below this; without it a trial's own checkpoint would fail half-way."""
+FULL_BYTES = 1 << 20
+"""Less than this is nothing: a file system keeps some blocks for itself."""
 _LOCK = ".owner-"
 
 
@@ -48,6 +51,25 @@ def scratch_root() -> Path:
             ExitCode.MACHINE,
         )
     return root
+
+
+def check_space(scratch: Path, log: str) -> None:
+    """Demand that a run that failed had space to write.
+
+    Args:
+        scratch: of the run.
+        log: the end of its output.
+
+    Raises:
+        HotloopError: the file system of scratch is full.
+    """
+    free = shutil.disk_usage(scratch).free
+    if free < FULL_BYTES or (free < MIN_FREE_BYTES and os.strerror(errno.ENOSPC) in log):
+        raise HotloopError(
+            f"no space is left in {scratch.parent}, where a program's writes go while it is measured",
+            "free some space, or name another folder (export HOTLOOP_SCRATCH=/some/folder); then go on with --resume",
+            ExitCode.MACHINE,
+        )
 
 
 def _private(base: Path) -> Path:

@@ -151,7 +151,9 @@ def find_files(paths: list[Path]) -> list[Path]:
     for path in paths:
         if path.is_dir():
             inside = sorted(
-                p for p in path.rglob("*") if _TRACE_NAME.search(p.name) or _ARCHIVE_NAME.search(p.name)
+                p
+                for p in path.rglob("*")
+                if (_TRACE_NAME.search(p.name) or _ARCHIVE_NAME.search(p.name)) and p.is_file()
             )
             if not inside:
                 raise HotloopError(
@@ -159,8 +161,13 @@ def find_files(paths: list[Path]) -> list[Path]:
                     "name the trace files themselves",
                 )
             found.extend(inside)
-        elif path.exists():
+        elif path.is_file():
             found.append(path)
+        elif path.exists():
+            raise HotloopError(
+                f"{path} is no regular file, so it cannot be read as a trace",
+                "write what it gives to a file, and name that",
+            )
         else:
             raise HotloopError(f"{path} does not exist", "check the spelling of the trace's path")
     return found

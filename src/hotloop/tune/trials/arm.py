@@ -9,7 +9,7 @@ from statistics import median
 import numpy as np
 import psutil
 
-from hotloop.launch.isolation.scratch import remove
+from hotloop.launch.isolation.scratch import check_space, remove
 from hotloop.launch.process import Run
 from hotloop.model.observation import Anchor, Phase
 from hotloop.model.optimization import Effect
@@ -200,6 +200,7 @@ class Arm:
     def _failure(self, timeout_s: float) -> Failure:
         code = self.run.exit_code()
         log = self.run.log_end()
+        check_space(self.run.scratch, log)
         if code is None:
             message = f"no step boundary was reached within {timeout_s:.0f} s"
             return Failure(kind=FailureKind.TIMEOUT, message=message, log_end=log)
