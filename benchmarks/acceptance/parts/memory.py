@@ -79,9 +79,9 @@ def _left_behind(place: Place) -> Iterator[Row | Skipped]:
     yield Row(
         what="arms that live on after a set",
         ours=float(max(alive)),
-        truth=1.0,
+        truth=0.0,
         within=0.0,
-        how="the incumbent",
+        how="a set is over",
     )
     yield Row(
         what="processes left behind", ours=float(_processes() - before), truth=0.0, within=0.0, how="psutil"
