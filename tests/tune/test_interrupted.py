@@ -99,7 +99,7 @@ def test_control_c_in_a_later_set_leaves_what_was_proven_by_then() -> None:
     whole.run(TRIED)
     assert len([text for text in whole.said if text.startswith("confirming")]) > 3
     session = Simulation(TRUTH, noise, seed=LONG)
-    session.listen(_interrupts_when("confirming in fresh processes, set 4"))
+    session.listen(_interrupts_when("confirming the plan in fresh processes (4)"))
     result = session.run(TRIED)
     assert result.interrupted
     assert result.plan.speedup is not None
