@@ -46,7 +46,7 @@ PHASES = {
 }
 
 
-def _observation(**changes: Any) -> Observation:
+def observation(**changes: Any) -> Observation:
     whole = Observation(
         command=("python", "train.py"),
         step=STEP,
@@ -82,19 +82,19 @@ def _observation(**changes: Any) -> Observation:
 
 
 def test_an_observation() -> None:
-    assert matches("observe", render(_observation()))
+    assert matches("observe", render(observation()))
 
 
 def test_what_to_type_next() -> None:
-    assert matches("observe_next", render_next(_observation()))
+    assert matches("observe_next", render_next(observation()))
 
 
 def test_a_busy_machine_is_said_first() -> None:
-    assert matches("observe_busy", render(_observation(foreign_share=0.77)))
-    assert shown(render(_observation(foreign_share=0.14))).startswith(
+    assert matches("observe_busy", render(observation(foreign_share=0.77)))
+    assert shown(render(observation(foreign_share=0.14))).startswith(
         "Read with care: other processes used 14%"
     )
-    assert "other processes" not in shown(render(_observation(foreign_share=0.05)))
+    assert "other processes" not in shown(render(observation(foreign_share=0.05)))
 
 
 def test_several_ranks_are_shown_side_by_side() -> None:
@@ -102,7 +102,7 @@ def test_several_ranks_are_shown_side_by_side() -> None:
         RankObservation(rank=rank, pid=pid, role="train", step=STEP, phases=PHASES)
         for rank, pid in ((0, 100), (1, 101), (None, 102))
     )
-    screen = shown(render(_observation(ranks=ranks)))
+    screen = shown(render(observation(ranks=ranks)))
     assert "rank  mean step   data  forward  backward  optimizer  other\n" in screen
     assert "   1     133 ms  50.0%    20.0%     25.0%       4.0%   1.0%\n" in screen
     assert "pid 102     133 ms" in screen
@@ -113,17 +113,17 @@ def test_all_phases_of_eight_ranks_fit_the_screen() -> None:
     ranks = tuple(
         RankObservation(rank=rank, pid=rank, role="train", step=STEP, phases=phases) for rank in range(8)
     )
-    lines = shown(render(_observation(ranks=ranks, phases=phases))).splitlines()
+    lines = shown(render(observation(ranks=ranks, phases=phases))).splitlines()
     assert max(map(len, lines)) <= 80
     assert sum(line.lstrip().startswith(("0 ", "7 ")) for line in lines) == 2
 
 
 def test_without_a_step_it_says_so() -> None:
-    screen = shown(render(_observation(step=None)))
+    screen = shown(render(observation(step=None)))
     assert screen.startswith("no step was measured\n\nnot measured\n  transfer: the program keeps")
 
 
 @pytest.mark.parametrize("word", ["[bold]", "[/]"])
 def test_brackets_are_shown_as_they_are(word: str) -> None:
-    screen = shown(render(_observation(coverage=(Coverage(word, f"why {word}"),))))
+    screen = shown(render(observation(coverage=(Coverage(word, f"why {word}"),))))
     assert f"{word}: why {word}" in screen

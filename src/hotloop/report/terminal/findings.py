@@ -121,9 +121,9 @@ def _cost(finding: Finding) -> str:
 
 
 def _gain(finding: Finding) -> str:
-    return (
-        f"{told_gain(finding.gain)}, predicted; tune measures it" if finding.gain and _gains(finding) else ""
-    )
+    if finding.gain is None or not _gains(finding):
+        return ""
+    return f"{told_gain(finding.gain)}, predicted{'; tune measures it' if finding.optimization else ''}"
 
 
 def _summary(diagnosis: Diagnosis, num_shown: int) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from hotloop.model.finding import Finding, Severity
+from hotloop.model.quantities import duration
 from hotloop.trace.causes.patterns.pattern import NOTABLE, Seen
 
 
@@ -18,6 +19,6 @@ def exposed_communication(seen: Seen) -> Iterator[Finding]:
         severity=Severity.WARNING,
         metric="device.exposed_communication_us",
         cost_s=seen.per_step_s(exposed),
-        evidence=f"{exposed / 1000:,.1f} ms ({seen.share(exposed):.1%}) exposed; {hidden:.1%} overlaps",
+        evidence=f"{duration(exposed / 1e6)} ({seen.share(exposed):.1%}) exposed; {hidden:.1%} overlaps",
         advice="accumulate without synchronizing, tune buckets, compress gradients, or look for a late rank",
     )

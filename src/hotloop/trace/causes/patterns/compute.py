@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from hotloop.model.finding import Finding, Severity
+from hotloop.model.quantities import counted, duration
 from hotloop.trace.causes.patterns.pattern import NOTABLE, Seen
 from hotloop.trace.facts.intervals import union
 from hotloop.trace.facts.operators import OperatorRow
@@ -44,7 +45,7 @@ def fp32_matmul(seen: Seen) -> Iterator[Finding]:
         severity=Severity.WARNING,
         metric="operators",
         cost_s=seen.per_step_s(total),
-        evidence=f"{total / 1000:,.1f} ms ({seen.share(total):.1%}) in {', '.join(names[:4])}",
+        evidence=f"{duration(total / 1e6)} ({seen.share(total):.1%}) in {', '.join(names[:4])}",
         advice="autocast to bf16, or allow TF32" if modern else "autocast to fp16 with gradient scaling",
         optimization="autocast_bf16" if modern else "autocast_fp16",
     )
@@ -72,7 +73,7 @@ def odd_sizes(seen: Seen) -> Iterator[Finding]:
         severity=Severity.INFO,
         metric="operators",
         cost_s=seen.per_step_s(total),
-        evidence=f"{total / 1000:,.1f} ms; the largest is {worst.name} {worst.shapes}: {worst.tensor_cores}",
+        evidence=f"{duration(total / 1e6)}; the largest is {worst.name} {worst.shapes}: {worst.tensor_cores}",
         advice="pad sequence, vocabulary or channels to multiples of 8",
     )
 
@@ -89,7 +90,8 @@ def layout_conversions(seen: Seen) -> Iterator[Finding]:
         severity=Severity.WARNING,
         metric="kernels",
         cost_s=seen.per_step_s(total),
-        evidence=f"{sum(row.num for row in rows)} conversions, {total / 1000:,.1f} ms ({seen.share(total):.1%})",
+        evidence=f"{counted(sum(row.num for row in rows), 'conversion')}, "
+        f"{duration(total / 1e6)} ({seen.share(total):.1%})",
         advice="keep model and input in channels_last",
         optimization="channels_last",
     )
@@ -108,7 +110,7 @@ def extra_copies(seen: Seen) -> Iterator[Finding]:
         severity=Severity.INFO,
         metric="operators",
         cost_s=seen.per_step_s(total),
-        evidence=f"{total / 1000:,.1f} ms ({seen.share(total):.1%}) in copies; most in {worst.name} {worst.shapes}",
+        evidence=f"{duration(total / 1e6)} ({seen.share(total):.1%}) in copies; most in {worst.name} {worst.shapes}",
         advice="drop needless contiguous(), clone() and type conversions, or let compile fuse them",
         optimization="compile",
     )
@@ -128,7 +130,7 @@ def unfused_optimizer(seen: Seen) -> Iterator[Finding]:
             severity=Severity.WARNING,
             metric="kernels",
             cost_s=seen.per_step_s(kernels_us),
-            evidence=f"{name}: {num / calls:,.0f} kernels a step, {kernels_us / calls / 1000:,.2f} ms on the device",
+            evidence=f"{name}: {num / calls:,.0f} kernels a step, {duration(kernels_us / calls / 1e6)} on the device",
             advice="fused=True, or else foreach=True",
             optimization="fused_optimizer",
         )
@@ -151,7 +153,7 @@ def memset_gradients(seen: Seen) -> Iterator[Finding]:
                 severity=Severity.INFO,
                 metric="kernels",
                 cost_s=seen.per_step_s(device_us),
-                evidence=f"{num / calls:,.0f} kernels and memsets in each of {calls} calls of zero_grad",
+                evidence=f"{num / calls:,.0f} kernels and memsets in each of {counted(calls, 'call')} of zero_grad",
                 advice="zero_grad(set_to_none=True)",
             )
 
@@ -173,7 +175,7 @@ def recompilation(seen: Seen) -> Iterator[Finding]:
         severity=Severity.WARNING,
         metric="operators",
         cost_s=seen.per_step_s(total),
-        evidence=f"{len(rows)} compiler frames, together {total / 1000:,.1f} ms",
+        evidence=f"{counted(len(rows), 'compiler frame')}, together {duration(total / 1e6)}",
         advice="warm up before profiling; if it recurs, mark changing sizes as dynamic",
         optimization="compile",
     )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from hotloop.model.finding import Finding, Severity
+from hotloop.model.quantities import counted, duration
 from hotloop.trace.causes.idle import IdleCause
 from hotloop.trace.causes.patterns.pattern import NOTABLE, Seen
 
@@ -24,7 +25,8 @@ def input_bound(seen: Seen) -> Iterator[Finding]:
         severity=Severity.WARNING,
         metric="idle_causes.data_us",
         cost_s=seen.per_step_s(waiting),
-        evidence=f"idle {waiting / 1000:,.1f} ms inside the DataLoader, {seen.share(waiting):.1%} of the device's span",
+        evidence=f"idle {duration(waiting / 1e6)} inside the DataLoader, "
+        f"{seen.share(waiting):.1%} of the device's span",
         advice="load in worker processes"
         if single
         else "find what limits the workers: decoding, storage or their number",
@@ -41,13 +43,14 @@ def sync_in_step(seen: Seen) -> Iterator[Finding]:
         under = f" under {' -> '.join(site.under)}" if site.under else ""
         yield Finding(
             code="sync-in-step",
-            title=f"{'Implicit' if site.implicit else 'Explicit'} synchronization, {site.num} times",
+            title=f"{'Implicit' if site.implicit else 'Explicit'} synchronization, {counted(site.num, 'time')}",
             severity=Severity.WARNING,
             path=site.path,
             line=site.line,
             metric=None if site.path else "syncs",
             cost_s=seen.per_step_s(site.total_us),
-            evidence=f"{site.call}{under}: {site.num} calls, {site.total_us / 1000:,.1f} ms of host time waiting",
+            evidence=f"{site.call}{under}: {counted(site.num, 'call')}, "
+            f"{duration(site.total_us / 1e6)} of host time waiting",
             advice="keep the value on the device, or gather it every N steps",
         )
 
@@ -69,7 +72,8 @@ def pageable_copies(seen: Seen) -> Iterator[Finding]:
         severity=Severity.WARNING,
         metric="device.exposed_memory_us",
         cost_s=seen.per_step_s(total),
-        evidence=f"{num} copies ({', '.join(row.name for row in rows[:2])}), {total / 1000:,.1f} ms on the device",
+        evidence=f"{counted(num, 'copy', 'copies')} ({', '.join(row.name for row in rows[:2])}), "
+        f"{duration(total / 1e6)} on the device",
         advice="pin_memory=True in the DataLoader, and to(device, non_blocking=True)",
         optimization="pinned_memory",
     )
@@ -89,8 +93,8 @@ def launch_bound(seen: Seen) -> Iterator[Finding]:
         severity=Severity.WARNING,
         metric="idle_causes.launch_us",
         cost_s=seen.per_step_s(idle),
-        evidence=f"idle {idle / 1000:,.1f} ms ({seen.share(idle):.1%}) while operators were dispatched; "
-        f"{num} kernels of {mean:,.1f} us on average",
+        evidence=f"idle {duration(idle / 1e6)} ({seen.share(idle):.1%}) while operators were dispatched; "
+        f"{counted(num, 'kernel')} of {duration(mean / 1e6)} on average",
         advice="compile the model, capture the step as a graph, or use a larger batch",
         optimization="compile",
     )
