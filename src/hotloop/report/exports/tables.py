@@ -65,7 +65,7 @@ def _of_process(one: StepSeries) -> dict[str, list[object]]:
 
 
 def _blocks(tuning: TuneResult, content: ReportContent) -> Table:
-    rows = [*_of_trials(tuning), *_of_sets(content, tuning)]
+    rows = [*_of_trials(tuning), *_of_sets(content)]
     names = ("candidate", "pair", "block", "ratio")
     return {name: [row[at] for row in rows] for at, name in enumerate(names)} if rows else {}
 
@@ -78,12 +78,10 @@ def _of_trials(tuning: TuneResult) -> Iterator[tuple[str, int, int, float]]:
                     yield trial.candidate.label, pair, block, math.exp(value)
 
 
-def _of_sets(content: ReportContent, tuning: TuneResult) -> Iterator[tuple[str, int, int, float]]:
-    last = len(tuning.plan.steps)
+def _of_sets(content: ReportContent) -> Iterator[tuple[str, int, int, float]]:
     for number, one in enumerate(content.sets):
         for block, times in enumerate(one.rounds):
-            if len(times) > last:
-                yield "the plan, confirmed", number, block, times[0] / times[last]
+            yield "the plan, confirmed", number, block, times[0] / times[-1]
 
 
 def _losses(content: ReportContent) -> Table:

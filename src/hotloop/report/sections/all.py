@@ -25,6 +25,9 @@ from hotloop.report.sections.trials import predictions, trials
 ALL = (plan, step, findings, parity, patch, ceilings, memory, timeline, predictions, trials, method, coverage)
 """In the order of the questions: what do I change, where does the time go, why, is it safe, show me."""
 
+BUSY = 0.1
+"""Share of the machine taken by others above which figures are not the program's own, as for blocks of trials."""
+
 
 def document(content: ReportContent) -> Document:
     """Return the report of one session; what its strings hold is safe to show."""
@@ -91,6 +94,9 @@ def _tiles(content: ReportContent) -> Iterator[Tile]:
         yield Tile(name="learning", value=said, detail="loss on the same batches", good=same)
     if content.tuning is None and seen is not None:
         yield from _observed(content)
+    if seen is not None and seen.foreign_share is not None and seen.foreign_share > BUSY:
+        value = percent(seen.foreign_share)
+        yield Tile(name="taken by others", value=value, detail="of the machine, meanwhile", good=False)
 
 
 def _observed(content: ReportContent) -> Iterator[Tile]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import accumulate
 from operator import mul
 
-from hotloop.model.tuning import PlanStep, Trial, TuneResult
+from hotloop.model.tuning import LikelyPlan, PlanStep, Trial, TuneResult
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import label, speedup
-from hotloop.report.document import Block, Chart, Details, Note, Section, Table
+from hotloop.report.document import Block, Chart, Details, Facts, Note, Section, Table
 
 MAX_REFUSED = 6
 """In the chart; the table below has all."""
@@ -22,6 +22,7 @@ def plan(content: ReportContent) -> Section | None:
     blocks: list[Block] = []
     if tuning.plan.steps and tuning.plan.speedup is not None:
         blocks.append(_waterfall(tuning))
+    blocks += [_likely(one) for one in tuning.likely]
     if tuning.refused:
         blocks.append(_refused(tuning))
     return Section(anchor="plan", title="What to change", lead=_lead(tuning), blocks=tuple(blocks))
@@ -86,6 +87,19 @@ def _refused_bar(trial: Trial) -> dict[str, object]:
         "high": ratio.high,
         "reason": trial.decision,
     }
+
+
+def _likely(one: LikelyPlan) -> Details:
+    """What was promising and could not be proven in time: apart from the plan."""
+    names = " + ".join(label(step.name, step.params) for step in one.steps)
+    said = f"{one.ratio:.2f}x [{one.low:.2f}, {one.high:.2f}]"
+    rows = (
+        ("changes", names),
+        ("seen so far", f"{said}, not proven"),
+        ("missing", one.reason),
+        ("go on", one.resume),
+    )
+    return Details(f"Likely, not proven: {said} with {names}", (Facts(rows),), badge="likely")
 
 
 def _refused(tuning: TuneResult) -> Block:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import time
@@ -15,7 +16,7 @@ from hotloop.launch.isolation.scratch import new_scratch, scratch_root
 from hotloop.launch.process import start
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.observation import STARTUP_PARTS
-from hotloop.model.tuning import FailureKind
+from hotloop.model.tuning import Failure, FailureKind
 from hotloop.probe.control.control_page import ControlPage
 from hotloop.probe.process.config import ProbeConfig
 from hotloop.stats.pairs import MIN_BLOCKS
@@ -31,6 +32,30 @@ from hotloop.tune.trials.void_blocks import ContentionWatch
 MIN_PAIRS, MAX_PAIRS = 3, 8
 ROUNDS = 8
 """Blocks of each program in a pair."""
+
+
+class _EndedEarlyError(HotloopError):
+    """A program came to its own end before enough blocks were measured; nobody had seen how long it is."""
+
+    def __init__(self, at: int, num_steps: int, message: str) -> None:
+        super().__init__(
+            message, "give it more to do: more steps, more epochs, or more data", ExitCode.PROGRAM_FAILED
+        )
+        self._at = at
+        self._num_steps = num_steps
+
+    def reshaped(self, both: tuple[Program, Program]) -> tuple[Program, Program]:
+        """Return the programs with the length that this one was seen to have.
+
+        Raises:
+            HotloopError: that was known before, and is too short.
+        """
+        one = both[self._at]
+        if one.observation.total_steps is not None:
+            raise self
+        seen = msgspec.structs.replace(one.observation, total_steps=self._num_steps)
+        known = msgspec.structs.replace(one, observation=seen)
+        return (known, both[1]) if self._at == 0 else (both[0], known)
 
 
 class PairRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +97,12 @@ def pairs(
     records: list[PairRecord] = []
     while True:
         progress(f"pair {len(records) + 1}")
-        records.append(_pair(both, progress, losses=losses))
+        try:
+            records.append(_pair(both, progress, losses=losses))
+        except _EndedEarlyError as early:
+            # It is as long as that: smaller blocks, and as many as it has.
+            both = early.reshaped(both)
+            records.append(_pair(both, progress, losses=losses))
         spent = time.monotonic() - began
         found = decide(
             [record.log_ratios() for record in records], floor=floor, min_pairs=MIN_PAIRS, max_pairs=MAX_PAIRS
@@ -84,40 +114,57 @@ def pairs(
 
 
 def _pair(both: tuple[Program, Program], progress: Callable[[str], None], *, losses: bool) -> PairRecord:
-    arms: list[Arm] = []
     shapes = [_shape(one) for one in both]
-    watchman = ContentionWatch(progress, 2 * ROUNDS)
-    rounds: list[tuple[float, float]] = []
-    try:
+    with contextlib.ExitStack() as alive:
+        arms: list[Arm] = []
         for one in both:
             arms.append(_start(one, losses=losses))
+            alive.callback(arms[-1].end)
+        rounds = _rounds(arms, both, shapes, progress)
+        # On a device the host's clock tells when work was sent off, not when it was done.
+        first, second = (
+            {} if one.observation.memory.devices else arm.phases(shape.warm_steps)
+            for one, arm, shape in zip(both, arms, shapes, strict=True)
+        )
+        return PairRecord(
+            rounds=rounds,
+            phases=(first, second),
+            peak_bytes=(arms[0].peak_bytes(), arms[1].peak_bytes()),
+            losses=(tuple(arms[0].losses()), tuple(arms[1].losses())),
+        )
+
+
+def _rounds(
+    arms: Sequence[Arm],
+    both: tuple[Program, Program],
+    shapes: Sequence[Blocks],
+    progress: Callable[[str], None],
+) -> tuple[tuple[float, float], ...]:
+    """Give each program a block in turn, as often as wanted or until one comes to its end.
+
+    Raises:
+        HotloopError: one failed, or ended too early.
+    """
+    rounds: list[tuple[float, float]] = []
+    most = min(ROUNDS, *(shape.max_rounds or ROUNDS for shape in shapes))
+    watchman = ContentionWatch(progress, len(arms) * most)
+    try:
         for arm, one, shape in zip(arms, both, shapes, strict=True):
             arm.advance(shape.warm_steps, discard=1, timeout_s=_patience(one, shape.warm_steps))
-        most = min(shape.max_rounds or ROUNDS for shape in shapes)
-        while len(rounds) < min(ROUNDS, most):
+        while len(rounds) < most:
             rounds.append(_round(arms, both, shapes, watchman, backwards=len(rounds) % 2 == 1))
     except ArmFailed as failed:
         if failed.failure.kind is not FailureKind.ENDED or len(rounds) < MIN_BLOCKS:
             at = next((at for at, arm in enumerate(arms) if arm is failed.arm), 0)
-            raise HotloopError(
-                f"{both[at].name}: {failed.failure.message}\n{failed.failure.log_end}".strip(),
-                "it must be able to run beside the other one, and take enough steps",
-                ExitCode.PROGRAM_FAILED,
-            ) from failed
-    finally:
-        record = [
-            (arm.phases(shape.warm_steps), arm.peak_bytes(), tuple(arm.losses()))
-            for arm, shape in zip(arms, shapes, strict=False)
-        ]
-        for arm in arms:
-            arm.end()
-    (first, first_peak, first_losses), (second, second_peak, second_losses) = record
-    return PairRecord(
-        rounds=tuple(rounds),
-        phases=(first, second),
-        peak_bytes=(first_peak, second_peak),
-        losses=(first_losses, second_losses),
-    )
+            raise _explained(both[at].name, at, failed.failure) from failed
+    return tuple(rounds)
+
+
+def _explained(name: str, at: int, failure: Failure) -> HotloopError:
+    message = f"{name}: {failure.message}\n{failure.log_end}".strip()
+    if failure.kind is FailureKind.ENDED and failure.num_steps is not None:
+        return _EndedEarlyError(at, failure.num_steps, message)
+    return HotloopError(message, "it must be able to run beside the other one", ExitCode.PROGRAM_FAILED)
 
 
 def perturbed_losses(one: Program, num: int) -> tuple[float, ...]:
