@@ -32,7 +32,6 @@ TRANSFORMERS = Framework(
     parsers=frozenset({"transformers.HfArgumentParser"}),
     knobs={
         "autocast_bf16": lambda _: {"bf16": "True"},
-        "tf32_matmul": lambda _: {"tf32": "True"},
         "loader_workers": _workers,
         "loader_prefetch": _workers,
         "persistent_workers": lambda _: {"dataloader_persistent_workers": "True"},
