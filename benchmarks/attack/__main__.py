@@ -23,8 +23,8 @@ _TITLE = """# The attack suite
 Each row is one kind of attack: how often it was tried, and how often it held: nothing of the user's changed (or the
 command refused before its start), no traceback, no hang over 30 s, no more than 1 GB, nothing raw on the screen.
 `make attack` makes this page; the programs are in `tests/attack`.
-In guard mode the kernel denies what a shell, a Python without the guard and the C library write: the program gets an error
-and nobody's file changes; these three ways count as held and not as seen by the program.
+In guard mode the kernel denies what a shell, a Python without the guard and the C library write: the program gets an
+error and nobody's file changes; these three ways count as held and not as seen by the program.
 """
 
 
