@@ -63,6 +63,6 @@ def _passing(num: int, steps: int, numerics: Numerics, candidate: Candidate) -> 
         training = random_training(rng, steps)
         losses = training.losses
         perturbed = training.run(rng, _FP32 if numerics is Numerics.EXACT else _BF16)
-        seen = check_parity(losses, losses, perturbed, candidate(training, rng), numerics=numerics)
+        seen = check_parity([losses, losses], [perturbed], candidate(training, rng), numerics=numerics)
         passed += seen.passed
     return passed / num

@@ -34,6 +34,8 @@ class ParityEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """Whether training still learns the same."""
 
     passed: bool
+    decided: bool = True
+    """False: the runs at hand could not tell, so it has not passed; more time may."""
     statistic: float | None
     """None: nothing could be compared."""
     limit: float | None

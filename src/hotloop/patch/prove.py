@@ -123,9 +123,8 @@ class Prover:
         original, patched = records[0].losses
         self._progress("parity: the original with rounding noise")
         references = ReferenceLosses(
-            original=original,
-            repeat=records[1].losses[0] if len(records) > 1 else (),
-            perturbed=perturbed_losses(self._original, len(original)),
+            originals=tuple(record.losses[0] for record in records),
+            perturbed=tuple(run for run in (perturbed_losses(self._original, len(original)),) if run),
         )
         on = [
             Candidate(name=each.step.name, params=each.step.params, numerics=each.step.numerics)

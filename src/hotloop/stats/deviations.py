@@ -61,6 +61,11 @@ class Reference:
         last = relative[len(relative) // 2 :]
         return float(np.sqrt(np.mean(last**2) / len(last) * ar1_inflation(relative)))
 
+    def independent_windows(self, losses: Array) -> float:
+        """So many windows say as much of the departure's size as independent ones would; 1: it parted for good."""
+        relative = self.smooth(losses - self.losses) / self.scale
+        return len(relative) / ar1_inflation(relative)
+
     def _learning_shift(self, losses: Array) -> float | None:
         if self.learned is None:
             return None

@@ -1,9 +1,10 @@
 """Does it still learn the same? Loss curves of the same batches, compared with what rounding alone does.
 
-A finite loss is not enough: training amplifies rounding differences until two correct runs differ
-visibly, so the allowance is measured. The original runs again (`repeat`), and again with its parameters
-perturbed once at the roundoff of the candidate's arithmetic (`perturbed`, see `perturbation`); a
-candidate may depart by a stated multiple of what those do.
+A finite loss is not enough: training amplifies rounding differences until two correct runs differ visibly, so the
+allowance is measured. The original runs again (`originals`), and again with its parameters perturbed once at the
+roundoff of the candidate's arithmetic and other random choices (`perturbed`, see `perturbation`); a candidate may
+depart as far as one more such run would. Where the originals themselves part step by step, it is held to their common
+course instead of to one of them. Where even a loss that is a third off could be one of theirs, nothing is decided.
 """
 
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ import numpy.typing as npt
 
 from hotloop.model.optimization import Numerics
 from hotloop.stats.deviations import Deviations, Reference
+from hotloop.stats.student import student_quantile
 
 Array = npt.NDArray[np.float64]
 Losses = Sequence[float] | Array
@@ -22,8 +24,19 @@ Losses = Sequence[float] | Array
 MIN_STEPS = 20
 """Ten windows of two steps: fewer cannot tell a trend from a batch."""
 MULTIPLE = 3.0
-"""The floor is one draw of a random path and so is the candidate: with ten windows the ratio of two such
-draws exceeds 3 about once in a hundred (t with 10 degrees of freedom beyond 3.2)."""
+"""A candidate that departs at most so many times as far as the floor passes, however little is known of the floor:
+where rounding is all, two draws with ten windows each differ by more once in a hundred (t with 10 degrees)."""
+FALSE_REFUSALS = 0.002
+"""Of one check; some ten of them are made of one candidate, and most say the same."""
+KNOWN_DF = 15.0
+"""Degrees of freedom from which the spread between runs is known: its quantile is within a fifth of the normal one."""
+MAX_DF = 30.0
+"""It is not known better than that, however many windows agree."""
+VISIBLE = 0.5
+"""A lasting deviation of the loss that has to be seen, or nothing is decided."""
+LASTING = "lasting deviation"
+UNTOUCHED = 4.0
+"""A change that cannot touch a number is held to its first steps; later it may depart so many times as far."""
 _UNIT_ROUNDOFF = {
     "float64": 2.0**-53,
     "float32": 2.0**-24,
@@ -31,12 +44,15 @@ _UNIT_ROUNDOFF = {
     "float16": 2.0**-11,
     "bfloat16": 2.0**-8,
 }
+_PARTED = 0.3
+"""Of what perturbed runs depart: above it a repeat is one of them."""
 _EARLY_STEPS = 5
 """Before training has amplified rounding: parameters have moved by a few updates only."""
 _EARLY_MULTIPLE = 10.0
 """The perturbation rounds once, a reordered program rounds at every operation of every step."""
-_EARLY_MINIMUM = 1e-4
-"""fp32 sums of 10,000 terms reorder to sqrt(10^4) * 2^-24 = 6e-6 relative; some ten layers of them."""
+_EARLY_MINIMUM = 1e-3
+"""Sums in another order moved the losses of the first five steps of a GAN with Adam by 5e-4 (Adam divides gradients
+that are rounding alone by their own size) and others by 1e-6; bf16 moves them by 4e-3 and more."""
 
 
 class _Minimum(msgspec.Struct, frozen=True):
@@ -49,7 +65,7 @@ class _Minimum(msgspec.Struct, frozen=True):
 
 _MINIMA = {
     # Half of what bf16 is allowed: the strict line is held in the first steps, before training amplifies.
-    Numerics.EXACT: _Minimum(level=2**-8, worst=3 * 2**-8, learning=0.05),
+    Numerics.EXACT: _Minimum(level=2**-8, worst=3 * 2**-8, learning=0.1),
     # 2^-7: one bf16 ulp of the loss's own level; single windows wander about three times as far as means.
     Numerics.TOLERANCE: _Minimum(level=2**-7, worst=3 * 2**-7, learning=0.1),
 }
@@ -59,6 +75,8 @@ class Parity(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a candidate learns the same, by the check that came closest to failing (or failed)."""
 
     passed: bool
+    decided: bool = True
+    """False: the runs at hand cannot tell; it has not passed then."""
     statistic: float | None
     """None: nothing could be compared."""
     limit: float | None
@@ -74,6 +92,19 @@ class _Check(msgspec.Struct, frozen=True):
     method: str
     statistic: float
     limit: float
+    """Up to here it passes."""
+    refusal: float
+    """Beyond this it fails; between the two the floor is not known well enough."""
+    blind: bool = False
+    """What has to be seen is below the limit."""
+
+    @property
+    def departure(self) -> float:
+        return self.statistic / self.limit
+
+    @property
+    def failed(self) -> bool:
+        return self.statistic > self.refusal
 
 
 def perturbation(arithmetic: str) -> float:
@@ -92,106 +123,164 @@ def perturbation(arithmetic: str) -> float:
 
 
 def check_parity(
-    reference: Losses,
-    repeat: Losses | None,
-    perturbed: Losses | None,
+    originals: Sequence[Losses],
+    perturbed: Sequence[Losses],
     candidate: Losses,
     *,
     numerics: Numerics,
+    touches_numbers: bool = True,
 ) -> Parity:
-    """Whether the candidate's loss curve is the reference's, as far as rounding lets any two runs agree.
+    """Whether the candidate's loss curve is the original's, as far as rounding lets any two runs agree.
 
     Args:
-        reference: losses of the original run, step by step.
-        repeat: the original again with the same seed; None: not run.
-        perturbed: the original with parameters perturbed once by `perturbation`; None: not run.
+        originals: losses of the original, from the same seed, of every run there was; the first is the reference.
+        perturbed: the original with parameters perturbed by `perturbation`, every time otherwise.
         candidate: losses of the candidate on the same batches.
         numerics: how strict; `SEMANTIC` candidates are held to `TOLERANCE`.
+        touches_numbers: False: only where and when something is computed can have changed, not what.
 
     Steps at which the reference itself is not finite are left out (a GradScaler's first steps).
     """
-    num = min(len(reference), len(candidate))
-    ours, theirs = _array(reference, num), _array(candidate, num)
+    num = min(len(originals[0]), len(candidate))
+    ours, theirs = _array(originals[0], num), _array(candidate, num)
     broken = np.flatnonzero(np.isfinite(ours) & ~np.isfinite(theirs))
     if len(broken):
         return _not_comparable(
             num, "finite", f"loss is {theirs[broken[0]]} at step {broken[0]}, the original's is not"
         )
-    runs = [_array(run, num) for run in (repeat, perturbed) if run is not None and len(run) >= num]
+    if perturbed:  # as many steps as a floor is known for
+        num = min(num, max(len(run) for run in perturbed))
+        ours, theirs = ours[:num], theirs[:num]
     kept = np.flatnonzero(np.isfinite(ours))
     if len(kept) < MIN_STEPS:
         return _not_comparable(
             len(kept), "length", f"{len(kept)} finite steps to compare; {MIN_STEPS} are needed"
         )
-    floors = [run[kept] for run in runs if np.isfinite(run[kept]).all()]
-    checks = _checks(ours[kept], floors, theirs[kept], numerics)
-    return _closest(checks, len(kept), len(floors))
+    repeats, draws = (
+        [run[kept] for run in _whole(runs, num) if np.isfinite(run[kept]).all()]
+        for runs in (originals[1:], perturbed)
+    )
+    floors = [*_telling(ours[kept], repeats, draws), *draws]
+    checks = _curve_checks(ours[kept], floors, theirs[kept], _minimum(numerics))
+    early = _early_check(ours[kept], repeats, theirs[kept])
+    if not touches_numbers and early.departure <= 1:
+        checks = [_Check(c.method, c.statistic, UNTOUCHED * c.limit, UNTOUCHED * c.refusal) for c in checks]
+    if numerics is Numerics.EXACT or not touches_numbers:
+        checks.append(early)
+    return _closest(checks, len(kept), len(repeats) + len(draws))
+
+
+def parts(original: Losses, perturbed: Sequence[Losses]) -> bool:
+    """Whether rounding alone moves the losses further than what always passes: then its spread has to be known."""
+    num = min([len(original), *(len(run) for run in perturbed)])
+    ours = _array(original, num)
+    if num < MIN_STEPS or not np.isfinite(ours).all():
+        return False
+    reference = Reference(ours)
+    seen = [reference.deviations(_array(run, num)).overall for run in perturbed]
+    return MULTIPLE * _rms(seen) > _MINIMA[Numerics.TOLERANCE].level
 
 
 def _array(losses: Losses, num: int) -> Array:
     return np.asarray(losses[:num], dtype=np.float64)
 
 
+def _whole(runs: Sequence[Losses], num: int) -> list[Array]:
+    return [_array(run, num) for run in runs if len(run) >= num]
+
+
+def _telling(ours: Array, repeats: Sequence[Array], draws: Sequence[Array]) -> list[Array]:
+    """The repeats that part like perturbed runs do: one that keeps to the reference does not say how far others go."""
+    reference = Reference(ours)
+    usual = _rms([reference.deviations(run).overall for run in draws])
+    return [run for run in repeats if reference.deviations(run).overall >= _PARTED * usual]
+
+
+def _minimum(numerics: Numerics) -> _Minimum:
+    return _MINIMA.get(numerics, _MINIMA[Numerics.TOLERANCE])
+
+
 def _not_comparable(num: int, method: str, evidence: str) -> Parity:
     return Parity(passed=False, statistic=None, limit=None, num_steps=num, method=method, evidence=evidence)
 
 
-def _checks(ours: Array, floors: Sequence[Array], theirs: Array, numerics: Numerics) -> list[_Check]:
-    """Every comparison that the numerics class asks for."""
+def _curve_checks(ours: Array, floors: Sequence[Array], theirs: Array, minimum: _Minimum) -> list[_Check]:
+    """Compare with the reference, or, where the floors have parted from it, with the course that all of them share."""
+    step_by_step = _against(ours, floors, theirs, minimum)
+    if len(floors) < 2:
+        return step_by_step
+    common = _against(np.mean([ours, *floors], axis=0), [ours, *floors], theirs, minimum)
+    return min(step_by_step, common, key=_objections)
+
+
+def _objections(checks: Sequence[_Check]) -> tuple[bool, bool, float]:
+    departure = max(check.departure for check in checks)
+    return departure > 1, any(check.blind for check in checks), departure
+
+
+def _against(ours: Array, floors: Sequence[Array], theirs: Array, minimum: _Minimum) -> list[_Check]:
     reference = Reference(ours)
-    checks = _curve_checks(reference, floors, theirs, _MINIMA.get(numerics, _MINIMA[Numerics.TOLERANCE]))
-    if numerics is Numerics.EXACT:
-        checks.append(_early_check(reference, floors, theirs))
-    return checks
-
-
-def _curve_checks(
-    reference: Reference, floors: Sequence[Array], theirs: Array, minimum: _Minimum
-) -> list[_Check]:
     seen = reference.deviations(theirs)
     measured = [reference.deviations(run) for run in floors]
-    wander = max((reference.wander(run) for run in floors), default=0.0)
-    checks = [
-        _Check("mean deviation", seen.overall, _limit([m.overall for m in measured], minimum.level)),
-        _Check(
-            "lasting deviation",
-            seen.lasting,
-            _limit([*(m.lasting for m in measured), wander], minimum.level),
-        ),
-        _Check("worst window", seen.worst, _limit([m.worst for m in measured], minimum.worst)),
+    df = sum(reference.independent_windows(run) for run in floors)
+    # One draw of a lasting deviation may be near 0 by luck, its standard error is not.
+    lasting = [max(m.lasting, reference.wander(run)) for m, run in zip(measured, floors, strict=True)]
+    found = [
+        ("mean deviation", seen.overall, _rms([m.overall for m in measured]), minimum.level),
+        (LASTING, seen.lasting, _rms(lasting), minimum.level),
+        ("worst window", seen.worst, _rms([m.worst for m in measured]), minimum.worst),
     ]
     if seen.learning is not None:
-        checks.append(_Check("learning", seen.learning, _limit(_learning(measured), minimum.learning)))
-    return checks
+        found.append(("learning", seen.learning, _rms(_learning(measured)), minimum.learning))
+    return [_check(*numbers, df=df) for numbers in found]
+
+
+def _check(method: str, statistic: float, scale: float, minimum: float, *, df: float) -> _Check:
+    """Args: `scale` is what the floors depart by, root mean square; `df` what that is worth.
+
+    One more such run departs by Student's t; every run counts for as many values as its windows are independent.
+    """
+    quantile = student_quantile(1 - FALSE_REFUSALS / 2, min(MAX_DF, max(1.0, df)))
+    refusal = max(minimum, quantile * scale)
+    limit = refusal if df >= KNOWN_DF else max(minimum, MULTIPLE * scale)
+    return _Check(method, statistic, limit, refusal, blind=method == LASTING and limit > VISIBLE)
+
+
+def _rms(values: Sequence[float]) -> float:
+    return float(np.sqrt(np.mean(np.square(values)))) if values else 0.0
 
 
 def _learning(measured: Sequence[Deviations]) -> list[float]:
     return [m.learning for m in measured if m.learning is not None]
 
 
-def _limit(floors: Sequence[float], minimum: float) -> float:
-    return max(minimum, MULTIPLE * max(floors, default=0.0))
-
-
-def _early_check(reference: Reference, floors: Sequence[Array], theirs: Array) -> _Check:
+def _early_check(ours: Array, repeats: Sequence[Array], theirs: Array) -> _Check:
     """The first steps agree to rounding: reordered sums and nothing else."""
-    scale = np.maximum(np.abs(reference.losses[:_EARLY_STEPS]), reference.scale[0])
+    reference = Reference(ours)
+    scale = np.maximum(np.abs(ours[:_EARLY_STEPS]), reference.scale[0])
 
     def departure(run: Array) -> float:
-        return float((np.abs(run - reference.losses)[:_EARLY_STEPS] / scale).max())
+        return float((np.abs(run - ours)[:_EARLY_STEPS] / scale).max())
 
-    floor = max((departure(run) for run in floors), default=0.0)
-    return _Check("first steps", departure(theirs), max(_EARLY_MINIMUM, _EARLY_MULTIPLE * floor))
+    floor = max((departure(run) for run in repeats), default=0.0)
+    limit = max(_EARLY_MINIMUM, _EARLY_MULTIPLE * floor)
+    return _Check("first steps", departure(theirs), limit, limit)
 
 
-def _closest(checks: Sequence[_Check], num_steps: int, num_floors: int) -> Parity:
-    worst = max(checks, key=lambda check: check.statistic / check.limit)
+def _closest(checks: Sequence[_Check], num_steps: int, num_runs: int) -> Parity:
+    failed = any(check.failed for check in checks)
+    kept = all(check.departure <= 1 for check in checks)
+    blind = any(check.blind for check in checks)
+    worst = max(checks, key=lambda check: (check.failed, check.departure))
     shown = "; ".join(f"{c.method} {c.statistic:.2g} (limit {c.limit:.2g})" for c in checks)
-    basis = f"floor from {num_floors} runs of the original" if num_floors else "no floor was measured"
+    basis = f"floor from {num_runs} more runs of the original" if num_runs else "no floor was measured"
+    if not failed and not (kept and not blind):
+        basis += ", too few to tell: not decidable in this budget"
     return Parity(
-        passed=worst.statistic <= worst.limit,
+        passed=kept and not blind,
+        decided=failed or (kept and not blind),
         statistic=worst.statistic,
-        limit=worst.limit,
+        limit=worst.refusal if worst.failed else worst.limit,
         num_steps=num_steps,
         method=worst.method,
         evidence=f"{shown}; {basis}",

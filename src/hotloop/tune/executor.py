@@ -28,12 +28,14 @@ class SetOrder(msgspec.Struct, frozen=True, kw_only=True):
         plans: what is on in each arm.
         max_rounds: rounds at most; each gives every arm one block.
         perturbed: arms with rounding noise on their parameters.
+        num_perturbed: such arms in earlier sets: every one draws noise of its own.
         passive: all arms wait passively at barriers, so that a neighbour costs a share and not a factor.
     """
 
     plans: tuple[PlanSteps, ...]
     max_rounds: int
     perturbed: tuple[int, ...] = ()
+    num_perturbed: int = 0
     passive: bool = False
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
+import msgspec
+
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.tuning import Contention, FailureKind
 from hotloop.tune.design.costs import Costs
@@ -77,12 +79,12 @@ class Arms:
     def first_originals(self, plans: Sequence[PlanSteps]) -> tuple[list[PlanSteps], tuple[int, ...]]:
         """Return the arms with nothing on that a set begins with, and which of them are perturbed.
 
-        The first set shows the program against itself beside what it is run for: twice, and where reduced precision is
-        tried a third time with rounding noise, for the floor of its losses. Later sets need one.
+        The first set shows the program against itself beside what it is run for: twice, and where numbers can
+        change a third time with rounding noise, for the floor of its losses. Later sets need one, and one more with
+        noise as long as nobody knows how far runs of this program part.
         """
-        loose = any(step.rounds_differently for plan in plans for step in plan)
         num_plain = 1 if self.originals.measured else 2
-        perturbed = loose and not self.originals.perturbed
+        perturbed = _touching(plans) and self.originals.wants_perturbed
         spare = self.room(num_plain + perturbed + 1) - 1
         num_plain = max(1, min(num_plain, spare - perturbed))
         perturbed = perturbed and spare > num_plain
@@ -91,8 +93,7 @@ class Arms:
 
     def measure_floor(self, plans: Sequence[PlanSteps], rounds: int) -> None:
         """Run the program against itself alone, where the sets to come have no room for that."""
-        loose = any(step.rounds_differently for plan in plans for step in plan)
-        order = SetOrder(plans=((), ()), max_rounds=rounds, perturbed=(1,) if loose else ())
+        order = SetOrder(plans=((), ()), max_rounds=rounds, perturbed=(1,) if _touching(plans) else ())
         self.run("floor", order, lambda _: range(2))
 
     def run(self, key: str, order: SetOrder, steer: Steer) -> tuple[SetOrder, SetRecord]:
@@ -110,6 +111,7 @@ class Arms:
         return order, outcome
 
     def _run(self, order: SetOrder, steer: Steer) -> RanSet:
+        order = msgspec.structs.replace(order, num_perturbed=self.originals.num_perturbed)
         outcome = self._executor.run(order, steer)
         if isinstance(outcome, SetFailed):
             raise self._failed(outcome)
@@ -126,6 +128,10 @@ class Arms:
             "it must be able to run twice at once, and take enough steps; its output ends above",
             ExitCode.PROGRAM_FAILED,
         )
+
+
+def _touching(plans: Sequence[PlanSteps]) -> bool:
+    return any(step.touches_numbers for plan in plans for step in plan)
 
 
 def while_time(left_s: Callable[[], float], num_arms: int, min_rounds: int) -> Steer:

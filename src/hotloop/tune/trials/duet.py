@@ -330,6 +330,7 @@ class DuetExecutor:
             seed=SEED,
             program_seeds=setting.program_seeds,
             perturb=perturbation("bfloat16") if at in order.perturbed else 0.0,
+            perturb_number=1 + order.num_perturbed + sum(other < at for other in order.perturbed),
             losses=True,
             **guard_orders(setting.isolation, scratch),
         ).save(orders)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 
 from hotloop.stats.floor import Spread, aa_floor, pair_spread
 from hotloop.stats.pairs import MIN_BLOCKS
-from hotloop.tune.executor import SetOrder, SetRecord
+from hotloop.tune.executor import ArmRecord, SetOrder, SetRecord
 from hotloop.tune.verdict.reference_losses import ReferenceLosses
 
 
@@ -25,8 +23,8 @@ class Originals:
 
     def __init__(self) -> None:
         self._pairs: list[tuple[float, ...]] = []
-        self._curves: list[tuple[float, ...]] = []
-        self._perturbed: list[tuple[float, ...]] = []
+        self._curves: list[ArmRecord] = []
+        self._perturbed: list[ArmRecord] = []
 
     @property
     def measured(self) -> bool:
@@ -34,9 +32,14 @@ class Originals:
         return bool(self._pairs)
 
     @property
-    def perturbed(self) -> bool:
-        """Whether it was run with rounding noise."""
-        return bool(self._perturbed)
+    def num_perturbed(self) -> int:
+        """How often it was run with rounding noise."""
+        return len(self._perturbed)
+
+    @property
+    def wants_perturbed(self) -> bool:
+        """Whether one more run with rounding noise would tell how far runs part."""
+        return not self._perturbed or self._references().wants_perturbed
 
     def add(self, order: SetOrder, record: SetRecord) -> None:
         """Take the originals of a set: any two of them are an A/A pair, their losses are references."""
@@ -47,20 +50,20 @@ class Originals:
             arm = record.arm(at)
             curves = self._perturbed if at in order.perturbed else self._curves
             if arm is not None and arm.losses:
-                curves.append(arm.losses)
+                curves.append(arm)
 
     def baseline(self) -> NoiseBaseline:
         """Return what is known so far."""
         return NoiseBaseline(
             floor=aa_floor(self._pairs),
             spread=pair_spread(self._pairs),
-            references=ReferenceLosses(
-                original=_at(self._curves, 0),
-                repeat=_at(self._curves, 1),
-                perturbed=_at(self._perturbed, 0),
-            ),
+            references=self._references(),
         )
 
-
-def _at(curves: Sequence[tuple[float, ...]], index: int) -> tuple[float, ...]:
-    return curves[index] if len(curves) > index else ()
+    def _references(self) -> ReferenceLosses:
+        longest_first = sorted(self._curves, key=lambda arm: -len(arm.losses))
+        return ReferenceLosses(
+            originals=tuple(arm.losses for arm in longest_first),
+            perturbed=tuple(arm.losses for arm in self._perturbed),
+            sites=longest_first[0].loss_sites if longest_first else (),
+        )

@@ -1,0 +1,95 @@
+"""The original's curves, and what is held against them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from hotloop.model.optimization import Candidate, Numerics
+from hotloop.tune.verdict.reference_losses import ENOUGH_PERTURBED, ReferenceLosses
+
+BF16 = Candidate(name="bf16", numerics=Numerics.TOLERANCE)
+ALLOCATOR = Candidate(name="allocator", touches_numbers=False)
+LAYOUT = Candidate(name="layout")
+NUM = 120
+
+
+def gan(seed: int, *, chaos: float = 0.2, worse: float = 1.0) -> list[float]:
+    """Two losses a step, one near 0.1 and one near 5, that part from other runs after some twenty steps."""
+    rng, batches = np.random.default_rng(1000 + seed), np.random.default_rng(1).normal(size=(NUM, 2))
+    steps = np.arange(NUM)
+    wander = np.zeros((NUM, 2))
+    for step in range(1, NUM):
+        wander[step] = 0.7 * wander[step - 1] + 0.7 * rng.normal(size=2)
+    grown = chaos * np.minimum(1.0, 1e-7 * 2.2**steps)[:, None] if seed else 0.0
+    course = np.stack([0.1 + 0.5 * np.exp(-steps / 20), 5 - 4 * np.exp(-steps / 20)], axis=1)
+    course[:, 0] *= np.where(steps > 30, worse, 1.0)
+    losses = course * np.exp(0.05 * batches + grown * wander)
+    return [float(value) for value in losses.reshape(-1)]
+
+
+def references(num_perturbed: int = 4, chaos: float = 0.2) -> ReferenceLosses:
+    original = tuple(gan(0))
+    perturbed = tuple(tuple(gan(seed, chaos=chaos)) for seed in range(1, num_perturbed + 1))
+    return ReferenceLosses(originals=(original, original), perturbed=perturbed, sites=(0, 1) * NUM)
+
+
+def test_runs_that_part_like_the_originals_learn_the_same() -> None:
+    passed = [references().check(gan(seed), [BF16]).passed for seed in range(100, 150)]
+    assert sum(passed) >= 49
+
+
+def test_the_small_loss_of_two_is_seen() -> None:
+    refused = [not references().check(gan(seed, worse=2.0), [BF16]).passed for seed in range(100, 120)]
+    assert all(refused)
+    # In one curve of both losses it is lost beside the large one.
+    together = ReferenceLosses(originals=references().originals, perturbed=references().perturbed)
+    assert any(together.check(gan(seed, worse=2.0), [BF16]).passed for seed in range(100, 120))
+
+
+@pytest.mark.parametrize("step", [ALLOCATOR, LAYOUT])
+def test_a_change_of_no_number_passes_however_far_chaos_carries_it(step: Candidate) -> None:
+    passed = [references().check(gan(seed), [step]).passed for seed in range(100, 150)]
+    assert sum(passed) >= (50 if step is ALLOCATOR else 49)
+
+
+def test_a_change_of_no_number_whose_first_steps_differ_is_refused() -> None:
+    losses = gan(100)
+    losses[2] *= 1.01
+    seen = references().check(losses, [ALLOCATOR])
+    assert not seen.passed
+    assert seen.decided
+    assert seen.method == "first steps"
+
+
+def test_one_run_of_a_chaotic_program_does_not_decide() -> None:
+    seen = [references(1, chaos=1.5).check(gan(seed, chaos=1.5), [BF16]) for seed in range(100, 130)]
+    undecided = [one for one in seen if not one.decided]
+    assert undecided
+    assert not any(one.passed for one in undecided)
+    assert all("not decidable in this budget" in one.evidence for one in undecided)
+
+
+def test_more_perturbed_runs_are_wanted_only_where_runs_part() -> None:
+    assert references(1).wants_perturbed
+    assert not references(1, chaos=1e-5).wants_perturbed
+    assert not references(ENOUGH_PERTURBED).wants_perturbed
+
+
+def test_without_losses_only_what_changes_no_number_needs_no_proof() -> None:
+    nothing = ReferenceLosses(originals=())
+    assert nothing.check((), [ALLOCATOR]).passed
+    assert nothing.check((), [LAYOUT]).passed
+    seen = nothing.check((), [LAYOUT, BF16])
+    assert not seen.passed
+    assert not seen.decided
+
+
+def test_not_a_number_is_refused() -> None:
+    losses = gan(3)
+    losses[200] = math.nan
+    seen = references().check(losses, [BF16])
+    assert not seen.passed
+    assert seen.decided
