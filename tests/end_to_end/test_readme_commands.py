@@ -37,7 +37,7 @@ def make(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Make:
             cwd=tree,
             capture_output=True,
             text=True,
-            timeout=600,
+            timeout=1500,
             check=False,
             env={**os.environ, "NO_COLOR": "1"},
         )
@@ -76,7 +76,7 @@ def _environment(folder: Path, tree: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(6000)
 def test_both_commands_in_any_order_and_twice(tree: Path, make: Make) -> None:
     test = ("test", "TESTS=tests/cli/test_commands.py")
     demo = ("demo", "BUDGET=30s")
