@@ -7,6 +7,7 @@ import importlib
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 from hotloop.probe.activation.activation import Activation
@@ -45,7 +46,9 @@ class Probe:
         self._noted: set[str] = set()
         self._facts_at = 1
         self.uses_compile = False
-        """`torch.compile` was called."""
+        """`torch.compile` has begun to work."""
+        self.on_compile: list[tuple[Callable[[], None], Callable[[], None]]] = []
+        """Called before torch.compile reads code, and after it; filled once its compiler has been imported."""
         self.in_backward = False
         """A backward is running: modules that are called now compute something again."""
         self.asleep = False

@@ -1,83 +1,96 @@
-"""Hook point `backward`: `Tensor.backward` and `torch.autograd.backward` are one function; `autograd.grad` another."""
+"""Hook point `backward`: `Tensor.backward` and `torch.autograd.backward` are one function; `autograd.grad` another.
+
+Both stay as they are, since TorchScript and programs know them: what is timed is what they call, one private function
+that starts the engine.
+"""
 
 from __future__ import annotations
 
-import functools
+import sys
 from time import monotonic_ns
+from types import FrameType
 from typing import Any
 
+from hotloop.probe.frameless import Timed
 from hotloop.probe.probe import Probe
 from hotloop.probe.record.events import TIME_SHIFT, Kind, end
-from hotloop.probe.sections import section
+from hotloop.probe.sections import Section, section
+from hotloop.probe.tracers import reader
 
 BACKWARD, GRAD = 0, 1
 """Slots."""
-CREATE_GRAPH_AT = (3, 4)
-"""The place of `create_graph` among the arguments; `Tensor.backward` gives it there."""
+_ENGINE = "_engine_run_backward"
+_DEPTH = 3
+"""Frames from ours to the function that called the engine."""
 
 
 def install(probe: Probe) -> None:
-    """Patch the two functions where `Tensor.backward` and programs look them up: on `torch.autograd`."""
-    import torch
+    """Time the function that starts the engine, under both names that it has."""
+    from torch import autograd
+    from torch.autograd import graph
 
-    for name, slot in (("backward", BACKWARD), ("grad", GRAD)):
-        original = getattr(torch.autograd, name)
-        timed = _timed(probe, original, slot)
-        setattr(torch.autograd, name, timed)
+    original = getattr(graph, _ENGINE)
+    timed = Timed(original, _marks(probe))
+    for module in (graph, autograd):
+        setattr(module, _ENGINE, timed)
         if probe.losses is None:
-            probe.boundary.pace.swap_while_lean(torch.autograd, name, timed, original)
+            probe.boundary.pace.swap_while_lean(module, _ENGINE, timed, original)
 
 
-def _timed(probe: Probe, original: Any, slot: int) -> Any:
+def _marks(probe: Probe) -> Section:
     import torch
 
     is_anomaly_enabled = torch.is_anomaly_enabled
     is_profiled: Any = getattr(torch._C._autograd, "_profiler_enabled", bool)
-    enter, _ = section(probe, Kind.BACKWARD, slot, trains=True)
-    ended, facts, recorder, ends = probe.boundary.ended, probe.facts, probe.recorder, end(Kind.BACKWARD, slot)
-    create_graph_at = CREATE_GRAPH_AT[slot]
+    enters = [section(probe, Kind.BACKWARD, slot, trains=True).enter for slot in (BACKWARD, GRAD)]
+    marks = [end(Kind.BACKWARD, slot) for slot in (BACKWARD, GRAD)]
+    ended, facts, recorder = probe.boundary.ended, probe.facts, probe.recorder
+    backward = torch.autograd.backward.__code__
     keeps_losses, sites = probe.losses is not None, probe.sites
-    inside = False
+    is_traced = reader()
+    slot = BACKWARD
 
-    @functools.wraps(original)
-    def backward(*args: Any, **kwargs: Any) -> Any:
-        nonlocal inside
-        if recorder.lean and not keeps_losses:
-            return original(*args, **kwargs)
+    def enter() -> bool:
+        nonlocal slot
         # Reentrant checkpointing calls backward from inside a backward.
-        if inside or not enter():
-            return original(*args, **kwargs)
+        if probe.in_backward or (recorder.lean and not keeps_losses) or is_traced():
+            return False
+        caller = sys._getframe(_DEPTH)
+        which = BACKWARD if caller.f_code is backward else GRAD
+        if not enters[which]():
+            return False
+        slot = which
         if not facts.settled:  # what slows a backward may be on around this one alone
             facts.num_looked += 1
             facts.num_profiled += is_profiled()
             facts.anomaly_mode = facts.anomaly_mode or is_anomaly_enabled()
         if sites.open("backward"):
             with probe.survive("sites"):
-                sites.note("backward", original.__name__)
-        if kwargs.get("create_graph") or (len(args) > create_graph_at and args[create_graph_at]):
-            facts.double_backward = True
-        if keeps_losses:
-            _keep_loss(probe, slot, args, kwargs)
-        inside = probe.in_backward = True
+                sites.note("backward", "grad" if slot else "backward")
+        with probe.survive("backward"):
+            _look(probe, caller, keeps_losses=keeps_losses and slot == BACKWARD)
+        probe.in_backward = True
+        return True
+
+    def leave() -> None:
+        probe.in_backward = False
         try:
-            result = original(*args, **kwargs)
-        finally:
-            inside = probe.in_backward = False
-            try:
-                recorder.append((monotonic_ns() - recorder.base) << TIME_SHIFT | ends)
-            except Exception:  # the probe fails open
-                probe.note("record:backward")
-        if slot == BACKWARD or not facts.double_backward:
-            try:
+            recorder.append((monotonic_ns() - recorder.base) << TIME_SHIFT | marks[slot])
+            if slot == BACKWARD or not facts.double_backward:
                 ended(Kind.BACKWARD, slot)
-            except Exception:  # the probe fails open
-                probe.note("boundary")
-        return result
+        except Exception:  # the probe fails open
+            probe.note("record:backward")
 
-    return backward
+    return Section(enter, leave)
 
 
-def _keep_loss(probe: Probe, slot: int, args: Any, kwargs: Any) -> None:
-    if slot == BACKWARD:
+def _look(probe: Probe, caller: FrameType, *, keeps_losses: bool) -> None:
+    """Read what the call was asked for from the variables of torch's own function."""
+    if probe.facts.double_backward and not keeps_losses:
+        return
+    asked = caller.f_locals
+    if asked.get("create_graph"):
+        probe.facts.double_backward = True
+    if keeps_losses and probe.losses is not None:
         with probe.survive("losses"):
-            probe.losses.keep(args[0] if args else kwargs["tensors"])  # type: ignore[union-attr]
+            probe.losses.keep(asked["tensors"])

@@ -1,22 +1,28 @@
 """Hook point `forward`: finds the root modules, then hooks those instances alone (`root.py`).
 
-A root is the outermost module that is called. Until the roots are known, `torch.nn.Module.__call__` is ours and looks
-at every call; then it is torch's again. torch's global module hooks would do it too, but they switch off its fast path,
-make `torch.compile` warn, and end up inside compiled code.
+A root is the outermost module that is called. Until the roots are known, every look-up of `torch.nn.Module.__call__` on
+an instance is seen; the class itself shows torch's own. torch's global module hooks would do it too, but they switch
+off its fast path, make `torch.compile` warn, and end up inside compiled code.
 """
 
 from __future__ import annotations
 
-import functools
 import sys
+from collections.abc import Callable
+from dis import opname
+from types import FrameType
 from typing import Any
 
+from hotloop.probe.frameless import Before
 from hotloop.probe.hook_points import step_hooks
-from hotloop.probe.hook_points.root import Root, hook_of
+from hotloop.probe.hook_points.root import Root
+from hotloop.probe.hook_points.root_hook import PLACE, hook_of
 from hotloop.probe.probe import Probe
 from hotloop.probe.record.events import Kind
 from hotloop.probe.record.facts import num_values
+from hotloop.probe.run_events.imports import Waiting
 from hotloop.probe.sections import section
+from hotloop.probe.tracers import reader
 
 DISCOVERY_STEPS = 2
 """Steps after which the search ends; in the first step every root has been called once."""
@@ -29,10 +35,13 @@ def install(probe: Probe) -> Roots:
     roots = Roots(probe)
     roots.search()
     _wake_at_evaluation(probe)
-    _watch_compile(probe, roots)
-    _watch_replicas(probe)
-    _watch_scripting(probe)
+    _hide_from_torchscript()
     return roots
+
+
+def waiting(probe: Probe, roots: Roots) -> Waiting:
+    """Return what is to be done when torch's compiler has been imported."""
+    return {"torch._dynamo": lambda _: _watch_compile(probe, roots)}
 
 
 class Roots:
@@ -50,7 +59,8 @@ class Roots:
         self._known: list[Root] = []
         self._searching = False
         self._original = Module.__call__
-        self._patched = self._discoverer(self._original)
+        self._patched = Before(self._original, self._called)
+        self._is_traced = reader()
         self._calls = 0
         self._calls_at_step = 0
         self._idle_steps = 0
@@ -72,17 +82,13 @@ class Roots:
             root.wrap_call()
 
     def step_aside(self) -> None:
-        """Give the class its own call back for a while: a compiler reads it, and so does torch when it is imported."""
-        if self._class.__call__ is self._patched:
+        """Give the class its own call back for a while: a compiler reads it."""
+        if vars(self._class)["__call__"] is self._patched:
             self._class.__call__ = self._original
-        for name, attribute in _KEPT_BY_TORCH:
-            module = sys.modules.get(name)
-            if module is not None and getattr(module, attribute, None) is self._patched:
-                setattr(module, attribute, self._original)
 
     def step_back(self) -> None:
         """Go on with the search, if it was under way."""
-        if self._searching:
+        if self._searching and vars(self._class)["__call__"] is self._original:
             self._class.__call__ = self._patched
 
     def adopt(self, module: Any) -> None:
@@ -93,15 +99,11 @@ class Roots:
             self._known = [*self._alive(), root]
             root.hook()
 
-    def _discoverer(self, original: Any) -> Any:
-        @functools.wraps(original)
-        def call(module: Any, *args: Any, **kwargs: Any) -> Any:
-            if self._searching and not self.inside:
-                with self._probe.survive("root.discover"):
+    def _called(self, module: Any) -> None:
+        if self._searching and not self.inside:
+            with self._probe.survive("root.discover"):
+                if _is_call(sys._getframe(2)):
                     self._discover(module)
-            return original(module, *args, **kwargs)
-
-        return call
 
     def own_call(self) -> bool:
         """Whether a call belongs to the thread that is recorded, in a process that is not asleep."""
@@ -112,7 +114,7 @@ class Roots:
             return False
 
     def _discover(self, module: Any) -> None:
-        if self._probe.in_backward or not self.own_call():
+        if self._probe.in_backward or self._is_traced() or not self.own_call():
             return
         self.adopt(module)
         self._calls += 1
@@ -148,6 +150,7 @@ class Roots:
             root.keep_hooked()
         self._look_again()
         if self._searching:
+            self.step_back()  # a tracer puts back what the class shows
             self._probe.boundary.look_again()
 
     def _num_calls(self) -> int:
@@ -164,12 +167,10 @@ class Roots:
             self.settle()
 
 
-_KEPT_BY_TORCH = (
-    ("torch._dynamo.utils", "unpatched_nn_module_call"),
-    ("torch._dynamo.variables.nn_module", "unpatched_nn_module_call"),
-    ("torch.fx._symbolic_trace", "_orig_module_call"),
-)
-"""Where torch keeps `Module.__call__` when it is imported, to know later whether somebody has changed it."""
+def _is_call(frame: FrameType) -> bool:
+    """Whether a module is called here, not its `__call__` taken for later; `super().__call__(...)` is a call."""
+    code = frame.f_code
+    return code.co_name == "__call__" or not opname[code.co_code[frame.f_lasti]].startswith("LOAD")
 
 
 def _wake_at_evaluation(probe: Probe) -> None:
@@ -178,58 +179,19 @@ def _wake_at_evaluation(probe: Probe) -> None:
 
     original, pace = Module.eval, probe.boundary.pace
 
-    @functools.wraps(original)
-    def evaluate(self: Any) -> Any:
-        if self.training:
-            with probe.survive("eval"):
+    def evaluates(module: Any) -> None:
+        with probe.survive("eval"):
+            if module.training:
                 pace.wake()
-        return original(self)
 
-    pace.swap_while_lean(Module, "eval", original, evaluate)
+    pace.swap_while_lean(Module, "eval", original, Before(original, evaluates))
 
 
 def _watch_compile(probe: Probe, roots: Roots) -> None:
-    """Be out of the way whenever torch.compile reads code."""
-    import torch
+    """Be out of the way whenever torch.compile reads code; called when its compiler has been imported."""
+    from torch._dynamo import trace_rules
+    from torch._dynamo.callback import CompilationCallbackHandler as Handler
 
-    original = torch.compile
-    watched = False
-
-    @functools.wraps(original)
-    def compile_(*args: Any, **kwargs: Any) -> Any:
-        nonlocal watched
-        if not watched:
-            watched = probe.uses_compile = True
-            with probe.survive("compile"):
-                probe.boundary.pace.wake()
-                probe.sites.close()
-                roots.step_aside()
-                _hide_from_dynamo(roots)
-                _time_compilation(probe)
-                roots.step_back()
-        return original(*args, **kwargs)
-
-    torch.compile = compile_
-
-
-def _time_compilation(probe: Probe) -> None:
-    """Mark the beginning and end of what torch.compile works on."""
-    from torch._dynamo import callback
-
-    enter, leave = section(probe, Kind.COMPILE, aside=True)
-    under_way: list[bool] = []
-    callback.on_compile_start(lambda *_: under_way.append(enter()))
-    callback.on_compile_end(lambda *_: leave() if under_way and under_way.pop() else None)
-
-
-def _hide_from_dynamo(roots: Roots) -> None:
-    """Let torch.compile pass over the probe's code: what it finds running it runs as it is, and never reads."""
-    from torch._dynamo import callback, trace_rules
-    from torch._dynamo.eval_frame import skip_code
-    from torch.optim import optimizer
-
-    callback.on_compile_start(lambda *_: roots.step_aside())
-    callback.on_compile_end(lambda *_: roots.step_back())
     for name, module in list(sys.modules.items()):
         if (
             name.startswith("hotloop.probe.")
@@ -237,6 +199,47 @@ def _hide_from_dynamo(roots: Roots) -> None:
             and not hasattr(module, "__path__")
         ):
             trace_rules.add(name)
+    probe.on_compile.append(_asides(probe, roots))
+
+    def tell(which: int) -> Callable[[Any], None]:
+        def told(_: Any) -> None:
+            with probe.survive("compile"):
+                for calls in probe.on_compile:
+                    calls[which]()
+
+        return told
+
+    # `torch._dynamo.reset()` forgets callbacks that were registered.
+    Handler.run_start_callbacks = Before(Handler.run_start_callbacks, tell(0))
+    Handler.run_end_callbacks = Before(Handler.run_end_callbacks, tell(1))
+
+
+def _asides(probe: Probe, roots: Roots) -> tuple[Callable[[], None], Callable[[], None]]:
+    enter, leave = section(probe, Kind.COMPILE, aside=True)
+    under_way: list[bool] = []
+
+    def begins() -> None:
+        if not probe.uses_compile:
+            probe.uses_compile = True
+            probe.boundary.pace.wake()
+            probe.sites.close()
+            _guard_step_hooks()
+        roots.step_aside()
+        under_way.append(enter())
+
+    def ends() -> None:
+        if under_way and under_way.pop():
+            leave()
+        roots.step_back()
+
+    return begins, ends
+
+
+def _guard_step_hooks() -> None:
+    """Let torch.compile come to nothing in the hooks around the optimizer's step."""
+    from torch._dynamo.eval_frame import skip_code
+    from torch.optim import optimizer
+
     for hooks in (optimizer._global_optimizer_pre_hooks, optimizer._global_optimizer_post_hooks):
         for number, hook in list(hooks.items()):
             if getattr(hook, "__module__", None) == step_hooks.__name__:
@@ -245,42 +248,9 @@ def _hide_from_dynamo(roots: Roots) -> None:
                 skip_code(guarded.__code__)
 
 
-def _watch_replicas(probe: Probe) -> None:
-    """DataParallel copies a module's attributes, the hook among them, which belongs to the original alone."""
-    from torch.nn import Module
+def _hide_from_torchscript() -> None:
+    """`torch.jit.script` and `torch.jit.trace` give every attribute of a module a type; the hook has none."""
+    from torch.jit import _recursive
 
-    original = Module._replicate_for_data_parallel
-
-    @functools.wraps(original)
-    def replicate(self: Any) -> Any:
-        replica = original(self)
-        with probe.survive("replica"):
-            hook = hook_of(replica)
-            if hook is not None:
-                hook.leave(replica)
-        return replica
-
-    Module._replicate_for_data_parallel = replicate
-
-
-def _watch_scripting(probe: Probe) -> None:
-    """`torch.jit.script` gives every attribute of a module a type; the hook has none."""
-    import torch
-
-    original = torch.jit.script
-
-    @functools.wraps(original)
-    def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
-        hooks: list[tuple[Any, Any]] = []
-        with probe.survive("script"):
-            modules = obj.modules() if isinstance(obj, torch.nn.Module) else ()
-            hooks = [(module, hook) for module in modules if (hook := hook_of(module)) is not None]
-            for module, hook in hooks:
-                hook.leave(module)
-        try:
-            return original(obj, *args, **kwargs)
-        finally:
-            for module, hook in hooks:
-                hook.come_back(module)
-
-    torch.jit.script = script
+    if PLACE not in _recursive.ignored_attributes:
+        _recursive.ignored_attributes.append(PLACE)

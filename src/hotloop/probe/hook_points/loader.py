@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-from time import monotonic_ns
 from typing import Any
 
 from hotloop.probe.activation.activation import Activation
+from hotloop.probe.frameless import Before, TimedSlot
 from hotloop.probe.probe import Probe
 from hotloop.probe.record.call_site import user_line
-from hotloop.probe.record.events import MAX_SLOT, TIME_SHIFT, Kind, end
+from hotloop.probe.record.events import MAX_SLOT, Kind
 from hotloop.probe.sections import Section, section
 
 _SLOT = "_hotloop_slot"
@@ -23,9 +23,10 @@ def install(probe: Probe) -> None:
     from torch.utils.data import DataLoader
     from torch.utils.data.dataloader import _BaseDataLoaderIter, _MultiProcessingDataLoaderIter
 
-    _patch_init(probe, DataLoader)
-    _patch_iter(probe, DataLoader)
-    _patch_iterator_init(probe, _BaseDataLoaderIter)
+    if probe.acting("on_loader"):
+        _patch_init(probe, DataLoader)
+    _note_when_made(probe, DataLoader)
+    _patch_iter(probe, DataLoader, _BaseDataLoaderIter)
     _patch_next(probe, _BaseDataLoaderIter)
     _patch_shutdown(probe, _MultiProcessingDataLoaderIter)
 
@@ -43,13 +44,22 @@ def _patch_init(probe: Probe, cls: Any) -> None:
         with probe.survive("loader.keywords"):
             wanted = _keywords(probe, signature, self, args, kwargs)
             if wanted is not None and _construct(probe, original, self, wanted):
-                _note(probe, self)
                 return
         original(self, *args, **kwargs)
-        with probe.survive("loader.facts"):
-            _note(probe, self)
 
+    init.__signature__ = signature  # type: ignore[attr-defined]  # `inspect.getfullargspec` does not unwrap
     cls.__init__ = init
+
+
+def _note_when_made(probe: Probe, cls: Any) -> None:
+    """Look at a loader in the last thing that its `__init__` calls; it is called again whenever workers start."""
+
+    def made(loader: Any) -> None:
+        with probe.survive("loader.facts"):
+            if _SLOT not in loader.__dict__:
+                _note(probe, loader)
+
+    cls.check_worker_number_rationality = Before(cls.check_worker_number_rationality, made)
 
 
 def _keywords(
@@ -85,7 +95,7 @@ def _construct(probe: Probe, original: Any, loader: Any, keywords: dict[str, Any
 def _note(probe: Probe, loader: Any) -> None:
     if probe.asleep or len(probe.facts.loaders) > 4 * MAX_SLOT:
         return
-    path, line = user_line(3)
+    path, line = user_line(4)
     facts = _describe(loader, path, line)
     loader.__dict__[_SLOT] = slot = _slot(probe, facts)
     probe.sites.note("loader", "torch.utils.data.DataLoader", slot=slot, made=loader)
@@ -129,84 +139,63 @@ def _length(dataset: Any) -> int | None:
 # Iteration ---------------------------------------------------------------------------------------------------------
 
 
-def _patch_iter(probe: Probe, cls: Any) -> None:
-    original = cls.__iter__
+def _patch_iter(probe: Probe, cls: Any, iterators: Any) -> None:
+    """Time the making of iterators, and tell each which loader it belongs to."""
     sections = _by_slot(probe, Kind.ITERATOR)
+    facts = probe.facts
+    making = MAX_SLOT
 
-    @functools.wraps(original)
-    def iterate(self: Any) -> Any:
-        slot = self.__dict__.get(_SLOT, MAX_SLOT)
-        enter, leave = sections[min(slot, MAX_SLOT)]
-        if not enter():
-            return original(self)
-        try:
-            return original(self)
-        finally:
-            leave()
-            if slot < len(probe.facts.loaders):
-                probe.facts.loaders[slot]["num_iterators"] += 1
+    def marks(loader: Any) -> Section:
+        nonlocal making
+        slot = loader.__dict__.get(_SLOT, MAX_SLOT)
+        making = _slot_of(loader)
+        if slot < len(facts.loaders):
+            facts.loaders[slot]["num_iterators"] += not probe.asleep
+        return sections[making]
 
-    cls.__iter__ = iterate
+    def made(iterator: Any) -> None:
+        if isinstance(iterator, iterators):  # `inspect.signature` binds methods to the class
+            iterator.__dict__.setdefault(_SLOT, making)
 
-
-def _patch_iterator_init(probe: Probe, cls: Any) -> None:
-    original = cls.__init__
-
-    @functools.wraps(original)
-    def init(self: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, loader, *args, **kwargs)
-        with probe.survive("loader.iterator"):
-            self.__dict__[_SLOT] = min(loader.__dict__.get(_SLOT, MAX_SLOT), MAX_SLOT)
-
-    cls.__init__ = init
+    cls.__iter__ = TimedSlot(cls.__iter__, marks)
+    iterators.__init__ = Before(iterators.__init__, made)
 
 
 def _patch_next(probe: Probe, cls: Any) -> None:
-    original, recorder = cls.__next__, probe.recorder
+    original = cls.__next__
     sections = _by_slot(probe, Kind.DATA)
-    ends = [end(Kind.DATA, slot) for slot in range(MAX_SLOT + 1)]
     acting: list[Activation] = probe.acting("on_batch")
 
+    def marks(iterator: Any) -> Section:
+        return sections[_slot_of(iterator)]
+
+    if acting:
+        cls.__next__ = TimedSlot(_handing_on(probe, original, acting), marks)
+        return
+    cls.__next__ = timed = TimedSlot(original, marks)
+    probe.boundary.pace.swap_while_lean(cls, "__next__", timed, original)
+
+
+def _handing_on(probe: Probe, original: Any, acting: list[Activation]) -> Any:
     @functools.wraps(original)
     def fetch(self: Any) -> Any:
-        if recorder.lean and not acting:
-            return original(self)
-        slot = self.__dict__.get(_SLOT, MAX_SLOT)
-        if not sections[slot].enter():
-            return original(self)
-        try:
-            batch = original(self)
-            for activation in acting:
-                batch = _handed_on(probe, activation, batch)
-            return batch
-        finally:
-            try:
-                recorder.append((monotonic_ns() - recorder.base) << TIME_SHIFT | ends[slot])
-            except Exception:  # the probe fails open
-                probe.note("record:data")
+        batch = original(self)
+        for activation in acting:
+            batch = _handed_on(probe, activation, batch)
+        return batch
 
-    cls.__next__ = fetch
-    if not acting:
-        probe.boundary.pace.swap_while_lean(cls, "__next__", fetch, original)
+    return fetch
 
 
 def _patch_shutdown(probe: Probe, cls: Any) -> None:
     """Workers that are not kept end within the last fetch of an epoch, or when the garbage collector comes."""
-    original = cls._shutdown_workers
     sections = _by_slot(probe, Kind.WORKERS_END, aside=True)
+    cls._shutdown_workers = TimedSlot(cls._shutdown_workers, lambda iterator: sections[_slot_of(iterator)])
 
-    @functools.wraps(original)
-    def shutdown(self: Any) -> None:
-        enter, leave = sections[self.__dict__.get(_SLOT, MAX_SLOT)]
-        if not enter():
-            original(self)
-            return
-        try:
-            original(self)
-        finally:
-            leave()
 
-    cls._shutdown_workers = shutdown
+def _slot_of(known: Any) -> int:
+    slot: int = known.__dict__.get(_SLOT, MAX_SLOT)
+    return min(slot, MAX_SLOT)
 
 
 def _by_slot(probe: Probe, kind: Kind, *, aside: bool = False) -> list[Section]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import sys
 import weakref
 from typing import Any
 
+from hotloop.probe.frameless import Around, Before
 from hotloop.probe.hook_points import grad_scaler
 from hotloop.probe.hook_points.step_hooks import Pair, Passing, passing_hook, step_hooks
 from hotloop.probe.probe import Probe
@@ -30,7 +30,7 @@ def install(probe: Probe) -> None:
     first = register_optimizer_step_pre_hook(hooks.before)
     last = register_optimizer_step_post_hook(hooks.after)
     _pass_while_lean(probe, hooks, passing_hook(probe, slots), first.id, last.id)
-    _patch_base_init(probe, Optimizer, slots)
+    _note_when_made(probe, Optimizer, slots)
     if probe.acting("on_optimizer"):
         _patch_constructors(probe)
     with probe.survive("scaler"):
@@ -69,10 +69,11 @@ class _Slots:
         self.last_number = 0
 
     def made(self, optimizer: Any) -> None:
-        self._made_at[optimizer] = user_line(3)
-        if self._probe.sites.open("optimizer"):
-            self._walks[optimizer] = walk(sys._getframe(2), optimizer)
-        self._probe.recorder.raw(end(Kind.MADE))
+        if optimizer not in self._made_at:  # a load comes here too
+            self._made_at[optimizer] = user_line(3)
+            if self._probe.sites.open("optimizer"):
+                self._walks[optimizer] = walk(sys._getframe(3), optimizer)
+            self._probe.recorder.raw(end(Kind.MADE))
 
     def of(self, optimizer: Any) -> int:
         number = self._numbers.get(optimizer)
@@ -120,16 +121,14 @@ def _describe(optimizer: Any, path: str | None, line: int | None) -> dict[str, A
     }
 
 
-def _patch_base_init(probe: Probe, cls: Any, slots: _Slots) -> None:
-    original = cls.__init__
+def _note_when_made(probe: Probe, cls: Any, slots: _Slots) -> None:
+    """Look at an optimizer in one of the first things that the base class's `__init__` calls."""
 
-    @functools.wraps(original)
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
+    def made(optimizer: Any) -> None:
         with probe.survive("optimizer.facts"):
-            slots.made(self)
+            slots.made(optimizer)
 
-    cls.__init__ = init
+    cls._patch_step_function = Before(cls._patch_step_function, made)
 
 
 def _patch_constructors(probe: Probe) -> None:
@@ -148,20 +147,17 @@ def _patch_constructor(probe: Probe, cls: Any) -> None:
     original = cls.__init__
     signature = inspect.signature(original)
 
-    @functools.wraps(original)
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        if type(self) is cls:
-            wanted = None
-            with probe.survive("optimizer.keywords"):
-                wanted = _keywords(probe, signature, self, args, kwargs)
-            if wanted is not None:
-                _construct(probe, original, self, *wanted)
-                return
-        original(self, *args, **kwargs)
+        wanted = None
+        with probe.survive("optimizer.keywords"):
+            wanted = _keywords(probe, signature, self, args, kwargs)
+        if wanted is not None:
+            _construct(probe, original, self, *wanted)
+        else:
+            original(self, *args, **kwargs)
 
-    # Programs ask inspect.signature(torch.optim.AdamW) for 'fused'.
-    init.__signature__ = signature  # type: ignore[attr-defined]
-    cls.__init__ = init
+    # Programs ask inspect.signature(torch.optim.AdamW) for 'fused': the class shows its own.
+    cls.__init__ = Around(original, init, only=cls)
 
 
 def _keywords(

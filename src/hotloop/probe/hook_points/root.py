@@ -1,24 +1,21 @@
-"""One root module: its recording hook, and what the activations do to its forward.
-
-The instance is hooked in the place that `Module.compile()` uses: torch drops it when a module is pickled or copied, and
-`state_dict`, `children()` and the signature of `forward` stay as they are. Where a class pickles its attributes by
-itself, the hook turns into None on the way.
-"""
+"""One root module: how its calls are recorded, and what the activations do to its forward."""
 
 from __future__ import annotations
 
 import weakref
 from contextlib import AbstractContextManager, ExitStack
-from threading import get_ident
 from time import monotonic_ns
 from typing import Any, Protocol
 
 from hotloop.probe.activation.activation import Activation
+from hotloop.probe.frameless import call_that
+from hotloop.probe.hook_points.root_hook import PLACE, Hook
 from hotloop.probe.probe import Probe
 from hotloop.probe.record.events import MAX_SLOT, TIME_SHIFT, Kind, begin, end, size_event
 from hotloop.probe.record.facts import describe_argument, describe_root, distributed_kind, num_values
+from hotloop.probe.tracers import reader, transforms
 
-_PLACE = "_compiled_call_impl"
+
 LOOKS = 8
 """Training calls of a root whose call sites are kept: a GAN calls its discriminator from three lines."""
 
@@ -30,74 +27,6 @@ class Surroundings(Protocol):
 
     def own_call(self) -> bool:
         """Whether a call belongs to the thread that is recorded, in a process that is not asleep."""
-
-
-def hook_of(module: Any) -> Hook | None:
-    """Return the hook that a module carries."""
-    hook = module.__dict__.get(_PLACE)
-    return hook if isinstance(hook, Hook) else None
-
-
-class Hook:
-    """What is called instead of a root module's call.
-
-    It holds its module weakly: a cycle would keep the module's memory until the garbage collector runs.
-
-    Args:
-        root: the root that it records.
-        module: the module it sits in.
-        compiled: the call that `Module.compile()` had put there; None: the module's plain call.
-    """
-
-    def __init__(self, root: Root, module: Any, compiled: Any) -> None:
-        self.compiled = compiled
-        self._root = root
-        self._module = weakref.ref(module)
-        self._recorder, self._activations = root.surroundings
-
-    def plain(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the module as if the hook was not there."""
-        if self.compiled is not None:
-            return self.compiled(*args, **kwargs)
-        return self._module()._call_impl(*args, **kwargs)  # type: ignore[union-attr]
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the module, recorded and changed as the activations ask.
-
-        A call that is only recorded, like the one before it, is marked here: the fewer frames the better.
-        """
-        root = self._root
-        if self._recorder.lean and not self._activations and root.grad_enabled():
-            root.calls += 1
-            if self.compiled is not None:
-                return self.compiled(*args, **kwargs)
-            return self._module()._call_impl(*args, **kwargs)  # type: ignore[union-attr]
-        if not root.begins_as_before(args):
-            return root.call(self.plain, args, kwargs)
-        try:
-            if self.compiled is not None:
-                return self.compiled(*args, **kwargs)
-            return self._module()._call_impl(*args, **kwargs)  # type: ignore[union-attr]
-        finally:
-            root.ends_as_before()
-
-    def leave(self, module: Any) -> None:
-        """Leave a module as it was."""
-        if self.compiled is None:
-            del module.__dict__[_PLACE]
-        else:
-            module.__dict__[_PLACE] = self.compiled
-
-    def come_back(self, module: Any) -> None:
-        """Sit in the module again."""
-        module.__dict__[_PLACE] = self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Become None in a pickle."""
-        return (type(None), ())
-
-    def __deepcopy__(self, memo: Any) -> None:
-        """Become None in a copy."""
 
 
 class Root:
@@ -117,7 +46,8 @@ class Root:
         self._roots = roots
         self._module = weakref.ref(module)
         self.grad_enabled = is_grad_enabled
-        self.surroundings = (probe.recorder, probe.activations)
+        self.is_traced = reader()
+        self._is_transformed = transforms()
         self.calls = 0
         self.slot = min(slot, MAX_SLOT)
         self.kind = (type(module).__name__, num_values(module.parameters()))
@@ -135,6 +65,10 @@ class Root:
         self._activated = False
         self._wrapped_call: Any = None
         self._hooked: Hook | None = None
+        self._call = call_that(self._leave)
+        self._ends = 0
+        self._trains = True
+        """Of the call under way: the mark of its end, and whether it keeps a graph."""
         # begin and end of a forward without and with gradients, and with them in evaluation mode
         self._codes = tuple(
             (begin(kind, self.slot), end(kind, self.slot))
@@ -149,19 +83,19 @@ class Root:
     def hook(self) -> None:
         """Put the recording hook into the module."""
         module = self.module
-        self._hooked = Hook(self, module, module.__dict__.get(_PLACE))
-        module.__dict__[_PLACE] = self._hooked
+        self._hooked = Hook(self, module, module.__dict__.get(PLACE))
+        module.__dict__[PLACE] = self._hooked
 
     def unhook(self) -> None:
         """Leave the module as it was, if the hook is still in its place."""
         module = self.module
-        if module is not None and self._hooked is not None and module.__dict__.get(_PLACE) is self._hooked:
+        if module is not None and self._hooked is not None and module.__dict__.get(PLACE) is self._hooked:
             self._hooked.leave(module)
 
     def keep_hooked(self) -> None:
         """Hook again if the program compiled the module in place meanwhile, or the hook had left it."""
         module = self.module
-        if module is not None and module.__dict__.get(_PLACE) is not self._hooked:
+        if module is not None and module.__dict__.get(PLACE) is not self._hooked:
             self.hook()
 
     def wrap_call(self) -> None:
@@ -176,63 +110,50 @@ class Root:
                 self._probe.drop(activation, "wrap_forward")
         self._wrapped_call = call
 
-    def begins_as_before(self, args: Any) -> bool:
-        """Mark the beginning of a training call that is only recorded; False: it is not one, nothing was marked."""
+    def begin(self, plain: Any, args: Any, kwargs: Any) -> Any:
+        """Mark the beginning of a call; return what is to be called, which marks its end when it goes."""
+        trains, acts = self.grad_enabled(), bool(self._probe.activations)
+        if trains and not acts and self._probe.recorder.lean:
+            self.calls += 1
+            return plain
+        if self._roots.inside or not self._roots.own_call():
+            return plain
+        if trains and not acts and self._is_as_before(args):
+            self._ends = self._codes[1][1]
+        else:
+            self._ends = self._enter(trains, args, kwargs)
+        self._trains = trains
+        site, self._site = self._site, None
+        self._roots.inside = True
+        if acts and (trains or self._inference()) and not self._is_transformed():
+            return self._call(self._acted, plain)
+        if site is not None and "returns" not in site:
+            return self._call(self._looked_at, plain, site)
+        return self._call(plain)
+
+    def failed(self) -> None:
+        """Keep the exception that is being handled."""
+        self._probe.note("record:forward")
+
+    def _is_as_before(self, args: Any) -> bool:
+        """Whether this call is like the one before it; then its beginning is marked, in one frame."""
         probe, recorder = self._probe, self._probe.recorder
         try:
             if (
                 not self._described
                 or self._looks_left
-                or get_ident() != recorder.thread
-                or probe.asleep
                 or probe.in_backward
-                or probe.activations
-                or self._roots.inside
                 or not (args and self._shape)
                 or args[0].shape != self._shape
-                or not self.grad_enabled()
                 or (self._learns and not self._module().training)  # type: ignore[union-attr]
             ):
                 return False
             recorder.append(self._size_event)
             recorder.append((monotonic_ns() - recorder.base) << TIME_SHIFT | self._codes[1][0])
-        except Exception:  # no shape; what else may fail, fails again in `call`, which says so
+        except Exception:  # no shape; what else may fail, fails again in `_enter`, which says so
             return False
         self.calls += 1
-        self._roots.inside = True
         return True
-
-    def ends_as_before(self) -> None:
-        """Mark the end of what `begins_as_before` began."""
-        self._roots.inside = False
-        recorder, boundary = self._probe.recorder, self._probe.boundary
-        try:
-            recorder.append((monotonic_ns() - recorder.base) << TIME_SHIFT | self._codes[1][1])
-            if boundary.never_trained:
-                boundary.ended(Kind.EVALUATE, self.slot)
-        except Exception:  # the probe fails open
-            self._probe.note("boundary")
-
-    def call(self, plain: Any, args: Any, kwargs: Any) -> Any:
-        """Call the module, recorded and changed."""
-        roots = self._roots
-        if roots.inside or not roots.own_call():
-            return plain(*args, **kwargs)
-        trains = self.grad_enabled()
-        ends = self._enter(trains, args, kwargs)
-        site, self._site = self._site, None
-        roots.inside = True
-        try:
-            if self._probe.activations and (trains or self._inference()):
-                return self._acted(plain, args, kwargs)
-            output = plain(*args, **kwargs)
-            if site is not None:
-                site["returns"] = describe_argument(None, output)
-            return output
-        finally:
-            roots.inside = False
-            if ends:
-                self._leave(ends, trains)
 
     def _enter(self, trains: bool, args: Any, kwargs: Any) -> int:
         """Mark the beginning; return the mark of the end, 0: not recorded (a recomputation, part of the backward)."""
@@ -245,7 +166,7 @@ class Root:
                 self._probe.boundary.pace.wake()
             elif recorder.lean:
                 return 0
-            if not self._described:
+            if not self._described and not self._is_transformed():
                 self._note(args, kwargs)
             if self._looks_left or not trains:
                 self._look(trains, args, kwargs)
@@ -258,21 +179,32 @@ class Root:
             return 0
         return ends
 
-    def _leave(self, ends: int, trains: bool) -> None:
+    def _leave(self) -> None:
+        self._roots.inside = False
+        if not self._ends:
+            return
         try:
-            self._probe.recorder.mark(ends)
-            if not trains or self._probe.boundary.never_trained:
+            self._probe.recorder.mark(self._ends)
+            if not self._trains or self._probe.boundary.never_trained:
                 self._probe.boundary.ended(Kind.EVALUATE, self.slot)
         except Exception:  # the probe fails open
             self._probe.note("boundary")
 
+    def _looked_at(self, plain: Any, site: dict[str, Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Keep what the root returns; stands where `Module._call_impl` would, as `_acted` does."""
+        output = _shortest(self.module, plain)(*args, **kwargs)
+        with self._probe.survive("sites.returns"):
+            site["returns"] = describe_argument(None, output)
+        return output
+
     # Activations ---------------------------------------------------------------------------------------------------
 
-    def _acted(self, plain: Any, args: Any, kwargs: Any) -> Any:
+    def _acted(self, plain: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Stand where `Module._call_impl` would: there are as many frames as without us."""
         if not self._activated and not self._activate():
             return plain(*args, **kwargs)
         args, kwargs = self._change_inputs(args, kwargs)
-        call = self._wrapped_call or plain
+        call = self._wrapped_call or _shortest(self.module, plain)
         if not self._contexts:
             return self._change_output(call(*args, **kwargs))
         with ExitStack() as stack:
@@ -365,3 +297,17 @@ class Root:
 def _shared(module: Any) -> bool:
     parameter = next(module.parameters(), None)
     return parameter is not None and parameter.device.type == "cpu" and parameter.is_shared()
+
+
+def _shortest(module: Any, plain: Any) -> Any:
+    """Return what `Module._call_impl` would call at once, where it is what is called and has no hooks to call."""
+    from torch.nn.modules.module import _has_any_global_hook
+
+    own = getattr(plain, "__func__", None) is type(module)._call_impl
+    hooked = (
+        module._forward_hooks
+        or module._forward_pre_hooks
+        or module._backward_hooks
+        or module._backward_pre_hooks
+    )
+    return plain if hooked or not own or _has_any_global_hook() else module.forward

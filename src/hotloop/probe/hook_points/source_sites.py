@@ -1,6 +1,7 @@
 """Places in the user's source that no hook point sees by itself; looked for in the first steps, then all is as it was.
 
-What is replaced here is looked up by torch at every call, so that nobody can keep a reference to ours.
+What is replaced here is looked up by torch at every call, so that nobody can keep a reference to ours; classes go on
+showing their own methods.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import functools
 import sys
 from typing import Any
 
+from hotloop.probe.frameless import Around, Before, own_method
 from hotloop.probe.probe import Probe
 from hotloop.probe.record.sites import walk
 
@@ -24,7 +26,7 @@ def install(probe: Probe) -> None:
     from torch.nn.utils import clip_grad
 
     _watch_models(probe)
-    _replace(probe, torch.optim.Optimizer, "zero_grad", "zero_grad")
+    _watch_zero_grad(probe, torch.optim.Optimizer)
     _replace(probe, clip_grad, "_group_tensors_by_device_and_dtype", "clip")
     _replace(probe, torch, "set_anomaly_enabled", "debug", only=lambda enabled, *_: enabled)
     for name in ("to", "cuda"):
@@ -36,6 +38,8 @@ def _replace(probe: Probe, owner: Any, name: str, kind: str, *, only: Any = None
     original, sites = getattr(owner, name, None), probe.sites
     if original is None:  # of another version of torch
         return
+    is_class = isinstance(owner, type)
+    inner = own_method(owner, name) if is_class else original
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -43,20 +47,38 @@ def _replace(probe: Probe, owner: Any, name: str, kind: str, *, only: Any = None
             with probe.survive(f"sites.{kind}"):
                 if only is None or only(*args, **kwargs):
                     sites.note(kind, getattr(original, "__qualname__", name))
-        return original(*args, **kwargs)
+        return inner(*args, **kwargs)
 
-    own = name in vars(owner)
+    _put(probe, owner, name, Around(original, call) if is_class else call)
+
+
+def _watch_zero_grad(probe: Probe, optimizers: Any) -> None:
+    original, sites = optimizers.zero_grad, probe.sites
+
+    def called(_: Any) -> None:
+        if sites.open("zero_grad") and not probe.asleep:
+            with probe.survive("sites.zero_grad"):
+                sites.note("zero_grad", original.__qualname__)
+
+    _put(probe, optimizers, "zero_grad", Before(original, called))
+
+
+def _put(probe: Probe, owner: Any, name: str, changed: Any) -> None:
+    """Replace an attribute until the sites are closed, unless somebody puts theirs over ours."""
+    before = vars(owner).get(name, _INHERITED)
 
     def restore() -> None:
-        if vars(owner).get(name) is not call:  # somebody has put theirs over ours
-            return
-        if own:
-            setattr(owner, name, original)
-        else:
-            delattr(owner, name)
+        if vars(owner).get(name) is changed:
+            if before is _INHERITED:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, before)
 
-    setattr(owner, name, call)
-    sites.on_close.append(restore)
+    setattr(owner, name, changed)
+    probe.sites.on_close.append(restore)
+
+
+_INHERITED = object()
 
 
 def _copies(tensor: Any, *args: Any, **kwargs: Any) -> bool:

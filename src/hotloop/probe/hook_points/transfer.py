@@ -6,9 +6,9 @@ not use the device any more.
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
+from hotloop.probe.frameless import Around, own_method
 from hotloop.probe.probe import Probe
 from hotloop.probe.record.events import Kind
 from hotloop.probe.sections import section
@@ -21,7 +21,8 @@ def install(probe: Probe) -> None:
     if torch.version.cuda is None and torch.version.hip is None:
         return
     for name in ("to", "cuda"):
-        setattr(torch.Tensor, name, _timed(probe, getattr(torch.Tensor, name)))
+        original = getattr(torch.Tensor, name)
+        setattr(torch.Tensor, name, Around(original, _timed(probe, own_method(torch.Tensor, name))))
 
 
 def _timed(probe: Probe, original: Any) -> Any:
@@ -29,7 +30,6 @@ def _timed(probe: Probe, original: Any) -> Any:
 
     enter, leave = section(probe, Kind.TRANSFER)
 
-    @functools.wraps(original)
     def move(self: Any, *args: Any, **kwargs: Any) -> Any:
         # Until the device is in use a `.to()` stays on the host.
         if not cuda.is_initialized() or self.is_cuda or not enter():

@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from hotloop.probe.frameless import Around, own_method
 from hotloop.probe.instruments.frames import Caller, Frames, Owner
 from hotloop.probe.instruments.instrument import Instrument
 from hotloop.probe.instruments.watched_calls import COPY, CREATE, SYNC, Watched, functions, methods
@@ -58,6 +59,8 @@ class CallSites(Instrument):
         self._steps: list[dict[Key, list[int]]] = []
         self._undo: list[Callable[[], None]] = []
         self._compiles = False
+        self._builtins: dict[int, str] = {}
+        """TorchScript's table of what it compiles by identity."""
 
     def start(self) -> None:
         """Replace the calls."""
@@ -100,6 +103,10 @@ class CallSites(Instrument):
             from torch.utils import _device
 
             _device._device_constructors()
+        with contextlib.suppress(ImportError, AttributeError):
+            from torch.jit import _builtins
+
+            self._builtins = _builtins._get_builtin_table()
         # Compiled code is guarded on the identity of torch's functions, and would be compiled again.
         self._compiles = "torch._dynamo" in sys.modules and bool(_frames_compiled())
 
@@ -113,13 +120,23 @@ class CallSites(Instrument):
                     self._replace(watched.place(), watched)
 
     def _replace(self, owner: Any, watched: Watched) -> None:
-        original = getattr(owner, watched.name)
-        replaced = self._watching(original, watched)
         own = vars(owner).get(watched.name, _ABSENT)
-        setattr(owner, watched.name, replaced)
-        self._undo.append(lambda: _put_back(owner, watched.name, own))
         if isinstance(owner, ModuleType):
+            original = own
+            replaced = self._watching(original, watched)
             self._replace_imported(original, replaced)
+            self._let_torchscript_know(original, replaced)
+            setattr(owner, watched.name, replaced)
+        else:
+            changed = self._watching(own_method(owner, watched.name), watched)
+            setattr(owner, watched.name, Around(getattr(owner, watched.name), changed))
+        self._undo.append(lambda: _put_back(owner, watched.name, own))
+
+    def _let_torchscript_know(self, original: Any, replaced: Any) -> None:
+        name = self._builtins.get(id(original))
+        if name is not None:
+            self._builtins[id(replaced)] = name
+            self._undo.append(lambda: self._builtins.__delitem__(id(replaced)))
 
     def _replace_imported(self, original: Any, replaced: Any) -> None:
         """Do the same to names that the user's modules have imported: `from torch import zeros`."""

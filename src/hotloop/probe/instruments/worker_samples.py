@@ -6,15 +6,16 @@ thread. It costs nothing otherwise, and nothing at all where no worker is.
 
 from __future__ import annotations
 
-import functools
 import os
 from typing import Any
 
 import msgspec
 
 from hotloop.probe.control.control_page import DEEP
+from hotloop.probe.frameless import Before, Timed
 from hotloop.probe.instruments.sampler import Sampler
 from hotloop.probe.probe import Probe
+from hotloop.probe.sections import Section
 
 NAME = "worker"
 KEEP_EVERY = 64
@@ -25,22 +26,20 @@ def install(probe: Probe, number: int) -> None:
     """Let workers that are started from now on look, when instrument `number` is wanted."""
     from torch.utils.data._utils import worker
 
-    original = worker._worker_loop
+    watches: list[_Watch] = []
 
-    @functools.wraps(original)
-    def loop(*args: Any, **kwargs: Any) -> Any:
-        watch = None
+    def enter() -> bool:
         with probe.survive("worker"):
             watch = _Watch(probe, number)
             watch.install()
-        try:
-            return original(*args, **kwargs)
-        finally:
-            if watch is not None:
-                with probe.survive("worker"):
-                    watch.write()
+            watches.append(watch)
+        return bool(watches)
 
-    worker._worker_loop = loop
+    def leave() -> None:
+        with probe.survive("worker"):
+            watches.pop().write()
+
+    worker._worker_loop = Timed(worker._worker_loop, Section(enter, leave))
 
 
 class _Watch:
@@ -84,17 +83,14 @@ class _Watch:
         scratch.replace(path)
 
     def _patch(self, cls: Any) -> None:
-        original = cls.fetch
         numbers, number = self._numbers, self._number
 
-        @functools.wraps(original)
-        def fetch(fetcher: Any, indices: Any) -> Any:
+        def asked(_: Any) -> None:
             if numbers[DEEP] == number:
                 with self._probe.survive("worker"):
                     self._look()
-            return original(fetcher, indices)
 
-        cls.fetch = fetch
+        cls.fetch = Before(cls.fetch, asked)
 
     def _look(self) -> None:
         self._fetches += 1

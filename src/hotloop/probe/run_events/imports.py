@@ -12,6 +12,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from hotloop.probe.frameless import Timed
 from hotloop.probe.probe import Probe
 from hotloop.probe.record.events import Kind
 from hotloop.probe.sections import Section, section
@@ -72,21 +73,22 @@ class _Finder:
         if original is None or "exec_module" in getattr(loader, "__dict__", {"exec_module": None}):
             return
 
-        def exec_module(module: ModuleType) -> None:
-            with contextlib.suppress(AttributeError):
-                del loader.exec_module
+        outermost = False
+
+        def enter() -> bool:
+            nonlocal outermost
             outermost = not self._inside and self._enter()
             self._inside = self._inside or outermost
-            try:
-                original(module)
-            finally:
-                if outermost:
-                    self._inside = False
-                    self._leave()
-            if name in self._waiting:
-                with self._probe.survive(f"library:{name}"):
-                    self._waiting[name](module)
+            return True
 
-        # A warning or an error raised while a module is imported passes over the import system's own frames.
-        exec_module.__code__ = exec_module.__code__.replace(co_filename="<frozen importlib._bootstrap>")
-        loader.exec_module = exec_module
+        def leave() -> None:
+            with contextlib.suppress(AttributeError):
+                del loader.exec_module
+            if outermost:
+                self._inside = False
+                self._leave()
+            if name in self._waiting and name in sys.modules:
+                with self._probe.survive(f"library:{name}"):
+                    self._waiting[name](sys.modules[name])
+
+        loader.exec_module = Timed(original, Section(enter, leave))

@@ -6,18 +6,18 @@ Checkpoints and trackers only; what a library is not installed for, or does not 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from hotloop.probe.frameless import Timed
 from hotloop.probe.probe import Probe
 from hotloop.probe.record.events import Kind
 from hotloop.probe.run_events.imports import Waiting
-from hotloop.probe.sections import around, section
+from hotloop.probe.sections import section
 
 CALLS: dict[str, tuple[tuple[str, Kind], ...]] = {
     "safetensors.torch": (("save_file", Kind.SAVE), ("save_model", Kind.SAVE)),
-    "torch.distributed.checkpoint.state_dict_saver": (("save", Kind.SAVE), ("async_save", Kind.SAVE)),
+    "torch.distributed.checkpoint.state_dict_saver": (("_save_state_dict", Kind.SAVE),),
     "torch.utils.tensorboard.writer": (
         ("FileWriter.add_event", Kind.LOG),
         ("SummaryWriter.add_scalar", Kind.LOG),
@@ -62,8 +62,4 @@ def _patch_all(probe: Probe, calls: tuple[tuple[str, Kind], ...], module: Module
             owner = getattr(owner, part, None)
         original = vars(owner).get(name) if owner is not None else None
         if callable(original):
-            setattr(owner, name, _timed(probe, kind, original))
-
-
-def _timed(probe: Probe, kind: Kind, original: Callable[..., Any]) -> Callable[..., Any]:
-    return functools.wraps(original)(around(section(probe, kind, aside=True), original))
+            setattr(owner, name, Timed(original, section(probe, kind, aside=True)))

@@ -13,6 +13,7 @@ import logging
 import sys
 from typing import Any
 
+from hotloop.probe.frameless import Timed
 from hotloop.probe.probe import Probe
 from hotloop.probe.record.events import Kind
 from hotloop.probe.sections import Section, around, section
@@ -25,8 +26,7 @@ def install(probe: Probe) -> None:
     marks = section(probe, Kind.LOG, aside=True)
     for stream in {id(stream): stream for stream in (sys.stdout, sys.stderr) if stream is not None}.values():
         _watch(stream, marks)
-    original = logging.Handler.handle
-    logging.Handler.handle = functools.wraps(original)(around(marks, original))  # type: ignore[method-assign]
+    logging.Handler.handle = Timed(logging.Handler.handle, marks)  # type: ignore[method-assign]
 
 
 def _watch(stream: Any, marks: Section) -> None:

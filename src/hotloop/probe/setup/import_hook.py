@@ -47,6 +47,8 @@ class _TorchFinder:
                 sys.meta_path.remove(self)
             self._then()
 
+        # A warning or an error raised while torch is imported passes over the import system's own frames.
+        exec_module.__code__ = exec_module.__code__.replace(co_filename="<frozen importlib._bootstrap>")
         loader.exec_module = exec_module  # type: ignore[attr-defined]
 
 

@@ -87,7 +87,6 @@ def _install_points(probe: Probe) -> None:
     for point in (
         loader,
         transfer,
-        forward,
         backward,
         communication,
         optimizer,
@@ -98,8 +97,11 @@ def _install_points(probe: Probe) -> None:
     ):
         with probe.survive(point.__name__):
             point.install(probe)
+    waiting = dict(libraries.waiting(probe))
+    with probe.survive(forward.__name__):
+        waiting |= forward.waiting(probe, forward.install(probe))
     with probe.survive(imports.__name__):
-        imports.install(probe, libraries.waiting(probe))
+        imports.install(probe, waiting)
     if probe.config.instruments:
         with probe.survive("deep"):
             from hotloop.probe.windows import profiling_windows as deep

@@ -181,10 +181,7 @@ class DeepWindows:
         if self._watching_compile or "torch._dynamo" not in sys.modules:
             return
         self._watching_compile = True
-        from torch._dynamo import callback
-
-        callback.on_compile_start(lambda *_: self._tell("step_aside"))
-        callback.on_compile_end(lambda *_: self._tell("step_back"))
+        self._probe.on_compile.append((lambda: self._tell("step_aside"), lambda: self._tell("step_back")))
 
     def _tell(self, what: str) -> None:
         active = self._active

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from hotloop.optimize.catalogue.input.iterators import IteratorWatch
 from hotloop.probe.activation.activation import Activation
+from hotloop.probe.frameless import Around
 
 
 class PinnedCopies(Activation):
@@ -23,7 +23,8 @@ class PinnedCopies(Activation):
 
         self._watch.install()
         for name in ("to", "cuda"):
-            setattr(torch.Tensor, name, self._without_waiting(getattr(torch.Tensor, name), name))
+            original = getattr(torch.Tensor, name)
+            setattr(torch.Tensor, name, Around(original, self._without_waiting(original, name)))
 
     def on_loader(self, keywords: dict[str, Any]) -> dict[str, Any]:
         """Pin; without an accelerator DataLoader would warn."""
@@ -32,7 +33,6 @@ class PinnedCopies(Activation):
         return keywords
 
     def _without_waiting(self, original: Any, name: str) -> Any:
-        @functools.wraps(original)
         def copy(tensor: Any, *args: Any, **kwargs: Any) -> Any:
             if (
                 tensor.device.type == "cpu"

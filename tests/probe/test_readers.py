@@ -1,0 +1,105 @@
+"""Tracers, scripts, exports, copies, and code that counts frames, find with the probe inside what they find without.
+
+While the program is observed, while it is tuned (activations act, a seed is set, losses are kept), and with a plan on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hotloop.observe.decode.processes import read_processes
+from hotloop.optimize import registry
+from hotloop.probe.process.config import ProbeConfig
+
+from .conftest import run_python, with_probe
+
+_PROGRAM = Path(__file__).with_name("reader_cases.py")
+_CASES = [
+    f"{before.split('(')[0].removeprefix('def ')} {when}"
+    for line, before in zip(
+        _PROGRAM.read_text().splitlines(), _PROGRAM.read_text().splitlines()[1:], strict=False
+    )
+    if line == "@reader"
+    for when in ("before", "in training", "after")
+]
+_ONCE = ["stacks", "scripted_in_place", "public_things"]
+_ROOTS = [
+    "plain",
+    pytest.param("lightning", marks=pytest.mark.slow),
+    pytest.param("hugging_face", marks=pytest.mark.slow),
+]
+Results = dict[str, dict[str, Any]]
+
+
+def _run(root: str, folder: Path, environment: dict[str, str]) -> Results:
+    folder.mkdir(exist_ok=True)
+    done = run_python([str(_PROGRAM), root, str(folder / "results.json"), str(folder)], environment, folder)
+    assert done.returncode == 0, done.stderr
+    results: Results = json.loads((folder / "results.json").read_text())
+    return results
+
+
+def _orders(*names: str) -> tuple[dict[str, Any], ...]:
+    classes = {name: type(registry.get(name)) for name in names}
+    return tuple(
+        {"name": name, "module": cls.__module__, "cls": cls.__name__, "params": {}}
+        for name, cls in classes.items()
+    )
+
+
+def _configs(folder: Path) -> dict[str, ProbeConfig]:
+    acting = _orders("autocast_bf16", "fused_optimizer", "persistent_workers")
+    tuning = str(folder / "probe tuning")
+    return {
+        "observing": ProbeConfig(folder=str(folder / "probe observing")),
+        "tuning": ProbeConfig(folder=tuning, activations=acting, seed=1, losses=True, lean=False),
+        "with a plan": ProbeConfig(folder=str(folder / "probe plan"), activations=acting, record=False),
+    }
+
+
+class Seen:
+    """What one root's readers found without us and, by name, with us; and what the probe noted of itself."""
+
+    def __init__(self, root: str, folder: Path) -> None:
+        folder.mkdir()
+        self.without = _run(root, folder / "without", dict(os.environ))
+        self.probed: dict[str, Results] = {}
+        self.facts: dict[str, list[dict[str, Any]]] = {}
+        for name, config in _configs(folder).items():
+            own = Path(str(config.folder))
+            self.probed[name] = _run(root, folder / name, with_probe(own, config))
+            self.facts[name] = [facts for facts in read_processes(own).values() if facts["steps"]]
+
+
+@pytest.fixture(scope="module")
+def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    """The same program four times."""
+    return Seen(request.param, tmp_path_factory.mktemp("readers") / request.param)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seen", _ROOTS, indirect=True)
+@pytest.mark.parametrize("how", ["observing", "tuning", "with a plan"])
+@pytest.mark.parametrize("name", [*_CASES, *_ONCE])
+def test_what_is_read_is_the_same(seen: Seen, how: str, name: str) -> None:
+    if name in _ONCE and name not in seen.without:
+        pytest.skip("looked at once, with the plain root")
+    without, probed = seen.without[name], seen.probed[how][name]
+    assert probed["always"] == without["always"], probed.get("error")
+    if how == "observing":
+        assert probed["observing"] == without["observing"]
+
+
+@pytest.mark.parametrize("seen", _ROOTS, indirect=True)
+def test_the_probe_was_inside_and_nothing_of_it_failed(seen: Seen) -> None:
+    for how, facts in seen.facts.items():
+        (process,) = facts
+        assert process["steps"] >= 12, how
+        assert process["notes"] == [], how
+        effects = {effect["name"]: effect["on"] for effect in process["effects"]}
+        assert how == "observing" or effects["autocast_bf16"], effects
