@@ -1,0 +1,280 @@
+"""The table of scripts: where each one is found, how it is made short, and what data it gets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class ByHand(msgspec.Struct, frozen=True):
+    """An optimization that somebody who tunes by hand would pick for a script."""
+
+    name: str
+    params: dict[str, Any] = {}
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One published script."""
+
+    name: str
+    repository: str
+    """`owner/name` on github.com."""
+    commit: str
+    script: str
+    """Path in the repository; the program runs in its folder, or in `folder`."""
+    arguments: tuple[str, ...] = ()
+    """What makes it short; `{data}` is the folder of its data."""
+    data: str | None = None
+    """A function of `data.py`, called with the folder named `at`."""
+    at: str = "data"
+    """Where the data goes: a path in the repository, relative to the folder that the program runs in."""
+    folder: str | None = None
+    packages: tuple[str, ...] = ()
+    """Modules it imports beside torch, numpy and what hotloop's tests need."""
+    environment: dict[str, str] = {}
+    constants: dict[str, Any] = {}
+    """`module.NAME` to a value, set before it runs: what has no option (epochs)."""
+    seeded: bool = False
+    """Two runs of it print the same losses."""
+    loss: str = r"[Ll]oss[^0-9\-]{0,20}(-?[0-9]+\.[0-9]+(?:e-?[0-9]+)?)"
+    """Finds losses in its output; the last one counts."""
+    by_hand: tuple[ByHand, ...] = ()
+
+
+_EXAMPLES = ("pytorch/examples", "77f55b912142e11fcfdf5b530231fb9c52f181e8")
+_THREADS = ByHand("thread_count", {"num_threads": 1})
+_FUSED = ByHand("fused_optimizer")
+_WORKERS = ByHand("loader_workers", {"num_workers": 2})
+_BF16 = ByHand("autocast_bf16")
+_WAIT = ByHand("openmp_wait_policy")
+
+CORPUS: tuple[Entry, ...] = (
+    Entry(
+        name="mnist",
+        repository=_EXAMPLES[0], commit=_EXAMPLES[1], script="mnist/main.py",
+        arguments=("--epochs", "1", "--no-accel", "--log-interval", "5"),
+        data="mnist", at="../data", packages=("torchvision",), seeded=True,
+        by_hand=(_WORKERS, _FUSED, ByHand("channels_last")),
+    ),
+    Entry(
+        name="vae",
+        repository=_EXAMPLES[0], commit=_EXAMPLES[1], script="vae/main.py",
+        arguments=("--epochs", "2", "--no-accel", "--log-interval", "5"),
+        data="mnist", at="../data", packages=("torchvision",), seeded=True,
+        by_hand=(ByHand("dataset_in_memory"), _FUSED),
+    ),
+    Entry(
+        name="word_language_model",
+        repository=_EXAMPLES[0], commit=_EXAMPLES[1], script="word_language_model/main.py",
+        arguments=("--epochs", "1", "--emsize", "64", "--nhid", "64", "--log-interval", "10"),
+        data="wikitext", at="data/wikitext-2", seeded=True, loss=r"loss\s+([0-9.]+)",
+    ),
+    Entry(
+        name="mingpt_adder",
+        repository="karpathy/minGPT", commit="37baab71b9abea1b76ab957409a1cc2fbfba8a26",
+        script="projects/adder/adder.py",
+        arguments=("--trainer.max_iters=60", "--trainer.num_workers=0", "--trainer.batch_size=16"),
+        environment={"PYTHONPATH": "{repository}"}, seeded=True,
+        loss=r"train loss ([0-9.]+)", by_hand=(_FUSED, _BF16),
+    ),
+    Entry(
+        name="nanogpt",
+        repository="karpathy/nanoGPT", commit="3adf61e154c3fe3fca428ad6bc3818b27a3b8291", script="train.py",
+        arguments=(
+            "--device=cpu", "--compile=False", "--eval_iters=2", "--eval_interval=20", "--log_interval=1",
+            "--block_size=64", "--batch_size=8", "--n_layer=2", "--n_head=2", "--n_embd=64", "--max_iters=40",
+            "--lr_decay_iters=40", "--dropout=0.0", "--dataset=shakespeare_char", "--gradient_accumulation_steps=1",
+        ),
+        data="shakespeare", at="data/shakespeare_char", seeded=True,
+        loss=r"iter \d+: loss ([0-9.]+)", by_hand=(_FUSED, _BF16, ByHand("compile", {"mode": "default"})),
+    ),
+    Entry(
+        name="makemore",
+        repository="karpathy/makemore", commit="988aa59e4d8fefa526d06f3b453ad116258398d4", script="makemore.py",
+        arguments=(
+            "-i", "names.txt", "-o", "out", "--max-steps", "120", "--n-layer", "2", "--n-embd", "32", "--num-workers",
+            "0",
+        ),
+        packages=("tensorboard",), seeded=True, by_hand=(_THREADS, _FUSED),
+    ),
+    Entry(
+        name="ignite_mnist",
+        repository="pytorch/ignite", commit="de08e799cfb55a6cf4aa778575d6bad725385453",
+        script="examples/mnist/mnist.py", arguments=("--epochs", "1"),
+        data="mnist", at=".", packages=("torchvision", "ignite", "tqdm"),
+        loss=r"Avg loss: ([0-9.]+)", by_hand=(_WORKERS,),
+    ),
+    Entry(
+        name="pytorch_gan",
+        repository="eriklindernoren/PyTorch-GAN", commit="36d3c77e5ff20ebe0aeefd322326a134a279b93e",
+        script="implementations/gan/gan.py", arguments=("--n_epochs", "1", "--batch_size", "32"),
+        data="mnist", at="../../data/mnist", packages=("torchvision",), loss=r"D loss: ([0-9.]+)",
+        by_hand=(_FUSED, _WORKERS),
+    ),
+    Entry(
+        name="cleanrl_ppo",
+        repository="vwxyzjn/cleanrl", commit="fe8d8a03c41a7ef5b523e2e354bd01c363e786bb", script="cleanrl/ppo.py",
+        arguments=("--total-timesteps", "3000", "--no-cuda"), packages=("gymnasium", "tyro", "tensorboard"),
+        folder=".", seeded=True, loss=r"episodic_return=\[?([0-9.]+)", by_hand=(_THREADS,),
+    ),
+    Entry(
+        name="cifar100",
+        repository="weiaicunzai/pytorch-cifar100", commit="11d8418f415b261e4ae3cb1ffe20d06ec95b98e4",
+        script="train.py", arguments=("-net", "squeezenet", "-b", "16"), data="cifar100",
+        packages=("torchvision", "tensorboard", "matplotlib"),
+        constants={"conf.global_settings.EPOCH": 1}, loss=r"Loss: ([0-9.]+)",
+        by_hand=(ByHand("channels_last"), _BF16, ByHand("cpu_allocator", {"allocator": "glibc"})),
+    ),
+    Entry(
+        name="mixup",
+        repository="facebookresearch/mixup-cifar10", commit="eaff31ab397a90fbc0a4aac71fb5311144b3608b",
+        script="train.py", arguments=("--epoch", "1", "--batch-size", "16", "--model", "LeNet"), data="cifar10",
+        at="home/data", packages=("torchvision",), environment={"HOME": "{folder}/home"}, seeded=True,
+        loss=r"Loss: ([0-9.]+)",
+    ),
+    Entry(
+        name="unet",
+        repository="milesial/Pytorch-UNet", commit="21d7850f2af30a9695bbeea75f3136aa538cfc4a", script="train.py",
+        arguments=("--epochs", "1", "--batch-size", "1", "--scale", "0.25"), data="masks",
+        packages=("torchvision", "wandb", "matplotlib"), environment={"WANDB_MODE": "disabled"},
+        loss=r"loss \(batch\)=([0-9.]+)", by_hand=(ByHand("channels_last"), _BF16),
+    ),
+    Entry(
+        name="pygcn",
+        repository="tkipf/pygcn", commit="1600b5b748b3976413d1e307540ccc62605b4d6d", script="pygcn/train.py",
+        arguments=("--no-cuda", "--epochs", "60"), environment={"PYTHONPATH": "{repository}"},
+        packages=("scipy",), seeded=True, loss=r"loss= ([0-9.]+)", by_hand=(_FUSED, _THREADS),
+    ),
+    Entry(
+        name="pygat",
+        repository="Diego999/pyGAT", commit="3664f2dc90cbf971564c0bf186dc794f12446d0c", script="train.py",
+        arguments=("--no-cuda", "--epochs", "4", "--hidden", "2", "--nb_heads", "2"), packages=("scipy",),
+        seeded=True, loss=r"loss_train: ([0-9.]+)", by_hand=(ByHand("cpu_allocator", {"allocator": "glibc"}),),
+    ),
+    Entry(
+        name="tutorial_convolution",
+        repository="yunjey/pytorch-tutorial", commit="0500d3df5a2a8080ccfccbc00aca0eacc21818db",
+        script="tutorials/02-intermediate/convolutional_neural_network/main.py", data="mnist", at="../../data",
+        packages=("torchvision",), by_hand=(_WORKERS, ByHand("channels_last")),
+    ),
+    Entry(
+        name="tcn_adding_problem",
+        repository="locuslab/TCN", commit="2f8c2b817050206397458dfd1f5a25ce8a32fe65",
+        script="TCN/adding_problem/add_test.py",
+        arguments=("--epochs", "1", "--levels", "2", "--seq_len", "24", "--batch_size", "256"),
+        environment={"PYTHONPATH": "{repository}"}, seeded=True, by_hand=(_THREADS, _FUSED),
+    ),
+    Entry(
+        name="char_rnn",
+        repository="spro/char-rnn.pytorch", commit="282bcb6b15ab3929d6a588b455cfc0f19f32add4", script="train.py",
+        arguments=("data/text.txt", "--n_epochs", "20", "--chunk_len", "40", "--batch_size", "20"), data="text",
+        packages=("unidecode", "tqdm"), loss=r"100%\)? ([0-9.]+)", by_hand=(_THREADS,),
+    ),
+    Entry(
+        name="ltsf_linear",
+        repository="cure-lab/LTSF-Linear", commit="0c113668a3b88c4c4ee586b8c5ec3e539c4de5a6", script="run_longExp.py",
+        arguments=(
+            "--is_training", "1", "--model_id", "made", "--model", "DLinear", "--data", "custom", "--root_path",
+            "{data}", "--data_path", "series.csv", "--seq_len", "96", "--pred_len", "24", "--enc_in", "7",
+            "--train_epochs", "1", "--itr", "1", "--num_workers", "0",
+        ),
+        data="series", packages=("pandas", "sklearn", "matplotlib"), seeded=True, loss=r"Train Loss: ([0-9.]+)",
+        by_hand=(_THREADS, _FUSED),
+    ),
+    Entry(
+        name="informer",
+        repository="zhouhaoyi/Informer2020", commit="29f2a739226a509202a092b464163da81fa74960",
+        script="main_informer.py",
+        arguments=(
+            "--model", "informer", "--data", "custom", "--root_path", "{data}", "--data_path", "series.csv",
+            "--train_epochs", "1", "--itr", "1", "--d_model", "32", "--d_ff", "64", "--seq_len", "48", "--label_len",
+            "24", "--pred_len", "12", "--features", "S", "--enc_in", "1", "--dec_in", "1", "--c_out", "1",
+        ),
+        data="series", packages=("pandas",), loss=r"Train Loss: ([0-9.]+)", by_hand=(_BF16, _FUSED),
+    ),
+    Entry(
+        name="vae_cvae",
+        repository="timbmg/VAE-CVAE-MNIST", commit="4f1b22367a5c5cff88bf97ce78219132aa9fd977", script="train.py",
+        arguments=("--epochs", "1", "--print_every", "5", "--conditional"), data="mnist",
+        packages=("torchvision", "pandas", "seaborn", "matplotlib"), seeded=True,
+        environment={"MPLBACKEND": "Agg"}, by_hand=(ByHand("dataset_in_memory"), _FUSED),
+    ),
+    Entry(
+        name="dlrm",
+        repository="facebookresearch/dlrm", commit="090956ee2319ddd349a42232958aefccfe3f7b0a",
+        script="dlrm_s_pytorch.py",
+        arguments=("--mini-batch-size=64", "--num-batches=200", "--print-freq=20", "--arch-embedding-size=400-300-200"),
+        packages=("sklearn", "onnx", "tensorboard"), seeded=True, loss=r"loss ([0-9.]+)",
+        by_hand=(_THREADS,),
+    ),
+    Entry(
+        name="timm_train",
+        repository="huggingface/pytorch-image-models", commit="aa4b5850c1543fa488abf260f18390eda46cf85d",
+        script="train.py",
+        arguments=(
+            "--data-dir", "{data}", "--model", "resnet18", "-b", "8", "--epochs", "1", "--img-size", "64", "--device",
+            "cpu", "--num-classes", "3", "--workers", "1", "--log-interval", "1", "--sched", "none",
+            "--warmup-epochs", "0",
+        ),
+        data="image_folder", packages=("torchvision", "timm"), seeded=True, loss=r"Loss: *([0-9.]+)",
+        by_hand=(ByHand("channels_last"), _BF16, _WORKERS),
+    ),
+    Entry(
+        name="lightning_bug_report",
+        repository="Lightning-AI/pytorch-lightning", commit="7f0c3436cd3f6ad3753125672024fc415cbcb414",
+        script="examples/pytorch/bug_report/bug_report_model.py", by_hand=(_THREADS,),
+    ),
+    Entry(
+        name="fabric_image_classifier",
+        repository="Lightning-AI/pytorch-lightning", commit="7f0c3436cd3f6ad3753125672024fc415cbcb414",
+        script="examples/fabric/image_classifier/train_fabric.py",
+        arguments=("--epochs", "1", "--log-interval", "5"), data="mnist", at="../../../Datasets",
+        packages=("torchvision",), seeded=True,
+    ),
+    Entry(
+        name="monai_unet",
+        repository="Project-MONAI/tutorials", commit="b3c6c998c931d78b61c4d32b37f962a987400f8a",
+        script="3d_segmentation/torch/unet_training_array.py",
+        packages=("monai", "nibabel", "tensorboard"), loss=r"train_loss: ([0-9.]+)",
+        by_hand=(_BF16, ByHand("channels_last_3d")),
+    ),
+    Entry(
+        name="fm_movielens",
+        repository="rixwew/pytorch-fm", commit="f74ad19771eda104e99874d19dc892e988ec53fa", script="examples/main.py",
+        arguments=(
+            "--dataset_name", "movielens1M", "--dataset_path", "{data}/ratings.dat", "--model_name", "fm", "--epoch",
+            "2", "--batch_size", "64", "--device", "cpu", "--save_dir", ".",
+        ),
+        data="ratings", packages=("pandas", "sklearn", "tqdm", "lmdb"), environment={"PYTHONPATH": "{repository}"},
+        loss=r"loss=([0-9.]+)", by_hand=(_WORKERS, _FUSED),
+    ),
+    Entry(
+        name="two_layer_net",
+        repository="jcjohnson/pytorch-examples",
+        commit="0003fcdc606a79951e53bf8f46f8574fa4739f23",
+        script="nn/two_layer_net_optim.py",
+        loss=r"^\d+ ([0-9.e-]+)$", by_hand=(_FUSED,),
+    ),
+    Entry(
+        name="morvan_regression",
+        repository="MorvanZhou/PyTorch-Tutorial",
+        commit="dbe154a9e56635e51c6b0c2ccea8ae36cfb585a7",
+        script="tutorial-contents/305_batch_train.py",
+        loss=r"Step: +(\d+)", by_hand=(_THREADS,),
+    ),
+    Entry(
+        name="zero_to_all_mnist",
+        repository="hunkim/PyTorchZeroToAll",
+        commit="e5a260fac0b4ff1e2ec434fc6f0d962ac97fc289",
+        script="08_2_dataset_loade_logistic.py",
+        by_hand=(_WORKERS,),
+    ),
+    Entry(
+        name="nlp_tutorial_nnlm",
+        repository="graykode/nlp-tutorial",
+        commit="d05e31ec81d56d70c1db89b99ab07e948f7ebc11",
+        script="1-1.NNLM/NNLM.py",
+        loss=r"cost = +([0-9.]+)", by_hand=(_THREADS, _FUSED),
+    ),
+)  # fmt: skip
