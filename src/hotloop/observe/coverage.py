@@ -35,8 +35,20 @@ def no_step(
     *,
     timed_out: bool,
     lost: bool,
+    blame: str | None = None,
 ) -> HotloopError:
-    """Return the clearest error for a run in which no step was measured."""
+    """Return the clearest error for a run in which no step was measured.
+
+    Args:
+        observation: what was seen.
+        run: the run, ended.
+        folder: its records.
+        known: what is known of its processes.
+        argv: the command.
+        timed_out: it was ended after its time.
+        lost: records could not be written.
+        blame: whose failure it was, where the program failed and that was tried.
+    """
     code = observation.exit_code
     if could_not_enter(code, run.scratch):
         reason = (run.scratch / "isolation-error").read_text()
@@ -53,7 +65,11 @@ def no_step(
         return _no_python(observation.command[0], argv, code)
     has_torch = any(folder.glob("torch-*"))
     if code not in (None, 0):
-        return _failed(code, observation.command) if has_torch or not lacks_torch(argv) else _no_torch(argv)
+        return (
+            _failed(code, observation.command, blame)
+            if has_torch or not lacks_torch(argv)
+            else _no_torch(argv)
+        )
     if timed_out and not has_torch:
         return HotloopError(
             "the time was over before your program had even imported torch, so nothing could be measured",
@@ -67,11 +83,11 @@ def no_step(
     return _too_few(known, timed_out=timed_out)
 
 
-def _failed(code: int | None, words: Sequence[str]) -> HotloopError:
+def _failed(code: int | None, words: Sequence[str], blame: str | None) -> HotloopError:
     shown = " ".join(shlex.quote(word) for word in words)
     return HotloopError(
         f"your program failed before it had taken two steps (exit code {code}); its own output says why",
-        f"if it works without hotloop, please report that; try: {shown}",
+        blame or f"if it works without hotloop, please report that; try: {shown}",
         ExitCode.PROGRAM_FAILED,
     )
 

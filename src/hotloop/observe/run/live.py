@@ -30,6 +30,7 @@ from hotloop.observe.decode.spans import Timeline, timelines
 from hotloop.observe.profile.efficiency import with_efficiency
 from hotloop.observe.profile.profile import with_deep
 from hotloop.observe.profile.windows import MAX_STEP_S, Course, orders, run_course
+from hotloop.observe.run.blame import may_be_ours, whose
 from hotloop.observe.run.monitoring import INTERVAL_S, with_monitors
 from hotloop.observe.run.stopping import StopRule
 from hotloop.observe.steps.ranks import measured_s, steady_windows
@@ -142,6 +143,7 @@ def _observe(
         page.close()
         if live.keep is not None and live.rule.full:
             keep_writes(scratch, live.keep, Path.cwd())
+    blame = _blame(live, argv, environment, run, exit_code, end_s - begin_s, progress)
     known = timelines(folder, watch.known)
     observation = build(
         live.words,
@@ -162,8 +164,27 @@ def _observe(
     if interrupted:
         raise Interrupted(observation if observation.step else None)
     if observation.step is None:
-        raise no_step(observation, run, folder, known, argv, timed_out=watch.timed_out, lost=lost)
+        raise no_step(
+            observation, run, folder, known, argv, timed_out=watch.timed_out, lost=lost, blame=blame
+        )
+    if blame is not None and live.warn is not None:
+        live.warn(f"hotloop: {blame}")
     return observation
+
+
+def _blame(
+    live: LiveRun,
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    run: Run,
+    code: int | None,
+    lived_s: float,
+    progress: Progress,
+) -> str | None:
+    """Say whose failure it was that the program failed; None: it did not, or it was not asked."""
+    if code is None or not may_be_ours(run, code, lived_s):
+        return None
+    return whose(argv, with_changes(environment, live.changes), live.exceptions, code, lived_s, progress)
 
 
 def _follow(watch: _Watch, run: Run, page: ControlPage) -> bool:

@@ -15,7 +15,6 @@ from hotloop.probe.record.events import MAX_SLOT, TIME_SHIFT, Kind, begin, end, 
 from hotloop.probe.record.facts import describe_argument, describe_root, distributed_kind, num_values
 from hotloop.probe.tracers import reader, transforms
 
-
 LOOKS = 8
 """Training calls of a root whose call sites are kept: a GAN calls its discriminator from three lines."""
 
@@ -103,12 +102,13 @@ class Root:
         if not self._activated or self._wrapped_call is not None or self._hooked is None:
             return
         call: Any = self._hooked.compiled or self.module._call_impl
-        for activation in self._probe.acting("wrap_forward"):
+        acting = self._probe.acting("wrap_forward")
+        for activation in acting:
             try:
                 call = activation.wrap_forward(self.module, call)
             except Exception:  # an optimization that fails is dropped, the program goes on
                 self._probe.drop(activation, "wrap_forward")
-        self._wrapped_call = call
+        self._wrapped_call = call if acting else None
 
     def begin(self, plain: Any, args: Any, kwargs: Any) -> Any:
         """Mark the beginning of a call; return what is to be called, which marks its end when it goes."""

@@ -1,0 +1,79 @@
+"""Whose failure it was: a program that failed with the probe inside is tried once without it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from hotloop.launch.environment import quiet
+from hotloop.launch.isolation.decide import Exceptions, could_not_enter, plan_isolation
+from hotloop.launch.isolation.scratch import new_scratch, remove, scratch_root
+from hotloop.launch.process import Run, start
+
+LONGEST_S = 120.0
+"""A program that failed later than this is not tried again: the user would wait as long again."""
+POLL_S = 0.2
+_ENDED_BY_HAND = (130, 143)
+"""Exit codes of Ctrl-C and of a request to end."""
+
+
+def may_be_ours(run: Run, code: int | None, lived_s: float) -> bool:
+    """Whether to ask: a Python program failed by itself, and soon."""
+    ran = any((run.scratch / "probe").glob("python-*")) and not could_not_enter(code, run.scratch)
+    return ran and code not in (None, 0, *_ENDED_BY_HAND) and lived_s <= LONGEST_S
+
+
+def whose(
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    exceptions: Exceptions,
+    failed: int,
+    lived_s: float,
+    say: Callable[[str], None],
+) -> str:
+    """Run the command without the probe, as isolated as before, and say whose failure it was.
+
+    Args:
+        argv: the command.
+        environment: the user's.
+        exceptions: what it may write to.
+        failed: its exit code with the probe inside.
+        lived_s: how long it took to fail.
+        say: told of the wait.
+    """
+    scratch = new_scratch("alone")
+    try:
+        isolation = plan_isolation(argv, Path.cwd(), scratch_root(), network=False, exceptions=exceptions)
+        run = start(argv, quiet(environment, scratch), isolation, scratch, log=scratch / "output.log")
+        try:
+            code = _ending(run, 1.5 * lived_s + 5.0, say)
+        finally:
+            run.end()
+    finally:
+        remove(scratch)
+    return _verdict(failed, code)
+
+
+def _ending(run: Run, patience_s: float, say: Callable[[str], None]) -> int | None:
+    """Return how it ended; None: it still ran when it had long since failed with the probe inside."""
+    began = time.monotonic()
+    while run.exit_code() is None and time.monotonic() - began < patience_s:
+        say("it failed; trying it once without hotloop, to see whose failure it is")
+        time.sleep(POLL_S)
+    return run.exit_code()
+
+
+def _verdict(failed: int, code: int | None) -> str:
+    if code == failed:
+        return (
+            f"it fails without hotloop too, with the same exit code {code}: the failure is the program's own"
+        )
+    if code:
+        return f"it fails without hotloop too, but with exit code {code} instead of {failed}: look at the program first"
+    alone = "still runs" if code is None else "ends well"
+    return (
+        f"without hotloop it {alone}: THE FAILURE IS HOTLOOP'S, not your program's. Please report it: the command, the "
+        f"end of the output above, hotloop {version('hotloop')}, and the versions of Python and torch (hotloop machine)"
+    )
