@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import re
 import subprocess
 import sys
@@ -79,15 +81,19 @@ def command(way: str, program: Program, scratch: Path) -> tuple[str, ...]:
 def run(way: str, entry: Entry, program: Program, scratch: Path) -> Ending:
     """Run a program one way, to its end."""
     began = time.monotonic()
+    terminal, keyboard = pty.openpty()  # scripts ask it for its size
     try:
         done = subprocess.run(
             command(way, program, scratch), cwd=program.folder, env=program.environment, timeout=LIMIT_S,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+            stdin=keyboard, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
             check=False,
         )  # fmt: skip
         code, output = done.returncode, done.stdout
     except subprocess.TimeoutExpired as late:
         code, output = None, (late.stdout or b"").decode(errors="replace")
+    finally:
+        os.close(terminal)
+        os.close(keyboard)
     losses = re.findall(entry.loss, output, re.MULTILINE)
     return Ending(code, losses[-1] if losses else None, time.monotonic() - began, output)
 

@@ -34,7 +34,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """Modules it imports beside torch, numpy and what hotloop's tests need."""
     environment: dict[str, str] = {}
     constants: dict[str, Any] = {}
-    """`module.NAME` to a value, set before it runs: what has no option (epochs)."""
+    """`module.object.NAME` to a value, set before it runs: what has no option (epochs)."""
     seeded: bool = False
     """Two runs of it print the same losses."""
     loss: str = r"[Ll]oss[^0-9\-]{0,20}(-?[0-9]+\.[0-9]+(?:e-?[0-9]+)?)"
@@ -123,7 +123,7 @@ CORPUS: tuple[Entry, ...] = (
         repository="weiaicunzai/pytorch-cifar100", commit="11d8418f415b261e4ae3cb1ffe20d06ec95b98e4",
         script="train.py", arguments=("-net", "squeezenet", "-b", "16"), data="cifar100",
         packages=("torchvision", "tensorboard", "matplotlib"),
-        constants={"conf.global_settings.EPOCH": 1}, loss=r"Loss: ([0-9.]+)",
+        constants={"conf.settings.EPOCH": 1}, loss=r"Loss: ([0-9.]+)",
         by_hand=(ByHand("channels_last"), _BF16, ByHand("cpu_allocator", {"allocator": "glibc"})),
     ),
     Entry(
@@ -144,12 +144,14 @@ CORPUS: tuple[Entry, ...] = (
         name="pygcn",
         repository="tkipf/pygcn", commit="1600b5b748b3976413d1e307540ccc62605b4d6d", script="pygcn/train.py",
         arguments=("--no-cuda", "--epochs", "60"), environment={"PYTHONPATH": "{repository}"},
-        packages=("scipy",), seeded=True, loss=r"loss= ([0-9.]+)", by_hand=(_FUSED, _THREADS),
+        data="cora", at="../data/cora", packages=("scipy",), seeded=True,
+        loss=r"loss= ([0-9.]+)", by_hand=(_FUSED, _THREADS),
     ),
     Entry(
         name="pygat",
         repository="Diego999/pyGAT", commit="3664f2dc90cbf971564c0bf186dc794f12446d0c", script="train.py",
         arguments=("--no-cuda", "--epochs", "4", "--hidden", "2", "--nb_heads", "2"), packages=("scipy",),
+        data="cora", at="data/cora",
         seeded=True, loss=r"loss_train: ([0-9.]+)", by_hand=(ByHand("cpu_allocator", {"allocator": "glibc"}),),
     ),
     Entry(
@@ -162,7 +164,7 @@ CORPUS: tuple[Entry, ...] = (
         name="tcn_adding_problem",
         repository="locuslab/TCN", commit="2f8c2b817050206397458dfd1f5a25ce8a32fe65",
         script="TCN/adding_problem/add_test.py",
-        arguments=("--epochs", "1", "--levels", "2", "--seq_len", "24", "--batch_size", "256"),
+        arguments=("--cuda", "--epochs", "1", "--levels", "2", "--seq_len", "24", "--batch_size", "256"),
         environment={"PYTHONPATH": "{repository}"}, seeded=True, by_hand=(_THREADS, _FUSED),
     ),
     Entry(

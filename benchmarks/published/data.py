@@ -148,6 +148,21 @@ def _ratings(folder: Path) -> None:
     )
 
 
+def _cora(folder: Path) -> None:
+    random = np.random.default_rng(_SEED)
+    number, words, classes = 1_500, 160, 7
+    labels = random.integers(0, classes, number)
+    features = (random.random((number, words)) < 0.03).astype(int)
+    features[np.arange(number), labels] = 1
+    rows = (
+        "\t".join([str(paper), *map(str, row), f"class_{label}"])
+        for paper, row, label in zip(range(number), features, labels, strict=True)
+    )
+    (folder / "cora.content").write_text("\n".join(rows) + "\n")
+    cites = random.integers(0, number, (3_000, 2))
+    (folder / "cora.cites").write_text("".join(f"{cited}\t{citing}\n" for cited, citing in cites))
+
+
 MAKERS: dict[str, Callable[[Path], None]] = {
     "mnist": _mnist,
     "cifar10": _cifar10,
@@ -159,4 +174,5 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "masks": _masks,
     "image_folder": _image_folder,
     "ratings": _ratings,
+    "cora": _cora,
 }

@@ -3,7 +3,7 @@
     python prepared.py CONSTANTS_JSON SCRIPT ARGUMENTS...
 
 torchvision compares CIFAR's files with known sums, which made files cannot have: they are taken as they are. CONSTANTS
-maps `module.NAME` to a value. The script then runs as `python SCRIPT ARGUMENTS...` would.
+maps `module.object.NAME` to a value. The script then runs as `python SCRIPT ARGUMENTS...` would.
 """
 
 import importlib
@@ -38,8 +38,11 @@ def main() -> None:
     sys.path[0] = os.path.dirname(os.path.abspath(script))
     _accept_made_files()
     for path, value in constants.items():
-        module, _, name = path.rpartition(".")
-        setattr(importlib.import_module(module), name, value)
+        module, *inner, name = path.split(".")
+        owner: object = importlib.import_module(module)
+        for part in inner:
+            owner = getattr(owner, part)
+        setattr(owner, name, value)
     runpy.run_path(script, run_name="__main__")
 
 
