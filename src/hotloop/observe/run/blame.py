@@ -20,8 +20,8 @@ _ENDED_BY_HAND = (130, 143)
 
 
 def may_be_ours(run: Run, code: int | None, lived_s: float) -> bool:
-    """Whether to ask: a Python program failed by itself, and soon."""
-    ran = any((run.scratch / "probe").glob("python-*")) and not could_not_enter(code, run.scratch)
+    """Whether to ask: a program that had imported torch failed by itself, and soon."""
+    ran = any((run.scratch / "probe").glob("torch-*")) and not could_not_enter(code, run.scratch)
     return ran and code not in (None, 0, *_ENDED_BY_HAND) and lived_s <= LONGEST_S
 
 
