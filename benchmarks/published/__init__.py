@@ -4,7 +4,8 @@ The scripts are not here: `corpus.py` names repository, commit and script of eac
 them. Bring the sources once, then compare:
 
     python -m benchmarks.published fetch --sources DIR             # git, from github.com, at the commits named
-    python -m benchmarks.published compare --sources DIR [--site DIR] [--only NAME...]
+    python -m benchmarks.published compare --sources DIR [--site DIR] [--only NAME...] [--ways alone observe run]
+    python -m benchmarks.published page                            # of the rows in published.jsonl
 
 `--site` is a folder of packages that the scripts need beside ours, put on their PYTHONPATH:
 

@@ -6,6 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
+import msgspec
+
 from benchmarks.published.compare import WAYS, Row, compare, table
 from benchmarks.published.corpus import CORPUS
 from benchmarks.published.place import fetch
@@ -13,31 +15,47 @@ from benchmarks.tune.page import write
 
 
 def main() -> int:
-    """Fetch the sources, or compare and write the page."""
+    """Fetch the sources, compare and keep the rows, or write the page of rows that were kept."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("fetch", "compare"))
-    parser.add_argument("--sources", type=Path, required=True)
+    parser.add_argument("what", choices=("fetch", "compare", "page"))
+    parser.add_argument("--sources", type=Path, default=Path("sources"))
     parser.add_argument("--site", type=Path)
     parser.add_argument("--only", nargs="+")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    parser.add_argument(
+        "--rows", type=Path, nargs="+", default=[Path("published.jsonl")], help="where rows are kept"
+    )
     args = parser.parse_args()
     entries = [entry for entry in CORPUS if not args.only or entry.name in args.only]
-    sources = args.sources.resolve()
-    if args.what == "fetch":
-        for entry in entries:
-            fetch(entry, sources)
+    if args.what == "page":
+        write_page(kept(args.rows))
         return 0
-    rows: list[Row] = []
+    differing = 0
     for entry in entries:
-        row = compare(entry, sources, args.site.resolve() if args.site else None, args.ways)
-        rows.append(row)
-        print(entry.name, row.verdict(), flush=True)
-        for way, ending in row.endings.items():
-            if ending.exit_code != 0:
-                sys.stderr.write(f"--- {entry.name} {way}\n{ending.output[-3000:]}\n")
-    if not args.only:
-        write_page(rows)
-    return int(any(row.verdict().isupper() for row in rows))
+        if args.what == "fetch":
+            fetch(entry, args.sources)
+            continue
+        row = compare(entry, args.sources.resolve(), args.site and args.site.resolve(), args.ways)
+        with args.rows[0].open("ab") as file:
+            file.write(msgspec.json.encode(row) + b"\n")
+        say(row)
+        differing += row.differs()
+    return int(differing > 0)
+
+
+def say(row: Row) -> None:
+    """Print a row's verdict, and the end of the output where a run failed."""
+    print(row.entry.name, row.verdict(), flush=True)
+    for way, ending in row.endings.items():
+        if ending.exit_code != 0:
+            sys.stderr.write(f"--- {row.entry.name} {way}\n{ending.output}\n")
+
+
+def kept(files: list[Path]) -> list[Row]:
+    """Return the last row of each script, in the order of the table."""
+    rows = [msgspec.json.decode(line, type=Row) for file in files for line in file.read_bytes().splitlines()]
+    last = {row.entry.name: row for row in rows}
+    return [last[entry.name] for entry in CORPUS if entry.name in last]
 
 
 def write_page(rows: list[Row]) -> None:

@@ -10,8 +10,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from benchmarks.published.corpus import Entry
 from benchmarks.published.place import Absent, Program, lay_out
@@ -22,8 +23,7 @@ LIMIT_S = 600.0
 WAYS = ("alone", "observe", "run")
 
 
-@dataclass(frozen=True)
-class Ending:
+class Ending(msgspec.Struct, frozen=True):
     """How one run of a script ended."""
 
     exit_code: int | None
@@ -32,10 +32,10 @@ class Ending:
     """The last one that it printed."""
     seconds: float
     output: str
+    """Its end."""
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """One script."""
 
     entry: Entry
@@ -51,10 +51,14 @@ class Row:
             return "fails by itself"
         for way, ending in self.endings.items():
             if ending.exit_code != alone.exit_code:
-                return f"DIED under {way}"
+                return f"died under {way}"
             if self.entry.seeded and ending.loss != alone.loss:
-                return f"OTHER LOSS under {way}"
+                return f"another loss under {way}"
         return "same"
+
+    def differs(self) -> bool:
+        """Whether it ended otherwise with us."""
+        return bool(self.endings) and self.verdict() not in {"same", "fails by itself"}
 
 
 def exact_plan() -> str:
@@ -95,7 +99,7 @@ def run(way: str, entry: Entry, program: Program, scratch: Path) -> Ending:
         os.close(terminal)
         os.close(keyboard)
     losses = re.findall(entry.loss, output, re.MULTILINE)
-    return Ending(code, losses[-1] if losses else None, time.monotonic() - began, output)
+    return Ending(code, losses[-1] if losses else None, time.monotonic() - began, output[-3000:])
 
 
 def compare(entry: Entry, sources: Path, site: Path | None, ways: Sequence[str] = WAYS) -> Row:

@@ -48,6 +48,8 @@ _FUSED = ByHand("fused_optimizer")
 _WORKERS = ByHand("loader_workers", {"num_workers": 2})
 _BF16 = ByHand("autocast_bf16")
 _WAIT = ByHand("openmp_wait_policy")
+_OLD_NUMPY = {"numpy.Inf": float("inf")}
+"""What NumPy 2 no longer has."""
 
 CORPUS: tuple[Entry, ...] = (
     Entry(
@@ -168,12 +170,6 @@ CORPUS: tuple[Entry, ...] = (
         environment={"PYTHONPATH": "{repository}"}, seeded=True, by_hand=(_THREADS, _FUSED),
     ),
     Entry(
-        name="char_rnn",
-        repository="spro/char-rnn.pytorch", commit="282bcb6b15ab3929d6a588b455cfc0f19f32add4", script="train.py",
-        arguments=("data/text.txt", "--n_epochs", "20", "--chunk_len", "40", "--batch_size", "20"), data="text",
-        packages=("unidecode", "tqdm"), loss=r"100%\)? ([0-9.]+)", by_hand=(_THREADS,),
-    ),
-    Entry(
         name="ltsf_linear",
         repository="cure-lab/LTSF-Linear", commit="0c113668a3b88c4c4ee586b8c5ec3e539c4de5a6", script="run_longExp.py",
         arguments=(
@@ -181,7 +177,8 @@ CORPUS: tuple[Entry, ...] = (
             "{data}", "--data_path", "series.csv", "--seq_len", "96", "--pred_len", "24", "--enc_in", "7",
             "--train_epochs", "1", "--itr", "1", "--num_workers", "0",
         ),
-        data="series", packages=("pandas", "sklearn", "matplotlib"), seeded=True, loss=r"Train Loss: ([0-9.]+)",
+        data="series", packages=("pandas", "sklearn", "matplotlib"), constants=_OLD_NUMPY, seeded=True,
+        loss=r"Train Loss: ([0-9.]+)",
         by_hand=(_THREADS, _FUSED),
     ),
     Entry(
@@ -193,7 +190,8 @@ CORPUS: tuple[Entry, ...] = (
             "--train_epochs", "1", "--itr", "1", "--d_model", "32", "--d_ff", "64", "--seq_len", "48", "--label_len",
             "24", "--pred_len", "12", "--features", "S", "--enc_in", "1", "--dec_in", "1", "--c_out", "1",
         ),
-        data="series", packages=("pandas",), loss=r"Train Loss: ([0-9.]+)", by_hand=(_BF16, _FUSED),
+        data="series", packages=("pandas",), constants=_OLD_NUMPY, loss=r"Train Loss: ([0-9.]+)",
+        by_hand=(_BF16, _FUSED),
     ),
     Entry(
         name="vae_cvae",
@@ -216,7 +214,7 @@ CORPUS: tuple[Entry, ...] = (
         script="train.py",
         arguments=(
             "--data-dir", "{data}", "--model", "resnet18", "-b", "8", "--epochs", "1", "--img-size", "64", "--device",
-            "cpu", "--num-classes", "3", "--workers", "1", "--log-interval", "1", "--sched", "none",
+            "cpu", "--num-classes", "3", "--workers", "1", "--log-interval", "1", "--sched", "step",
             "--warmup-epochs", "0",
         ),
         data="image_folder", packages=("torchvision", "timm"), seeded=True, loss=r"Loss: *([0-9.]+)",
