@@ -64,7 +64,7 @@ CORPUS: tuple[Entry, ...] = (
         repository=_EXAMPLES[0], commit=_EXAMPLES[1], script="vae/main.py",
         arguments=("--epochs", "2", "--no-accel", "--log-interval", "5"),
         data="mnist", at="../data", packages=("torchvision",), seeded=True,
-        by_hand=(ByHand("dataset_in_memory"), _FUSED),
+        by_hand=(_WORKERS, _FUSED),
     ),
     Entry(
         name="word_language_model",
@@ -198,7 +198,7 @@ CORPUS: tuple[Entry, ...] = (
         repository="timbmg/VAE-CVAE-MNIST", commit="4f1b22367a5c5cff88bf97ce78219132aa9fd977", script="train.py",
         arguments=("--epochs", "1", "--print_every", "5", "--conditional"), data="mnist",
         packages=("torchvision", "pandas", "seaborn", "matplotlib"), seeded=True,
-        environment={"MPLBACKEND": "Agg"}, by_hand=(ByHand("dataset_in_memory"), _FUSED),
+        environment={"MPLBACKEND": "Agg"}, by_hand=(_WORKERS, _FUSED),
     ),
     Entry(
         name="dlrm",
