@@ -20,7 +20,6 @@ from hotloop.probe.hook_points.root_hook import PLACE, hook_of
 from hotloop.probe.probe import Probe
 from hotloop.probe.record.events import Kind
 from hotloop.probe.record.facts import num_values
-from hotloop.probe.run_events.imports import Waiting
 from hotloop.probe.sections import section
 from hotloop.probe.tracers import reader
 
@@ -39,7 +38,7 @@ def install(probe: Probe) -> Roots:
     return roots
 
 
-def waiting(probe: Probe, roots: Roots) -> Waiting:
+def waiting(probe: Probe, roots: Roots) -> dict[str, Callable[[Any], None]]:
     """Return what is to be done when torch's compiler has been imported."""
     return {"torch._dynamo": lambda _: _watch_compile(probe, roots)}
 
