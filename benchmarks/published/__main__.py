@@ -55,7 +55,7 @@ def kept(files: list[Path]) -> list[Row]:
     """Return the last row of each script, in the order of the table."""
     rows = [msgspec.json.decode(line, type=Row) for file in files for line in file.read_bytes().splitlines()]
     last = {row.entry.name: row for row in rows}
-    return [last[entry.name] for entry in CORPUS if entry.name in last]
+    return [msgspec.structs.replace(last[entry.name], entry=entry) for entry in CORPUS if entry.name in last]
 
 
 def write_page(rows: list[Row]) -> None:
@@ -64,8 +64,8 @@ def write_page(rows: list[Row]) -> None:
     same = [row for row in ran if row.verdict() == "same"]
     num_all, num_same = (len({row.entry.repository for row in some}) for some in (ran, same))
     head = [
-        f"{len(ran)} scripts of {num_all} repositories ran whole: alone, under `hotloop observe --full`, and under "
-        f"`hotloop run` with a plan of two exact optimizations. {len(same)} scripts of {num_same} repositories ended "
+        f"{len(ran)} scripts of {num_all} repositories ran whole: alone, under `hotloop observe --full`, and (where "
+        f"the row has it) under `hotloop run` with a plan of two exact optimizations. {len(same)} scripts of {num_same} repositories ended "
         "the same: in exit code and, where the script is seeded, in the last loss that it prints.",
         "",
     ]

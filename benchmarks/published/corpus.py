@@ -118,7 +118,7 @@ CORPUS: tuple[Entry, ...] = (
         name="cleanrl_ppo",
         repository="vwxyzjn/cleanrl", commit="fe8d8a03c41a7ef5b523e2e354bd01c363e786bb", script="cleanrl/ppo.py",
         arguments=("--total-timesteps", "3000", "--no-cuda"), packages=("gymnasium", "tyro", "tensorboard"),
-        folder=".", seeded=True, loss=r"episodic_return=\[?([0-9.]+)", by_hand=(_THREADS,),
+        folder=".", seeded=True, loss=r"episodic_return=\D*([0-9.]+)", by_hand=(_THREADS,),
     ),
     Entry(
         name="cifar100",
@@ -127,13 +127,6 @@ CORPUS: tuple[Entry, ...] = (
         packages=("torchvision", "tensorboard", "matplotlib"),
         constants={"conf.settings.EPOCH": 1}, loss=r"Loss: ([0-9.]+)",
         by_hand=(ByHand("channels_last"), _BF16, ByHand("cpu_allocator", {"allocator": "glibc"})),
-    ),
-    Entry(
-        name="mixup",
-        repository="facebookresearch/mixup-cifar10", commit="eaff31ab397a90fbc0a4aac71fb5311144b3608b",
-        script="train.py", arguments=("--epoch", "1", "--batch-size", "16", "--model", "LeNet"), data="cifar10",
-        at="home/data", packages=("torchvision",), environment={"HOME": "{folder}/home"}, seeded=True,
-        loss=r"Loss: ([0-9.]+)",
     ),
     Entry(
         name="unet",
@@ -167,7 +160,7 @@ CORPUS: tuple[Entry, ...] = (
         repository="locuslab/TCN", commit="2f8c2b817050206397458dfd1f5a25ce8a32fe65",
         script="TCN/adding_problem/add_test.py",
         arguments=("--cuda", "--epochs", "1", "--levels", "2", "--seq_len", "24", "--batch_size", "256"),
-        environment={"PYTHONPATH": "{repository}"}, seeded=True, by_hand=(_THREADS, _FUSED),
+        environment={"PYTHONPATH": "{repository}"}, by_hand=(_THREADS, _FUSED),
     ),
     Entry(
         name="ltsf_linear",
@@ -221,11 +214,6 @@ CORPUS: tuple[Entry, ...] = (
         by_hand=(ByHand("channels_last"), _BF16, _WORKERS),
     ),
     Entry(
-        name="lightning_bug_report",
-        repository="Lightning-AI/pytorch-lightning", commit="7f0c3436cd3f6ad3753125672024fc415cbcb414",
-        script="examples/pytorch/bug_report/bug_report_model.py", by_hand=(_THREADS,),
-    ),
-    Entry(
         name="fabric_image_classifier",
         repository="Lightning-AI/pytorch-lightning", commit="7f0c3436cd3f6ad3753125672024fc415cbcb414",
         script="examples/fabric/image_classifier/train_fabric.py",
@@ -257,11 +245,11 @@ CORPUS: tuple[Entry, ...] = (
         loss=r"^\d+ ([0-9.e-]+)$", by_hand=(_FUSED,),
     ),
     Entry(
-        name="morvan_regression",
+        name="morvan_optimizers",
         repository="MorvanZhou/PyTorch-Tutorial",
         commit="dbe154a9e56635e51c6b0c2ccea8ae36cfb585a7",
-        script="tutorial-contents/305_batch_train.py",
-        loss=r"Step: +(\d+)", by_hand=(_THREADS,),
+        script="tutorial-contents/306_optimizer.py",
+        packages=("matplotlib",), by_hand=(_THREADS,),
     ),
     Entry(
         name="zero_to_all_mnist",

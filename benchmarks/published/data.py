@@ -54,15 +54,6 @@ def _batch(path: Path, number: int, classes: int, label: str) -> None:
     path.write_bytes(pickle.dumps(content, protocol=2))
 
 
-def _cifar10(folder: Path) -> None:
-    base = folder / "cifar-10-batches-py"
-    base.mkdir()
-    for name in (*(f"data_batch_{index}" for index in range(1, 6)), "test_batch"):
-        _batch(base / name, 64, 10, "labels")
-    names = {"label_names": [f"class {index}" for index in range(10)]}
-    (base / "batches.meta").write_bytes(pickle.dumps(names, protocol=2))
-
-
 def _cifar100(folder: Path) -> None:
     base = folder / "cifar-100-python"
     base.mkdir()
@@ -165,7 +156,6 @@ def _cora(folder: Path) -> None:
 
 MAKERS: dict[str, Callable[[Path], None]] = {
     "mnist": _mnist,
-    "cifar10": _cifar10,
     "cifar100": _cifar100,
     "wikitext": _wikitext,
     "text": _text,

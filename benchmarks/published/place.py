@@ -81,7 +81,9 @@ def _environment(entry: Entry, site: Path | None, places: dict[str, str]) -> dic
     own = {name: value.format(**places) for name, value in entry.environment.items()}
     paths = [own.get("PYTHONPATH"), str(site) if site else None, os.environ.get("PYTHONPATH")]
     fixed = {"PYTHONPATH": os.pathsep.join(path for path in paths if path), "MPLBACKEND": "Agg"}
-    return {**os.environ, "PYTHONUNBUFFERED": "1", "HF_HUB_OFFLINE": "1", **own, **fixed}
+    # Sets of strings are in another order in every process: one script numbers its classes by it.
+    same = {"PYTHONHASHSEED": "0", "PYTHONUNBUFFERED": "1", "HF_HUB_OFFLINE": "1"}
+    return {**os.environ, **same, **own, **fixed}
 
 
 def _is_there(package: str, site: Path | None) -> bool:
