@@ -65,8 +65,8 @@ def write_page(rows: list[Row]) -> None:
     num_all, num_same = (len({row.entry.repository for row in some}) for some in (ran, same))
     head = [
         f"{len(ran)} scripts of {num_all} repositories ran whole: alone, under `hotloop observe --full`, and (where "
-        f"the row has it) under `hotloop run` with a plan of two exact optimizations. {len(same)} scripts of {num_same} repositories ended "
-        "the same: in exit code and, where the script is seeded, in the last loss that it prints.",
+        f"the row has it) under `hotloop run` with a plan of two exact optimizations. {len(same)} of {num_same} "
+        "repositories ended the same: in exit code and, where the script is seeded, in the last loss that it prints.",
         "",
     ]
     write("published", "Published scripts with and without hotloop", [*head, *table(rows)])

@@ -118,7 +118,7 @@ CORPUS: tuple[Entry, ...] = (
         name="cleanrl_ppo",
         repository="vwxyzjn/cleanrl", commit="fe8d8a03c41a7ef5b523e2e354bd01c363e786bb", script="cleanrl/ppo.py",
         arguments=("--total-timesteps", "3000", "--no-cuda"), packages=("gymnasium", "tyro", "tensorboard"),
-        folder=".", seeded=True, loss=r"episodic_return=\D*([0-9.]+)", by_hand=(_THREADS,),
+        folder=".", loss=r"episodic_return=\D*([0-9.]+)", by_hand=(_THREADS,),
     ),
     Entry(
         name="cifar100",
