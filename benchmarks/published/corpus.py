@@ -228,16 +228,6 @@ CORPUS: tuple[Entry, ...] = (
         by_hand=(_BF16, ByHand("channels_last_3d")),
     ),
     Entry(
-        name="fm_movielens",
-        repository="rixwew/pytorch-fm", commit="f74ad19771eda104e99874d19dc892e988ec53fa", script="examples/main.py",
-        arguments=(
-            "--dataset_name", "movielens1M", "--dataset_path", "{data}/ratings.dat", "--model_name", "fm", "--epoch",
-            "2", "--batch_size", "64", "--device", "cpu", "--save_dir", ".",
-        ),
-        data="ratings", packages=("pandas", "sklearn", "tqdm", "lmdb"), environment={"PYTHONPATH": "{repository}"},
-        loss=r"loss=([0-9.]+)", by_hand=(_WORKERS, _FUSED),
-    ),
-    Entry(
         name="two_layer_net",
         repository="jcjohnson/pytorch-examples",
         commit="0003fcdc606a79951e53bf8f46f8574fa4739f23",

@@ -126,19 +126,6 @@ def _image_folder(folder: Path) -> None:
         Image.fromarray(picture).save(place / f"{index:03}.png")
 
 
-def _ratings(folder: Path) -> None:
-    random = np.random.default_rng(_SEED)
-    rows = zip(
-        random.integers(1, 200, 6_000),
-        random.integers(1, 300, 6_000),
-        random.integers(1, 6, 6_000),
-        strict=True,
-    )
-    (folder / "ratings.dat").write_text(
-        "".join(f"{user}::{item}::{stars}::0\n" for user, item, stars in rows)
-    )
-
-
 def _cora(folder: Path) -> None:
     random = np.random.default_rng(_SEED)
     number, words, classes = 1_500, 160, 7
@@ -163,6 +150,5 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "series": _series,
     "masks": _masks,
     "image_folder": _image_folder,
-    "ratings": _ratings,
     "cora": _cora,
 }

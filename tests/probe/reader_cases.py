@@ -309,17 +309,15 @@ def pickled(model: nn.Module, inputs: Any) -> Found:
     buffer = io.BytesIO()
     torch.save(model.state_dict(), buffer)
     buffer.seek(0)
-    return [strings, sorted(torch.load(buffer, weights_only=True))], len(raw)
+    return [strings, sorted(torch.load(buffer, weights_only=True))], None
 
 
 @reader
 def copied(model: nn.Module, inputs: Any) -> Found:
+    """A class that pickles its attributes itself, as Lightning's do, keeps the hook's name: with None, as in Module."""
     twin, shallow = copy.deepcopy(model), copy.copy(model)
-    return [
-        sorted(vars(twin)),
-        sorted(vars(shallow)),
-        [type(value).__name__ for value in vars(twin).values()],
-    ], None
+    attributes = {name: type(value).__name__ for name, value in vars(twin).items() if value is not None}
+    return [attributes, list(first(shallow(inputs)).shape)], None
 
 
 # Once in a program ------------------------------------------------------------------------------------------------
