@@ -1,9 +1,16 @@
 """Optimizations of the data path; `FAMILY` lists them in the order in which they are shown."""
 
+from hotloop.optimize.catalogue.input.dataset_in_memory import DatasetInMemory
 from hotloop.optimize.catalogue.input.loader_prefetch import LoaderPrefetch
 from hotloop.optimize.catalogue.input.loader_workers import LoaderWorkers
 from hotloop.optimize.catalogue.input.persistent_workers import PersistentWorkers
 from hotloop.optimize.catalogue.input.pinned_memory import PinnedMemory
 from hotloop.optimize.optimization import Optimization
 
-FAMILY: tuple[type[Optimization], ...] = (LoaderWorkers, LoaderPrefetch, PersistentWorkers, PinnedMemory)
+FAMILY: tuple[type[Optimization], ...] = (
+    DatasetInMemory,
+    LoaderWorkers,
+    LoaderPrefetch,
+    PersistentWorkers,
+    PinnedMemory,
+)

@@ -1,0 +1,132 @@
+"""The activation of dataset_in_memory and its knob: batches come from kept samples instead of the data set."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from hotloop.optimize.dataset.keep import KeptDataset
+from hotloop.optimize.dataset.refusal import CannotKeep
+from hotloop.probe.activation.knob import Knob
+
+_IN_PROCESS = {"num_workers": 0, "prefetch_factor": None, "persistent_workers": False, "timeout": 0}
+"""What torch demands of a loader without workers."""
+Keep = Callable[[Any, float], Any]
+
+
+class DatasetCache(Knob):
+    """Keeps the samples of the data sets that training iterates, before their first epoch.
+
+    Args:
+        max_share: of the free memory that the samples of one data set may take.
+        in_process: loaders with workers make their batches in the training process once the samples are kept.
+        on: from the start; a knob is switched on later.
+        keep: reads and keeps the data set of a loader.
+    """
+
+    def __init__(
+        self, max_share: float, in_process: bool, *, on: bool = True, keep: Keep = KeptDataset
+    ) -> None:
+        self._max_share = max_share
+        self._in_process = in_process
+        self._keep = keep
+        self._kept: dict[int, Any] = {}
+        self._refused: dict[int, tuple[Any, str]] = {}
+        self._loaders: dict[int, Any] = {}
+        self._on = on
+
+    def on_torch(self) -> None:
+        """Stand where loaders begin an epoch and where they fetch."""
+        from torch.utils.data import DataLoader
+        from torch.utils.data._utils.fetch import _MapDatasetFetcher
+        from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+        self._patch_iterator(DataLoader)
+        self._patch_reset(_BaseDataLoaderIter)
+        self._patch_fetch(_MapDatasetFetcher)
+
+    def _patch_iterator(self, cls: Any) -> None:
+        original = cls._get_iterator
+
+        @functools.wraps(original)
+        def get_iterator(loader: Any) -> Any:
+            self._begin(loader)
+            if not (
+                self._in_process and self._on and id(loader.dataset) in self._kept and loader.num_workers
+            ):
+                return original(loader)
+            given = {name: loader.__dict__[name] for name in _IN_PROCESS}
+            loader.__dict__.update(_IN_PROCESS)
+            try:
+                return original(loader)
+            finally:
+                loader.__dict__.update(given)
+
+        cls._get_iterator = get_iterator
+
+    def _patch_reset(self, cls: Any) -> None:
+        """An iterator that is kept from epoch to epoch (persistent workers) begins the next one here."""
+        original = cls._reset
+
+        @functools.wraps(original)
+        def reset(iterator: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
+            self._begin(loader)
+            original(iterator, loader, *args, **kwargs)
+
+        cls._reset = reset
+
+    def _patch_fetch(self, cls: Any) -> None:
+        original = cls.fetch
+
+        @functools.wraps(original)
+        def fetch(fetcher: Any, index: Any) -> Any:
+            kept = self._kept.get(id(fetcher.dataset)) if self._on else None
+            if kept is None or not fetcher.auto_collation or not kept.covers(fetcher.collate_fn, index):
+                return original(fetcher, index)
+            return kept.batch(index)
+
+        cls.fetch = fetch
+
+    def _begin(self, loader: Any) -> None:
+        """Keep the samples before the first epoch, and check them before each further one."""
+        import torch
+
+        if not torch.is_grad_enabled() or not _is_map_style(loader):
+            return  # an evaluation, or nothing that has indices
+        key = id(loader.dataset)
+        self._loaders[key] = loader
+        if not self._on or key in self._refused:
+            return
+        try:
+            if key in self._kept:
+                self._kept[key].check_again()
+            else:
+                self._kept[key] = self._keep(loader, self._max_share)
+        except CannotKeep as refusal:
+            self._kept.pop(key, None)
+            self._refused[key] = (loader.dataset, str(refusal))  # held, so that its id stays its own
+
+    def switch(self, on: bool) -> None:
+        """Take batches from kept samples, or from the data set again; workers that run already cannot be switched."""
+        self._on = on
+        for loader in list(self._loaders.values()) if on else ():
+            if not loader.num_workers:
+                self._begin(loader)
+
+    def effect(self) -> tuple[bool, str]:
+        """Return whether samples are kept and used."""
+        used = [kept for kept in self._kept.values() if kept.num_batches or not self._in_process]
+        if used:
+            size, seconds = sum(kept.num_bytes for kept in used), sum(kept.fill_s for kept in used)
+            return True, f"{len(used)} data set(s) in memory, {size / 1e6:.3g} MB, read in {seconds:.1f} s"
+        if self._refused:
+            dataset, reason = next(iter(self._refused.values()))
+            return False, f"the data set {type(dataset).__name__} is not kept: {reason}"
+        return False, "no map-style data set was iterated with gradients on"
+
+
+def _is_map_style(loader: Any) -> bool:
+    from torch.utils.data import IterableDataset
+
+    return loader.batch_sampler is not None and not isinstance(loader.dataset, IterableDataset)

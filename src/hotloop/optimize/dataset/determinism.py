@@ -1,0 +1,104 @@
+"""Is a data set deterministic: does an index always give the same sample, and nothing else happens on the way?
+
+A few samples are fetched several times. What is random is observed, never guessed from names: the global generators,
+the data set's own generators and attributes, the files that it writes, the clock, and the values themselves.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hotloop.optimize.dataset.clocks import asks_for_time
+from hotloop.optimize.dataset.generators import GlobalGenerators
+from hotloop.optimize.dataset.opened_files import OpenedFiles
+from hotloop.optimize.dataset.refusal import CannotKeep
+from hotloop.optimize.dataset.samples import copy_of, same
+from hotloop.optimize.dataset.state import changed, state_of
+
+NUM_PROBED = 12
+"""A sample that is changed with probability 1/4 stays unseen in all of 3 x 12 fetches in 3 of 100,000 runs."""
+NUM_CHECKED_AGAIN = 4
+"""Samples that are fetched anew at every epoch's start."""
+
+
+class DeterminismCheck:
+    """Watches one data set from the first look to the last epoch.
+
+    Args:
+        dataset: map-style.
+        choice: picks indices; a generator of its own, so that the program's are left alone.
+    """
+
+    def __init__(self, dataset: Any, choice: random.Random | None = None) -> None:
+        self._dataset = dataset
+        self._choice = choice or random.Random(0)
+        self._state: dict[str, object] = {}
+        self.files = OpenedFiles()
+
+    def probe(self) -> None:
+        """Fetch some samples several times.
+
+        Raises:
+            CannotKeep: the data set is not deterministic, or changes something.
+        """
+        before = GlobalGenerators()
+        try:
+            self._dataset[0]  # what is opened or made once, on first use, is so now
+            self._state = state_of(self._dataset)
+            with self.files:
+                for index in self._indices(NUM_PROBED):
+                    self._probe_one(index)
+            self._refuse_if_changed()
+            if self.files.written is not None:
+                raise CannotKeep(f"reading a sample writes the file {self.files.written}")
+            _refuse_if_drawn(before)
+        finally:
+            before.restore()
+
+    def _probe_one(self, index: int) -> None:
+        first = copy_of(self._dataset[index])
+        clock = asks_for_time(lambda: self._dataset[index])
+        if clock is not None:
+            raise CannotKeep(f"reading a sample asks for {clock}: it may depend on it")
+        if not same(first, self._dataset[index]):
+            raise CannotKeep(f"sample {index} is another one each time that it is read")
+
+    def check_again(self, matches: Callable[[int, Any], bool]) -> None:
+        """Fetch a few samples anew and compare them with those that are kept; the data set and its files, too.
+
+        Args:
+            matches: compares the kept sample of an index with a fresh one.
+
+        Raises:
+            CannotKeep: something is not as it was.
+        """
+        self._refuse_if_changed()
+        file = self.files.changed()
+        if file is not None:
+            raise CannotKeep(f"the file {file} has changed since it was read")
+        before = GlobalGenerators()
+        try:
+            for index in self._indices(NUM_CHECKED_AGAIN):
+                if not matches(index, self._dataset[index]):
+                    raise CannotKeep(f"sample {index} is not what it was when it was kept")
+            _refuse_if_drawn(before)
+        finally:
+            before.restore()
+        self._refuse_if_changed()
+
+    def _indices(self, wanted: int) -> Sequence[int]:
+        length = len(self._dataset)
+        return range(length) if length <= wanted else self._choice.sample(range(length), wanted)
+
+    def _refuse_if_changed(self) -> None:
+        names = changed(self._state, state_of(self._dataset))
+        if names:
+            raise CannotKeep(f"{names[0]} of the data set changes")
+
+
+def _refuse_if_drawn(before: GlobalGenerators) -> None:
+    drawn = before.drawn()
+    if drawn:
+        raise CannotKeep(f"reading a sample draws random numbers from {' and '.join(drawn)}")
