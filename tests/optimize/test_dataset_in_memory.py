@@ -37,8 +37,8 @@ def cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., DatasetCach
     ):
         monkeypatch.setattr(cls, name, getattr(cls, name))
 
-    def install(in_process: bool = False, share: float = 0.25) -> DatasetCache:
-        activation = DatasetCache(share, in_process)
+    def install(in_process: bool = False, keep: Any = KeptDataset) -> DatasetCache:
+        activation = DatasetCache(0.25, in_process, keep=keep)
         activation.on_torch()
         return activation
 

@@ -44,18 +44,15 @@ class DeterminismCheck:
             CannotKeep: the data set is not deterministic, or changes something.
         """
         before = GlobalGenerators()
-        try:
-            self._dataset[0]  # what is opened or made once, on first use, is so now
-            self._state = state_of(self._dataset)
-            with self.files:
-                for index in self._indices(NUM_PROBED):
-                    self._probe_one(index)
-            self._refuse_if_changed()
-            if self.files.written is not None:
-                raise CannotKeep(f"reading a sample writes the file {self.files.written}")
-            _refuse_if_drawn(before)
-        finally:
-            before.restore()
+        self._dataset[0]  # what is opened or made once, on first use, is so now
+        self._state = state_of(self._dataset)
+        with self.files:
+            for index in self._indices(NUM_PROBED):
+                self._probe_one(index)
+        self._refuse_if_changed()
+        if self.files.written is not None:
+            raise CannotKeep(f"reading a sample writes the file {self.files.written}")
+        refuse_if_drawn(before)
 
     def _probe_one(self, index: int) -> None:
         first = copy_of(self._dataset[index])
@@ -79,13 +76,10 @@ class DeterminismCheck:
         if file is not None:
             raise CannotKeep(f"the file {file} has changed since it was read")
         before = GlobalGenerators()
-        try:
-            for index in self._indices(NUM_CHECKED_AGAIN):
-                if not matches(index, self._dataset[index]):
-                    raise CannotKeep(f"sample {index} is not what it was when it was kept")
-            _refuse_if_drawn(before)
-        finally:
-            before.restore()
+        for index in self._indices(NUM_CHECKED_AGAIN):
+            if not matches(index, self._dataset[index]):
+                raise CannotKeep(f"sample {index} is not what it was when it was kept")
+        refuse_if_drawn(before)
         self._refuse_if_changed()
 
     def _indices(self, wanted: int) -> Sequence[int]:
@@ -98,7 +92,12 @@ class DeterminismCheck:
             raise CannotKeep(f"{names[0]} of the data set changes")
 
 
-def _refuse_if_drawn(before: GlobalGenerators) -> None:
+def refuse_if_drawn(before: GlobalGenerators) -> None:
+    """Refuse where the global generators were drawn from since; whoever asked puts them back.
+
+    Raises:
+        CannotKeep: they were.
+    """
     drawn = before.drawn()
     if drawn:
         raise CannotKeep(f"reading a sample draws random numbers from {' and '.join(drawn)}")

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hotloop.optimize.dataset.determinism import DeterminismCheck
+from hotloop.optimize.dataset.determinism import DeterminismCheck, refuse_if_drawn
 from hotloop.optimize.dataset.generators import GlobalGenerators
 from hotloop.optimize.dataset.kept_samples import Columns, KeptSamples, ListOfSamples
 from hotloop.optimize.dataset.memory import allowed_bytes
@@ -56,12 +56,7 @@ class KeptDataset:
         step = max(1, self._length // CHECKED_BATCH)
         sizes = [num_bytes(self.dataset[index]) for index in range(0, self._length, step)]
         expected = sum(sizes) * self._length // len(sizes)
-        allowed = allowed_bytes(max_share)
-        if allowed is not None and expected > allowed:
-            raise CannotKeep(
-                f"{self._length} samples take about {expected / 1e9:.2g} GB, and {allowed / 1e9:.2g} GB are allowed "
-                f"({max_share:.0%} of the free memory)"
-            )
+        refuse_large(expected, self._length, max_share)
         return expected
 
     def _fill(self) -> tuple[KeptSamples, float]:
@@ -71,11 +66,8 @@ class KeptDataset:
             for first in range(0, self._length, CHUNK):
                 index = range(first, min(first + CHUNK, self._length))
                 store.add(self._fetch(index))
-                self._refuse_slow(started, index.stop)
-        drawn = before.drawn()
-        if drawn:
-            before.restore()
-            raise CannotKeep(f"reading a sample draws random numbers from {' and '.join(drawn)}")
+                refuse_slow(self._clock() - started, self._length, index.stop)
+        refuse_if_drawn(before)
         return store, self._clock() - started
 
     def _new_store(self) -> KeptSamples:
@@ -87,13 +79,6 @@ class KeptDataset:
             return Columns(self.dataset[0], self._length)
         except CannotKeep:
             return ListOfSamples(self._collate)
-
-    def _refuse_slow(self, started: float, num: int) -> None:
-        expected = (self._clock() - started) * self._length / num
-        if expected > MAX_FILL_S:
-            raise CannotKeep(
-                f"reading all {self._length} samples would take about {expected / 60:.0f} minutes"
-            )
 
     def _fetch(self, index: Sequence[int]) -> Sequence[Any]:
         """Fetch as the loader does."""
@@ -123,7 +108,32 @@ class KeptDataset:
             return False
         return all(isinstance(i, int) and 0 <= i < self._length for i in index)
 
-    def batch(self, index: Sequence[int]) -> Any:
+    def batch(self, index: Sequence[int], collate: Any) -> Any:  # noqa: ARG002 - `covers` has seen it
         """Return the batch of these indices."""
         self.num_batches += 1
         return self._samples.batch(index)
+
+
+def refuse_large(expected: int, length: int, max_share: float) -> None:
+    """Refuse what does not fit.
+
+    Raises:
+        CannotKeep: the samples take more than the allowed share of the free memory.
+    """
+    allowed = allowed_bytes(max_share)
+    if allowed is not None and expected > allowed:
+        raise CannotKeep(
+            f"{length} samples take about {expected / 1e9:.2g} GB, and {allowed / 1e9:.2g} GB are allowed "
+            f"({max_share:.0%} of the free memory)"
+        )
+
+
+def refuse_slow(spent_s: float, length: int, num: int) -> None:
+    """Refuse what takes too long to read, judged by the first `num` samples.
+
+    Raises:
+        CannotKeep: reading them all would take longer than `MAX_FILL_S`.
+    """
+    expected = spent_s * length / num
+    if expected > MAX_FILL_S:
+        raise CannotKeep(f"reading all {length} samples would take about {expected / 60:.0f} minutes")

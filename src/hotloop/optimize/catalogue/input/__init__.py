@@ -1,5 +1,6 @@
 """Optimizations of the data path; `FAMILY` lists them in the order in which they are shown."""
 
+from hotloop.optimize.catalogue.input.cached_preprocessing import CachedPreprocessing
 from hotloop.optimize.catalogue.input.dataset_in_memory import DatasetInMemory
 from hotloop.optimize.catalogue.input.loader_prefetch import LoaderPrefetch
 from hotloop.optimize.catalogue.input.loader_workers import LoaderWorkers
@@ -9,6 +10,7 @@ from hotloop.optimize.optimization import Optimization
 
 FAMILY: tuple[type[Optimization], ...] = (
     DatasetInMemory,
+    CachedPreprocessing,
     LoaderWorkers,
     LoaderPrefetch,
     PersistentWorkers,

@@ -1,4 +1,4 @@
-"""The activation of dataset_in_memory and its knob: batches come from kept samples instead of the data set."""
+"""The activation and knob of dataset_in_memory and cached_preprocessing: batches come from kept samples."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from hotloop.optimize.dataset.generators import GlobalGenerators
 from hotloop.optimize.dataset.keep import KeptDataset
 from hotloop.optimize.dataset.refusal import CannotKeep
 from hotloop.probe.activation.knob import Knob
@@ -84,7 +85,7 @@ class DatasetCache(Knob):
             kept = self._kept.get(id(fetcher.dataset)) if self._on else None
             if kept is None or not fetcher.auto_collation or not kept.covers(fetcher.collate_fn, index):
                 return original(fetcher, index)
-            return kept.batch(index)
+            return kept.batch(index, fetcher.collate_fn)
 
         cls.fetch = fetch
 
@@ -98,14 +99,22 @@ class DatasetCache(Knob):
         self._loaders[key] = loader
         if not self._on or key in self._refused:
             return
+        before = GlobalGenerators()
         try:
             if key in self._kept:
                 self._kept[key].check_again()
             else:
                 self._kept[key] = self._keep(loader, self._max_share)
         except CannotKeep as refusal:
-            self._kept.pop(key, None)
-            self._refused[key] = (loader.dataset, str(refusal))  # held, so that its id stays its own
+            self._refuse(loader.dataset, str(refusal))
+        except Exception as error:  # the user's data set may raise what it likes; it is read as before then
+            self._refuse(loader.dataset, f"reading it ahead failed: {error!r}")
+        finally:
+            before.restore()
+
+    def _refuse(self, dataset: Any, reason: str) -> None:
+        self._kept.pop(id(dataset), None)
+        self._refused[id(dataset)] = (dataset, reason)  # held, so that its id stays its own
 
     def switch(self, on: bool) -> None:
         """Take batches from kept samples, or from the data set again; workers that run already cannot be switched."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import LoaderFacts, Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
@@ -14,6 +14,11 @@ from hotloop.optimize.parameters import boolean, only
 from hotloop.optimize.program.bounds import bound, expected, require_share, share
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
+
+if TYPE_CHECKING:
+    from hotloop.model.sites import Sites
+    from hotloop.source.draft import Editor
+    from hotloop.source.outcome import Rewrite
 
 MAX_SHARE = 0.25
 """Of the free memory: two arms of a trial keep one copy each, and the program needs room to grow."""
@@ -55,14 +60,7 @@ class DatasetInMemory(Optimization):
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return it for map-style loaders; those with workers get it in the training process, too."""
-        loaders = [loader for loader in training_loaders(observation) if not loader.iterable]
-        if not loaders:
-            raise DoesNotApply("an IterableDataset has no indices by which samples could be kept")
-        if observation.total_steps is not None and all(loader.num_iterators <= 1 for loader in loaders):
-            raise DoesNotApply("the program reads its data once: there is no second epoch to gain in")
-        if any(loader.dataset_len is None or loader.dataset_len > MAX_SAMPLES for loader in loaders):
-            raise DoesNotApply(f"a data set has more than {MAX_SAMPLES} samples, or no length")
-        require_share(observation, Phase.DATA, "waiting for data")
+        loaders = kept_loaders(observation)
         limit = bound(observation, Phase.DATA)
         workers = any(loader.num_workers for loader in loaders)
         # From memory loading takes next to nothing: a tenth of the wait is a guess that orders trials.
@@ -75,7 +73,7 @@ class DatasetInMemory(Optimization):
                 # In the training process the cores of the workers are free for every phase.
                 max_gain=None if workers else limit,
                 prior=prior,
-                one_off_s=_fill_s(observation, loaders),
+                one_off_s=fill_s(observation, loaders),
             )
             for in_process in ([True, False] if workers else [False])
         ]
@@ -84,9 +82,7 @@ class DatasetInMemory(Optimization):
         """Check the share of the memory and where batches are made."""
         only(params, "max_share", "in_process")
         boolean(params, "in_process")
-        value = params.get("max_share", MAX_SHARE)
-        if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value <= 1:
-            raise ValueError(f"max_share is {value!r}; it must be a number above 0, at most 1")
+        check_share(params)
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what keeps the samples."""
@@ -96,8 +92,42 @@ class DatasetInMemory(Optimization):
         """Return the same, to be switched where batches are made in the training process."""
         return DatasetCache(params.get("max_share", MAX_SHARE), bool(params.get("in_process")), on=False)
 
+    def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
+        """Let the training loaders read a list of the samples."""
+        from hotloop.optimize.catalogue.input.kept_list_rewrite import rewrite_to_lists
 
-def _fill_s(observation: Observation, loaders: Sequence[LoaderFacts]) -> float | None:
+        return rewrite_to_lists(source, sites, in_process=bool(params.get("in_process")))
+
+
+def kept_loaders(observation: Observation) -> Sequence[LoaderFacts]:
+    """Return the training loaders whose samples have indices, are read more than once, and are waited for.
+
+    Raises:
+        DoesNotApply: there are none.
+    """
+    loaders = [loader for loader in training_loaders(observation) if not loader.iterable]
+    if not loaders:
+        raise DoesNotApply("an IterableDataset has no indices by which samples could be kept")
+    if observation.total_steps is not None and all(loader.num_iterators <= 1 for loader in loaders):
+        raise DoesNotApply("the program reads its data once: there is no second epoch to gain in")
+    if any(loader.dataset_len is None or loader.dataset_len > MAX_SAMPLES for loader in loaders):
+        raise DoesNotApply(f"a data set has more than {MAX_SAMPLES} samples, or no length")
+    require_share(observation, Phase.DATA, "waiting for data")
+    return loaders
+
+
+def check_share(params: Mapping[str, Any]) -> None:
+    """Check the parameter `max_share`.
+
+    Raises:
+        ValueError: it is no share.
+    """
+    value = params.get("max_share", MAX_SHARE)
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value <= 1:
+        raise ValueError(f"max_share is {value!r}; it must be a number above 0, at most 1")
+
+
+def fill_s(observation: Observation, loaders: Sequence[LoaderFacts]) -> float | None:
     """Return about how long reading all samples takes, from the wait for a batch; None: it was not measured.
 
     Workers hide part of it: what is waited for then is too little, and what is reported is what a trial measures.

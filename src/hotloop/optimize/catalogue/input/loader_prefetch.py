@@ -43,6 +43,7 @@ class LoaderPrefetch(Optimization):
     name: ClassVar[str] = "loader_prefetch"
     family: ClassVar[str] = "input"
     numerics: ClassVar[Numerics] = Numerics.EXACT
+    conflicts: ClassVar[frozenset[str]] = frozenset({"dataset_in_memory"})
     touches_numbers: ClassVar[bool] = False
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:

@@ -42,6 +42,7 @@ class PersistentWorkers(Optimization):
     name: ClassVar[str] = "persistent_workers"
     family: ClassVar[str] = "input"
     numerics: ClassVar[Numerics] = Numerics.TOLERANCE
+    conflicts: ClassVar[frozenset[str]] = frozenset({"dataset_in_memory"})
     touches_numbers: ClassVar[bool] = False
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:

@@ -1,0 +1,134 @@
+"""cached_preprocessing: the deterministic beginning of a chain runs once, the random rest as before."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader, Dataset, Subset
+
+from hotloop.optimize.catalogue.input.dataset_cache import DatasetCache
+from hotloop.optimize.dataset.keep_prefix import KeptPrefix
+from hotloop.optimize.dataset.samples import same
+
+from .test_dataset_in_memory import cache, epochs  # noqa: F401 - a fixture
+
+N = 40
+calls: Counter[str] = Counter()
+
+
+class Compose:
+    """As torchvision's."""
+
+    def __init__(self, transforms: list[Any]) -> None:
+        self.transforms = transforms
+
+    def __call__(self, value: Any) -> Any:
+        for transform in self.transforms:
+            value = transform(value)
+        return value
+
+
+def scale(row: torch.Tensor) -> torch.Tensor:
+    calls["scale"] += 1
+    return row / 3
+
+
+def mirror(row: torch.Tensor) -> torch.Tensor:
+    return row.flip(0) if random.random() < 0.5 else row
+
+
+def jitter(row: torch.Tensor) -> torch.Tensor:
+    return row.add_(torch.randn(3))  # in place, as some do
+
+
+def shift(row: torch.Tensor) -> torch.Tensor:
+    return row + np.random.rand()
+
+
+class Rows(Dataset[Any]):
+    def __init__(self, transforms: list[Any]) -> None:
+        self.rows = torch.arange(N * 3, dtype=torch.float32).reshape(N, 3)
+        self.transform = Compose(transforms)
+
+    def __len__(self) -> int:
+        return N
+
+    def __getitem__(self, index: int) -> Any:
+        calls["read"] += 1
+        return {"row": self.transform(self.rows[index].clone()), "label": index}
+
+
+class UsesIt(Rows):
+    """Computes with what the chain returns."""
+
+    def __getitem__(self, index: int) -> Any:
+        return self.transform(self.rows[index]) * 2
+
+
+class RandomElsewhere(Rows):
+    """Draws outside of its chain."""
+
+    def __getitem__(self, index: int) -> Any:
+        return self.transform(self.rows[random.randrange(N)]), index
+
+
+@pytest.mark.parametrize("wrap", [lambda rows: rows, lambda rows: Subset(rows, range(30))])
+@pytest.mark.parametrize("chain", [[scale, mirror, jitter], [mirror, scale], [scale, shift, scale]])
+def test_the_random_numbers_are_drawn_as_before(
+    chain: list[Any],
+    wrap: Callable[[Any], Any],
+    cache: Callable[..., DatasetCache],  # noqa: F811
+) -> None:
+    fresh = epochs(wrap(Rows(chain)))
+    activation = cache(keep=KeptPrefix)
+    dataset = wrap(Rows(chain))
+    assert same(epochs(dataset), fresh)
+    assert activation.effect()[0], activation.effect()[1]
+
+
+def test_only_the_random_rest_runs_again(cache: Callable[..., DatasetCache]) -> None:  # noqa: F811
+    cache(keep=KeptPrefix)
+    batches = DataLoader(Rows([scale, mirror]), batch_size=10)
+    next(iter(batches))
+    calls.clear()
+    assert len(list(batches)) == 4
+    assert calls["read"] == calls["scale"] < N / 4  # those that are checked again
+
+
+@pytest.mark.parametrize(
+    ("dataset", "reason"),
+    [
+        (Rows([scale]), "all of its transforms are deterministic"),
+        (UsesIt([scale, mirror]), "reading it ahead failed"),
+        (RandomElsewhere([scale, mirror]), "outside of its chain|another one each time"),
+        (list(range(9)), "no chain of transforms"),
+    ],
+)
+def test_what_it_leaves_alone(
+    dataset: Any,
+    reason: str,
+    cache: Callable[..., DatasetCache],  # noqa: F811
+) -> None:
+    fresh = epochs(dataset)
+    activation = cache(keep=KeptPrefix)
+    assert same(epochs(dataset), fresh)
+    on, why = activation.effect()
+    assert not on
+    assert re.search(reason, why), why
+
+
+def test_a_chain_that_the_program_changes_is_seen(cache: Callable[..., DatasetCache]) -> None:  # noqa: F811
+    activation = cache(keep=KeptPrefix)
+    dataset = Rows([scale, mirror])
+    batches = DataLoader(dataset, batch_size=N)
+    next(iter(batches))
+    dataset.transform.transforms.append(jitter)
+    next(iter(batches))
+    assert "its chain of transforms was changed" in activation.effect()[1]
