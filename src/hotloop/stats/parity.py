@@ -137,7 +137,9 @@ def check_parity(
         perturbed: the original with parameters perturbed by `perturbation`, every time otherwise.
         candidate: losses of the candidate on the same batches.
         numerics: how strict; `SEMANTIC` candidates are held to `TOLERANCE`.
-        touches_numbers: False: only where and when something is computed can have changed, not what.
+        touches_numbers: False: only where and when something is computed can have changed, not what. Loader workers
+            draw their own random numbers where the data set does, so of `TOLERANCE` this is believed only as far as
+            the first steps agree.
 
     Steps at which the reference itself is not finite are left out (a GradScaler's first steps).
     """
@@ -163,9 +165,10 @@ def check_parity(
     floors = [*_telling(ours[kept], repeats, draws), *draws]
     checks = _curve_checks(ours[kept], floors, theirs[kept], _minimum(numerics))
     early = _early_check(ours[kept], repeats, theirs[kept])
-    if not touches_numbers and early.departure <= 1:
+    untouched = not touches_numbers and early.departure <= 1
+    if untouched:
         checks = [_Check(c.method, c.statistic, UNTOUCHED * c.limit, UNTOUCHED * c.refusal) for c in checks]
-    if numerics is Numerics.EXACT or not touches_numbers:
+    if numerics is Numerics.EXACT or untouched:
         checks.append(early)
     return _closest(checks, len(kept), len(repeats) + len(draws))
 

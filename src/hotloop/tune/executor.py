@@ -120,6 +120,7 @@ class SwitchOrder(msgspec.Struct, frozen=True, kw_only=True):
         patterns: the labels of what is on in each hold, one after the other for as long as there is time.
         limit_s: for everything, the start included.
         passive: as in a set.
+        buffered: batches wait in a queue between loader workers and the step: holds are longer, and their mean counts.
     """
 
     base: PlanSteps
@@ -127,6 +128,7 @@ class SwitchOrder(msgspec.Struct, frozen=True, kw_only=True):
     patterns: tuple[tuple[str, ...], ...]
     limit_s: float
     passive: bool = False
+    buffered: bool = False
 
 
 class Hold(msgspec.Struct, frozen=True):

@@ -29,7 +29,7 @@ from hotloop.tune.design.candidates import Wishes, conflicts, propose
 from hotloop.tune.design.costs import Costs
 from hotloop.tune.design.experiment import Design
 from hotloop.tune.design.preflight import Hindrance, hindrances, look
-from hotloop.tune.design.switchable import interactions, switchable
+from hotloop.tune.design.switchable import has_workers, interactions, switchable
 from hotloop.tune.search.arms import EndedEarly
 from hotloop.tune.session.budget import Budget
 from hotloop.tune.session.ledger import Ledger
@@ -161,6 +161,7 @@ def _design(observation: Observation, blocks: Blocks, catalogue: Sequence[Optimi
         conflicts=conflicts(catalogue),
         interactions=interactions(catalogue),
         switchable=switchable,
+        buffered=lambda plan: has_workers(observation, plan),
     )
 
 

@@ -19,7 +19,7 @@ from hotloop.probe.control.control_page import ControlPage
 from hotloop.probe.process.config import ProbeConfig
 from hotloop.stats.pairs import MIN_BLOCKS
 
-POLL_S = 0.1
+POLL_S = 0.25
 TIME_OVER = "the time for it was over"
 
 

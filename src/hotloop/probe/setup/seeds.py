@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import random
 import sys
 from typing import Any
@@ -45,6 +47,22 @@ def install_perturbation(probe: Probe) -> None:
             seed_all((probe.config.seed or 0) + number)
 
     register_optimizer_step_post_hook(once)
+    with probe.survive("perturb workers"):
+        _reseed_workers(probe.config.perturb_number)
+
+
+def _reseed_workers(number: int) -> None:
+    """Loader workers draw from seeds of their own, which they are started with."""
+    from torch.utils.data._utils import worker
+
+    original = worker._worker_loop
+    at = list(inspect.signature(original).parameters).index("base_seed")
+
+    @functools.wraps(original)
+    def loop(*args: Any) -> Any:
+        return original(*args[:at], args[at] + number, *args[at + 1 :])
+
+    worker._worker_loop = loop
 
 
 def _perturb(optimizer: Any, relative: float, number: int) -> None:

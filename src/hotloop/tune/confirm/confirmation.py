@@ -76,16 +76,21 @@ class Confirmer:
         num = self.sets.num(plan)
         if self._arms.knows(self._key(plan, num)):
             return True
-        seen = self.sets.standing(plan)
-        if num and (seen is None or not seen.parity.passed):
+        seen, arms = self.sets.standing(plan), len(self._originals(plan)[0]) + 1
+        if num and (seen is None or _departs(seen)):
             return False
         if seen is None or num < MIN_SETS:
-            return not _hopeless(seen) and self._fits(1, 2, 0.0)
+            # The last set of a proof is worth being a little late.
+            late_s = self._arms.grace_s if num == MIN_SETS - 1 else 0.0
+            return not _hopeless(seen) and self._fits(1, arms, -late_s)
         wide = seen.held and seen.width > WIDE and num < MAX_SETS
-        return (seen.total.more or wide) and self._fits(1, 2, until_left_s)
+        # One more run with rounding noise may tell whether it learns the same.
+        unsure = not seen.parity.decided and seen.parity.statistic is not None
+        undecided = unsure and self._arms.originals.wants_perturbed and num < MAX_SETS
+        return (seen.total.more or wide or undecided) and self._fits(1, arms, until_left_s)
 
-    def _fits(self, num_sets: int, num_arms: int, until_left_s: float) -> bool:
-        rounds = min(MIN_ROUNDS, self._arms.max_rounds or MIN_ROUNDS)
+    def _fits(self, num_sets: int, num_arms: int, until_left_s: float, rounds: int = MIN_ROUNDS) -> bool:
+        rounds = min(rounds, self._arms.max_rounds or rounds)
         return num_sets * self._arms.costs.set_s(num_arms, rounds) <= self._arms.left_s() - until_left_s
 
     def _key(self, plan: PlanSteps, number: int) -> str:
@@ -96,13 +101,17 @@ class Confirmer:
         number = self.sets.num(plan)
         self._progress(f"confirming the plan in fresh processes ({number + 1})")
         order = self._order(plan, max(1, MIN_SETS - number))
-        steer = while_time(self._arms.left_s, len(order.plans), MIN_BLOCKS)
+        steer = while_time(self._arms.left_s, len(order.plans), MIN_BLOCKS, self._arms.grace_s)
         order, record = self._arms.run(self._key(plan, number), order, steer)
         self.sets.add(order, record)
         return self._culprit()
 
+    def _originals(self, plan: PlanSteps) -> tuple[list[PlanSteps], tuple[int, ...]]:
+        seen = self.sets.standing(plan)
+        return self._arms.first_originals((plan,), undecided=seen is None or not seen.parity.decided)
+
     def _order(self, plan: PlanSteps, to_come: int) -> SetOrder:
-        originals, perturbed = self._arms.first_originals((plan,))
+        originals, perturbed = self._originals(plan)
         ends = self._ends(plan, len(originals), to_come)
         num_arms = len(originals) + len(ends)
         rounds = self._arms.costs.rounds_in(self._arms.left_s() / to_come, num_arms)
@@ -113,12 +122,13 @@ class Confirmer:
         )
 
     def _ends(self, plan: PlanSteps, num_originals: int, to_come: int) -> tuple[PlanSteps, ...]:
-        """The plan and, where there is time for such sets, what stands before its steps that need a process."""
-        splits = [plan[:at] for at in range(len(plan) - 1, 0, -1) if not self.switchable(plan[at])]
+        """The plan and, where there is time, what it is with and without each step that needs a process of its own."""
+        processes = [at for at, step in enumerate(plan) if not self.switchable(step)]
+        splits = sorted({end for at in processes for end in (at, at + 1)} - {0, len(plan)}, reverse=True)
         for num in range(len(splits), 0, -1):
             arms = num_originals + 1 + num
-            if self._arms.room(arms) >= arms and self._fits(to_come, arms, 0.0):
-                return (*reversed(splits[:num]), plan)
+            if self._arms.room(arms) >= arms and self._fits(to_come, arms, 0.0, ROUNDS):
+                return (*(plan[:end] for end in reversed(splits[:num])), plan)
         return (plan,)
 
     def _culprit(self) -> Refusal | None:
@@ -133,7 +143,7 @@ class Confirmer:
                 ended = failure.kind is FailureKind.ENDED
                 return None if ended else _refusal(end, before, f"when confirmed: {failure_reason(failure)}")
             seen = self.sets.standing(end)
-            if arm is not None and seen is not None and not seen.parity.passed:
+            if arm is not None and seen is not None and _departs(seen):
                 return _refusal(end, before, f"parity when confirmed: {seen.parity.evidence}")
             lost = self.sets.between(before, end) if before else None
             if lost is not None and self.sets.num(end) > 1 and lost.ratio is not None and lost.ratio.high < 1:
@@ -144,6 +154,11 @@ class Confirmer:
             assert seen is not None
             return _refusal(before, (), f"the whole that it was part of was slower: {seen.total.reason}")
         return None
+
+
+def _departs(seen: Confirmation) -> bool:
+    """Whether a plan is known not to learn the same."""
+    return seen.parity.decided and not seen.parity.passed
 
 
 def _hopeless(seen: Confirmation | None) -> bool:

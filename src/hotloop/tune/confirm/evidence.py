@@ -105,7 +105,7 @@ class ConfirmedSets:
         return max((one for one in self._all() if one.held), key=_speed, default=None)
 
     def promising(self, dropped: Collection[str]) -> Confirmation | None:
-        """Return the fastest plan that did not hold, learns the same, and may be faster than the one that did."""
+        """Return the fastest plan that is not proven, is not known to learn otherwise, and may beat what is."""
         proven = self.proven()
         edge = 1.01 * (proven.speed if proven else 1.0)
         return max(
@@ -113,7 +113,7 @@ class ConfirmedSets:
                 one
                 for one in self._all()
                 if not one.held
-                and one.parity.passed
+                and (one.parity.passed or not one.parity.decided)
                 and one.speed > edge
                 and not any(step.label in dropped for step in one.plan)
             ),
@@ -146,7 +146,7 @@ def _decision(pairs: Sequence[Sequence[float]], ground: NoiseBaseline) -> Decisi
     )
 
 
-def _departure(check: ParityEvidence) -> tuple[bool, float]:
+def _departure(check: ParityEvidence) -> tuple[bool, bool, float]:
     """The worst of all sets: combinations break what singles do not, and not every time."""
     share = check.statistic / check.limit if check.statistic is not None and check.limit else 0.0
-    return not check.passed, share
+    return check.decided and not check.passed, not check.passed, share

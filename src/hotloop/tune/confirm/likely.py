@@ -15,13 +15,15 @@ def likely_from_sets(seen: Confirmation, steps: tuple[PlanStep, ...], command: S
     """Return a plan that fresh processes did not settle."""
     ratio = seen.total.ratio
     assert ratio is not None, "it was measured"
-    missing = MIN_SETS - seen.num_sets
-    reason = (
-        f"measured in {seen.num_sets} of the {MIN_SETS} sets of fresh processes that a proof needs"
-        if missing > 0
-        else f"not proven: {seen.total.reason}"
-    )
-    return _likely(steps, ratio, reason, command)
+    return _likely(steps, ratio, _why_open(seen), command)
+
+
+def _why_open(seen: Confirmation) -> str:
+    if seen.num_sets < MIN_SETS:
+        return f"measured in {seen.num_sets} of the {MIN_SETS} sets of fresh processes that a proof needs"
+    if not seen.parity.passed:
+        return f"whether it learns the same is not decided: {seen.parity.evidence}"
+    return f"not proven: {seen.total.reason}"
 
 
 def likely_from_search(plan: PlanSteps, ratio: Ratio, how: str, command: Sequence[str]) -> LikelyPlan:

@@ -8,6 +8,7 @@ import msgspec
 
 from hotloop.model.optimization import Candidate
 from hotloop.tune.design.costs import Costs
+from hotloop.tune.executor import PlanSteps
 
 
 class Design(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,11 +22,13 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
         conflicts: names that cannot be on together.
         interactions: names that may help or hinder one another.
         switchable: whether a candidate can be switched in a running program.
+        buffered: whether batches wait in a queue between loader workers and the step with this on.
     """
 
     costs: Costs
     hold_s: float
     switchable: Callable[[Candidate], bool]
+    buffered: Callable[[PlanSteps], bool] = lambda _: False
     max_rounds: int | None = None
     typical: bool = True
     conflicts: Mapping[str, frozenset[str]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate
 from hotloop.optimize.optimization import Optimization
 from hotloop.optimize.registry import get
@@ -13,6 +14,12 @@ def switchable(candidate: Candidate) -> bool:
     """Whether a candidate can be switched to and fro at little cost, with nothing left behind."""
     knob = get(candidate.name).knob(candidate.params)
     return knob is not None and not knob.lasting
+
+
+def has_workers(observation: Observation, plan: Sequence[Candidate]) -> bool:
+    """Whether loader workers feed the steps of a program with this on."""
+    asked = [step.params["num_workers"] for step in plan if "num_workers" in step.params]
+    return bool(asked[-1]) if asked else any(loader.num_workers for loader in observation.program.loaders)
 
 
 def interactions(optimizations: Sequence[Optimization]) -> dict[str, frozenset[str]]:

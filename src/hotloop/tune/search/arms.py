@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Sequence
+from statistics import median
 
 import msgspec
 
 from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.model.optimization import Numerics
 from hotloop.model.tuning import Contention, FailureKind
+from hotloop.stats.robust import mad_sd
 from hotloop.tune.design.costs import Costs
 from hotloop.tune.executor import (
     BudgetOver,
@@ -25,8 +29,13 @@ from hotloop.tune.verdict.baseline import Originals
 
 GRACE_S = 5.0
 """A set may end so much late rather than be good for nothing."""
+LATE = 0.05
+"""Of the budget."""
 NOISY = 0.3
 """Of a set's blocks."""
+STEADY, STEADY_ROUNDS = 0.006, 6
+"""Standard error of each arm's log ratio to the first arm from which more rounds of a set are not worth their time:
+pairs of processes differ by more (half a per cent to three on programs of 1 to 100 ms)."""
 
 
 class EndedEarly(Exception):  # noqa: N818 - an observation, not an error
@@ -63,6 +72,11 @@ class Arms:
         """Return the time that is left."""
         return self._ledger.budget.left()
 
+    @property
+    def grace_s(self) -> float:
+        """Seconds that the last set of a proof may end late."""
+        return max(GRACE_S, LATE * self._ledger.budget.seconds)
+
     def knows(self, key: str) -> bool:
         """Whether this set was run in the session before."""
         return self._ledger.knows(key)
@@ -76,15 +90,18 @@ class Arms:
         latest = self.contentions[-1] if self.contentions else None
         return latest is not None and latest.num_noisy > NOISY * max(1, latest.num_blocks)
 
-    def first_originals(self, plans: Sequence[PlanSteps]) -> tuple[list[PlanSteps], tuple[int, ...]]:
+    def first_originals(
+        self, plans: Sequence[PlanSteps], *, undecided: bool = True
+    ) -> tuple[list[PlanSteps], tuple[int, ...]]:
         """Return the arms with nothing on that a set begins with, and which of them are perturbed.
 
         The first set shows the program against itself beside what it is run for: twice, and where numbers can
         change a third time with rounding noise, for the floor of its losses. Later sets need one, and one more with
-        noise as long as nobody knows how far runs of this program part.
+        noise as long as nobody knows how far runs of this program part and that is `undecided` of a plan.
         """
         num_plain = 1 if self.originals.measured else 2
-        perturbed = _touching(plans) and self.originals.wants_perturbed
+        wanted = self.originals.wants_perturbed and (undecided or not self.originals.num_perturbed)
+        perturbed = _touching(plans) and wanted
         spare = self.room(num_plain + perturbed + 1) - 1
         num_plain = max(1, min(num_plain, spare - perturbed))
         perturbed = perturbed and spare > num_plain
@@ -131,14 +148,35 @@ class Arms:
 
 
 def _touching(plans: Sequence[PlanSteps]) -> bool:
-    return any(step.touches_numbers for plan in plans for step in plan)
+    """Whether numbers may change; a random data set draws others in loader workers, which are of `TOLERANCE`."""
+    steps = [step for plan in plans for step in plan]
+    return any(step.touches_numbers or step.numerics is not Numerics.EXACT for step in steps)
 
 
-def while_time(left_s: Callable[[], float], num_arms: int, min_rounds: int) -> Steer:
-    """Return what goes on with all arms until the time is over, after the fewest rounds in any case."""
+def while_time(
+    left_s: Callable[[], float], num_arms: int, min_rounds: int, grace_s: float = GRACE_S
+) -> Steer:
+    """Return what goes on with all arms until they are steady or the time is over, after the fewest rounds."""
 
     def steer(rounds: Rounds) -> Collection[int]:
-        wanted = left_s() > 0 or (len(rounds) < min_rounds and left_s() > -GRACE_S)
-        return range(num_arms) if wanted else ()
+        wanted = left_s() > 0 or (len(rounds) < min_rounds and left_s() > -grace_s)
+        return range(num_arms) if wanted and not are_steady(rounds) else ()
 
     return steer
+
+
+def are_steady(rounds: Rounds, *, clear: float = math.inf) -> bool:
+    """Whether the blocks of a set say all that this set can say: what is left is the difference between processes.
+
+    Args:
+        rounds: of the set so far.
+        clear: so many standard errors away from the first arm an arm is known well enough.
+    """
+    if len(rounds) < STEADY_ROUNDS or len(rounds) % 2:  # as many forwards as backwards
+        return False
+    for at in range(1, len(rounds[0])):
+        logs = [math.log(times[at] / times[0]) for times in rounds if math.isfinite(times[at])]
+        error = mad_sd(logs) / math.sqrt(len(logs)) if len(logs) == len(rounds) else 0.0
+        if error > STEADY and abs(median(logs)) < clear * error:
+            return False
+    return True

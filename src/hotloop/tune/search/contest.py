@@ -13,7 +13,7 @@ from hotloop.stats.pairs import MIN_BLOCKS, ratio_interval
 from hotloop.stats.verdict import margin
 from hotloop.tune.design.patterns import exclude
 from hotloop.tune.executor import PlanSteps, Rounds, SetOrder, SetRecord
-from hotloop.tune.search.arms import Arms
+from hotloop.tune.search.arms import Arms, are_steady
 from hotloop.tune.verdict.baseline import NoiseBaseline
 from hotloop.tune.verdict.decision import (
     ACCEPTED,
@@ -29,6 +29,8 @@ PRUNE_AFTER = 4
 """Rounds after which an arm that is clearly slower is ended: two forwards, two backwards."""
 WORTH_A_LOOK, MAX_LOOKS = 1.02, 3
 """What was estimated higher and not told from nothing is looked at again, in fresh processes, where there is time."""
+CLEAR = 6.0
+"""Standard errors: what is so far from the original is settled here, its size is for the confirmation."""
 METHOD = "with and without in processes of their own, side by side"
 CONFIDENCE = 0.9
 """Of screening: one null in twenty gets through, and rides along in a confirmation until that shows."""
@@ -57,6 +59,13 @@ class Contest:
         self._progress = progress
         self._pairs: dict[str, list[tuple[float, ...]]] = {}
         self.trials: list[Trial] = []
+
+    @property
+    def unsure(self) -> bool:
+        """Whether it is not known of some trial if it learns the same: one more perturbed run may tell."""
+        outcomes = [trial.outcome for trial in self.trials]
+        checks = [one.parity for one in outcomes if isinstance(one, Measured) and one.parity is not None]
+        return not checks or not all(check.decided for check in checks)
 
     def undecided(self) -> list[Candidate]:
         """Return what may still help, the most promising first: fresh processes may settle it."""
@@ -114,6 +123,8 @@ class Contest:
                 return ()
             if len(rounds) < PRUNE_AFTER:
                 return range(num)
+            if are_steady(rounds, clear=CLEAR):
+                return ()
             return [at for at in range(num) if at in originals or not _clearly_slower(rounds, originals, at)]
 
         return steer
@@ -216,8 +227,9 @@ def _decide(
     pairs = [pair for pair in outcome.pairs if len(pair) >= MIN_BLOCKS]
     ratio = screening_ratio(pairs, ground, 0.95)
     decision = not_proven(outcome.effects, candidate) or _speed(outcome.pairs[-1], pairs, ground)
-    if decision == ACCEPTED and outcome.parity is not None and not outcome.parity.passed:
-        decision = f"parity: {outcome.parity.evidence}"
+    parity = outcome.parity
+    if decision == ACCEPTED and parity is not None and parity.decided and not parity.passed:
+        decision = f"parity: {parity.evidence}"
     return decision, ratio
 
 

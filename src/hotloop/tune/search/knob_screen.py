@@ -43,8 +43,9 @@ def switch_order(
     *,
     base: PlanSteps = (),
     passive: bool = False,
+    buffered: bool = False,
 ) -> SwitchOrder:
-    """Return the order to screen knobs for so long."""
+    """Return the order to screen knobs beside what is on all the time, for so long."""
     patterns = schedule(knobs, conflicts, MAX_HOLDS, seed=len(knobs))
     return SwitchOrder(
         base=base,
@@ -52,6 +53,7 @@ def switch_order(
         patterns=tuple(tuple(pattern) for pattern in patterns),
         limit_s=limit_s,
         passive=passive,
+        buffered=buffered,
     )
 
 
@@ -80,13 +82,13 @@ class KnobScreen:
 
     def run(self, order: SwitchOrder) -> SwitchRecord:
         """Switch until every knob is known well enough, or the time is over."""
-        return self._executor.switch(order, lambda record: self._enough(record, order.knobs))
+        return self._executor.switch(order, lambda record: self._enough(record, order))
 
     def read(self, record: SwitchRecord, order: SwitchOrder) -> Screened:
         """Return what a record says of its knobs."""
-        fit = self.fit(record, order.knobs)
+        fit = self.fit(record, order)
         plan = predicted_plan(fit, order.knobs, self._conflicts) if fit else ()
-        verdicts = [self._trial(knob, record, fit, plan) for knob in order.knobs]
+        verdicts = [self._trial(knob, record, fit, plan, order) for knob in order.knobs]
         return Screened(
             fit=fit,
             plan=plan,
@@ -94,12 +96,12 @@ class KnobScreen:
             unknown=tuple(knob for knob, trial in zip(order.knobs, verdicts, strict=True) if trial is None),
         )
 
-    def fit(self, record: SwitchRecord, knobs: Sequence[Candidate]) -> SwitchFit | None:
+    def fit(self, record: SwitchRecord, order: SwitchOrder) -> SwitchFit | None:
         """Return the regression over all holds."""
-        acting = [knob for knob in knobs if self._acts(record, knob)]
+        acting = [knob for knob in order.knobs if self._acts(record, knob)]
         labels = {knob.label: knob for knob in acting}
         holds = [
-            SwitchedHold(frozenset(hold.on), self._log_s(hold))
+            SwitchedHold(frozenset(hold.on), self._log_s(hold, order))
             for hold in record.holds
             if hold.steps_s and set(hold.on) <= labels.keys()
         ]
@@ -114,29 +116,35 @@ class KnobScreen:
             or one.name in self._interactions.get(other.name, ())
         ]
 
-    def _log_s(self, hold: Hold) -> float:
-        return math.log((median if self._typical else fmean)(hold.steps_s))
+    def _log_s(self, hold: Hold, order: SwitchOrder) -> float:
+        typical = self._typical and not order.buffered
+        return math.log((median if typical else fmean)(hold.steps_s))
 
     def _acts(self, record: SwitchRecord, knob: Candidate) -> bool:
         return knob.label not in record.failed and record.effects.get(knob.label, (False, ""))[0]
 
-    def _enough(self, record: SwitchRecord, knobs: Sequence[Candidate]) -> bool:
+    def _enough(self, record: SwitchRecord, order: SwitchOrder) -> bool:
         if len(record.holds) < MIN_HOLDS or len(record.holds) % 16:
             return False
-        fit = self.fit(record, knobs)
+        fit = self.fit(record, order)
         if fit is None:
             return False
         return all(_known(*fit.gain([label])) for label in fit.knobs)
 
     def _trial(
-        self, knob: Candidate, record: SwitchRecord, fit: SwitchFit | None, plan: PlanSteps
+        self,
+        knob: Candidate,
+        record: SwitchRecord,
+        fit: SwitchFit | None,
+        plan: PlanSteps,
+        order: SwitchOrder,
     ) -> Trial | None:
         """What is known of one knob; None: nothing."""
-        label = knob.label
+        label, base = knob.label, order.base
         failed = record.failed.get(label)
         if failed is not None:
             failure = Failure(kind=FailureKind.CRASH, message=failed)
-            return _trial(knob, failure, f"failed when switched on: {failed}", None)
+            return _trial(knob, base, failure, f"failed when switched on: {failed}", None)
         if label not in record.effects:
             return None
         on, evidence = record.effects[label]
@@ -148,16 +156,16 @@ class KnobScreen:
             one_off_s=record.one_off_s.get(label),
         )
         if not on:
-            return _trial(knob, outcome, f"no effect: {evidence}", None)
-        ratio = _ratio(knob, fit, plan) or self._alone(record, label)
+            return _trial(knob, base, outcome, f"no effect: {evidence}", None)
+        ratio = _ratio(knob, fit, plan) or self._alone(record, label, order)
         if ratio is None:
             return None
-        return _trial(knob, outcome, ACCEPTED if knob in plan else _why_not(ratio), ratio)
+        return _trial(knob, base, outcome, ACCEPTED if knob in plan else _why_not(ratio), ratio)
 
-    def _alone(self, record: SwitchRecord, label: str) -> Ratio | None:
+    def _alone(self, record: SwitchRecord, label: str, order: SwitchOrder) -> Ratio | None:
         """A knob that is left out of the patterns is far slower: so says its first hold."""
-        alone = [self._log_s(hold) for hold in record.holds if hold.on == (label,) and hold.steps_s]
-        off = [self._log_s(hold) for hold in record.holds if not hold.on and hold.steps_s]
+        alone = [self._log_s(hold, order) for hold in record.holds if hold.on == (label,) and hold.steps_s]
+        off = [self._log_s(hold, order) for hold in record.holds if not hold.on and hold.steps_s]
         if not alone or not off:
             return None
         gain = math.exp(median(off) - median(alone))
@@ -180,11 +188,13 @@ def _why_not(ratio: Ratio) -> str:
     return f"{word}: {ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}], {METHOD}"
 
 
-def _trial(knob: Candidate, outcome: Switched | Failure, decision: str, ratio: Ratio | None) -> Trial:
+def _trial(
+    knob: Candidate, base: PlanSteps, outcome: Switched | Failure, decision: str, ratio: Ratio | None
+) -> Trial:
     return Trial(
-        key=f"switch|{knob.label}",
+        key="+".join(["switch", *(step.label for step in base)]) + f"|{knob.label}",
         candidate=knob,
-        incumbent=(),
+        incumbent=base,
         outcome=outcome,
         decision=decision,
         ratio=ratio,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -25,6 +26,9 @@ CONTEST_ROUNDS = 6
 """Below so many rounds fewer arms are run instead."""
 EXPECTED = 1.08
 """Prior from which a candidate that nothing is known of is part of the predicted plan."""
+MOVES, MAX_MOVERS = 1.2, 2
+"""Expected, or measured, gain of what needs a process of its own from which it holds the program back elsewhere: knobs
+are switched beside it, because what they are worth alone says little then."""
 MAX_ARMS = 8
 NO_TIME = "not tried: too little time was left (--budget)"
 WAITING = "openmp_wait_policy"
@@ -78,6 +82,7 @@ class Search:
         self._progress = progress
         self._busy = passive
         self.screened = Screened()
+        self._knob_trials: list[Trial] = []
         self.plan: PlanSteps = ()
         """What is believed in by now."""
         self.refused: dict[str, Refusal] = {}
@@ -90,7 +95,7 @@ class Search:
     @property
     def trials(self) -> list[Trial]:
         """Everything that was tried."""
-        return [*self.screened.trials, *self._contest.trials]
+        return [*self._knob_trials, *self._contest.trials]
 
     def run(self, candidates: Sequence[Candidate]) -> None:
         """Try the candidates and confirm what helps, until the time is over or nothing is left to try."""
@@ -103,20 +108,34 @@ class Search:
         if self._arms.room(3) < 3:
             rounds = min(CONTEST_ROUNDS, self._design.max_rounds or CONTEST_ROUNDS)
             self._arms.measure_floor([tuple(candidates)], rounds)
+        number = self._movers_first(todo, knobs)
+        todo = [one for one in todo if self.refused[one.label].reason == NO_TIME]
         self._screen_knobs(knobs)
-        self.plan = self._joined(self.plan, [one for one in self.screened.unknown if _hoped(one)])
-        self._in_rounds(todo)
+        self._in_rounds(todo, knobs, number)
 
-    def _in_rounds(self, todo: list[Candidate]) -> None:
+    def _movers_first(self, todo: Sequence[Candidate], knobs: Sequence[Candidate]) -> int:
+        """Try what is expected to move the bottleneck before any knob is switched; return the number of sets."""
+        if not knobs:
+            return 0
+        movers = [one for one in todo if one.name != WAITING and _expected(one) >= MOVES]
+        batch = self._batch(movers[:MAX_MOVERS], 0)
+        if not batch:
+            return 0
+        self._try(0, batch)
+        return 1
+
+    def _in_rounds(self, todo: list[Candidate], knobs: Sequence[Candidate], number: int) -> None:
         """Try as much as fits, confirm what is believed in by then, and so on with the rest."""
-        number = 0
         while True:
             todo = self._without_waiting(todo)
             batch = self._batch(todo, number)
             todo = [one for one in todo if one not in batch]
             if batch:
+                fixed = self._fixed()
                 self._try(number, batch)
                 number += 1
+                if self._moved(fixed):
+                    self._screen_knobs(knobs)
             elif todo or number == 0:
                 self.plan = self._guessed([*self.screened.unknown, *todo])
             self._confirmer.run(self.plan, self._reserve_s() if todo and batch else 0.0)
@@ -124,6 +143,20 @@ class Search:
             todo = todo or [one for one in self._contest.undecided() if one not in self.plan]
             if not todo or not batch:
                 return
+
+    def _fixed(self) -> PlanSteps:
+        """The plan's steps that need a process of their own."""
+        return tuple(step for step in self.plan if not self._design.switchable(step))
+
+    def _moved(self, before: PlanSteps) -> bool:
+        """Whether what was added since holds the program back elsewhere than when knobs were switched."""
+        added = {step.label for step in self._fixed() if step not in before}
+        gains = [
+            trial.ratio.ratio
+            for trial in self._contest.trials
+            if trial.ratio is not None and trial.decision == ACCEPTED and trial.candidate.label in added
+        ]
+        return math.prod(gains) >= MOVES
 
     def _without_waiting(self, todo: list[Candidate]) -> list[Candidate]:
         """Where screening waits passively, that cannot be screened: it is part of the plan, and confirmed with it."""
@@ -133,26 +166,44 @@ class Search:
         return [one for one in todo if one.name != WAITING]
 
     def _screen_knobs(self, knobs: Sequence[Candidate]) -> None:
+        """Switch knobs beside what needs a process of its own and is believed in."""
+        base = self._fixed()
+        displaced = [knob for knob in knobs if self._excluded_by(base, knob)]
+        for knob in displaced:
+            self.refused[knob.label] = Refusal(knob.label, self._displaced(knob))
+        knobs = [knob for knob in knobs if knob not in displaced]
         if not knobs:
             return
+        key = "+".join(["switch", *(step.label for step in base)])
         limit_s = min(SCREEN_SHARE * self._ledger.budget.seconds, self._arms.left_s() - self._reserve_s())
         least_s = self._arms.costs.start_s(1) + (8 + 4 * len(knobs)) * self._design.hold_s
-        if limit_s < least_s and not self._ledger.knows("switch"):
-            self.screened = Screened(unknown=tuple(knobs))
+        if limit_s < least_s and not self._ledger.knows(key):
+            if not self._knob_trials:
+                self.screened = Screened(unknown=tuple(knobs))
+                self.plan = self._joined(self.plan, [one for one in knobs if _hoped(one)])
             return
         self._progress(
             f"switching {len(knobs)} changes on and off: {', '.join(knob.label for knob in knobs)}"
         )
-        order = switch_order(knobs, self._design.conflicts, limit_s, passive=self.passive)
-        record = self._ledger.once("switch", SwitchRecord, lambda: self._screen.run(order))
+        order = switch_order(
+            knobs,
+            self._design.conflicts,
+            limit_s,
+            base=base,
+            passive=self.passive,
+            buffered=self._design.buffered(base),
+        )
+        record = self._ledger.once(key, SwitchRecord, lambda: self._screen.run(order))
         self.screened = self._screen.read(record, order)
-        self.plan = self.screened.plan
+        self.plan = (*base, *self.screened.plan)
+        self._knob_trials += self.screened.trials
         self._take(self.screened.trials)
+        self.plan = self._joined(self.plan, [one for one in self.screened.unknown if _hoped(one)])
 
     def _try(self, number: int, batch: Sequence[Candidate]) -> None:
         base = self._base(batch)
         plans = self._contest.arm_plans(base, batch)
-        originals, perturbed = self._arms.first_originals(plans)
+        originals, perturbed = self._arms.first_originals(plans, undecided=self._contest.unsure)
         room = self._arms.room(len(originals) + len(plans)) - len(originals)
         order = SetOrder(
             plans=(*originals, *plans[: max(1, room)]),
@@ -179,17 +230,19 @@ class Search:
 
     def _displaced(self, candidate: Candidate) -> str:
         """Why something that helped is not in the plan."""
-        for step in self.plan:
-            if step != candidate and exclude(step, candidate, self._design.conflicts):
-                return f"{step.label} in its place was faster"
-        return "promising, but not confirmed"
+        others = self._excluded_by(self.plan, candidate)
+        return f"{others[0].label} in its place was faster" if others else "promising, but not confirmed"
+
+    def _excluded_by(self, plan: PlanSteps, candidate: Candidate) -> PlanSteps:
+        conflicts = self._design.conflicts
+        return tuple(step for step in plan if step != candidate and exclude(step, candidate, conflicts))
 
     def _batch(self, todo: Sequence[Candidate], number: int) -> list[Candidate]:
         """Return as many candidates as can be tried together in the time beyond what a proof needs."""
         for size in range(min(len(todo), MAX_ARMS), 0, -1):
             batch = list(todo[:size])
             plans = self._contest.arm_plans(self._base(batch), batch)
-            num_arms = len(self._arms.first_originals(plans)[0]) + len(plans)
+            num_arms = self._num_originals(plans) + len(plans)
             one_off_s = sum(step.one_off_s or 0.0 for plan in plans for step in plan)
             rounds = CONTEST_ROUNDS if size > 1 else LEAST_ROUNDS
             needed = self._arms.costs.set_s(num_arms, rounds, one_off_s)
@@ -200,10 +253,15 @@ class Search:
                 return batch
         return []
 
+    def _num_originals(self, plans: Sequence[PlanSteps]) -> int:
+        return len(self._arms.first_originals(plans, undecided=self._contest.unsure)[0])
+
     def _reserve_s(self) -> float:
         """Seconds of a confirmation, in full where the budget is large enough for that."""
         full = PROOF_SETS * self._arms.costs.set_s(2, PROOF_ROUNDS)
         least = PROOF_SETS * self._arms.costs.set_s(2, LEAST_ROUNDS)
+        if self._contest.unsure:  # and a perturbed arm
+            full, least = full * 1.5, least * 1.5
         return full if full < 0.4 * self._ledger.budget.seconds else least
 
     def _guessed(self, untried: Sequence[Candidate]) -> PlanSteps:
@@ -222,9 +280,12 @@ class Search:
         return plan
 
 
+def _expected(candidate: Candidate) -> float:
+    return candidate.predicted.ratio if candidate.predicted else candidate.prior
+
+
 def _hoped(candidate: Candidate) -> bool:
-    expected = candidate.predicted.ratio if candidate.predicted else candidate.prior
-    return expected >= EXPECTED
+    return _expected(candidate) >= EXPECTED
 
 
 def in_turns(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from statistics import median
@@ -30,6 +31,9 @@ from hotloop.tune.executor import PlanSteps
 from hotloop.tune.trials.out_of_memory import NUM_LINES, ran_out_of_memory
 
 POLL_S = 0.002
+QUIET_SHARE = 0.9
+"""Of the time that the same steps took before, nobody looks whether they are done: on two cores a look every 2 ms took
+6% of one, and spinning threads wait for the one that lost its core."""
 
 
 class ArmFailed(Exception):  # noqa: N818 - carries an outcome
@@ -77,6 +81,8 @@ class Arm:
         self._advances: list[tuple[int, float]] = []
         """Steps and seconds of each time it ran; the first is its warm-up."""
         self._frozen = False
+        self._least_step_s = 0.0
+        """Of all times it ran; 0: it did not yet."""
         self._next_memory_check = 0.0
 
     @property
@@ -96,8 +102,12 @@ class Arm:
         if self._frozen:
             self.run.thaw()
             self._frozen = False
+        began = time.monotonic()
+        time.sleep(QUIET_SHARE * self._least_step_s * num_steps)
         if not self.run.wait(lambda: self._arrived(target), poll_s=POLL_S, timeout_s=timeout_s):
             raise ArmFailed(self, self._failure(timeout_s))
+        if self.steps:  # first steps hold imports and compilation
+            self._least_step_s = min(self._least_step_s or math.inf, (time.monotonic() - began) / num_steps)
         self.steps = target
         time.sleep(self._settle_s)
         self.run.freeze()

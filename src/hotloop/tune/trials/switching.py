@@ -18,6 +18,8 @@ from hotloop.tune.trials.setting import Setting
 from hotloop.whatif import run as whatif
 from hotloop.whatif.read import one_off_s
 
+BUFFERED_HOLD_S = 0.9
+"""Two workers keep four batches ahead by default: a shorter hold would be fed by what was made before it."""
 PILOT_ROUNDS = 2
 """Of each knob alone: one foreign burst must not make a knob look hopeless."""
 
@@ -50,7 +52,8 @@ def switch_knobs(
 
 
 def _shape(order: SwitchOrder, setting: Setting, blocks: Blocks) -> dict[str, Any]:
-    steps = hold_steps(setting.hold_s, setting.typical_s)
+    hold_s = BUFFERED_HOLD_S if order.buffered else setting.hold_s
+    steps = hold_steps(hold_s, setting.typical_s)
     return {
         "warm_steps": blocks.warm_steps,
         "num_steps": steps,

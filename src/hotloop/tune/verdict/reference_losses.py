@@ -27,12 +27,11 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
 
     def check(self, losses: Sequence[float], plan: Sequence[Candidate]) -> ParityEvidence:
         """Return whether a plan's losses are the original's, by the least strict class among its steps."""
-        touching = [candidate for candidate in plan if candidate.touches_numbers]
-        loose = any(candidate.numerics is not Numerics.EXACT for candidate in touching or plan)
+        loose = any(candidate.numerics is not Numerics.EXACT for candidate in plan)
         return self.judge(
             losses,
             numerics=Numerics.TOLERANCE if loose else Numerics.EXACT,
-            touches_numbers=bool(touching),
+            touches_numbers=any(candidate.touches_numbers for candidate in plan),
         )
 
     def judge(
