@@ -43,6 +43,7 @@ class _Arm:
     run: _Run
     plan: PlanSteps
     steps: int = 0
+    evaluated: bool = False
     blocks: int = field(default=0)
 
     def end(self) -> None:

@@ -1,17 +1,38 @@
-"""The order in which variants of one optimization are tried."""
+"""From turns to blocks: an evaluation between steps is no step."""
 
 from __future__ import annotations
 
-from hotloop.model.optimization import Candidate
-from hotloop.tune.search.search import in_turns
+import math
+
+import pytest
+
+from hotloop.tune.trials.turns import Turn, block_times
+
+PLAIN = [Turn(0.03), Turn(0.04), Turn(0.05)]
 
 
-def test_what_is_different_comes_before_variants() -> None:
-    workers = [Candidate(name="workers", params={"n": n}) for n in (1, 2, 4)]
-    other = Candidate(name="other")
-    assert in_turns([*workers, other]) == [workers[0], other, *workers[1:]]
+def test_a_block_is_the_mean_or_the_median_of_its_turns() -> None:
+    turns = {0: PLAIN, 2: [Turn(0.01), Turn(0.01), Turn(0.04)]}
+    assert block_times(turns, typical=False, trains=True) == pytest.approx({0: 0.04, 2: 0.02})
+    assert block_times(turns, typical=True, trains=True) == pytest.approx({0: 0.04, 2: 0.01})
 
 
-def test_the_order_among_equals_is_kept() -> None:
-    candidates = [Candidate(name=name) for name in "cab"]
-    assert in_turns(candidates) == candidates
+def test_a_turn_in_which_one_arm_evaluated_is_left_out_of_all() -> None:
+    turns = {0: [Turn(0.03), Turn(0.04), Turn(0.5, evaluated=True)], 1: PLAIN}
+    assert block_times(turns, typical=False, trains=True) == pytest.approx({0: 0.035, 1: 0.035})
+
+
+def test_where_every_turn_evaluates_all_count() -> None:
+    turns = {0: [Turn(0.03, evaluated=True), Turn(0.05, evaluated=True)]}
+    assert block_times(turns, typical=False, trains=True) == pytest.approx({0: 0.04})
+
+
+def test_where_evaluation_is_part_of_the_step_nothing_is_left_out() -> None:
+    turns = {0: [Turn(0.03), Turn(0.05, evaluated=True)]}
+    assert block_times(turns, typical=False, trains=False) == pytest.approx({0: 0.04})
+
+
+def test_an_arm_that_failed_has_no_time() -> None:
+    times = block_times({0: PLAIN, 1: [Turn(math.nan)] * 3}, typical=True, trains=True)
+    assert times[0] == 0.04
+    assert math.isnan(times[1])

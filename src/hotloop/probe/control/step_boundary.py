@@ -11,6 +11,7 @@ from hotloop.probe.control.control_page import (
     BLOCK_AT,
     BLOCK_NS,
     DEEP,
+    EVALUATED,
     GO_UNTIL,
     STEPS,
     STOP,
@@ -205,6 +206,7 @@ class Boundary:
 
     def _hold(self, seat: Seat, steps: int) -> None:
         seat.numbers[seat.at + BLOCK_NS] = self.clock.read() - self._block_began
+        seat.numbers[seat.at + EVALUATED] = self.num_evaluated
         with self.clock.still():
             self._recorder.mark(begin(Kind.PAUSE))
             self._recorder.flush()

@@ -31,6 +31,8 @@ HOPELESS = 1.6
 MEMORY, MAX_MEMORY = 0.1, 8
 """Steps after a switch count as remembering while they are further than a tenth from the steps to come; at most so many
 are waited for."""
+RARE = 1 / 3
+"""Of all steps: what evaluates less often does so between steps of its training."""
 WRITE_EVERY_S = 0.5
 Steps = Generator[int, None, None]
 """Yields after how many steps it wants to go on."""
@@ -109,6 +111,9 @@ class WhatIf:
         self._alone = rank_and_world()[1] == 1
         """Ranks switch at the same steps, so none of them can repeat a block of its own accord."""
         self._times: list[float] = []
+        """Ends of the steps since a block or hold began."""
+        self._evaluated: list[int] = []
+        """How many steps had a forward without gradients by then."""
         self._usual_s: float | None = None
         """What the first block took, in which no knob was on."""
         self._next = 0
@@ -120,7 +125,9 @@ class WhatIf:
         """Go on, if it is time; called at every boundary."""
         if self._course is None:
             return
-        self._times.append(self._probe.boundary.clock.now() * 1e-9)
+        boundary = self._probe.boundary
+        self._times.append(boundary.clock.now() * 1e-9)
+        self._evaluated.append(boundary.num_evaluated)
         if steps <= self._shape.warm_steps:
             for one in self._watching:
                 with self._probe.survive(f"watch:{one.name}"):
@@ -165,8 +172,7 @@ class WhatIf:
 
     def _hold(self, on: list[Knob], changed: list[Knob]) -> Steps:
         yield max([1, *(self._report.settled.get(knob.name, 1) for knob in changed)])
-        began = self._probe.boundary.clock.read() * 1e-9
-        self._times = []
+        began = self._began()
         yield from self._timed(began, self._shape.hold_steps)
         self._report.holds.append(([knob.name for knob in on], self._ended(began)))
         if monotonic() - self._written_s > WRITE_EVERY_S:
@@ -243,8 +249,7 @@ class WhatIf:
         for repeat in range(MAX_REPEATS + 1):
             clock.drain()
             before = self._neighbours.look()
-            began = clock.read() * 1e-9
-            self._times = []
+            began = self._began()
             yield from self._timed(began)
             times = self._ended(began)
             share = self._neighbours.share(before, self._neighbours.look())
@@ -256,10 +261,22 @@ class WhatIf:
             self._report.num_void += 1
         self._report.blocks.append((knob, times))
 
+    def _began(self) -> float:
+        """Return the second at which what is timed now began."""
+        boundary = self._probe.boundary
+        began = boundary.clock.read() * 1e-9
+        self._times, self._evaluated = [], [boundary.num_evaluated]
+        return began
+
     def _ended(self, began: float) -> list[float]:
-        """Return the seconds of each step since then."""
-        self._times[-1] = self._probe.boundary.clock.read() * 1e-9
-        return [after - before for before, after in pairwise([began, *self._times])]
+        """Return the seconds of each step since then, without those in which the program evaluated now and then."""
+        boundary = self._probe.boundary
+        self._times[-1] = boundary.clock.read() * 1e-9
+        spent = [after - before for before, after in pairwise([began, *self._times])]
+        if boundary.num_evaluated > RARE * boundary.steps:
+            return spent
+        evaluated = [after > before for before, after in pairwise(self._evaluated)]
+        return [step for step, rare in zip(spent, evaluated, strict=True) if not rare] or spent
 
     def _timed(self, began: float, num: int = 0) -> Steps:
         """Let a block's steps go by; fewer where a knob makes them so slow that it would eat the others' time."""

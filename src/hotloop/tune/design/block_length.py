@@ -9,6 +9,7 @@ import msgspec
 from hotloop.model.observation import Observation, Phase
 from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.stats.parity import MIN_STEPS
+from hotloop.tune.design.switchable import has_workers
 
 BLOCK_S = 0.8
 """Of a comparison with few rounds: blocks of 1 s gave usable verdicts with a busy neighbour."""
@@ -25,6 +26,8 @@ LONG_STEP_S = 0.15
 """What thawing leaves behind (cold caches, a queue that filled for some milliseconds) is little in such a step."""
 
 
+RARE = 1 / 3
+"""Of turns, with an evaluation."""
 WAITING_SHARE = 0.1
 """Of the step, for data: from here on a worker that is late makes single steps long, and those count."""
 
@@ -45,6 +48,9 @@ class Blocks(msgspec.Struct, frozen=True, kw_only=True):
     """Of a block; all arms take one after the other."""
     typical: bool = False
     """Whether a block is its median turn, because long steps are the machine's doing; otherwise it is their mean."""
+
+    trains: bool = False
+    """Whether turns with an evaluation in them are left out: it is rare, so it says nothing of the step."""
 
     def per_turn(self) -> int:
         """Return the steps that a turn takes from the program."""
@@ -84,15 +90,28 @@ def shape_blocks(
     warm = max(WARM_STEPS, curve, min(200, math.ceil(WARM_S / step_s)))
     typical = turns > 1 and _regular(observation)
     shape = Blocks(
-        num_steps=num, discard=discard, warm_steps=warm, max_rounds=None, turns=turns, typical=typical
+        num_steps=num,
+        discard=discard,
+        warm_steps=warm,
+        max_rounds=None,
+        turns=turns,
+        typical=typical,
+        trains=turns > 1 and evaluates_rarely(observation, num + discard),
     )
     return shape if total_steps is None else _fitted(shape, total_steps)
 
 
+def evaluates_rarely(observation: Observation, num_steps: int) -> bool:
+    """Whether few stretches of so many steps have an evaluation in them."""
+    seen = [series for series in observation.series if series.num]
+    share = sum(len(series.evaluations) for series in seen) / max(1, sum(series.num for series in seen))
+    return share * num_steps <= RARE
+
+
 def _regular(observation: Observation) -> bool:
-    """Whether long steps are the machine's doing: nothing of the program's own makes single steps wait."""
+    """Whether long steps are the machine's doing: no loader worker that is late makes single steps wait."""
     data = observation.phases.get(Phase.DATA)
-    return data is None or data.share < WAITING_SHARE
+    return data is None or data.share < WAITING_SHARE or not has_workers(observation, ())
 
 
 def _fitted(shape: Blocks, total_steps: int) -> Blocks:

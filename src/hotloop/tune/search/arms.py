@@ -160,21 +160,22 @@ def while_time(
 
     def steer(rounds: Rounds) -> Collection[int]:
         wanted = left_s() > 0 or (len(rounds) < min_rounds and left_s() > -grace_s)
-        return range(num_arms) if wanted and not are_steady(rounds) else ()
+        return range(num_arms) if wanted and not are_steady(rounds, range(1, num_arms)) else ()
 
     return steer
 
 
-def are_steady(rounds: Rounds, *, clear: float = math.inf) -> bool:
+def are_steady(rounds: Rounds, arms: Collection[int], *, clear: float = math.inf) -> bool:
     """Whether the blocks of a set say all that this set can say: what is left is the difference between processes.
 
     Args:
         rounds: of the set so far.
+        arms: that it is about, against the first one.
         clear: so many standard errors away from the first arm an arm is known well enough.
     """
     if len(rounds) < STEADY_ROUNDS or len(rounds) % 2:  # as many forwards as backwards
         return False
-    for at in range(1, len(rounds[0])):
+    for at in arms:
         logs = [math.log(times[at] / times[0]) for times in rounds if math.isfinite(times[at])]
         error = mad_sd(logs) / math.sqrt(len(logs)) if len(logs) == len(rounds) else 0.0
         if error > STEADY and abs(median(logs)) < clear * error:

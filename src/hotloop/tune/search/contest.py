@@ -123,7 +123,7 @@ class Contest:
                 return ()
             if len(rounds) < PRUNE_AFTER:
                 return range(num)
-            if are_steady(rounds, clear=CLEAR):
+            if are_steady(rounds, [at for at in range(num) if at not in originals], clear=CLEAR):
                 return ()
             return [at for at in range(num) if at in originals or not _clearly_slower(rounds, originals, at)]
 
@@ -192,15 +192,51 @@ class Contest:
         best = plan
         if plan and _clearly_worse(record, order, base, ground):
             best = ()
-        ranked = sorted(gains, key=lambda at: -gains[at].ratio)
+        ranked = self._ranked(plan, order, record, gains, ground)
         if ranked and not all(step in order.plans[ranked[0]] for step in best):
             # The fastest arm is without something of the plan: that hinders it.
             best = tuple(step for step in order.plans[ranked[0]] if step in plan)
         for at in ranked:
-            candidate = next(step for step in order.plans[at] if step not in plan)
+            candidate = _added(order, at, plan)
             if not any(exclude(candidate, step, self._conflicts) for step in best if step not in plan):
                 best = with_candidate(best, candidate, self._conflicts)
         return best
+
+    def _ranked(
+        self,
+        plan: PlanSteps,
+        order: SetOrder,
+        record: SetRecord,
+        gains: Mapping[int, Ratio],
+        ground: NoiseBaseline,
+    ) -> list[int]:
+        """Return the arms that helped, the fastest first; of variants that cannot be told apart the likeliest one.
+
+        What holds a program back is another thing once more is on: of one and two loader workers that seem to be
+        equal, two leave more room for what makes the step itself faster.
+        """
+        ranked: list[int] = []
+        for at in sorted(gains, key=lambda at: -gains[at].ratio):
+            name = _added(order, at, plan).name
+            if any(_added(order, other, plan).name == name for other in ranked):
+                continue
+            variants = [other for other in gains if _added(order, other, plan).name == name]
+            equal = [
+                other
+                for other in variants
+                if other == at or not _proven_slower(record.log_ratios((at,), other), ground)
+            ]
+            ranked.append(min(equal))
+        return ranked
+
+
+def _added(order: SetOrder, at: int, plan: PlanSteps) -> Candidate:
+    return next(step for step in order.plans[at] if step not in plan)
+
+
+def _proven_slower(ratios: Sequence[float], ground: NoiseBaseline) -> bool:
+    ratio = screening_ratio([ratios] if len(ratios) >= MIN_BLOCKS else [], ground, CONFIDENCE)
+    return ratio is not None and ratio.high < 1
 
 
 def with_candidate(
@@ -256,9 +292,7 @@ def _speed(ratios: Sequence[float], pairs: Sequence[Sequence[float]], ground: No
 def _clearly_worse(record: SetRecord, order: SetOrder, base: int, ground: NoiseBaseline) -> bool:
     if record.arm(base) is None:
         return True
-    pairs = [record.log_ratios(record.originals(order), base)]
-    ratio = screening_ratio([pair for pair in pairs if len(pair) >= MIN_BLOCKS], ground, CONFIDENCE)
-    return ratio is not None and ratio.high < 1
+    return _proven_slower(record.log_ratios(record.originals(order), base), ground)
 
 
 def _clearly_slower(rounds: Rounds, originals: Sequence[int], at: int) -> bool:

@@ -8,7 +8,6 @@ import math
 import time
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from statistics import fmean, median
 from typing import TypeVar
 
 import msgspec
@@ -46,6 +45,7 @@ from hotloop.tune.trials.patience import Patience
 from hotloop.tune.trials.ranks import REAP_S, of_ranks, port_is_taken
 from hotloop.tune.trials.setting import Setting
 from hotloop.tune.trials.switching import switch_knobs
+from hotloop.tune.trials.turns import Turn, block_times
 from hotloop.tune.trials.void_blocks import MAX_REPEATS, ContentionWatch
 from hotloop.tune.trials.whole_processes import Lived, in_abba_order
 
@@ -252,15 +252,18 @@ class DuetExecutor:
         self, course: _Course, on: Collection[int], backwards: bool, block: Callable[[Arm], float]
     ) -> tuple[float, ...]:
         """Give every arm its turns, in order and backwards, so that drift hits all alike."""
-        turns: dict[int, list[float]] = {at: [] for at in on}
+        turns: dict[int, list[Turn]] = {at: [] for at in on}
         for number in range(self._blocks.turns):
             if number and self._left_s() <= 0:
                 break
             for at in sorted(on, reverse=backwards == (number % 2 == 0)):
                 spent = self._guarded(course, at, block) if at not in course.failures else None
-                turns[at].append(math.nan if spent is None else spent)
-        middle = median if self._blocks.typical else fmean
-        return tuple(middle(turns[at]) if at in turns else math.nan for at in range(len(course.arms)))
+                turns[at].append(Turn(math.nan if spent is None else spent, course.arms[at].evaluated))
+        # A worker that is late makes single steps long, and those are the plan's own.
+        waits = any(step.params.get("num_workers") for arm in course.arms for step in arm.plan)
+        typical = self._blocks.typical and not waits
+        times = block_times(turns, typical=typical, trains=self._blocks.trains)
+        return tuple(times.get(at, math.nan) for at in range(len(course.arms)))
 
     def _guarded(self, course: _Course, at: int, work: Callable[[Arm], _Time]) -> _Time | None:
         """Return what an arm gave, or note how it failed; the others go on without it."""

@@ -1,0 +1,34 @@
+"""From the turns of a block to its seconds a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean, median
+
+import msgspec
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """What an arm did in a turn."""
+
+    step_s: float
+    """NaN: it failed."""
+    evaluated: bool = False
+    """Whether the model was called without gradients in it."""
+
+
+def block_times(turns: Mapping[int, Sequence[Turn]], *, typical: bool, trains: bool) -> dict[int, float]:
+    """Return the seconds a step of each arm in a block.
+
+    An evaluation of half a second between steps of 30 ms makes a turn ten times as long, and there is one in some
+    blocks and none in others: that is no step, and says nothing of the step.
+
+    Args:
+        turns: of each arm, in order.
+        typical: whether a block is its median turn, or the mean of its turns.
+        trains: leave out turns in which any arm evaluated, as long as others are left.
+    """
+    num = min(map(len, turns.values()), default=0)
+    kept = [at for at in range(num) if not (trains and any(each[at].evaluated for each in turns.values()))]
+    middle = median if typical else fmean
+    return {arm: middle([each[at].step_s for at in kept or range(num)]) for arm, each in turns.items()}
