@@ -160,6 +160,7 @@ class SimulatedExecutor:
         self._before()
         self.switched.append(order)
         rng = self._rng("switch")
+        base = frozenset(word for step in order.base for word in (step.name, step.label))
         process = _Process((), frozenset(), self.truth, self.noise, rng, machine=self._disturbance)
         end = self._clock() + order.limit_s
         self._clock.pass_by(STARTUP_S + WARM_STEPS * STEP_S)
@@ -172,7 +173,7 @@ class SimulatedExecutor:
         for pattern in [*pilot, *order.patterns]:
             on = tuple(label for label in pattern if label in acting)
             names = frozenset(word for label in on for word in (label, label.partition("(")[0]))
-            steps = process.hold(names)
+            steps = process.hold(names | base)
             self._clock.pass_by(sum(steps) + 2 * STEP_S)
             holds.append(Hold(on, steps))
             record = SwitchRecord(

@@ -93,3 +93,39 @@ def test_not_a_number_is_refused() -> None:
     seen = references().check(losses, [BF16])
     assert not seen.passed
     assert seen.decided
+
+
+class TestAugmentation:
+    """Loader workers draw other random numbers than the training process does: all losses differ, from the first."""
+
+    WORKERS = Candidate(name="loader_workers", numerics=Numerics.TOLERANCE, touches_numbers=False)
+
+    @staticmethod
+    def _drawn(seed: int, worse: float = 1.0) -> tuple[float, ...]:
+        steps = np.arange(NUM)
+        own = 0.1 * np.random.default_rng(seed).normal(size=NUM)
+        batches = 0.1 * np.random.default_rng(1).normal(size=NUM)
+        course = (0.5 + 1.5 * np.exp(-steps / 40)) * np.where(steps > 60, worse, 1.0)
+        return tuple(float(value) for value in course * np.exp(batches + own))
+
+    def _references(self) -> ReferenceLosses:
+        original = self._drawn(0)
+        return ReferenceLosses(
+            originals=(original, original), perturbed=tuple(self._drawn(seed) for seed in (1, 2, 3))
+        )
+
+    def test_other_draws_of_the_same_data_learn_the_same(self) -> None:
+        passed = [
+            self._references().check(self._drawn(seed), [self.WORKERS]).passed for seed in range(100, 150)
+        ]
+        assert sum(passed) >= 49
+
+    def test_what_learns_worse_with_other_draws_is_refused(self) -> None:
+        seen = [
+            self._references().check(self._drawn(seed, worse=1.5), [self.WORKERS]) for seed in range(100, 120)
+        ]
+        assert not any(one.passed for one in seen)
+
+    def test_an_exact_step_beside_workers_is_not_held_to_the_draws_of_the_training_process(self) -> None:
+        assert self._references().check(self._drawn(100), [self.WORKERS, LAYOUT]).passed
+        assert not self._references().check(self._drawn(100), [LAYOUT]).passed

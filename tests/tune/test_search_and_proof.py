@@ -11,8 +11,9 @@ import pytest
 
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.optimization import Candidate, Numerics, Refusal
-from hotloop.model.tuning import FailureKind
+from hotloop.model.tuning import FailureKind, Measured
 from hotloop.tune.confirm.factors import ARMS, SWITCHED
+from hotloop.tune.search.arms import STEADY_ROUNDS
 
 from .sessions import DEFAULT_BUDGET_S, Memory, Simulation, names, noisy, reasons
 from .simulated import Truth, candidates
@@ -305,3 +306,48 @@ class TestTime:
         result = again.run(candidates("a", "null"))
         assert again.executor.orders == []
         assert result.wall_s == pytest.approx(first.wall_s)
+
+
+class TestBottleneck:
+    """What holds a program back is another thing once the first one is gone."""
+
+    WORKERS: ClassVar = [
+        Candidate(name="workers", params={"num": num}, prior=1.5, numerics=Numerics.TOLERANCE)
+        for num in (2, 1)
+    ]
+
+    @staticmethod
+    def _knobs(one: Candidate) -> bool:
+        return one.name != "workers"
+
+    def test_knobs_are_switched_beside_what_is_expected_to_move_it(self) -> None:
+        truth = Truth(factors={"workers": 1.6}, together={frozenset({"workers", "bf16"}): 1.3})
+        session = Simulation(truth, switchable=self._knobs)
+        result = session.run([*self.WORKERS[:1], BF16, *candidates("null")])
+        assert [step.name for step in session.executor.switched[0].base] == ["workers"]
+        assert set(names(result)) == {"workers", "bf16"}
+
+    def test_knobs_are_switched_again_beside_what_moved_it_unexpectedly(self) -> None:
+        truth = Truth(factors={"workers": 1.6}, together={frozenset({"workers", "bf16"}): 1.3})
+        session = Simulation(truth, switchable=self._knobs)
+        result = session.run([*candidates("workers"), BF16, *candidates("null")])
+        assert [[step.name for step in order.base] for order in session.executor.switched] == [
+            [],
+            ["workers"],
+        ]
+        assert set(names(result)) == {"workers", "bf16"}
+
+    def test_of_variants_that_cannot_be_told_apart_the_likeliest_is_taken(self) -> None:
+        truth = Truth(factors={"workers": 1.6})
+        plans = [Simulation(truth, noisy(seed), seed=seed).run(self.WORKERS).plan for seed in range(20)]
+        assert sum(dict(plan.steps[0].params) == {"num": 2} for plan in plans) >= 17
+
+    def test_a_variant_that_is_faster_is_taken_although_it_was_less_likely(self) -> None:
+        truth = Truth(factors={"workers(num=1)": 1.8, "workers(num=2)": 1.4})
+        assert dict(Simulation(truth).run(self.WORKERS).plan.steps[0].params) == {"num": 1}
+
+    def test_a_contest_that_is_clear_ends_before_its_rounds_are_over(self) -> None:
+        session = Simulation(Truth(factors={"workers": 1.6}))
+        outcomes = [trial.outcome for trial in session.run(self.WORKERS).trials]
+        assert session.executor.orders[0].max_rounds > STEADY_ROUNDS
+        assert [len(one.pairs[0]) for one in outcomes if isinstance(one, Measured)] == [STEADY_ROUNDS] * 2
