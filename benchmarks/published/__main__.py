@@ -1,4 +1,4 @@
-"""`python -m benchmarks.published fetch|compare`: see the package's page."""
+"""`python -m benchmarks.published fetch|compare|tune`: see the package's page."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ import msgspec
 from benchmarks.published.compare import WAYS, Row, compare, table
 from benchmarks.published.corpus import CORPUS
 from benchmarks.published.place import fetch
+from benchmarks.published.tuned import Tuned, tuned
+from benchmarks.published.tuned import say as tuned_line
+from benchmarks.published.tuned import table as tuned_table
 from benchmarks.tune.page import write
 
 
 def main() -> int:
     """Fetch the sources, compare and keep the rows, or write the page of rows that were kept."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("fetch", "compare", "page"))
+    parser.add_argument("what", choices=("fetch", "compare", "page", "tune", "tuned-page"))
     parser.add_argument("--sources", type=Path, default=Path("sources"))
     parser.add_argument("--site", type=Path)
     parser.add_argument("--only", nargs="+")
@@ -25,15 +28,30 @@ def main() -> int:
     parser.add_argument(
         "--rows", type=Path, nargs="+", default=[Path("published.jsonl")], help="where rows are kept"
     )
+    parser.add_argument("--budget", type=float, default=300.0, help="seconds of one tuning session")
     args = parser.parse_args()
     entries = [entry for entry in CORPUS if not args.only or entry.name in args.only]
     if args.what == "page":
         write_page(kept(args.rows))
         return 0
+    if args.what == "tuned-page":
+        rows = [
+            msgspec.json.decode(line, type=Tuned)
+            for path in args.rows
+            for line in path.read_bytes().splitlines()
+        ]
+        write("published-tuned", "Published scripts, tuned", tuned_table(rows))
+        return 0
     differing = 0
     for entry in entries:
         if args.what == "fetch":
             fetch(entry, args.sources)
+            continue
+        if args.what == "tune":
+            found = tuned(entry, args.sources.resolve(), args.site and args.site.resolve(), args.budget)
+            with args.rows[0].open("ab") as file:
+                file.write(msgspec.json.encode(found) + b"\n")
+            print(tuned_line(found), flush=True)
             continue
         row = compare(entry, args.sources.resolve(), args.site and args.site.resolve(), args.ways)
         with args.rows[0].open("ab") as file:

@@ -40,6 +40,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     loss: str = r"[Ll]oss[^0-9\-]{0,20}(-?[0-9]+\.[0-9]+(?:e-?[0-9]+)?)"
     """Finds losses in its output; the last one counts."""
     by_hand: tuple[ByHand, ...] = ()
+    long: dict[str, str] = {}
+    """Arguments, or values of options, in place of those that made it short: tuning needs a program that goes on."""
 
 
 _EXAMPLES = ("pytorch/examples", "77f55b912142e11fcfdf5b530231fb9c52f181e8")
@@ -57,7 +59,7 @@ CORPUS: tuple[Entry, ...] = (
         repository=_EXAMPLES[0], commit=_EXAMPLES[1], script="mnist/main.py",
         arguments=("--epochs", "1", "--no-accel", "--log-interval", "5"),
         data="mnist", at="../data", packages=("torchvision",), seeded=True,
-        by_hand=(_WORKERS, _FUSED, ByHand("channels_last")),
+        by_hand=(_WORKERS, _FUSED, ByHand("channels_last")), long={"--epochs": "1000"},
     ),
     Entry(
         name="vae",
@@ -65,12 +67,14 @@ CORPUS: tuple[Entry, ...] = (
         arguments=("--epochs", "2", "--no-accel", "--log-interval", "5"),
         data="mnist", at="../data", packages=("torchvision",), seeded=True,
         by_hand=(_WORKERS, _FUSED),
+        long={"--epochs": "1000"},
     ),
     Entry(
         name="word_language_model",
         repository=_EXAMPLES[0], commit=_EXAMPLES[1], script="word_language_model/main.py",
         arguments=("--epochs", "1", "--emsize", "64", "--nhid", "64", "--log-interval", "10"),
         data="wikitext", at="data/wikitext-2", seeded=True, loss=r"loss\s+([0-9.]+)",
+        long={"--epochs": "1000"},
     ),
     Entry(
         name="mingpt_adder",
@@ -79,6 +83,7 @@ CORPUS: tuple[Entry, ...] = (
         arguments=("--trainer.max_iters=60", "--trainer.num_workers=0", "--trainer.batch_size=16"),
         environment={"PYTHONPATH": "{repository}"}, seeded=True,
         loss=r"train loss ([0-9.]+)", by_hand=(_FUSED, _BF16),
+        long={"--trainer.max_iters=60": "--trainer.max_iters=1000000"},
     ),
     Entry(
         name="nanogpt",
@@ -90,6 +95,7 @@ CORPUS: tuple[Entry, ...] = (
         ),
         data="shakespeare", at="data/shakespeare_char", seeded=True,
         loss=r"iter \d+: loss ([0-9.]+)", by_hand=(_FUSED, _BF16, ByHand("compile", {"mode": "default"})),
+        long={"--max_iters=40": "--max_iters=1000000", "--eval_interval=20": "--eval_interval=2000"},
     ),
     Entry(
         name="makemore",
@@ -99,6 +105,7 @@ CORPUS: tuple[Entry, ...] = (
             "0",
         ),
         packages=("tensorboard",), seeded=True, by_hand=(_THREADS, _FUSED),
+        long={"--max-steps": "1000000"},
     ),
     Entry(
         name="ignite_mnist",
@@ -106,6 +113,7 @@ CORPUS: tuple[Entry, ...] = (
         script="examples/mnist/mnist.py", arguments=("--epochs", "1"),
         data="mnist", at=".", packages=("torchvision", "ignite", "tqdm"),
         loss=r"Avg loss: ([0-9.]+)", by_hand=(_WORKERS,),
+        long={"--epochs": "1000"},
     ),
     Entry(
         name="pytorch_gan",
@@ -113,12 +121,14 @@ CORPUS: tuple[Entry, ...] = (
         script="implementations/gan/gan.py", arguments=("--n_epochs", "1", "--batch_size", "32"),
         data="mnist", at="../../data/mnist", packages=("torchvision",), loss=r"D loss: ([0-9.]+)",
         by_hand=(_FUSED, _WORKERS),
+        long={"--n_epochs": "1000"},
     ),
     Entry(
         name="cleanrl_ppo",
         repository="vwxyzjn/cleanrl", commit="fe8d8a03c41a7ef5b523e2e354bd01c363e786bb", script="cleanrl/ppo.py",
         arguments=("--total-timesteps", "3000", "--no-cuda"), packages=("gymnasium", "tyro", "tensorboard"),
         folder=".", loss=r"episodic_return=\D*([0-9.]+)", by_hand=(_THREADS,),
+        long={"--total-timesteps": "10000000"},
     ),
     Entry(
         name="cifar100",
@@ -134,6 +144,7 @@ CORPUS: tuple[Entry, ...] = (
         arguments=("--epochs", "1", "--batch-size", "1", "--scale", "0.25"), data="masks",
         packages=("torchvision", "wandb", "matplotlib"), environment={"WANDB_MODE": "disabled"},
         loss=r"loss \(batch\)=([0-9.]+)", by_hand=(ByHand("channels_last"), _BF16),
+        long={"--epochs": "1000"},
     ),
     Entry(
         name="pygcn",
@@ -141,6 +152,7 @@ CORPUS: tuple[Entry, ...] = (
         arguments=("--no-cuda", "--epochs", "60"), environment={"PYTHONPATH": "{repository}"},
         data="cora", at="../data/cora", packages=("scipy",), seeded=True,
         loss=r"loss= ([0-9.]+)", by_hand=(_FUSED, _THREADS),
+        long={"--epochs": "1000000"},
     ),
     Entry(
         name="pygat",
@@ -148,6 +160,7 @@ CORPUS: tuple[Entry, ...] = (
         arguments=("--no-cuda", "--epochs", "4", "--hidden", "2", "--nb_heads", "2"), packages=("scipy",),
         data="cora", at="data/cora",
         seeded=True, loss=r"loss_train: ([0-9.]+)", by_hand=(ByHand("cpu_allocator", {"allocator": "glibc"}),),
+        long={"--epochs": "100000"},
     ),
     Entry(
         name="tutorial_convolution",
@@ -161,6 +174,7 @@ CORPUS: tuple[Entry, ...] = (
         script="TCN/adding_problem/add_test.py",
         arguments=("--cuda", "--epochs", "1", "--levels", "2", "--seq_len", "24", "--batch_size", "256"),
         environment={"PYTHONPATH": "{repository}"}, by_hand=(_THREADS, _FUSED),
+        long={"--epochs": "1000"},
     ),
     Entry(
         name="ltsf_linear",
@@ -173,6 +187,7 @@ CORPUS: tuple[Entry, ...] = (
         data="series", packages=("pandas", "sklearn", "matplotlib"), constants=_OLD_NUMPY, seeded=True,
         loss=r"Train Loss: ([0-9.]+)",
         by_hand=(_THREADS, _FUSED),
+        long={"--train_epochs": "1000"},
     ),
     Entry(
         name="informer",
@@ -185,6 +200,7 @@ CORPUS: tuple[Entry, ...] = (
         ),
         data="series", packages=("pandas",), constants=_OLD_NUMPY, loss=r"Train Loss: ([0-9.]+)",
         by_hand=(_BF16, _FUSED),
+        long={"--train_epochs": "1000"},
     ),
     Entry(
         name="vae_cvae",
@@ -192,6 +208,7 @@ CORPUS: tuple[Entry, ...] = (
         arguments=("--epochs", "1", "--print_every", "5", "--conditional"), data="mnist",
         packages=("torchvision", "pandas", "seaborn", "matplotlib"), seeded=True,
         environment={"MPLBACKEND": "Agg"}, by_hand=(_WORKERS, _FUSED),
+        long={"--epochs": "1000"},
     ),
     Entry(
         name="dlrm",
@@ -200,6 +217,7 @@ CORPUS: tuple[Entry, ...] = (
         arguments=("--mini-batch-size=64", "--num-batches=200", "--print-freq=20", "--arch-embedding-size=400-300-200"),
         packages=("sklearn", "onnx", "tensorboard"), seeded=True, loss=r"loss ([0-9.]+)",
         by_hand=(_THREADS,),
+        long={"--num-batches=200": "--num-batches=1000000"},
     ),
     Entry(
         name="timm_train",
@@ -212,6 +230,7 @@ CORPUS: tuple[Entry, ...] = (
         ),
         data="image_folder", packages=("torchvision", "timm"), seeded=True, loss=r"Loss: *([0-9.]+)",
         by_hand=(ByHand("channels_last"), _BF16, _WORKERS),
+        long={"--epochs": "1000"},
     ),
     Entry(
         name="fabric_image_classifier",
@@ -219,6 +238,7 @@ CORPUS: tuple[Entry, ...] = (
         script="examples/fabric/image_classifier/train_fabric.py",
         arguments=("--epochs", "1", "--log-interval", "5"), data="mnist", at="../../../Datasets",
         packages=("torchvision",), seeded=True,
+        long={"--epochs": "1000"},
     ),
     Entry(
         name="monai_unet",

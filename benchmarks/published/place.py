@@ -9,7 +9,10 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
+
+import msgspec
 
 from benchmarks.published.corpus import Entry
 from benchmarks.published.data import make
@@ -48,6 +51,17 @@ def fetch(entry: Entry, sources: Path) -> None:
         ("checkout", "-q", "FETCH_HEAD"),
     ):
         subprocess.run(["git", *words], cwd=folder, check=True)
+
+
+def lengthened(entry: Entry) -> Entry:
+    """Return the entry with arguments that make it go on."""
+    before = ("", *entry.arguments)
+    longer = [
+        entry.long.get(option, word) if "=" not in word else entry.long.get(word, word)
+        for option, word in pairwise(before)
+    ]
+    constants = {**entry.constants, **({"conf.settings.EPOCH": 1000} if entry.name == "cifar100" else {})}
+    return msgspec.structs.replace(entry, arguments=tuple(longer), constants=constants)
 
 
 def lay_out(entry: Entry, sources: Path, site: Path | None, into: Path) -> Program:

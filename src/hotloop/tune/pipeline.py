@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import select
 import shutil
@@ -231,6 +232,15 @@ def _works(seen: Observation) -> Observation:
         "correct it first; where it works without hotloop, please report that",
         ExitCode.PROGRAM_FAILED,
     )
+
+
+def executor_like_a_session(
+    argv: list[str], observation: Observation, say: Callable[[str], None]
+) -> DuetExecutor:
+    """Return what a session would run its trials with, in the current folder: for measuring plans by themselves."""
+    blocks = _blocks(_without_neighbours(observation))
+    isolation = plan_isolation(argv, Path.cwd(), scratch_root(), network=not observation.uses_network)
+    return _executor(argv, observation, isolation, blocks, None, say, lambda: math.inf, ())
 
 
 def _executor(

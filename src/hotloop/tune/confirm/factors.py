@@ -16,7 +16,7 @@ from hotloop.tune.confirm.evidence import Confirmation, ConfirmedSets
 from hotloop.tune.executor import PlanSteps
 from hotloop.tune.verdict.decision import one_off_s
 
-SWITCHED = "switched off and on within the plan's process"
+SWITCHED = "switched off and on in one process, beside the plan's steps that need a process of their own"
 ARMS = "with and without in fresh processes"
 LEFT = "what the other steps leave of the whole"
 WHOLE = "the whole plan in fresh processes"
