@@ -21,7 +21,6 @@ WITHOUT_A_PAGE = {
     "openmp_wait_policy": "a launch line",
     "cpu_allocator": "a launch line",
     "autocast_fp16": "no plan can hold it yet",
-    "dataset_in_memory": "has no rewrite yet",
     "cached_preprocessing": "has no rewrite yet",
 }
 each = pytest.mark.parametrize("spec", SPECS, ids=[spec.name for spec in SPECS])

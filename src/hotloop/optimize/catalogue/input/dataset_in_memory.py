@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import LoaderFacts, Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
@@ -14,6 +14,11 @@ from hotloop.optimize.parameters import boolean, only
 from hotloop.optimize.program.bounds import bound, expected, require_share, share
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
+
+if TYPE_CHECKING:
+    from hotloop.model.sites import Sites
+    from hotloop.source.draft import Editor
+    from hotloop.source.outcome import Rewrite
 
 MAX_SHARE = 0.25
 """Of the free memory: two arms of a trial keep one copy each, and the program needs room to grow."""
@@ -86,6 +91,12 @@ class DatasetInMemory(Optimization):
     def knob(self, params: Mapping[str, Any]) -> Knob:
         """Return the same, to be switched where batches are made in the training process."""
         return DatasetCache(params.get("max_share", MAX_SHARE), bool(params.get("in_process")), on=False)
+
+    def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
+        """Put a class that keeps samples around the training loaders' data sets."""
+        from hotloop.optimize.catalogue.input.kept_rewrite import rewrite_kept
+
+        return rewrite_kept(source, sites, in_process=bool(params.get("in_process")))
 
 
 def kept_loaders(observation: Observation) -> Sequence[LoaderFacts]:
