@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import msgspec
@@ -11,7 +12,7 @@ from hotloop.model.optimization import Candidate, Refusal
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Baseline, Compatibility, Contention, LikelyPlan, Plan, PlanStep, TuneResult
 from hotloop.tune.confirm.confirmation import Confirmer
-from hotloop.tune.confirm.evidence import Confirmation
+from hotloop.tune.confirm.evidence import TELLING, Confirmation
 from hotloop.tune.confirm.factors import Factors
 from hotloop.tune.confirm.likely import likely_from_search, likely_from_sets
 from hotloop.tune.executor import PlanSteps
@@ -106,7 +107,9 @@ def _likely(observation: Observation, found: Found, proven: Confirmation | None)
     if not believed or found.confirmer.sets.num(believed) or (proven and set(believed) <= set(proven.plan)):
         return
     guess = _search_ratio(found, believed)
-    if guess is not None and guess[0].ratio > 1.01 * (proven.speed if proven else 1.0):
+    if guess is None or math.sqrt(guess[0].high / guess[0].low) - 1 > TELLING:
+        return
+    if guess[0].ratio > 1.01 * (proven.speed if proven else 1.0):
         yield likely_from_search(believed, *guess, observation.command)
 
 

@@ -14,6 +14,8 @@ from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
 from hotloop.tune.verdict.baseline import NoiseBaseline, Originals
 
 MIN_SETS, MAX_SETS = 3, 8
+TELLING = 1.0
+"""Relative half-width of an interval beyond which it tells nothing: it spans a factor of four."""
 
 
 class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,6 +117,7 @@ class ConfirmedSets:
                 if not one.held
                 and (one.parity.passed or not one.parity.decided)
                 and one.speed > edge
+                and one.width < TELLING
                 and not any(step.label in dropped for step in one.plan)
             ),
             key=_speed,

@@ -22,6 +22,8 @@ SCREEN_SHARE = 0.25
 """Of the budget, for all switchable knobs together."""
 PROOF_SETS, PROOF_ROUNDS, LEAST_ROUNDS = 3, 8, 4
 """Of a confirmation that time is kept for while something else is tried."""
+CONTEST_SHARE = 0.35
+"""Of the budget, for one set of arms: what was expected of its start may be wrong by a factor beside neighbours."""
 CONTEST_ROUNDS = 6
 """Below so many rounds fewer arms are run instead."""
 EXPECTED = 1.08
@@ -239,6 +241,7 @@ class Search:
 
     def _batch(self, todo: Sequence[Candidate], number: int) -> list[Candidate]:
         """Return as many candidates as can be tried together in the time beyond what a proof needs."""
+        room_s = self._arms.left_s() - self._reserve_s()
         for size in range(min(len(todo), MAX_ARMS), 0, -1):
             batch = list(todo[:size])
             plans = self._contest.arm_plans(self._base(batch), batch)
@@ -249,7 +252,8 @@ class Search:
             known = self._arms.knows(f"contest|{number}")
             if self._arms.room(num_arms) < num_arms:
                 continue
-            if known or needed <= self._arms.left_s() - self._reserve_s():
+            limit_s = room_s if size == 1 else min(room_s, CONTEST_SHARE * self._ledger.budget.seconds)
+            if known or needed <= limit_s:
                 return batch
         return []
 
