@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from hotloop.launch.isolation.keep_outputs import keep_writes
-from hotloop.launch.isolation.whole_tree import COVERS
+from hotloop.launch.isolation.overlays import COVERS
 from tests.observe.conftest import tree_hash
 
 _PROGRAM = """

@@ -41,7 +41,7 @@ def main(orders_path: str) -> int:
 
 def _isolate(orders: dict[str, Any]) -> None:
     from hotloop.launch.isolation import landlock, namespace
-    from hotloop.launch.isolation.whole_tree import WholeTree
+    from hotloop.launch.isolation.overlays import WholeTree
 
     scratch = Path(orders["scratch"])
     if orders["covered"] or orders["network"]:

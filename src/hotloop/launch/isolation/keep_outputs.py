@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from hotloop.launch.isolation.whole_tree import COVERS, PLACEHOLDERS
+from hotloop.launch.isolation.overlays import COVERS, PLACEHOLDERS
 
 SKIPPED = ("__pycache__", ".hotloop")
 """Folders that are nobody's result."""
