@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from hotloop.launch.isolation import enter, landlock
+from hotloop.launch.isolation.overlays import COVERS, SHARED_MEMORY
 from hotloop.launch.isolation.own_name import hosts_file, own_addresses
 from hotloop.launch.isolation.scratch import new_scratch, remove
-from hotloop.launch.isolation.overlays import COVERS, SHARED_MEMORY
 from hotloop.model.errors import ExitCode, HotloopError
 
 NO_NAMESPACES = "HOTLOOP_NO_NAMESPACES"
