@@ -195,7 +195,7 @@ def _executor(seen: Observation, argv: list[str]) -> DuetExecutor:
     epoch = seen.epoch_steps
     if epoch is not None and epoch * seen.step.median_s > MAX_EPOCH_S:
         epoch = None
-    return DuetExecutor(setting, shape_blocks(seen, epoch, seen.total_steps, BLOCK_S), lambda _: None)
+    return DuetExecutor(setting, shape_blocks(seen, epoch, seen.total_steps, BLOCK_S, 1), lambda _: None)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import pytest
 
 from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.stats.parity import MIN_STEPS
-from hotloop.tune.design.block_length import LONG_STEP_S, TURN_S, TURNS, Blocks, shape_blocks
+from hotloop.tune.design.block_length import LONG_STEP_S, Blocks, shape_blocks
 
 from .simulated import observation
 
@@ -16,7 +16,7 @@ def _shape(step_s: float, epoch: int | None = None, total: int | None = None) ->
     seen = observation()
     assert seen.step is not None
     step = msgspec.structs.replace(seen.step, median_s=step_s)
-    return shape_blocks(msgspec.structs.replace(seen, step=step), epoch, total, TURN_S, TURNS)
+    return shape_blocks(msgspec.structs.replace(seen, step=step), epoch, total)
 
 
 def test_a_block_of_a_100_ms_step() -> None:

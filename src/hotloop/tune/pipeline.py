@@ -25,7 +25,7 @@ from hotloop.observe.run.live import Interrupted, LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
 from hotloop.optimize.optimization import Optimization
 from hotloop.optimize.registry import all_optimizations, broken_plugins
-from hotloop.tune.design.block_length import TURN_S, TURNS, Blocks, shape_blocks
+from hotloop.tune.design.block_length import Blocks, shape_blocks
 from hotloop.tune.design.candidates import Wishes, conflicts, propose
 from hotloop.tune.design.costs import Costs
 from hotloop.tune.design.experiment import Design
@@ -171,7 +171,7 @@ def _startup_s(observation: Observation) -> float:
 
 
 def _blocks(observation: Observation) -> Blocks:
-    blocks = shape_blocks(observation, observation.epoch_steps, observation.total_steps, TURN_S, TURNS)
+    blocks = shape_blocks(observation, observation.epoch_steps, observation.total_steps)
     if blocks.max_rounds is not None and blocks.max_rounds < MIN_ROUNDS:
         raise HotloopError(
             f"the program ends after {observation.total_steps} steps, too few to compare anything",

@@ -27,6 +27,7 @@ from hotloop.tune.design.block_length import Blocks, shape_blocks
 from hotloop.tune.trials.arm import Arm, ArmFailed
 from hotloop.tune.trials.duet import SEED
 from hotloop.tune.trials.patience import Patience
+from hotloop.tune.trials.turns import Turn, block_times
 from hotloop.tune.trials.void_blocks import ContentionWatch
 
 MIN_PAIRS, MAX_PAIRS = 3, 8
@@ -189,19 +190,32 @@ def _round(
     *,
     backwards: bool,
 ) -> tuple[float, float]:
-    times = [0.0, 0.0]
-    for at in (1, 0) if backwards else (0, 1):
-        times[at] = watchman.block(lambda at=at: _block(arms[at], both[at], shapes[at]), arms[at].run.pid)  # type: ignore[misc]
-    return times[0], times[1]
+    """Give each program its turns of a block, in order and backwards, so that drift hits both alike."""
+
+    def take_turns() -> tuple[float, float]:
+        turns: list[list[Turn]] = [[], []]
+        for number in range(max(shape.turns for shape in shapes)):
+            for at in (1, 0) if backwards == (number % 2 == 0) else (0, 1):
+                if number < shapes[at].turns:
+                    turns[at].append(_turn(arms[at], both[at], shapes[at]))
+        typical = all(shape.typical for shape in shapes)
+        first, second = (
+            block_times({0: each}, typical=typical, trains=shape.trains)[0]
+            for each, shape in zip(turns, shapes, strict=True)
+        )
+        return first, second
+
+    return watchman.block(take_turns, arms[0].run.pid)
 
 
-def _block(arm: Arm, one: Program, shape: Blocks) -> float:
-    spent = arm.advance(shape.per_block(), discard=shape.discard, timeout_s=_patience(one, shape.per_block()))
-    return spent / shape.num_steps
+def _turn(arm: Arm, one: Program, shape: Blocks) -> Turn:
+    spent = arm.advance(shape.per_turn(), discard=shape.discard, timeout_s=_patience(one, shape.per_turn()))
+    return Turn(spent / shape.num_steps, arm.evaluated)
 
 
 def _shape(one: Program) -> Blocks:
-    return shape_blocks(one.observation, one.observation.epoch_steps, one.observation.total_steps)
+    seen = one.observation
+    return shape_blocks(seen, seen.epoch_steps, seen.total_steps)
 
 
 def _patience(one: Program, num_steps: int) -> float:

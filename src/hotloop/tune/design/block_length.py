@@ -11,8 +11,6 @@ from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.stats.parity import MIN_STEPS
 from hotloop.tune.design.switchable import has_workers
 
-BLOCK_S = 0.8
-"""Of a comparison with few rounds: blocks of 1 s gave usable verdicts with a busy neighbour."""
 TURN_S, TURNS = 0.1, 6
 """Neighbours come and go within seconds, so arms take turns faster than that, and a block is the median of its turns.
 In 8 s of two equal arms, turns of 0.1 s scatter 2 to 10 times less than turns of 0.8 s beside others, and about half
@@ -65,8 +63,8 @@ def shape_blocks(
     observation: Observation,
     epoch_steps: int | None,
     total_steps: int | None,
-    block_s: float = BLOCK_S,
-    turns: int = 1,
+    block_s: float = TURN_S,
+    turns: int = TURNS,
 ) -> Blocks:
     """Return blocks that suit the program's step.
 
