@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from hotloop.machine.host.identity import identity
-from hotloop.model.errors import HotloopError
+from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.observation import Observation
 from hotloop.model.tuning import Failure, FailureKind
 from hotloop.observe.run.live import Interrupted
@@ -181,3 +181,14 @@ def test_a_program_of_a_few_steps_is_said_to_be_too_short(program: _Program) -> 
     program.observed = lambda: msgspec.structs.replace(observation(), total_steps=5)
     with pytest.raises(HotloopError, match="the program ends after 5 steps, too few"):
         tune(_order(), _silent, _silent)
+
+
+def test_a_program_that_fails_while_it_is_observed_is_not_tuned(program: _Program) -> None:
+    crashed = msgspec.structs.replace(
+        observation(), exit_code=1, run=msgspec.structs.replace(observation().run, num_steps=14)
+    )
+    program.observed = lambda: crashed
+    with pytest.raises(HotloopError, match=r"failed after 14 steps \(exit code 1\)") as caught:
+        tune(_order(), _silent, _silent)
+    assert caught.value.code is ExitCode.PROGRAM_FAILED
+    assert not program.executors

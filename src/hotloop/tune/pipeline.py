@@ -196,6 +196,7 @@ def _isolation(order: TuneOrder, argv: list[str], *, network: bool) -> Isolation
 def _observe(order: TuneOrder, say: Callable[[str], None], budget: Budget) -> Observation:
     scratch = new_scratch("observe-log")
     seconds = min(OBSERVE_S[1], max(OBSERVE_S[0], budget.seconds / 30))
+    warnings: list[str] = []
     try:
         live = LiveRun(
             words=order.words,
@@ -203,9 +204,10 @@ def _observe(order: TuneOrder, say: Callable[[str], None], budget: Budget) -> Ob
             log=scratch / "log",
             limit_s=OBSERVE_SHARE * budget.seconds,
             exceptions=order.exceptions,
+            warn=warnings.append,
         )
         seen = observe(live, lambda text: say(f"observing your program: {text}"))
-        return _works(seen)
+        return _works(seen, warnings)
     except Interrupted:
         raise KeyboardInterrupt from None  # too little was seen to go on with
     except HotloopError as error:
@@ -217,8 +219,12 @@ def _observe(order: TuneOrder, say: Callable[[str], None], budget: Budget) -> Ob
         remove(scratch)
 
 
-def _works(seen: Observation) -> Observation:
+def _works(seen: Observation, warnings: Sequence[str]) -> Observation:
     """Return what was seen of a program that works: one that fails cannot be compared with itself.
+
+    Args:
+        seen: the observation.
+        warnings: whose failure it was, where that was tried.
 
     Raises:
         HotloopError: it failed.
@@ -229,7 +235,7 @@ def _works(seen: Observation) -> Observation:
     after = f" after {counted(num, 'step')}" if num else ""
     raise HotloopError(
         f"your program failed{after} (exit code {seen.exit_code}), so there is nothing to tune",
-        "correct it first; where it works without hotloop, please report that",
+        " ".join(text.removeprefix("hotloop: ") for text in warnings) or "correct it first",
         ExitCode.PROGRAM_FAILED,
     )
 
