@@ -1,4 +1,4 @@
-"""Steps that a heavy instrument looked at are kept apart."""
+"""Steps that a profiler looked at are kept apart."""
 
 from __future__ import annotations
 

@@ -63,7 +63,9 @@ def test_operators_are_per_step_and_carry_the_flops_of_their_products(tmp_path: 
     )
     file = _file(tmp_path, "operators", _profiled(*rows), 2)
     seen = read_operators(tmp_path, file, Script(tmp_path).timeline())
-    assert [one.name for one in seen.operators] == ["aten::mkl_linear", "aten::relu"], "the dearest first"
+    assert [one.name for one in seen.operators] == ["aten::mkl_linear", "aten::relu"], (
+        "the most expensive first"
+    )
     product, relu = seen.operators
     assert (product.count, product.share, product.allocated_bytes) == (4.0, 0.75, 2048.0)
     assert product.self_s == pytest.approx(150e-6)

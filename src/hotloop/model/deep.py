@@ -1,4 +1,4 @@
-"""What the heavy instruments saw, each in a short window of its own."""
+"""What the profilers saw, each in a short window of its own."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CallSites(msgspec.Struct, frozen=True, kw_only=True):
     num_steps: int
     window_s: float
     sites: tuple[CallSite, ...]
-    """The dearest first."""
+    """The most expensive first."""
     functions_watched: bool = True
     """False: only tensor methods were, because code that torch.compile made is guarded on torch's functions."""
 
@@ -88,7 +88,7 @@ class HostSamples(msgspec.Struct, frozen=True, kw_only=True):
     window_s: float
     interval_s: float
     lines: tuple[HostLine, ...]
-    """The dearest first."""
+    """The most expensive first."""
     frames: tuple[Frame, ...]
     samples: tuple[Sample, ...]
 
@@ -127,7 +127,7 @@ class Forwards(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Deep(msgspec.Struct, frozen=True, kw_only=True):
-    """What the deep windows saw; None: that instrument did not run (coverage says why)."""
+    """What detailed profiling saw; None: that instrument did not run (coverage says why)."""
 
     operators: Operators | None = None
     flops: Flops | None = None

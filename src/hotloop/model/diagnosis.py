@@ -29,7 +29,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     bottleneck: Bottleneck | None
     """None: no step was measured."""
     findings: tuple[Finding, ...]
-    """The dearest first; all that are louder than `info` before those that are not."""
+    """The most expensive first; all that are louder than `info` before those that are not."""
     abstained: tuple[Abstention, ...]
     observation: Observation
     session: str | None = None

@@ -292,7 +292,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     predictions: tuple[Prediction, ...] = ()
     """The gain expected of the optimizations that apply; empty: not measured."""
     deep: Deep | None = None
-    """What the heavy instruments saw, each in a short window after the measurement; None: none was run."""
+    """What the profilers saw, each in a short window after the measurement; None: none was run."""
     efficiency: Efficiency | None = None
     """The arithmetic of a step against this machine's measured peak; None: FLOPs were not counted."""
     monitors: Monitors | None = None

@@ -37,7 +37,7 @@ class Operators(msgspec.Struct, frozen=True, kw_only=True):
     device_s: float | None
     """Device time per step in all of them; None: nothing runs on a device."""
     operators: tuple[Operator, ...]
-    """The dearest first."""
+    """The most expensive first."""
 
 
 class Product(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ class StepKind(IntEnum):
     IRREGULAR = 2
     """Of another shape: an evaluation, a new epoch or a checkpoint was in it, or the probe held it."""
     PROFILED = 3
-    """A heavy instrument looked at it."""
+    """A profiler was on."""
     UNTIMED = 4
     """Only its end was recorded: it has no phases."""
 

@@ -53,7 +53,7 @@ class Size(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A window of a heavy instrument, or a rest in which the phases pass unrecorded."""
+    """A window of a profiler, or a rest in which the phases pass unrecorded."""
 
     number: int
     """Of the instrument."""
@@ -93,7 +93,7 @@ class Timeline:
     ppid: int | None = None
     """The process that started it."""
     deep: list[Stretch] = field(default_factory=list)
-    """The windows of heavy instruments."""
+    """The windows of profilers."""
     lean: list[Stretch] = field(default_factory=list)
     """The rests."""
     collections: list[Stretch] = field(default_factory=list)

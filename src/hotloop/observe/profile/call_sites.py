@@ -15,7 +15,7 @@ from hotloop.stats.student import student_quantile
 
 
 def read_call_sites(folder: Path, file: DeepFile, lead: Timeline) -> CallSites:  # noqa: ARG001 - a reader
-    """Return the sites of one process, the dearest first."""
+    """Return the sites of one process, the most expensive first."""
     steps = file.value["steps"]
     sites = [_site(key, _per_step(steps, number)) for number, key in enumerate(file.value["keys"])]
     sites.sort(key=lambda site: (-site.time_per_step_s, site.path, site.line))

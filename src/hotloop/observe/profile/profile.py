@@ -1,4 +1,4 @@
-"""From what the heavy instruments wrote to the observation."""
+"""From what the profilers wrote to the observation."""
 
 from __future__ import annotations
 

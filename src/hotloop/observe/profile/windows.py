@@ -1,4 +1,4 @@
-"""Ask a running program for one heavy instrument after the other."""
+"""Ask a running program for one profiler after the other."""
 
 from __future__ import annotations
 

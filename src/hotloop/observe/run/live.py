@@ -73,7 +73,7 @@ class LiveRun(msgspec.Struct, frozen=True, kw_only=True):
         limit_s: after this the program is ended, steps or not; None: no limit.
         changes: environment variables on top of the user's.
         record: False switches the phase timers off (the overhead benchmark).
-        deep: the heavy instruments to look with, in windows of their own, once it has been seen enough.
+        deep: the profilers to look with, in windows of their own, once it has been seen enough.
         keep: where the files go that a whole run (`rule.full`) wrote; None: nowhere.
         exceptions: what of the user's files the program may change.
         warn: told before the start what cannot be covered.
@@ -223,7 +223,7 @@ class _Watch:
             if live.rule.full
             else "the program ended before enough was measured"
         )
-        """Why the heavy instruments were not put to use; None: they were."""
+        """Why the profilers were not put to use; None: they were."""
 
     def until_done(self) -> None:
         """Follow the run, and see what share of the machine others took meanwhile."""
@@ -254,7 +254,7 @@ class _Watch:
         return bool(rows) and all(row[LOST] for row in rows) and not self._live.rule.full
 
     def _look_closer(self) -> None:
-        """Run the heavy instruments, once the light measurement is done."""
+        """Run the profilers, once the light measurement is done."""
         lead = leading(self.known)
         anchor = find_anchor(lead.spans) if lead else None
         steady = steady_windows(lead, anchor) if lead and anchor else []

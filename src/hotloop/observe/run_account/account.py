@@ -137,7 +137,7 @@ def _counted(run: RunAccount, timeline: Timeline, ends: Sequence[int]) -> RunAcc
 
 
 def _looked_at(timeline: Timeline, one: Stretch) -> bool:
-    """Whether it came in the window of a heavy instrument, which makes garbage of its own."""
+    """Whether it came in the window of a profiler, which makes garbage of its own."""
     return any(deep.begin_s < one.end_s and one.begin_s < deep.end_s for deep in timeline.deep)
 
 

@@ -19,7 +19,7 @@ MIN_STEPS = 3
 
 
 def steady_windows(timeline: Timeline, anchor: Anchor) -> list[Window]:
-    """Return the regular steps after warm-up, up to where the first heavy instrument was put to use."""
+    """Return the regular steps after warm-up, up to where the first profiler was put to use."""
     until_s = min((deep.begin_s for deep in timeline.deep), default=float("inf"))
     regular = [window for window in windows(timeline, anchor) if window.regular and window.end_s <= until_s]
     if len(regular) < 2 * MIN_STEPS:

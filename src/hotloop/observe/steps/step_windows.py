@@ -53,7 +53,7 @@ class Window:
     paused: bool
     regular: bool = True
     deep: bool = False
-    """A heavy instrument looked at it, or was put away in it."""
+    """A profiler was on in it, or was taken off in it."""
     lean: bool = False
     """Only its end was recorded, and what is rare: it has no phases."""
 
@@ -90,7 +90,7 @@ def windows(timeline: Timeline, anchor: Anchor) -> list[Window]:
 def _looked_at(
     window: Window, deep: Sequence[Stretch], lean: Sequence[Stretch], rests: Sequence[float]
 ) -> Window:
-    """Mark a step that a heavy instrument's window touches, and one that ends within a rest."""
+    """Mark a step that a profiler's window touches, and one that ends within a rest."""
     if any(each.begin_s < window.end_s and each.end_s > window.begin_s for each in deep):
         return replace(window, deep=True)
     before = bisect_left(rests, window.end_s) - 1

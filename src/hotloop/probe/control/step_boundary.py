@@ -35,7 +35,7 @@ EARLY_STEPS, LOOK_EVERY, LOOK_EVERY_LEAN = 32, 8, 128
 
 
 class Windows(Protocol):
-    """The heavy instruments, as the boundary knows them."""
+    """The profilers, as the boundary knows them."""
 
     numbers: Any
     settled: int
@@ -95,7 +95,7 @@ class Boundary:
         self.look_at = 0
         self.on_hold: list[Callable[[], None]] = []
         self.windows: Windows | None = None
-        """The heavy instruments; None: none is wanted."""
+        """The profilers; None: none is wanted."""
         self.clock = RunningClock()
         """What blocks of steps are timed by."""
         self._block_began = 0
@@ -152,7 +152,7 @@ class Boundary:
     def looked(self, number: int) -> None:
         """Say on the control page that an instrument was run here."""
         if self._page is not None:
-            (self._seat or self._sit_down(self._page)).looked(number)
+            (self._seat or self._take_seat(self._page)).looked(number)
 
     def _count(self, slot: int) -> None:
         assert self._anchor is not None
@@ -177,7 +177,7 @@ class Boundary:
         page = self._page
         if page is None:
             return
-        seat = self._seat or self._sit_down(page)
+        seat = self._seat or self._take_seat(page)
         if page.numbers[BLOCK_AT] == steps:
             self._block_began = self.clock.read()
         now = monotonic_ns()
@@ -195,7 +195,7 @@ class Boundary:
         """Call `on_look` after the next step too."""
         self.look_at = 0
 
-    def _sit_down(self, page: ControlPage) -> Seat:
+    def _take_seat(self, page: ControlPage) -> Seat:
         assert self._folder is not None
         try:
             self._seat = seat = Seat(page, self._folder)

@@ -1,4 +1,4 @@
-"""Holders: the program's lists and dictionaries that gain tensors or arrays with every step."""
+"""The program's lists and dictionaries that gain tensors or arrays with every step."""
 
 from __future__ import annotations
 

@@ -123,16 +123,16 @@ class _Rows:
     def _count_product(self, event: Any, shapes: list[Any]) -> None:
         """Book the product's FLOPs where its time is: an inner operator of a backend, as a rule."""
         able = [each for each in _tree(event) if each.name not in _MOVERS]
-        dearest = max(able, key=lambda each: each.self_cpu_time_total + each.self_device_time_total)
-        inner = _shapes(dearest)
-        row = self._rows.setdefault((dearest.name, repr(inner)), _empty(dearest.name, inner))
+        costliest = max(able, key=lambda each: each.self_cpu_time_total + each.self_device_time_total)
+        inner = _shapes(costliest)
+        row = self._rows.setdefault((costliest.name, repr(inner)), _empty(costliest.name, inner))
         products = row["products"]
         key = repr([event.name, shapes])
         name, its_shapes, count = products.get(key, (event.name, shapes, 0))
         products[key] = (name, its_shapes, count + 1)
 
     def value(self, *, on_device: bool) -> dict[str, Any]:
-        """Return the dearest rows, and the sums over all."""
+        """Return the most expensive rows, and the sums over all."""
         rows = sorted(self._rows.values(), key=lambda row: -(row["device_us"] or row["self_us"]))
         return {
             "rows": [{**row, "products": list(row["products"].values())} for row in rows[:MAX_ROWS]],

@@ -50,7 +50,7 @@ class Kind(IntEnum):
     MADE = 14
     """An optimizer was constructed (an end without a beginning, no time): the program means to train."""
     DEEP = 15
-    """A heavy instrument looks, from one step boundary to a later one; slot: its number. It nests in nothing."""
+    """A profiler is on, from one step boundary to a later one; slot: its number. It nests in nothing."""
     IMPORT = 16
     """A module is imported after torch: the outermost import alone."""
     LOG = 17

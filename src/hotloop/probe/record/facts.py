@@ -52,7 +52,7 @@ class Facts:
         self.double_backward = False
         self.anomaly_mode = False
         self.num_looked = self.num_profiled = 0
-        """Backward passes, until the first heavy instrument, and those under a profiler of the program's own."""
+        """Backward passes, until the first profiler, and those under a profiler of the program's own."""
         self.autocast_dtype: str | None = None
         self.distributed: str | None = None
         self.shared_memory = False
@@ -128,7 +128,7 @@ class Facts:
         return {"device_peak_bytes": device, "host_peak_bytes": _host_peak_bytes()}
 
     def settle(self) -> None:
-        """Take the memory's peaks now, and look for profilers no more: what comes later is a heavy instrument's."""
+        """Take the memory's peaks now, and look for profilers no more: what comes later is a profiler's."""
         self.settled = True
         self._peaks = self._peaks or self._peaks_now()
 

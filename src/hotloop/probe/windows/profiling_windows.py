@@ -1,4 +1,4 @@
-"""Runs the heavy instruments, one at a time, between step boundaries, when the launcher asks for one.
+"""Runs the profilers, one at a time, between step boundaries, when the launcher asks for one.
 
 The launcher writes the number of the instrument on the control page. Each process starts it at its next boundary, ends
 it by itself when it has seen enough, writes `deep-<name>-<pid>.msgpack` and notes on the page that it has.

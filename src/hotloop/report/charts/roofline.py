@@ -1,4 +1,4 @@
-"""The dearest operators under the roof of this machine."""
+"""The most expensive operators under the roof of this machine."""
 
 from __future__ import annotations
 

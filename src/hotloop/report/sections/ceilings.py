@@ -87,7 +87,7 @@ def _roofline(content: ReportContent, seen: Observation) -> Iterator[Block]:
     if found is not None:
         yield Chart(
             kind="roofline",
-            title="Roofline of the dearest operators",
+            title="Roofline of the most expensive operators",
             summary=f"{len(found['points'])} operators below {significant(found['peak'] / 1e9)} GFLOP/s "
             f"({found['precision']}) and {byte_size(found['bandwidth'])}/s, both measured on this machine. An operator "
             "left of the bend waits for memory. Bytes are those of its tensors: the least that it moves.",
@@ -112,6 +112,6 @@ def _operators(seen: Observation) -> Iterator[Block]:
             )
             for one in found.operators[:MAX_OPERATORS]
         ),
-        caption=f"The dearest operators of a step, under the profiler, over {found.num_steps} steps",
+        caption=f"The most expensive operators of a step, under the profiler, over {found.num_steps} steps",
         figures=(2, 3, 4),
     )

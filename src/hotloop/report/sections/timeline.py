@@ -95,7 +95,7 @@ def _lines(seen: Observation, process: str) -> Table | None:
     return Table(
         ("line", "function", "phase", "share"),
         tuple((f"{one.path}:{one.line}", one.function, one.phase or "", percent(one.share)) for one in found),
-        caption="The dearest lines of your program",
+        caption="The most expensive lines of your program",
         figures=(3,),
     )
 

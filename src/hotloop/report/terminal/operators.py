@@ -1,4 +1,4 @@
-"""The dearest operators of a step and its arithmetic, at 80 columns."""
+"""The most expensive operators of a step and its arithmetic, at 80 columns."""
 
 from __future__ import annotations
 

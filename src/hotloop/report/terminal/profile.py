@@ -1,4 +1,4 @@
-"""What the heavy instruments saw, as tables at 80 columns."""
+"""What the profilers saw, as tables at 80 columns."""
 
 from __future__ import annotations
 
