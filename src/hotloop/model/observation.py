@@ -184,6 +184,8 @@ class ModuleFacts(msgspec.Struct, frozen=True, kw_only=True):
     input_dtypes: tuple[str, ...] = ()
     compiled: bool = False
     training: bool = True
+    code_files: tuple[str, ...] = ()
+    """That the model's own code stands in, torch's left out; empty: not looked at."""
 
 
 class LoaderFacts(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Protocol, TypeVar
 
 from hotloop.probe.process.rank import rank_and_world
@@ -208,7 +209,22 @@ def describe_root(
         "input_dtypes": [str(value.dtype).removeprefix("torch.") for value in inputs],
         "compiled": compiled or inner is not module,
         "training": bool(module.training),
+        "code_files": code_files({type(child) for child in module.modules()}),
     }
+
+
+def code_files(classes: Iterable[type]) -> list[str]:
+    """Return the files that the methods of classes stand in, and the functions that those call by name; not torch's."""
+    files: dict[str, None] = {}
+    bases = {base for cls in classes for base in cls.__mro__ if not base.__module__.startswith("torch.")}
+    for value in [value for base in sorted(bases, key=str) for value in vars(base).values()]:
+        if not isinstance(value, FunctionType):
+            continue
+        called = [value.__globals__.get(name) for name in value.__code__.co_names]
+        for function in [value, *(each for each in called if isinstance(each, FunctionType))]:
+            if not (function.__module__ or "torch.").startswith(("torch.", "hotloop.")):
+                files[os.path.abspath(function.__code__.co_filename)] = None
+    return [path for path in files if os.path.isfile(path)]
 
 
 def describe_argument(name: str | None, value: Any) -> dict[str, Any]:

@@ -181,6 +181,7 @@ rule = Rule(
     title="Attention is written out by hand",
     severity=Severity.WARNING,
     advice="Use torch.nn.functional.scaled_dot_product_attention.",
+    optimization="flash_attention",
     page=__doc__,
     words=("softmax", "Softmax"),
     visits=(Visit(cst.FunctionDef, check),),

@@ -3,12 +3,14 @@
 from hotloop.optimize.catalogue.compute.channels_last import ChannelsLast, ChannelsLast3d
 from hotloop.optimize.catalogue.compute.compile import Compile
 from hotloop.optimize.catalogue.compute.debug_apis_off import DebugApisOff
+from hotloop.optimize.catalogue.compute.flash_attention import FlashAttention
 from hotloop.optimize.catalogue.compute.fused_optimizer import FusedOptimizer
 from hotloop.optimize.catalogue.compute.kernel_autotune import KernelAutotune
 from hotloop.optimize.optimization import Optimization
 
 FAMILY: tuple[type[Optimization], ...] = (
     Compile,
+    FlashAttention,
     ChannelsLast,
     ChannelsLast3d,
     KernelAutotune,
