@@ -17,6 +17,8 @@ from hotloop.model.sites import SiteKind, Sites
 from hotloop.observe.decode.processes import program_sites, read_processes
 from hotloop.optimize.registry import FAMILIES  # noqa: F401 - registered before anything is forked
 
+STEPS = "steps.json"
+
 
 def observe_all(programs: Mapping[str, str | bytes], folder: Path) -> dict[str, Sites]:
     """Return the sites of each program, by its name; each is written to `<folder>/<name>/train.py`.
@@ -32,8 +34,10 @@ def observe_all(programs: Mapping[str, str | bytes], folder: Path) -> dict[str, 
     return {name: _sites(folder / name) for name in programs}
 
 
-def run_all(programs: Mapping[str, bytes], folder: Path) -> None:
-    """Run each program as it is, without the probe.
+def run_all(programs: Mapping[str, bytes], folder: Path) -> dict[str, list[float]]:
+    """Run each program as it is, without the probe; return the size of its parameters after each optimizer step.
+
+    All begin with the same random numbers, so two programs that learn the same give the same sizes.
 
     Raises:
         AssertionError: a program failed; the message holds its output.
@@ -42,6 +46,7 @@ def run_all(programs: Mapping[str, bytes], folder: Path) -> None:
         (folder / name).mkdir(parents=True, exist_ok=True)
         (folder / name / "train.py").write_bytes(text)
     _run_all(folder, list(programs), watched=False)
+    return {name: json.loads((folder / name / STEPS).read_text()) for name in programs}
 
 
 def _sites(folder: Path) -> Sites:
@@ -73,6 +78,7 @@ def _main(orders: str) -> int:
     import torch
 
     torch.set_num_threads(1)
+    torch.manual_seed(0)
     # What torch imports at the first step would be imported again in each fork.
     weight = torch.zeros(1, requires_grad=True)
     torch.optim.SGD([weight]).step()
@@ -96,6 +102,7 @@ def _child(folder: Path, *, watched: bool) -> None:
     sys.argv, sys.path[0] = ["train.py"], str(folder)
     code = 0
     probe = _probe(folder) if watched else None
+    sizes = _sizes_of_parameters()
     try:
         runpy.run_path(str(folder / "train.py"), run_name="__main__")
     except SystemExit as ended:
@@ -105,9 +112,25 @@ def _child(folder: Path, *, watched: bool) -> None:
         code = 1
     if probe is not None:
         probe.write_facts()  # type: ignore[attr-defined]
+    (folder / STEPS).write_text(json.dumps(sizes))
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+def _sizes_of_parameters() -> list[float]:
+    """Return a list that the norm of all parameters is added to at each step of an optimizer."""
+    import torch
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+
+    sizes: list[float] = []
+
+    def stepped(optimizer: torch.optim.Optimizer, *_: object) -> None:
+        parameters = [each for group in optimizer.param_groups for each in group["params"]]
+        sizes.append(torch.nn.utils.get_total_norm(parameters).item())
+
+    register_optimizer_step_post_hook(stepped)
+    return sizes
 
 
 def _probe(folder: Path) -> object:

@@ -5,5 +5,8 @@ from hotloop.integrations.framework import Framework
 ACCELERATE = Framework(
     name="accelerate",
     classes=frozenset({"accelerate.Accelerator", "accelerate.accelerator.Accelerator"}),
-    knobs={"autocast_bf16": lambda _: {"mixed_precision": '"bf16"'}},
+    knobs={
+        "autocast_bf16": lambda _: {"mixed_precision": '"bf16"'},
+        "autocast_fp16": lambda _: {"mixed_precision": '"fp16"'},
+    },
 )

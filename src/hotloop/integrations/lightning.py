@@ -13,6 +13,7 @@ LIGHTNING = Framework(
     ),
     knobs={
         "autocast_bf16": lambda _: {"precision": '"bf16-mixed"'},
+        "autocast_fp16": lambda _: {"precision": '"16-mixed"'},
         "debug_apis_off": lambda _: {"detect_anomaly": "False"},
         "kernel_autotune": lambda _: {"benchmark": "True"},
     },
@@ -20,5 +21,8 @@ LIGHTNING = Framework(
 FABRIC = Framework(
     name="Lightning Fabric",
     classes=frozenset({"lightning.Fabric", "lightning.fabric.Fabric", "lightning_fabric.Fabric"}),
-    knobs={"autocast_bf16": lambda _: {"precision": '"bf16-mixed"'}},
+    knobs={
+        "autocast_bf16": lambda _: {"precision": '"bf16-mixed"'},
+        "autocast_fp16": lambda _: {"precision": '"16-mixed"'},
+    },
 )

@@ -32,6 +32,7 @@ TRANSFORMERS = Framework(
     parsers=frozenset({"transformers.HfArgumentParser"}),
     knobs={
         "autocast_bf16": lambda _: {"bf16": "True"},
+        "autocast_fp16": lambda _: {"fp16": "True"},
         "loader_workers": _workers,
         "loader_prefetch": _workers,
         "persistent_workers": lambda _: {"dataloader_persistent_workers": "True"},

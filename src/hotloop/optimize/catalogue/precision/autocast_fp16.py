@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.precision.full_precision import require_full_precision
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
+
+if TYPE_CHECKING:
+    from hotloop.model.sites import Sites
+    from hotloop.source.draft import Editor
+    from hotloop.source.outcome import Rewrite
 
 
 class AutocastFp16(Optimization):
@@ -57,3 +62,9 @@ class AutocastFp16(Optimization):
         """
         only(params)
         raise ValueError("autocast_fp16 cannot be switched on yet: use autocast_bf16")
+
+    def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
+        """Put forward and loss under autocast, and a scaler through backward, clipping, step and checkpoints."""
+        from hotloop.optimize.catalogue.precision.scaler_rewrite import rewrite_with_scaler
+
+        return rewrite_with_scaler(source, sites)
