@@ -104,9 +104,9 @@ def test_a_folder_is_on_the_longest_mount_above_it(tmp_path: Path) -> None:
     mounts.write_text(
         "a / ext4 rw 0 0\nb /data xfs rw 0 0\nc /data/my\\040set nfs rw 0 0\nd /dat tmpfs rw 0 0\n"
     )
-    assert mount_of(Path("/data/my set/train"), mounts) == Mount("/data/my set", "nfs")
-    assert mount_of(Path("/data/other"), mounts) == Mount("/data", "xfs")
-    assert mount_of(Path("/home"), mounts) == Mount("/", "ext4")
+    assert mount_of(Path("/data/my set/train"), mounts) == Mount("/data/my set", "nfs", "c")
+    assert mount_of(Path("/data/other"), mounts) == Mount("/data", "xfs", "b")
+    assert mount_of(Path("/home"), mounts) == Mount("/", "ext4", "a")
     assert mount_of(Path("/home"), tmp_path / "none") == Mount("/", "unknown")
 
 

@@ -1,0 +1,121 @@
+"""`hotloop data`: data sets packed into shards, packs checked, storage timed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hotloop.cli.files import write_json
+from hotloop.cli.options import ResultFile, output_options
+from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.report.terminal.data import render_bench, render_check, render_pack
+from hotloop.report.terminal.screen import Screen
+
+FORMATS = ("tar", "hdf5", "lmdb", "arrow")
+_json = click.option("--json", "json_file", type=ResultFile(), help="Write the report.")
+
+
+@click.group("data", context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """Pack a data set into shards, check a pack, and time the storage.
+
+    SRC is a folder of files, a folder of class folders with images, or a Dataset object as module:attr.
+
+    \b
+        hotloop data bench SRC
+        hotloop data pack SRC DEST
+        hotloop data check DEST
+    """
+
+
+@command.command("pack")
+@click.argument("src")
+@click.argument("dest", type=click.Path(file_okay=False, path_type=Path))
+@click.option(
+    "--format", "format_", type=click.Choice(FORMATS), default="tar", help="WebDataset tar by default."
+)
+@click.option("--samples-per-shard", type=click.IntRange(min=1), help="About 256 MiB a shard by default.")
+@_json
+@output_options
+def pack_command(
+    *,
+    src: str,
+    dest: Path,
+    format_: str,
+    samples_per_shard: int | None,
+    json_file: Path | None,
+    quiet: bool,
+    no_color: bool,
+) -> int:
+    """Write SRC into shards in the folder DEST; the same samples always give the same bytes.
+
+    However a call ends, finished shards are kept, and the same call goes on behind them. Files that differ only in
+    their extension are one sample; a folder of class folders with images gets its class numbers.
+    """
+    from hotloop.data.pack import pack
+
+    screen = Screen(quiet=quiet, no_color=no_color)
+    try:
+        report = pack(src, dest, format_, samples_per_shard, _Told(screen))
+    finally:
+        screen.done()
+    screen.show(render_pack(report))
+    if json_file is not None:
+        write_json(json_file, report)
+    return ExitCode.DONE
+
+
+class _Told:
+    """Shows how far a pack has come."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+
+    def __call__(self, done: int, total: int) -> None:
+        if done % 100 == 0 or done == total:
+            self._screen.progress(f"packing: {done:,} of {total:,} samples")
+
+
+@command.command("check")
+@click.argument("dest", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@_json
+@output_options
+def check_command(dest: Path, json_file: Path | None, quiet: bool, no_color: bool) -> int:
+    """Read a pack again: every checksum, and every sample beside the original, both timed.
+
+    Ends with 1 where something is missing, damaged or different.
+    """
+    from hotloop.data.check import check
+
+    screen = Screen(quiet=quiet, no_color=no_color)
+    try:
+        report = check(dest, screen.progress)
+    finally:
+        screen.done()
+    screen.show(render_check(report))
+    if json_file is not None:
+        write_json(json_file, report)
+    return ExitCode.DONE if report.passed else ExitCode.GATE
+
+
+@command.command("bench")
+@click.argument("src", type=click.Path(path_type=Path))
+@click.option("--seconds", type=click.FloatRange(min=0.1), default=1.5, help="For each way of reading.")
+@_json
+@output_options
+def bench_command(src: Path, seconds: float, json_file: Path | None, quiet: bool, no_color: bool) -> int:
+    """Read the files of SRC as a loader does: cold and warm, in order and at random, by one process and more."""
+    from hotloop.data.bench import bench
+
+    if not src.exists():
+        raise HotloopError(f"there is no {src}", "name a folder of files, or a file")
+    screen = Screen(quiet=quiet, no_color=no_color)
+    try:
+        report = bench(src, screen.progress, seconds)
+    finally:
+        screen.done()
+    screen.show(render_bench(report))
+    if json_file is not None:
+        write_json(json_file, report)
+    return ExitCode.DONE

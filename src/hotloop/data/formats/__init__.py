@@ -1,0 +1,1 @@
+"""The formats of a shard: written whole from samples, read by position or in order."""

@@ -1,0 +1,65 @@
+"""The storage is timed in every way of reading; a network mount is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hotloop.cli.app import run
+from hotloop.data import bench as bench_module
+from hotloop.data.bench import bench
+from hotloop.machine.host.mounts import Mount
+from hotloop.model.errors import HotloopError
+
+
+def test_every_way_of_reading_is_timed(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_module, "mount_of", lambda _: Mount("/data", "nfs4", "filer:/export"))
+    report = bench(files, budget_s=0.05)
+    ways = {(rate.cache, rate.order, rate.num_workers) for rate in report.rates}
+    assert {("cold", "random", 1), ("warm", "sequential", 2)} <= ways
+    assert report.server == "filer:/export"
+    for rate in report.rates:
+        assert rate.bytes_per_s.low <= rate.bytes_per_s.median <= rate.bytes_per_s.high
+        assert rate.petabyte_s == pytest.approx(1000 * rate.terabyte_s)
+
+
+def test_files_in_memory_have_no_cold_read(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_module, "mount_of", lambda _: Mount("/dev/shm", "tmpfs", "tmpfs"))
+    report = bench(files, budget_s=0.05)
+    assert report.in_memory
+    assert {rate.cache for rate in report.rates} == {"warm"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "device", "network"),
+    [
+        ("ext4", "/dev/sda1", False),
+        ("nfs4", "filer:/export", True),
+        ("fuse.sshfs", "host:", True),
+        ("lustre", "10.0.0.1@tcp:/scratch", True),
+        ("tmpfs", "tmpfs", False),
+    ],
+)
+def test_network_mounts_are_known(kind: str, device: str, network: bool) -> None:
+    assert Mount("/x", kind, device).is_network is network
+
+
+def test_nothing_to_read_is_said(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_bytes(b"")
+    with pytest.raises(HotloopError, match="empty files"):
+        bench(tmp_path)
+
+
+def test_from_the_command_line(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "out")
+    assert run(["data", "bench", str(files), "--seconds", "0.1", "--json", "-", "--quiet"]) == 0
+    assert run(["data", "pack", str(files), out, "--quiet"]) == 0
+    assert "PackedDataset" in capsys.readouterr().out
+    assert run(["data", "check", out, "--json", str(tmp_path / "check.json")]) == 0
+    assert "complete and whole" in capsys.readouterr().out
+    assert json.loads((tmp_path / "check.json").read_text())["num_different"] == 0
+    (tmp_path / "out" / "shard-000000.tar").unlink()
+    assert run(["data", "check", out]) == 1
+    assert run(["data", "bench", str(tmp_path / "none")]) == 2
