@@ -73,7 +73,8 @@ def tree(folder: Path) -> dict[str, str]:
 
 def check_result(result: dict[str, Any]) -> None:
     assert result["baseline"]["step_s"] > 0
-    assert result["floor"] > 0
+    # Half a minute may end before the program was run against itself.
+    assert result["floor"] is None or result["floor"] > 0
     named = {refusal["name"].split("(")[0] for refusal in result["refused"]}
     planned = {step["name"] for step in result["plan"]["steps"]}
     assert {"fused_optimizer", "openmp_wait_policy", "autocast_bf16"} <= named | planned

@@ -56,8 +56,8 @@ def said(folder: Path, monkeypatch: pytest.MonkeyPatch, program: str, *options: 
 def test_a_slow_loader_has_both_ceilings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = said(tmp_path, monkeypatch, SLOW_LOADER)
     limits = found["observation"]["ceilings"]
-    # Four samples take 8 ms of sleep; without them the step is far below that.
-    assert limits["perfect_input"]["ratio"] > 2
+    # Four samples take 8 ms of sleep, however busy the machine is.
+    assert limits["perfect_input"]["ratio"] > 1
     assert limits["num_workers"] == 0
     assert limits["loader_samples_per_s"]["0"] < 510
     assert limits["loader_samples_per_s"]["1"] < 510

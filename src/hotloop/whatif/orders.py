@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import msgspec
@@ -17,13 +18,13 @@ from hotloop.whatif import cached_batch, loader_alone, transfer_alone
 
 CACHED, LOADER, TRANSFER = "cached batch", "loader alone", "transfer alone"
 BLOCK_S = 0.35
-"""Half of a trial's block (`tune.blocks`): within one process there is less to average away."""
+"""Within one process there is little to average away."""
 MAX_EPOCH_S = 2.0
 """Epochs up to this long are timed whole, with the start of the workers and the evaluation between them."""
 ROUNDS = 3
 """The fewest block ratios with an interval (`stats.pairs.MIN_BLOCKS`)."""
 WARM_STEPS, WARM_S = 6, 1.0
-"""As in a trial (`tune.blocks`)."""
+"""As in a trial (`tune.design.block_length`)."""
 LOADER_S = 0.8
 """To drive the loader with each number of workers; at least three batches."""
 MAX_COUNTS = 5
@@ -49,9 +50,9 @@ def shape(observation: Observation) -> Shape:
     )
 
 
-def whatif_config(observation: Observation) -> dict[str, int]:
+def whatif_config(observation: Observation) -> dict[str, Any]:
     """Return the shape as the probe's orders hold it."""
-    return {key: int(value) for key, value in vars(shape(observation)).items()}
+    return asdict(shape(observation))
 
 
 def ceiling_orders(observation: Observation) -> list[dict[str, Any]]:
