@@ -20,7 +20,7 @@ import numpy as np
 from hotloop.model.optimization import Candidate
 from hotloop.probe.process.config import VARIABLE, ProbeConfig
 from hotloop.tune.plan.orders import activation_orders
-from hotloop.tune.trials.duet import SEED
+from hotloop.tune.trials.start_arm import SEED
 
 TIMEOUT_S = 120
 

@@ -25,8 +25,8 @@ from hotloop.stats.verdict import Decision, decide
 from hotloop.tune.compare.program import Program, inside
 from hotloop.tune.design.block_length import Blocks, shape_blocks
 from hotloop.tune.trials.arm import Arm, ArmFailed
-from hotloop.tune.trials.duet import SEED
 from hotloop.tune.trials.patience import Patience
+from hotloop.tune.trials.start_arm import SEED
 from hotloop.tune.trials.turns import Turn, block_times
 from hotloop.tune.trials.void_blocks import ContentionWatch
 

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import math
 import time
 from collections.abc import Callable, Collection, Sequence
-from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 import psutil
 
-from hotloop.launch.caches import seed_caches
-from hotloop.launch.environment import own_caches, probed, quiet, with_changes
-from hotloop.launch.isolation.decide import Isolation, guard_orders
+from hotloop.launch.isolation.decide import Isolation
 from hotloop.launch.isolation.scratch import new_scratch, remove
-from hotloop.launch.process import start
 from hotloop.model.tuning import Contention, Failure, FailureKind
-from hotloop.optimize.catalogue.system.openmp_wait_policy import PASSIVE
 from hotloop.optimize.registry import get
-from hotloop.probe.control.control_page import ControlPage
-from hotloop.probe.process.config import ProbeConfig
 from hotloop.stats.pairs import MIN_BLOCKS
-from hotloop.stats.parity import perturbation
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.executor import (
     ArmRecord,
@@ -37,20 +28,18 @@ from hotloop.tune.executor import (
     SwitchOrder,
     SwitchRecord,
 )
-from hotloop.tune.plan.orders import activation_orders, with_plan
 from hotloop.tune.trials.arm import Arm, ArmFailed
 from hotloop.tune.trials.device_memory import DeviceBudget
 from hotloop.tune.trials.device_neighbours import watch_devices
 from hotloop.tune.trials.patience import Patience
-from hotloop.tune.trials.ranks import REAP_S, of_ranks, port_is_taken
+from hotloop.tune.trials.ranks import port_is_taken
 from hotloop.tune.trials.setting import Setting
+from hotloop.tune.trials.start_arm import start_arm
 from hotloop.tune.trials.switching import switch_knobs
 from hotloop.tune.trials.turns import Turn, block_times
 from hotloop.tune.trials.void_blocks import MAX_REPEATS, ContentionWatch
 from hotloop.tune.trials.whole_processes import Lived, in_abba_order
 
-SEED = 20_250_101
-"""Both arms of a pair start from it; a program that seeds for itself overrides it."""
 LAST_PATIENCE_S = 5.0
 """What is under way when the time is over may take so much longer."""
 MEMORY_SHARE = 0.85
@@ -314,50 +303,8 @@ class DuetExecutor:
         self._open.close()
         remove(self._caches)
 
-    def _caches_of(self, plan: PlanSteps) -> Path:
-        """Compiled code of one plan: cold in its first arm, warm in its later ones, never another plan's."""
-        name = hashlib.sha256("+".join(step.label for step in plan).encode()).hexdigest()[:16]
-        return self._caches / name
-
     def _start(self, order: SetOrder, at: int) -> Arm:
-        setting, plan = self._setting, order.plans[at]
-        scratch = new_scratch("arm")
-        folder = scratch / "probe"
-        folder.mkdir()
-        page = ControlPage.create(folder / "control", go_until=0)
-        orders = scratch / "probe.json"
-        ProbeConfig(
-            folder=str(folder),
-            anchor=(setting.anchor.kind, setting.anchor.slot, setting.anchor.every),
-            activations=tuple(activation_orders(plan)),
-            seed=SEED,
-            program_seeds=setting.program_seeds,
-            perturb=perturbation("bfloat16") if at in order.perturbed else 0.0,
-            perturb_number=1 + order.num_perturbed + sum(other < at for other in order.perturbed),
-            losses=True,
-            **guard_orders(setting.isolation, scratch),
-        ).save(orders)
-        caches = self._caches_of(plan)
-        seed_caches(setting.environment, caches / "caches")
-        environment = own_caches(quiet(setting.environment, scratch), caches)
-        environment.update(of_ranks(setting.environment, own_network=setting.isolation.network))
-        # A vocabulary made of a set has another order in every process.
-        environment.setdefault("PYTHONHASHSEED", "0")
-        if order.passive:
-            environment = with_changes(environment, PASSIVE)
-        environment = probed(with_plan(environment, plan), orders)
-        run = start(
-            setting.argv, environment, setting.isolation, scratch, log=scratch / "log", stdin=setting.stdin
-        )
-        arm = Arm(
-            run,
-            page,
-            setting.anchor,
-            num_ranks=setting.num_ranks,
-            memory_limit_bytes=int(MEMORY_SHARE * self._free_bytes),
-            plan=plan,
-            settle_s=REAP_S if setting.devices and setting.num_ranks > 1 else 0.0,
-        )
+        arm = start_arm(self._setting, order, at, self._caches, int(MEMORY_SHARE * self._free_bytes))
         self._arms.append(arm)
         return arm
 

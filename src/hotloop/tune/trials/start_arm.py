@@ -1,0 +1,82 @@
+"""Start an arm: the user's command with a plan on, held before its first step."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from hotloop.launch.caches import seed_caches
+from hotloop.launch.environment import own_caches, probed, quiet, with_changes
+from hotloop.launch.isolation.decide import guard_orders
+from hotloop.launch.isolation.scratch import new_scratch
+from hotloop.launch.process import start
+from hotloop.optimize.catalogue.system.openmp_wait_policy import PASSIVE
+from hotloop.probe.control.control_page import ControlPage
+from hotloop.probe.process.config import ProbeConfig
+from hotloop.stats.parity import perturbation
+from hotloop.tune.executor import PlanSteps, SetOrder
+from hotloop.tune.plan.orders import activation_orders, with_plan
+from hotloop.tune.trials.arm import Arm
+from hotloop.tune.trials.ranks import REAP_S, of_ranks
+from hotloop.tune.trials.setting import Setting
+
+SEED = 20_250_101
+"""All arms start from it; a program that seeds for itself overrides it."""
+
+
+def start_arm(setting: Setting, order: SetOrder, at: int, caches: Path, memory_limit_bytes: int) -> Arm:
+    """Start one arm of a set.
+
+    Args:
+        setting: what all arms share.
+        order: the set.
+        at: which of its plans.
+        caches: where compiled code of this session's plans is kept.
+        memory_limit_bytes: of all its processes together.
+    """
+    scratch = new_scratch("arm")
+    folder = scratch / "probe"
+    folder.mkdir()
+    page = ControlPage.create(folder / "control", go_until=0)
+    orders = scratch / "probe.json"
+    _config(setting, order, at, folder, scratch).save(orders)
+    plan = order.plans[at]
+    own = _caches_of(plan, caches)
+    seed_caches(setting.environment, own / "caches")
+    environment = own_caches(quiet(setting.environment, scratch), own)
+    environment.update(of_ranks(setting.environment, own_network=setting.isolation.network))
+    # A vocabulary made of a set has another order in every process.
+    environment.setdefault("PYTHONHASHSEED", "0")
+    if order.passive:
+        environment = with_changes(environment, PASSIVE)
+    environment = probed(with_plan(environment, plan), orders)
+    return Arm(
+        start(
+            setting.argv, environment, setting.isolation, scratch, log=scratch / "log", stdin=setting.stdin
+        ),
+        page,
+        setting.anchor,
+        num_ranks=setting.num_ranks,
+        memory_limit_bytes=memory_limit_bytes,
+        plan=plan,
+        settle_s=REAP_S if setting.devices and setting.num_ranks > 1 else 0.0,
+    )
+
+
+def _config(setting: Setting, order: SetOrder, at: int, folder: Path, scratch: Path) -> ProbeConfig:
+    return ProbeConfig(
+        folder=str(folder),
+        anchor=(setting.anchor.kind, setting.anchor.slot, setting.anchor.every),
+        activations=tuple(activation_orders(order.plans[at])),
+        seed=SEED,
+        program_seeds=setting.program_seeds,
+        perturb=perturbation("bfloat16") if at in order.perturbed else 0.0,
+        perturb_number=1 + order.num_perturbed + sum(other < at for other in order.perturbed),
+        losses=True,
+        **guard_orders(setting.isolation, scratch),
+    )
+
+
+def _caches_of(plan: PlanSteps, caches: Path) -> Path:
+    """Compiled code of one plan: cold in its first arm, warm in its later ones, never another plan's."""
+    return caches / hashlib.sha256("+".join(step.label for step in plan).encode()).hexdigest()[:16]
