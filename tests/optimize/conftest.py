@@ -17,6 +17,8 @@ _PATCHED: tuple[tuple[Any, str], ...] = (
     (torch, "set_num_threads"),
     (torch.Tensor, "to"),
     (torch.Tensor, "cuda"),
+    (torch.optim.Optimizer, "zero_grad"),
+    (torch.nn.Module, "zero_grad"),
     (profiler.profile, "__enter__"),
     (profiler.profile, "__exit__"),
     (profiler.emit_nvtx, "__enter__"),

@@ -66,6 +66,7 @@ rule = Rule(
     severity=Severity.WARNING,
     advice="Call zero_grad() without set_to_none=False.",
     fix=FixSafety.UNSAFE,
+    optimization="zero_grad_none",
     page=__doc__,
     words=("set_to_none", "zero_()"),
     visits=(Visit(cst.Call, check_call), Visit(cst.For, check_loop)),

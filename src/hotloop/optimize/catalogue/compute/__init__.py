@@ -6,6 +6,7 @@ from hotloop.optimize.catalogue.compute.debug_apis_off import DebugApisOff
 from hotloop.optimize.catalogue.compute.flash_attention import FlashAttention
 from hotloop.optimize.catalogue.compute.fused_optimizer import FusedOptimizer
 from hotloop.optimize.catalogue.compute.kernel_autotune import KernelAutotune
+from hotloop.optimize.catalogue.compute.zero_grad_none import ZeroGradNone
 from hotloop.optimize.optimization import Optimization
 
 FAMILY: tuple[type[Optimization], ...] = (
@@ -15,5 +16,6 @@ FAMILY: tuple[type[Optimization], ...] = (
     ChannelsLast3d,
     KernelAutotune,
     FusedOptimizer,
+    ZeroGradNone,
     DebugApisOff,
 )

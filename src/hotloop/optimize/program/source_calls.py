@@ -1,0 +1,44 @@
+"""Calls in the files of an observed program, read from its source."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from hotloop.model.observation import Observation
+
+
+def program_files(observation: Observation) -> Iterator[tuple[str, str]]:
+    """Return path and text of each file that the program was seen to run."""
+    roots = [path for root in observation.program.roots for path in root.code_files]
+    for path in dict.fromkeys([*observation.sites.sources, *roots]):
+        try:
+            yield path, Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            continue
+
+
+def calls_of(observation: Observation, method: str) -> Iterator[tuple[str, ast.Call]]:
+    """Return path and call of each method call of this name."""
+    for path, text in program_files(observation):
+        if method not in text:
+            continue
+        try:
+            tree = ast.parse(text)
+        except SyntaxError:
+            continue
+        for node in ast.walk(tree):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == method
+            ):
+                yield path, node
+
+
+def keeps_gradients(call: ast.Call) -> bool:
+    """Whether a call of `zero_grad` is written so that gradients stay, as zeros."""
+    words = [word.value for word in call.keywords if word.arg == "set_to_none"]
+    given = words or call.args[:1]
+    return any(isinstance(value, ast.Constant) and value.value is False for value in given)
