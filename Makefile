@@ -10,7 +10,7 @@ GPU_PYTHON ?= python3
 WHEELS ?= wheels
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow attack acceptance gpu gpu-tests wheels check format docs screens clean
+.PHONY: help demo test slow slow-again attack acceptance gpu gpu-tests wheels check format docs screens clean
 # What the checks look at: a program of yours that lies in this folder is none of theirs.
 CODE := src tests benchmarks
 # Caches lie beside the environment, so that the tree may be one that cannot be written to.
@@ -32,6 +32,9 @@ test: $(VENV)/.test check ## static checks and the everyday tests; sets everythi
 
 slow: $(VENV)/.test ## the end-to-end tests, one after the other
 	$(PYTEST) -m "slow and not gpu and not attack"
+
+slow-again: $(VENV)/.test ## of the end-to-end tests those that failed
+	$(PYTEST) --last-failed --last-failed-no-failures none -m "slow and not gpu and not attack"
 
 attack: $(VENV)/.test ## hostile files, users and programs by the hundred; a table of counts in benchmarks/results
 	$(BIN)/python -m benchmarks.attack
