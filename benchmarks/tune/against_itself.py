@@ -6,11 +6,15 @@ python -m benchmarks.tune.against_itself [--sessions 20]
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
+from statistics import median
+from typing import NamedTuple
 
 from benchmarks.tune.page import write
 from hotloop.launch.isolation.decide import plan_isolation
@@ -20,6 +24,7 @@ from hotloop.stats.floor import aa_floor, pair_spread
 from hotloop.stats.verdict import decide
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.executor import SetOrder, SetRecord
+from hotloop.tune.search.arms import while_time
 from hotloop.tune.trials.duet import DuetExecutor
 from hotloop.tune.trials.setting import Setting
 
@@ -35,20 +40,42 @@ while True:
     nn.functional.cross_entropy(model(x), y).backward()
     optimizer.step()
 """
-ROUNDS, PAIRS = 8, 3
+ROUNDS, PAIRS = 16, 8
+SESSION_S = 120.0
+"""Of one session: no pair is begun after it."""
+WIDE = 0.03
 
 
-def session(executor: DuetExecutor) -> tuple[str, float, str]:
-    """Return the verdict of one session, its floor, and its numbers: one pair for the floor, three for the verdict."""
+class Session(NamedTuple):
+    """What one session says."""
+
+    verdict: str
+    half_width: float
+    """Of the interval, relative."""
+    num_pairs: int
+    seconds: float
+    reason: str
+
+
+def session(executor: DuetExecutor) -> Session:
+    """Run one pair for the floor, then pairs as a confirmation does: until the interval is narrow, or the time over."""
+    began = time.monotonic()
     floor_pairs = [_pair(executor)]
-    spread = pair_spread(floor_pairs)
-    pairs = [_pair(executor) for _ in range(PAIRS)]
-    decision = decide(pairs, floor=aa_floor(floor_pairs), prior_sd=spread.sd, prior_df=spread.df)
-    return decision.verdict.value, aa_floor(floor_pairs), decision.reason
+    spread, floor = pair_spread(floor_pairs), aa_floor(floor_pairs)
+    pairs: list[tuple[float, ...]] = []
+    while True:
+        pairs.append(_pair(executor))
+        decision = decide(pairs, floor=floor, max_pairs=PAIRS, prior_sd=spread.sd, prior_df=spread.df)
+        assert decision.ratio is not None
+        half = math.sqrt(decision.ratio.high / decision.ratio.low) - 1
+        spent = time.monotonic() - began
+        if len(pairs) >= 3 and (half <= WIDE or len(pairs) == PAIRS or spent > SESSION_S):
+            return Session(decision.verdict.value, half, len(pairs), spent, decision.reason)
 
 
 def _pair(executor: DuetExecutor) -> tuple[float, ...]:
-    record = executor.run(SetOrder(plans=((), ()), max_rounds=ROUNDS), lambda _: range(2))
+    steer = while_time(lambda: math.inf, 2, 3)
+    record = executor.run(SetOrder(plans=((), ()), max_rounds=ROUNDS), steer)
     assert isinstance(record, SetRecord), record
     return record.log_ratios((0,), 1)
 
@@ -72,22 +99,30 @@ def main() -> None:
             startup_s=5.0,
             peak_bytes=None,
         )
-        blocks = Blocks(num_steps=300, discard=20, warm_steps=300, max_rounds=None)
+        blocks = Blocks(num_steps=100, discard=16, warm_steps=300, max_rounds=None, turns=6, typical=True)
         executor = DuetExecutor(setting, blocks, lambda _: None)
         rows = []
         for number in range(num):
             rows.append(session(executor))
             print(number + 1, *rows[-1], flush=True)
         executor.close()
-    counts = Counter(verdict for verdict, _, _ in rows)
+    counts = Counter(row.verdict for row in rows)
+    halves = sorted(row.half_width for row in rows)
     lines = [
-        f"{num} sessions of a small program against itself, {PAIRS} fresh pairs of {ROUNDS} blocks each:",
+        f"{num} sessions of a small program against itself: fresh pairs of processes in turns of 0.1 s, as a "
+        f"confirmation runs them, at least 3 pairs, until the interval is within {WIDE:.0%} to either side or "
+        f"{SESSION_S:.0f} s are over.",
         "",
-    ]
-    lines += [f"- {verdict}: {count}" for verdict, count in sorted(counts.items())]
-    lines += ["", "| session | floor | verdict and ratio |", "|---|---|---|"]
-    lines += [
-        f"| {n + 1} | {floor:.3f} | {verdict}: {reason} |" for n, (verdict, floor, reason) in enumerate(rows)
+        *(f"- {verdict}: {count}" for verdict, count in sorted(counts.items())),
+        f"- half-width of the interval: median {median(halves):.1%}, largest {halves[-1]:.1%}",
+        f"- seconds: median {median(row.seconds for row in rows):.0f}",
+        "",
+        "| session | verdict | half-width | pairs | seconds | ratio |",
+        "|---|---|---|---|---|---|",
+        *(
+            f"| {n + 1} | {row.verdict} | {row.half_width:.1%} | {row.num_pairs} | {row.seconds:.0f} | {row.reason} |"
+            for n, row in enumerate(rows)
+        ),
     ]
     write("against-itself", "A program against itself", lines)
 
