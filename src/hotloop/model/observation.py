@@ -186,6 +186,10 @@ class ModuleFacts(msgspec.Struct, frozen=True, kw_only=True):
     training: bool = True
     code_files: tuple[str, ...] = ()
     """That the model's own code stands in, torch's left out; empty: not looked at."""
+    blocks: dict[str, int] = {}
+    """Path of a container of equal blocks to their number: `{"transformer.h": 12}`."""
+    shapes_vary: bool = False
+    """Its inputs were seen in several shapes, beside the number of samples."""
 
 
 class LoaderFacts(msgspec.Struct, frozen=True, kw_only=True):

@@ -64,6 +64,16 @@ def add_line(source: Editor, model: NamedModel, text: str) -> list[str]:
     return [f"{model.place.path}:{source.line(model.place)}: {text}"]
 
 
+def add_loop(source: Editor, model: NamedModel, over: str, text: str) -> list[str]:
+    """Put a loop over the model's blocks behind the statement that names it; a note, or nothing, as `add_line`."""
+    file = source.file(model.place.path)
+    head = f"for block in {over}:"
+    if any(code(loop).strip().startswith(head) and text in code(loop) for loop in file.all(cst.For)):
+        return []
+    insert_after(source, model.place.path, model.line, f"{head}\n{file.module.default_indent}{text}\n")
+    return [f"{model.place.path}:{source.line(model.place)}: {text} for each of {over}"]
+
+
 def _givers(source: Editor, site: Site) -> Iterator[tuple[Place, bool]]:
     """Return the calls that give the module, innermost first, and whether that is sure."""
     sure = True

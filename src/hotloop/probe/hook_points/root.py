@@ -270,6 +270,12 @@ class Root:
             shape = getattr(value, "shape", None)
             if shape:
                 if shape != self._shape:
+                    if (
+                        self._shape
+                        and shape[1:] != self._shape[1:]
+                        and self.slot < len(self._probe.facts.roots)
+                    ):
+                        self._probe.facts.roots[self.slot]["shapes_vary"] = True
                     tokens = value.numel() if len(shape) == 2 and not value.is_floating_point() else 0
                     self._shape, self._size_event = shape, size_event(shape[0], tokens)
                 self._probe.recorder.raw(self._size_event)

@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any, Protocol, TypeVar
 
 from hotloop.probe.process.rank import rank_and_world
+from hotloop.probe.record.blocks import repeated_blocks
 from hotloop.probe.record.sites import CallSites
 
 _Fact = TypeVar("_Fact")
@@ -209,6 +210,7 @@ def describe_root(
         "input_dtypes": [str(value.dtype).removeprefix("torch.") for value in inputs],
         "compiled": compiled or inner is not module,
         "training": bool(module.training),
+        "blocks": repeated_blocks(inner),
         "code_files": code_files({type(child) for child in module.modules()}),
     }
 

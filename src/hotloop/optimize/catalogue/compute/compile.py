@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
+from hotloop.optimize.catalogue.compute.compiled_blocks import CompiledBlocks
 from hotloop.optimize.catalogue.compute.compiled_forward import CompiledForward
 from hotloop.optimize.knobs.within_forward import Gated
 from hotloop.optimize.optimization import DoesNotApply, Optimization
@@ -35,15 +36,17 @@ class Compile(Optimization):
 
     What it does: the root module's call is compiled in place, as `Module.compile()` does, so that class,
     `state_dict` keys, `children()` and pickling stay as they are. Parameters: `mode` (default;
-    reduce-overhead and the max-autotune modes use CUDA graphs and search for kernels) and `dynamic` (one
-    kernel for varying shapes).
+    reduce-overhead and the max-autotune modes use CUDA graphs and search for kernels), `dynamic` (one
+    kernel for varying shapes) and `blocks` (the path of a container of equal blocks, which are compiled instead
+    of the whole: all of them share the code of the first).
 
     Why it is faster: chains of operations become one kernel that passes over memory once, and Python's part
     of the forward and backward goes away.
 
     When it does not help: models that are one large matrix product or convolution after the other; graph
     breaks; shapes that change at every step (recompilation). It is paid for once, by seconds to minutes of
-    compilation: the report gives the number of steps after which it has paid. Programs that differentiate
+    compilation: the report gives the number of steps after which it has paid. Compiling blocks costs a part of
+    that and loses what could be fused across them. Programs that differentiate
     twice (`create_graph=True`) cannot use it.
 
     Effect on numerics: sums in another order, fused operations rounded once; checked like reduced precision.
@@ -65,27 +68,42 @@ class Compile(Optimization):
         part = share(observation, Phase.FORWARD, Phase.BACKWARD)
         modes = {"default": 1.3}
         if observation.program.device == "cuda":
-            modes = {"default": 1.3, "reduce-overhead": 1.25, "max-autotune-no-cudagraphs": 1.2}
+            modes |= {"reduce-overhead": 1.25, "max-autotune": 1.22, "max-autotune-no-cudagraphs": 1.2}
+        wanted: list[tuple[dict[str, Any], float, float]] = [
+            ({"mode": mode}, factor, COMPILE_S) for mode, factor in modes.items()
+        ]
+        if any(root.shapes_vary for root in observation.program.roots):
+            wanted.append(({"mode": "default", "dynamic": True}, 1.28, COMPILE_S))
+        for path, num in _blocks(observation).items():
+            wanted.append(({"mode": "default", "blocks": path}, 1.25, COMPILE_S * (1 / num + 0.2)))
         return [
             Candidate(
                 name=self.name,
-                params={"mode": mode},
+                params=params,
                 numerics=self.numerics,
                 prior=expected(part, factor),
-                one_off_s=COMPILE_S,
+                one_off_s=one_off_s,
             )
-            for mode, factor in modes.items()
+            for params, factor, one_off_s in wanted
         ]
 
     def validate(self, params: Mapping[str, Any]) -> None:
         """Check the mode."""
-        only(params, "mode", "dynamic")
+        only(params, "mode", "dynamic", "blocks")
         choice(params, "mode", MODES)
         boolean(params, "dynamic")
+        path = params.get("blocks", "h")
+        if not isinstance(path, str) or not all(
+            part.isidentifier() or part.isdigit() for part in path.split(".")
+        ):
+            raise ValueError(f"blocks is {path!r}; allowed: the path of a container: transformer.h")
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what compiles."""
-        return CompiledForward(params.get("mode", "default"), params.get("dynamic"))
+        mode, dynamic = params.get("mode", "default"), params.get("dynamic")
+        if "blocks" in params:
+            return CompiledBlocks(mode, dynamic, params["blocks"])
+        return CompiledForward(mode, dynamic)
 
     def times_kernels(self, params: Mapping[str, Any]) -> bool:
         """Return whether the mode searches for kernels."""
@@ -93,12 +111,15 @@ class Compile(Optimization):
 
     def knob(self, params: Mapping[str, Any]) -> Knob:
         """Return the gate between the compiled call and the program's own."""
+        if "blocks" in params:
+            mode, dynamic = params.get("mode", "default"), params.get("dynamic")
+            return CompiledBlocks(mode, dynamic, params["blocks"], settle_steps=COMPILING_STEPS)
         return Gated(self.activation(params), settle_steps=COMPILING_STEPS, lasting=True)
 
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
         """Compile the model in place, behind the statement that names it; shorter than a wrapper, and keys stay."""
         from hotloop.model.sites import SiteKind
-        from hotloop.optimize.rewriting.model import add_line, named_model
+        from hotloop.optimize.rewriting.model import add_line, add_loop, named_model
         from hotloop.optimize.rewriting.outcomes import not_observed, summed_up
 
         arguments = _arguments(params)
@@ -108,7 +129,11 @@ class Compile(Optimization):
         notes: list[str] = []
         for site in models:
             model = named_model(source, site)
-            notes += add_line(source, model, f"{model.name}.compile({arguments})")
+            if "blocks" in params:
+                place = _written(params["blocks"])
+                notes += add_loop(source, model, f"{model.name}{place}", f"block.compile({arguments})")
+            else:
+                notes += add_line(source, model, f"{model.name}.compile({arguments})")
         return summed_up(notes, "the model is compiled behind its construction")
 
 
@@ -126,6 +151,18 @@ def _require_compilable(observation: Observation) -> None:
         raise DoesNotApply("no C++ compiler was found (g++, clang++ or $CXX): on the CPU it is needed")
 
 
+def _blocks(observation: Observation) -> Mapping[str, int]:
+    """Return the container with the most blocks, where there is one root: its path is from there."""
+    roots = observation.program.roots
+    blocks = roots[0].blocks if len(roots) == 1 else {}
+    return dict(sorted(blocks.items(), key=lambda item: -item[1])[:1])
+
+
+def _written(path: str) -> str:
+    """`body.0.layers` as it is written behind the model's name."""
+    return "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in path.split("."))
+
+
 def _compiler() -> str | None:
     named = os.environ.get("CXX")
     return shutil.which(named) if named else shutil.which("g++") or shutil.which("clang++")
@@ -133,7 +170,7 @@ def _compiler() -> str | None:
 
 def _arguments(params: Mapping[str, Any]) -> str:
     """Return the parameters as they are written in a call; torch's own defaults are left out."""
-    given = {name: value for name, value in params.items() if value != "default"}
+    given = {name: value for name, value in params.items() if value != "default" and name != "blocks"}
     texts = (
         f'{name}="{value}"' if isinstance(value, str) else f"{name}={value}" for name, value in given.items()
     )

@@ -30,7 +30,7 @@ class CompiledForward(Activation):
         """Return the compiled call; where compilation fails, the program's own call from then on."""
         import torch
 
-        self._before = _num_graphs()
+        self._before = num_graphs()
         if self._graphs is not None:
             self._graphs.watch(module)
         mode = None if self._mode == "default" else self._mode
@@ -57,8 +57,8 @@ class CompiledForward(Activation):
             return False, f"compilation failed: {self._failed}"
         if not self._num_calls:
             return False, "no training forward was compiled"
-        graphs = _num_graphs() - self._before
-        breaks = _num_graph_breaks()
+        graphs = num_graphs() - self._before
+        breaks = num_graph_breaks()
         said = f"{graphs} compiled graphs, {self._num_calls} calls, {breaks} graph breaks"
         if self._graphs is not None and self._graphs.on_device:
             said = f"{said}, {self._graphs.num_replays} replays of CUDA graphs{_why_skipped()}"
@@ -85,13 +85,15 @@ def _framed(module: Any, call: Any) -> Any:
     return framed
 
 
-def _num_graphs() -> int:
+def num_graphs() -> int:
+    """Return how many graphs this process has compiled."""
     from torch._dynamo.utils import counters
 
     return int(counters["stats"]["unique_graphs"])
 
 
-def _num_graph_breaks() -> int:
+def num_graph_breaks() -> int:
+    """Return how often what is compiled was interrupted."""
     from torch._dynamo.utils import counters
 
     return int(sum(counters["graph_break"].values()))
