@@ -71,7 +71,7 @@ def command(
         return ExitCode.DONE
     plan = _current(plan, screen)
     allowed = Safety.UNSAFE if unsafe else Safety.SAFE
-    patch = rewrite_plan(plan.steps, plan.sites, editable(plan.sites, Path.cwd()), allowed)
+    patch = rewrite_plan(plan.steps, plan.sites, editable(plan.sites, Path.cwd(), plan.fit.command), allowed)
     if not write:
         sys.stdout.buffer.write(patch.diff)
         sys.stdout.buffer.flush()

@@ -186,7 +186,7 @@ def _patch(tuning: TuneResult | None, folder: Path) -> tuple[str | None, str | N
     stale = outdated(plan.sites, folder)
     if stale:
         return None, f"{', '.join(stale)} changed since (hotloop patch looks again)"
-    patch = rewrite_plan(plan.steps, plan.sites, editable(plan.sites, folder), Safety.SAFE)
+    patch = rewrite_plan(plan.steps, plan.sites, editable(plan.sites, folder, plan.fit.command), Safety.SAFE)
     text = patch.diff.decode(errors="replace")
     return (text, None) if text else (None, "no step of the plan has a safe edit of your source")
 

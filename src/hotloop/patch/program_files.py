@@ -1,21 +1,34 @@
-"""The files that a plan's places stand in, and whether they are still those that were observed."""
+"""The files of a program that a patch may change, and whether they are still those that were observed."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from hotloop.model.sites import Sites
+from hotloop.patch.configurations import configurations
+from hotloop.patch.imported import imported
 
 
-def editable(sites: Sites, folder: Path) -> dict[str, bytes]:
-    """Return the bytes of each file below the folder; others (a package elsewhere) are left alone."""
+def editable(sites: Sites, folder: Path, command: Sequence[str] = ()) -> dict[str, bytes]:
+    """Return the bytes of each file below the folder that a patch may change; a package elsewhere is left alone.
+
+    These are the files with observed places, what they import from the folder (that is where options are declared), and
+    the configuration files that they or the command line name.
+
+    Args:
+        sites: of the observed run.
+        folder: the user's.
+        command: the program's command line.
+    """
     found = {}
     for path in sites.sources:
         file = folder / path
         if not Path(path).is_absolute() and file.is_file():
             found[path] = file.read_bytes()
-    return found
+    sources = {**imported(found, folder), **found}
+    return {**sources, **configurations(sources, command, folder)}
 
 
 def outdated(sites: Sites, folder: Path) -> list[str]:

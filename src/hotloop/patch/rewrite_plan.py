@@ -106,7 +106,7 @@ def rewrite_plan(
 def _applied(editor: Editor, sites: Sites, step: PlanStep, allowed: Safety) -> StepOutcome:
     """Apply one step's rewrite; what is not to stay is undone."""
     draft = editor.draft
-    before = {path: editor.content(path) for path in draft.files}
+    before = editor.contents()
     try:
         optimization = get(step.name)
         outcome = turn_own_knob(

@@ -64,7 +64,7 @@ def with_patch_known(plan: Plan, folder: Path) -> Plan:
     if not plan.steps or not plan.sites.sources or outdated(plan.sites, folder):
         return plan
     try:
-        patch = rewrite_plan(plan.steps, plan.sites, editable(plan.sites, folder))
+        patch = rewrite_plan(plan.steps, plan.sites, editable(plan.sites, folder, plan.fit.command))
     except cst.ParserSyntaxError:  # of a newer Python than LibCST reads
         return plan
     return msgspec.structs.replace(plan, patched=patched(patch))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import libcst as cst
@@ -11,6 +11,7 @@ import libcst as cst
 from hotloop.model.sites import Place
 from hotloop.source.outcome import CannotEdit
 from hotloop.source.places import expressions_at, places_of
+from hotloop.source.settings_file import Setting, SettingsFile, is_settings
 from hotloop.source.source_file import SourceFile, below
 
 Node = TypeVar("Node", bound=cst.CSTNode)
@@ -24,6 +25,8 @@ class Draft:
     files: Mapping[str, SourceFile]
     marks: Mapping[Place, cst.CSTNode]
     """The expression that stands at each observed place, wherever edits have taken it."""
+    settings: Mapping[str, SettingsFile] = field(default_factory=dict)
+    """Files that are not Python and hold the program's settings."""
 
 
 class Editor:
@@ -38,12 +41,13 @@ class Editor:
     """
 
     def __init__(self, contents: Mapping[str, bytes], places: Sequence[Place]) -> None:
-        files = {path: _parsed(path, raw) for path, raw in contents.items()}
+        settings = {path: SettingsFile(path, raw) for path, raw in contents.items() if is_settings(path)}
+        files = {path: _parsed(path, raw) for path, raw in contents.items() if path not in settings}
         marks: dict[Place, cst.CSTNode] = {}
         for path, file in files.items():
             here = [place for place in places if place.path == path]
             marks.update(expressions_at(file, contents[path], here))
-        self.draft = Draft(files, marks)
+        self.draft = Draft(files, marks, settings)
 
     def file(self, path: str) -> SourceFile:
         """Return a file as it is now.
@@ -103,7 +107,18 @@ class Editor:
 
     def content(self, path: str) -> bytes:
         """Return a file's bytes as they are now, in its own encoding and line ends."""
+        if path in self.draft.settings:
+            return self.draft.settings[path].raw
         return self.draft.files[path].module.bytes
+
+    def contents(self) -> dict[str, bytes]:
+        """Return all files as they are now."""
+        return {path: self.content(path) for path in (*self.draft.files, *self.draft.settings)}
+
+    def set(self, setting: Setting, value: str) -> None:
+        """Give a setting of a configuration file another value, as Python."""
+        changed = self.draft.settings[setting.path].with_value(setting, value)
+        self.draft = replace(self.draft, settings={**self.draft.settings, setting.path: changed})
 
     def places_now(self) -> dict[Place, Place]:
         """Return where the observed places are in the edited files; those that are gone are left out."""

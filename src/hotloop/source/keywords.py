@@ -9,7 +9,7 @@ import libcst as cst
 
 from hotloop.source.calls import argument, code, overrides, with_argument
 from hotloop.source.draft import Editor
-from hotloop.source.options import current, option_of, set_option
+from hotloop.source.options import Option, current, option_in, option_of, set_option
 from hotloop.source.outcome import Safety
 
 
@@ -58,7 +58,7 @@ def set_keyword(
     written = code(given.value) if given is not None else overrides(call(), name)
     if written == value:
         return Changes()
-    option = option_of(source, path, given.value) if given is not None else None
+    option = _option(source, path, call(), given, name)
     if option is not None:
         if current(option) == value:
             return Changes()
@@ -67,6 +67,14 @@ def set_keyword(
     safety = Safety.SAFE if given is None or _is_plain(given.value) else Safety.UNSAFE
     source.change(path, call(), lambda call: with_argument(call, name, value, position))
     return Changes((f"{path}:{source.file(path).line(call())}: {name}={value}",), safety)
+
+
+def _option(source: Editor, path: str, call: cst.Call, given: cst.Arg | None, name: str) -> Option | None:
+    """Return the option that gives a parameter its value, by its own argument or through `**cfg["loader"]`."""
+    if given is not None:
+        return option_of(source, path, given.value)
+    holders = (arg.value for arg in call.args if arg.star == "**")
+    return next((found for each in holders if (found := option_in(source, each, name)) is not None), None)
 
 
 def _is_plain(value: cst.BaseExpression) -> bool:

@@ -9,21 +9,22 @@ import libcst as cst
 
 from hotloop.source.calls import argument, code, with_argument
 from hotloop.source.draft import Editor
+from hotloop.source.settings_file import Setting, as_scalar
 from hotloop.source.source_file import SourceFile
 
 
 @dataclass(frozen=True)
 class Option:
-    """A default in the source.
+    """A default in the source, or a setting in a configuration file.
 
     Attributes:
         path: of the file.
-        node: the value as it is written; of an `add_argument` without a default, the call.
-        flag: of the command line: `--workers`; empty: it has none.
+        node: the value as it is written; of an `add_argument` without a default, the call; of a setting, the setting.
+        flag: of the command line: `--workers`, `data.workers` under Hydra; empty: it has none.
     """
 
     path: str
-    node: cst.BaseExpression
+    node: cst.BaseExpression | Setting
     flag: str = ""
 
 
@@ -31,17 +32,29 @@ def option_of(source: Editor, path: str, value: cst.BaseExpression) -> Option | 
     """Return the one default that an expression takes its value from; None: there is none, or more than one.
 
     Looked for are `parser.add_argument("--workers", default=...)`, a field of a dataclass or an attribute of a class of
-    settings, a key of a dictionary of literals, and a constant at the top of the file.
+    settings, a key of a dictionary of literals, a constant at the top of the file, and a key of a configuration file.
     """
-    name = _name(value)
-    if name is None:
+    keys = _keys(value)
+    if not keys:
         return None
-    found = list(_constants(source, path, name) if isinstance(value, cst.Name) else _settings(source, name))
+    if isinstance(value, cst.Name):
+        found = list(_constants(source, path, keys[-1]))
+    else:
+        found = [*_settings(source, keys[-1]), *_configured(source, keys)]
     return found[0] if len(found) == 1 else None
+
+
+def option_in(source: Editor, holder: cst.BaseExpression, name: str) -> Option | None:
+    """Return the one key of a configuration file that `**cfg["loader"]` takes a parameter from; None: there is none."""
+    found = list(_configured(source, (*_keys(holder), name)))
+    return found[0] if len(found) == 1 and len(_keys(holder)) > 1 else None
 
 
 def set_option(source: Editor, option: Option, value: str) -> str:
     """Change a default; return a note."""
+    if isinstance(option.node, Setting):
+        source.set(option.node, value)
+        return f"{option.path}:{option.node.line}: {option.node.name}: {as_scalar(value)}"
     line = source.file(option.path).line(option.node)
     if option.flag:
         source.change(option.path, option.node, lambda call: with_argument(call, "default", value))  # type: ignore[arg-type]
@@ -51,7 +64,9 @@ def set_option(source: Editor, option: Option, value: str) -> str:
 
 
 def current(option: Option) -> str | None:
-    """Return the default as it is written; None: it is none that is written."""
+    """Return the default as Python; None: it is none that is written."""
+    if isinstance(option.node, Setting):
+        return option.node.value
     if not option.flag:
         return code(option.node)
     assert isinstance(option.node, cst.Call)
@@ -59,20 +74,37 @@ def current(option: Option) -> str | None:
     return code(given.value) if given is not None else None
 
 
-def _name(value: cst.BaseExpression) -> str | None:
-    if isinstance(value, cst.BooleanOperation):  # args.workers or 0
-        return _name(value.left)
+def _keys(value: cst.BaseExpression) -> tuple[str, ...]:
+    """Return the names that lead to a setting: `cfg`, `data`, `workers` of `cfg["data"].workers or 0`; (): no such."""
+    if isinstance(value, cst.BooleanOperation):
+        return _keys(value.left)
     if isinstance(value, cst.Name):
-        return value.value
+        return (value.value,)
     if isinstance(value, cst.Attribute):
-        return value.attr.value
-    if (
-        isinstance(value, cst.Subscript)
-        and len(value.slice) == 1
-        and isinstance(value.slice[0].slice, cst.Index)
-    ):
-        return _text(value.slice[0].slice.value)
-    return None
+        holder, key = value.value, value.attr.value
+    elif isinstance(value, cst.Subscript) and len(value.slice) == 1:
+        index = value.slice[0].slice
+        text = _text(index.value) if isinstance(index, cst.Index) else None
+        if text is None:
+            return ()
+        holder, key = value.value, text
+    else:
+        return ()
+    return (*_keys(holder), key)
+
+
+def _configured(source: Editor, keys: tuple[str, ...]) -> Iterator[Option]:
+    """Return the settings whose names end as these do, by as many of them as any setting has."""
+    known = [setting for file in source.draft.settings.values() for setting in file.settings]
+    for first in range(len(keys)):
+        found = [setting for setting in known if setting.keys[-len(keys[first:]) :] == keys[first:]]
+        if found:
+            # A file of one of Hydra's groups does not name the group; the expression does.
+            yield from (
+                Option(setting.path, setting, ".".join(max(setting.keys, keys[1:], key=len)))
+                for setting in found
+            )
+            return
 
 
 def _settings(source: Editor, name: str) -> Iterator[Option]:
