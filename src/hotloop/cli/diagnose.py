@@ -14,6 +14,7 @@ from hotloop.cli.diagnose_source import with_source
 from hotloop.cli.endings import how_it_ended
 from hotloop.cli.files import check_writable, write_json
 from hotloop.cli.options import COMMAND_SETTINGS, ResultFile, TimeSpan, isolation_options, output_options
+from hotloop.cli.report import keep_page
 from hotloop.cli.stored import OBSERVATION, store_observation
 from hotloop.diagnose.check.engine import diagnose
 from hotloop.diagnose.manual import pages
@@ -109,6 +110,8 @@ def command(
     if json_file is not None:
         write_json(json_file, found)
     _show(screen, found, format_, verbose=verbose)
+    if command:
+        keep_page(screen, found.session)
     return _exit_code(found, check=check)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from hotloop.cli.attach import observe_process
 from hotloop.cli.before import before_run, say_whose_output
 from hotloop.cli.endings import how_it_ended
 from hotloop.cli.files import check_writable, write_json
@@ -15,8 +16,8 @@ from hotloop.cli.options import (
     COMMAND_SETTINGS,
     ResultFile,
     TimeSpan,
-    command_argument,
     isolation_options,
+    optional_command_argument,
     output_options,
 )
 from hotloop.cli.report import keep_page
@@ -41,6 +42,9 @@ _OUT = click.Path(dir_okay=False, path_type=Path)
 @click.command("observe", context_settings=COMMAND_SETTINGS)
 @click.option("--steps", type=click.IntRange(min=1), metavar="N", help="Measure N steps after warm-up.")
 @click.option("--seconds", type=TimeSpan(), help="Measure so long after warm-up.")
+@click.option(
+    "--pid", type=click.IntRange(min=1), help="Look at a process that runs already, instead of COMMAND."
+)
 @click.option("--full", is_flag=True, help="Let the program run to its end.")
 @click.option("--json", "json_file", type=ResultFile(), help="Write the Observation.")
 @click.option("--no-deep", is_flag=True, help="Leave out the call sites, host samples and operators.")
@@ -49,10 +53,11 @@ _OUT = click.Path(dir_okay=False, path_type=Path)
 @click.option("--verbose", is_flag=True, help="Keep every line of progress.")
 @isolation_options
 @output_options
-@command_argument
+@optional_command_argument
 def command(
     steps: int | None,
     seconds: float | None,
+    pid: int | None,
     full: bool,
     json_file: Path | None,
     no_deep: bool,
@@ -69,6 +74,8 @@ def command(
 
     Runs COMMAND, unmodified, with the probe inside every Python process of it that trains, measures its steps after
     warm-up, and ends it at a step boundary. What the program writes goes to a scratch folder.
+
+    With --pid, looks at a process that runs already and goes on: no times of steps, and what its Python frames tell.
     """
     if sum([steps is not None, seconds is not None, full]) > 1:
         raise click.UsageError("--steps, --seconds and --full exclude one another")
@@ -76,7 +83,12 @@ def command(
     samples.check(looks=not (no_deep or full))
     if json_file is not None:
         check_writable(json_file)
-    screen = Screen(quiet=quiet, no_color=no_color, verbose=verbose, shared=True)
+    screen = Screen(quiet=quiet, no_color=no_color, verbose=verbose, shared=pid is None)
+    if pid is not None:
+        _check_pid_alone(command, steps, full=full, no_deep=no_deep)
+        return observe_process(screen, pid, seconds, samples, json_file)
+    if not command:
+        raise click.UsageError("COMMAND is missing: the program to run, or --pid of one that runs")
     kept = Path(FOLDER) / datetime.now().strftime("%Y%m%d-%H%M%S") / "files" if full else None
     rule = StopRule(steps=steps, seconds=seconds, full=full)
     of = origin("observe", command)
@@ -109,6 +121,15 @@ def command(
     if observation.exit_code not in (None, 0):
         return ExitCode.PROGRAM_FAILED
     return ExitCode.DONE
+
+
+def _check_pid_alone(command: tuple[str, ...], steps: int | None, *, full: bool, no_deep: bool) -> None:
+    if command:
+        raise click.UsageError("--pid looks at a process that runs already: leave out COMMAND, or --pid")
+    if steps is not None or full or no_deep:
+        raise click.UsageError(
+            "--pid sees no steps: of --steps, --seconds, --full and --no-deep it takes --seconds"
+        )
 
 
 def _show(screen: Screen, observation: Observation, json_file: Path | None, of: Origin) -> None:

@@ -72,6 +72,11 @@ def command_argument(function: Any) -> Any:
     )
 
 
+def optional_command_argument(function: Any) -> Any:
+    """The same, of a command that can do without it."""
+    return click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[COMMAND...]")(function)
+
+
 def isolation_options(function: Any) -> Any:
     """`--writable`, `--allow-writes`: what of the user's files a measured run may change."""
     function = click.option(

@@ -117,7 +117,7 @@ def _proven(plan: Plan, patch: Patch, allowed: Safety, seconds: float, screen: S
         return True
     try:
         prover = Prover(plan.fit.command, Path.cwd(), seconds, screen.progress)
-        proof = prover.prove(plan.steps, plan.sites, patch.before, allowed)
+        proof = prover.prove(plan, patch.before, allowed)
     finally:
         screen.done()
     for line in proof_told(proof):

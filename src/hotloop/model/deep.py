@@ -84,7 +84,8 @@ class HostLine(msgspec.Struct, frozen=True, kw_only=True):
 class HostSamples(msgspec.Struct, frozen=True, kw_only=True):
     """Where the host's time goes, by sampling Python stacks."""
 
-    num_steps: int
+    num_steps: int | None
+    """In the window; None: they were not counted."""
     window_s: float
     interval_s: float
     lines: tuple[HostLine, ...]

@@ -1,15 +1,20 @@
-"""What became of each step of the plan, as lines for the user."""
+"""What became of each step of the plan, as lines for the user at 80 columns."""
 
 from __future__ import annotations
 
 import shlex
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
+from hotloop.model.quantities import counted
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Plan
 from hotloop.patch.prove import Proof
 from hotloop.patch.rewrite_plan import Patch, StepOutcome
 from hotloop.source.outcome import AlreadySo, Edited, Refused
+
+WIDTH = 80
+_Rows = Mapping[str, Sequence[str]]
 
 
 def told(patch: Patch, plan: Plan, plan_file: str) -> Iterator[str]:
@@ -23,11 +28,18 @@ def told(patch: Patch, plan: Plan, plan_file: str) -> Iterator[str]:
     if not plan.steps:
         yield "hotloop: the plan is empty, so there is nothing to patch"
         return
+    yield from _group("in the patch:", {each.step.name: _notes(each) for each in patch.outcomes})
+    yield from _group("set when the program is started:", _started(patch))
+    yield from _group("in the source already:", _already(patch))
     for each in patch.outcomes:
-        yield from _of(each)
+        yield from _held_back(each)
+        yield from _refused(each)
     yield from launch_line(patch.environment, plan, patch.started_as(plan.fit.command))
-    if any(isinstance(each.outcome, Refused) for each in patch.outcomes):
-        yield "what could not be written can be switched on by two lines at the top of the program:"
+    if any(isinstance(each.outcome, Refused) or each.is_held_back for each in patch.outcomes):
+        yield ""
+        yield from textwrap.wrap(
+            "What is not in the source can be switched on by two lines at the top of the program:", WIDTH
+        )
         yield "  import hotloop"
         yield f'  hotloop.apply("{plan_file}")'
 
@@ -45,6 +57,9 @@ def launch_line(
     command = plan.fit.command if command is None else command
     if environment or command != plan.fit.command:
         words = [f"{name}={shlex.quote(value)}" for name, value in environment.items()]
+        if command and command[0].endswith(".py"):  # what hotloop takes for `python train.py`
+            words.append("python")
+        yield ""
         yield "start the program with:"
         yield f"  {' '.join([*words, *(shlex.quote(word) for word in command)])}"
 
@@ -52,32 +67,75 @@ def launch_line(
 def proof_told(proof: Proof) -> Iterator[str]:
     """Return what the patched program was measured to be, beside what the plan promised."""
     measured = "not measured: too few blocks" if proof.ratio is None else _interval(proof.ratio)
-    yield f"patched against original: {measured}, in {proof.num_pairs} fresh pairs without a hook of ours"
-    yield f"the plan promised: {_interval(proof.promised)}"
-    yield f"parity: {'passed' if proof.parity.passed else 'FAILED'}: {proof.parity.evidence}"
+    pairs = counted(proof.num_pairs, "fresh pair")
+    yield ""
+    yield f"patched against original  {measured}"
+    yield f"                          95% interval, {pairs}, without a hook of ours"
+    yield f"promised by the plan      {_interval(proof.promised)}"
+    yield f"learning                  {'the same' if proof.parity.passed else 'NOT PROVEN THE SAME'}"
+    yield from _wrapped(proof.parity.evidence, " " * 26)
     if proof.missed:
-        yield f"the patch falls short of the plan; the edit of {proof.responsible} is where it does"
+        yield f"The patch falls short of the plan; the edit of {proof.responsible} is where it does."
 
 
 def _interval(ratio: Ratio) -> str:
-    return f"{ratio.ratio:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
+    return f"{ratio.ratio:.2f}x [{ratio.low:.2f}, {ratio.high:.2f}]"
 
 
-def _of(each: StepOutcome) -> Iterator[str]:
-    name, outcome = each.step.name, each.outcome
-    if isinstance(outcome, AlreadySo):
-        yield f"{name}: nothing to do, {outcome.where}"
-    elif isinstance(outcome, Refused):
-        yield f"{name}: not written: {outcome.reason}"
-        if outcome.code:
+def _notes(each: StepOutcome) -> Sequence[str]:
+    return each.outcome.notes if isinstance(each.outcome, Edited) and not each.is_held_back else ()
+
+
+def _started(patch: Patch) -> _Rows:
+    rows: dict[str, list[str]] = {}
+    for each in patch.outcomes:
+        if isinstance(each.outcome, Edited) and not each.is_held_back:
+            rows[each.step.name] = [f"{name}={value}" for name, value in each.outcome.environment.items()]
+            if each.outcome.options and not each.outcome.notes:
+                rows[each.step.name].append("options of the program's own command line")
+    return rows
+
+
+def _already(patch: Patch) -> _Rows:
+    return {
+        each.step.name: [each.outcome.where] for each in patch.outcomes if isinstance(each.outcome, AlreadySo)
+    }
+
+
+def _group(title: str, rows: _Rows) -> Iterator[str]:
+    """Yield a table of steps and what is said of each; nothing where nothing is said."""
+    told = {name: lines for name, lines in rows.items() if lines}
+    if not told:
+        return
+    yield title
+    width = max(len(name) for name in told)
+    for name, lines in told.items():
+        for at, line in enumerate(lines):
+            yield from _wrapped(line, f"  {'' if at else name:{width}}  ", " " * (width + 4))
+
+
+def _held_back(each: StepOutcome) -> Iterator[str]:
+    if each.is_held_back and isinstance(each.outcome, Edited):
+        safety = each.outcome.safety.name.lower()
+        yield f"{each.step.name}: {safety}, written only with --unsafe"
+        yield from (f"    {line}" for line in each.diff.decode(errors="replace").splitlines()[2:])
+
+
+def _refused(each: StepOutcome) -> Iterator[str]:
+    if isinstance(each.outcome, Refused):
+        yield from _wrapped(f"{each.step.name}: not written: {each.outcome.reason}", "", "  ")
+        if each.outcome.code:
             yield "  by hand:"
-            yield from (f"    {line}" for line in outcome.code.splitlines())
-    elif isinstance(outcome, Edited):
-        held = f" ({outcome.safety.name.lower()}: written only with --unsafe)" if each.is_held_back else ""
-        for note in outcome.notes:
-            yield f"{name}: {note}{held}"
-        yield from (f"    {line}" for line in each.diff.decode(errors="replace").splitlines())
-        if outcome.environment:
-            yield f"{name}: set when the program is started"
-        elif outcome.options and not outcome.notes:
-            yield f"{name}: options of the program's own command line"
+            yield from (f"    {line}" for line in each.outcome.code.splitlines())
+
+
+def _wrapped(text: str, first: str, rest: str | None = None) -> list[str]:
+    """Wrap prose; a word longer than a line, such as a path, stays whole."""
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=first if rest is None else rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -10,8 +10,7 @@ from pathlib import Path
 from hotloop.launch.command import resolve
 from hotloop.model.optimization import Candidate
 from hotloop.model.ratio import Ratio
-from hotloop.model.sites import Sites
-from hotloop.model.tuning import ParityEvidence, PlanStep
+from hotloop.model.tuning import ParityEvidence, Plan, PlanStep
 from hotloop.observe.run.stopping import StopRule
 from hotloop.patch.patched_tree import patched_tree
 from hotloop.patch.rewrite_plan import Patch, rewrite_plan
@@ -28,7 +27,7 @@ class Proof:
 
     Attributes:
         ratio: speed of the patched program over the original's; None: too few blocks.
-        promised: what the plan says of the steps that are written; a product of their measured factors.
+        promised: what the plan says of the steps that are written.
         parity: whether it learns the same.
         missed: the plan's promise is not kept: the whole interval is below that of the promise.
         responsible: the step whose edit brings less than the plan says; None: none was looked for.
@@ -66,23 +65,29 @@ class Prover:
         self._progress = progress
         self._original = program("original", words, folder, StopRule(), progress)
 
-    def prove(
-        self, steps: Sequence[PlanStep], sites: Sites, contents: Mapping[str, bytes], allowed: Safety
-    ) -> Proof:
+    def prove(self, plan: Plan, contents: Mapping[str, bytes], allowed: Safety) -> Proof:
         """Compare, and look for the step that falls short, if the whole does."""
-        patch = rewrite_plan(steps, sites, contents, allowed)
-        records, ratio = self._compare(patch)
-        promised = promise(patch)
+
+        def part(steps: Sequence[PlanStep]) -> Patch:
+            return rewrite_plan(steps, plan.sites, contents, allowed)
+
+        def part_falls_short(steps: Sequence[PlanStep]) -> bool:
+            self._progress(
+                f"the patch falls short; looking at its first {len(steps)} of {len(plan.steps)} steps"
+            )
+            patch = part(steps)
+            return falls_short(self._compare(patch)[1], promise(patch))
+
+        whole = part(plan.steps)
+        records, ratio = self._compare(whole)
+        promised = promise(whole, plan.speedup)
         missed = falls_short(ratio, promised)
-        responsible = self._bisected(steps, sites, contents, allowed) if missed and len(steps) > 1 else None
-        if missed and responsible is None:
-            responsible = steps[0].name
         return Proof(
             ratio=ratio,
             promised=promised,
-            parity=self._parity(patch, records),
+            parity=self._parity(whole, records),
             missed=missed,
-            responsible=responsible,
+            responsible=responsible(plan.steps, part_falls_short).name if missed else None,
             num_pairs=len(records),
         )
 
@@ -104,21 +109,6 @@ class Prover:
             )
         return records, found.ratio
 
-    def _bisected(
-        self, steps: Sequence[PlanStep], sites: Sites, contents: Mapping[str, bytes], allowed: Safety
-    ) -> str:
-        """Return the last step of the shortest beginning of the plan that falls short."""
-        holds, short = 0, len(steps)
-        while short - holds > 1:
-            middle = (holds + short) // 2
-            self._progress(f"the patch falls short; looking at its first {middle} of {len(steps)} steps")
-            part = rewrite_plan(steps[:middle], sites, contents, allowed)
-            if falls_short(self._compare(part)[1], promise(part)):
-                short = middle
-            else:
-                holds = middle
-        return steps[short - 1].name
-
     def _parity(self, patch: Patch, records: Sequence[PairRecord]) -> ParityEvidence:
         original, patched = records[0].losses
         self._progress("parity: the original with rounding noise")
@@ -134,15 +124,38 @@ class Prover:
         return references.check(patched, on)
 
 
-def promise(patch: Patch) -> Ratio:
-    """Return the product of the factors that the plan measured for the steps that are in the patch."""
-    steps = [
+def responsible(steps: Sequence[PlanStep], falls_short: Callable[[Sequence[PlanStep]], bool]) -> PlanStep:
+    """Return the last step of the shortest beginning of a plan that falls short, by halving.
+
+    Args:
+        steps: of the plan; all together fall short.
+        falls_short: measures a beginning of it.
+    """
+    holds, short = 0, len(steps)
+    while short - holds > 1:
+        middle = (holds + short) // 2
+        if falls_short(steps[:middle]):
+            short = middle
+        else:
+            holds = middle
+    return steps[short - 1]
+
+
+def promise(patch: Patch, confirmed: Ratio | None = None) -> Ratio:
+    """Return what the plan says of the steps that are in the patch.
+
+    That is the product of their own factors, whose interval is wide; where all of the plan is in the patch, it is what
+    was confirmed for the whole.
+    """
+    written = [
         each.step for each in patch.outcomes if isinstance(each.outcome, Edited) and not each.is_held_back
     ]
+    if confirmed is not None and len(written) == len(patch.outcomes):
+        return confirmed
     return Ratio(
-        math.prod(step.ratio for step in steps),
-        math.prod(step.low for step in steps),
-        math.prod(step.high for step in steps),
+        math.prod(step.ratio for step in written),
+        math.prod(step.low for step in written),
+        math.prod(step.high for step in written),
     )
 
 

@@ -100,10 +100,9 @@ def _configured(source: Editor, keys: tuple[str, ...]) -> Iterator[Option]:
         found = [setting for setting in known if setting.keys[-len(keys[first:]) :] == keys[first:]]
         if found:
             # A file of one of Hydra's groups does not name the group; the expression does.
-            yield from (
-                Option(setting.path, setting, ".".join(max(setting.keys, keys[1:], key=len)))
-                for setting in found
-            )
+            for setting in found:
+                named = setting.keys if len(setting.keys) >= len(keys) else keys[1:]
+                yield Option(setting.path, setting, ".".join(named))
             return
 
 

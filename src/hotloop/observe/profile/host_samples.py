@@ -38,7 +38,7 @@ def read_host_samples(folder: Path, file: DeepFile, lead: Timeline) -> HostSampl
         num_steps=file.steps,
         window_s=file.window_s,
         interval_s=file.value["interval_s"],
-        lines=tuple(_lines(samples, table)),
+        lines=tuple(lines_of(samples, table.frames)),
         frames=tuple(table.frames),
         samples=tuple(samples),
     )
@@ -86,32 +86,39 @@ def _training(file: DeepFile, lead: Timeline, table: _Frames) -> Iterator[tuple[
 
 def _works(stack: tuple[int, ...], table: _Frames) -> bool:
     """Whether a thread does something: it is not ours, and does not wait for work."""
-    path = table.frames[stack[-1]].path
-    return not path.endswith(_IDLE) and not any(
+    return not is_waiting(table.frames[stack[-1]]) and not any(
         table.frames[number].owner == "hotloop" for number in stack[-2:]
     )
+
+
+def is_waiting(innermost: Frame) -> bool:
+    """Whether a thread, by its innermost frame, waits for work."""
+    return innermost.path.endswith(_IDLE)
+
+
+def made_batch(stack: Sequence[Frame]) -> int | None:
+    """Return at which frame of a loader worker's stack, outermost first, a batch begins to be made; None: at none."""
+    return next((at for at, frame in enumerate(stack) if Path(frame.path).parts[-5:] == _FETCH), None)
 
 
 def _working(worker: DeepFile, table: _Frames) -> Iterator[tuple[Row, float]]:
     """Yield what a worker did while it made batches; its waiting for orders is no work."""
     stacks = _stacks(worker, table)
     for _, late, _, stack in worker.value["samples"]:
-        made = next(
-            (at for at, one in enumerate(stacks[stack]) if Path(table.frames[one].path).parts[-5:] == _FETCH),
-            None,
-        )
+        made = made_batch([table.frames[one] for one in stacks[stack]])
         if made is not None:
             yield (stacks[stack][made:], WORKER, None), min(late, _STUCK_NS) * NS
 
 
-def _lines(samples: Sequence[Sample], table: _Frames) -> Iterator[HostLine]:
+def lines_of(samples: Sequence[Sample], frames: Sequence[Frame]) -> Iterator[HostLine]:
+    """Return the user's lines that samples were taken in, the most expensive first."""
     totals: dict[str, float] = defaultdict(float)
     spent: dict[tuple[Frame, str, str | None], list[float]] = defaultdict(lambda: [0.0, 0])
     for sample in samples:
         totals[sample.process] += sample.spent_s
-        at = _users(sample.stack, table)
+        at = _users(sample.stack, frames)
         if at is not None:
-            entry = spent[table.frames[at], sample.process, sample.phase]
+            entry = spent[frames[at], sample.process, sample.phase]
             entry[0] += sample.spent_s
             entry[1] += sample.num
     for (frame, process, phase), (time, num) in sorted(spent.items(), key=lambda item: -item[1][0]):
@@ -127,15 +134,15 @@ def _lines(samples: Sequence[Sample], table: _Frames) -> Iterator[HostLine]:
         )
 
 
-def _users(stack: tuple[int, ...], table: _Frames) -> int | None:
+def _users(stack: tuple[int, ...], frames: Sequence[Frame]) -> int | None:
     """Return the innermost frame of the user's; where there is none, the innermost of an installed package."""
     inwards = list(reversed(stack))
-    own = next((one for one in inwards if table.frames[one].owner == "user"), None)
+    own = next((one for one in inwards if frames[one].owner == "user"), None)
     if own is not None:
         return own
-    return next((one for one in inwards if _packaged(table, one)), None)
+    return next((one for one in inwards if _packaged(frames, one)), None)
 
 
-def _packaged(table: _Frames, one: int) -> bool:
-    path = table.frames[one].path
-    return table.frames[one].owner == "library" and ("site-packages" in path or "dist-packages" in path)
+def _packaged(frames: Sequence[Frame], one: int) -> bool:
+    path = frames[one].path
+    return frames[one].owner == "library" and ("site-packages" in path or "dist-packages" in path)

@@ -8,6 +8,7 @@ from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import TuneResult
 from hotloop.report.content.content import Headline, Savings
 from hotloop.report.content.figures import speedup
+from hotloop.report.content.host_phases import host_sentence
 
 FALLBACK_STEPS = 1000
 """Where no epoch was seen whole, savings are of so many steps."""
@@ -46,6 +47,8 @@ def _observed(observation: Observation | None, bottleneck: Bottleneck | None) ->
         return f"This program is {bottleneck.sentence}."
     if observation is not None and observation.step is not None:
         return "This program was observed; no single part takes most of its time."
+    if observation is not None and observation.deep is not None and observation.deep.host is not None:
+        return host_sentence(observation.deep.host)
     return "No step was measured, so nothing can be said about this program."
 
 

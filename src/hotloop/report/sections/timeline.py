@@ -78,13 +78,17 @@ def _flames(seen: Observation) -> Iterator[Block]:
             title=f"Where {name} spend their time"
             if process != "train"
             else "Where the training thread spends its time",
-            summary=f"Python stacks sampled every {duration(host.interval_s)} over {host.num_steps} steps; "
+            summary=f"Python stacks sampled every {duration(host.interval_s)}{_over(host.num_steps)}; "
             f"{duration(found['total'])} in all.",
             data=found,
             table=_lines(seen, process),
             rule=f"Boxes narrower than {percent(LEAST)} of the whole are left out.",
             height=min(720, 40 + 19 * (depth + 1)),
         )
+
+
+def _over(num_steps: int | None) -> str:
+    return "" if num_steps is None else f" over {num_steps} steps"
 
 
 def _lines(seen: Observation, process: str) -> Table | None:

@@ -8,8 +8,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from hotloop.model.deep import Deep
 from hotloop.model.observation import Observation, Phase, PhaseTime, RankObservation, StepTime
 from hotloop.model.quantities import byte_size, counted, duration, parts, percent, rate, shares
+from hotloop.report.terminal.attached import attached
+from hotloop.report.terminal.bars import BAR, COLORS
 from hotloop.report.terminal.busy_machine import busy_machine, is_too_busy
 from hotloop.report.terminal.layout import facts, next_steps
 from hotloop.report.terminal.monitors import monitors
@@ -17,19 +20,8 @@ from hotloop.report.terminal.operators import efficiency, operators
 from hotloop.report.terminal.profile import render_deep
 from hotloop.report.terminal.run_account import run_account
 
-BAR = 36
-"""Columns of a full bar; with name, time and share a line is 72 wide."""
 LEAST_PART = 0.01
 """Of the step: less of the phase `other` is not named on the screen."""
-COLORS = {
-    Phase.DATA: "yellow",
-    Phase.TRANSFER: "magenta",
-    Phase.FORWARD: "blue",
-    Phase.BACKWARD: "cyan",
-    Phase.COMMUNICATION: "red",
-    Phase.OPTIMIZER: "green",
-    Phase.OTHER: "white",
-}
 _SAYS = {
     Phase.DATA: "waiting for data",
     Phase.TRANSFER: "copying batches to the device",
@@ -62,7 +54,12 @@ def render_next(observation: Observation) -> RenderableType:
 def _parts(observation: Observation) -> Iterator[RenderableType]:
     step = observation.step
     if step is None:
-        yield Text("no step was measured")
+        host = observation.deep.host if observation.deep else None
+        if host is None:
+            yield Text("no step was measured")
+        else:
+            yield from attached(host)
+            yield from render_deep(Deep(host=host))
         yield from _coverage(observation)
         return
     yield from busy_machine(observation.foreign_share)

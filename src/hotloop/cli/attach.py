@@ -1,0 +1,37 @@
+"""`hotloop observe --pid`: a training process that runs already."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hotloop.cli.files import write_json
+from hotloop.cli.report import keep_page
+from hotloop.cli.sample_files import SampleFiles
+from hotloop.cli.stored import store_observation
+from hotloop.model.errors import ExitCode
+from hotloop.observe.attach.look import look
+from hotloop.observe.run.origin import origin
+from hotloop.report.terminal.observation import render
+from hotloop.report.terminal.screen import Screen
+
+SECONDS = 10.0
+"""500 looks: a share of 10% is then known to within 3 points."""
+
+
+def observe_process(
+    screen: Screen, pid: int, seconds: float | None, samples: SampleFiles, json_file: Path | None
+) -> int:
+    """Look at a process, keep what was seen and show it."""
+    seconds = seconds or SECONDS
+    screen.progress(f"looking at process {pid} for {seconds:.0f} s; it goes on")
+    try:
+        seen = look(pid, seconds)
+    finally:
+        screen.done()
+    session = store_observation(seen, origin("observe", seen.command))
+    if json_file is not None:
+        write_json(json_file, seen)
+    screen.show(render(seen))
+    samples.write(seen)
+    keep_page(screen, session)
+    return ExitCode.DONE

@@ -1,0 +1,15 @@
+"""How phases are drawn on a terminal."""
+
+from hotloop.model.observation import Phase
+
+BAR = 36
+"""Columns of a full bar; with name, time and share a line is 72 wide."""
+COLORS = {
+    Phase.DATA: "yellow",
+    Phase.TRANSFER: "magenta",
+    Phase.FORWARD: "blue",
+    Phase.BACKWARD: "cyan",
+    Phase.COMMUNICATION: "red",
+    Phase.OPTIMIZER: "green",
+    Phase.OTHER: "white",
+}

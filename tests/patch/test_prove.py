@@ -1,0 +1,66 @@
+"""Whether a patch keeps its plan's promise, and which edit does not: on a program whose speed is made up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pytest
+
+from hotloop.model.ratio import Ratio
+from hotloop.model.sites import Sites
+from hotloop.model.tuning import PlanStep
+from hotloop.patch.prove import falls_short, promise, responsible
+from hotloop.patch.rewrite_plan import Patch, StepOutcome
+from hotloop.source.outcome import Edited, Refused, Rewrite
+
+STEPS = [PlanStep(name=f"step_{number}", ratio=1.2, low=1.15, high=1.25) for number in range(8)]
+
+
+def patch_of(*outcomes: Rewrite) -> Patch:
+    made = tuple(StepOutcome(step, outcome) for step, outcome in zip(STEPS, outcomes, strict=False))
+    return Patch({}, {}, made, Sites())
+
+
+@pytest.mark.parametrize("bad", range(8))
+@pytest.mark.parametrize("num", [2, 5, 8])
+def test_halving_finds_the_edit_that_slows_the_program(num: int, bad: int) -> None:
+    steps = STEPS[:num]
+    culprit = steps[bad % num]
+    measured: list[int] = []
+
+    def simulated(part: Sequence[PlanStep]) -> bool:
+        """As fast as promised, but for one step, which makes it half as fast."""
+        measured.append(len(part))
+        speed = math.prod(0.5 if step is culprit else step.ratio for step in part)
+        promised = promise(patch_of(*(Edited() for _ in part)))
+        return falls_short(Ratio(speed, speed * 0.99, speed * 1.01), promised)
+
+    assert simulated(steps)
+    measured.clear()
+    assert responsible(steps, simulated) is culprit
+    assert len(measured) <= math.ceil(math.log2(num))
+
+
+def test_a_plan_of_one_step_needs_no_further_measurement() -> None:
+    assert responsible(STEPS[:1], lambda _: pytest.fail("measured")) is STEPS[0]
+
+
+@pytest.mark.parametrize(
+    ("ratio", "short"),
+    [
+        (Ratio(1.1, 1.05, 1.14), True),
+        (Ratio(1.1, 1.0, 1.16), False),
+        (Ratio(1.5, 1.4, 1.6), False),
+        (None, False),
+    ],
+)
+def test_a_promise_is_missed_by_more_than_both_intervals(ratio: Ratio | None, *, short: bool) -> None:
+    assert falls_short(ratio, Ratio(1.2, 1.15, 1.25)) is short
+
+
+def test_the_confirmed_figure_is_the_promise_of_the_whole_plan_alone() -> None:
+    confirmed = Ratio(1.4, 1.38, 1.42)
+    assert promise(patch_of(Edited(), Edited()), confirmed) == confirmed
+    part = promise(patch_of(Edited(), Refused("it is in a library")), confirmed)
+    assert part == Ratio(1.2, 1.15, 1.25)
