@@ -191,6 +191,6 @@ def test_a_loader_with_workers_gets_it_in_the_training_process_too() -> None:
     found = DatasetInMemory().candidates(
         observation(loaders=(loader(num_workers=2),), shares={Phase.DATA: 0.5})
     )
-    assert [candidate.params for candidate in found] == [{"in_process": True}, {}]
+    assert [candidate.params for candidate in found] == [{"in_process": True}, {"in_process": False}]
     with pytest.raises(ValueError, match="max_share is 2"):
         DatasetInMemory().validate({"max_share": 2})

@@ -17,6 +17,8 @@ from hotloop.optimize.dataset.state import state_of
 
 MAX_DEPTH = 3
 """A data set inside a data set (Subset) inside another."""
+MAX_PARTS = 64
+"""Data sets in a ConcatDataset; lists that are longer hold samples."""
 
 
 class Held:
@@ -149,6 +151,10 @@ def _chains(value: Any, depth: int) -> Iterator[Any]:
     for part in getattr(value, "__dict__", {}).values():
         if callable(part) and isinstance(getattr(part, "transforms", None), list):
             yield part
+        elif depth and isinstance(part, list):
+            for each in part[:MAX_PARTS]:
+                if hasattr(each, "__getitem__"):
+                    yield from _chains(each, depth - 1)
         elif depth and (hasattr(part, "__getitem__") or callable(part)) and hasattr(part, "__dict__"):
             yield from _chains(part, depth - 1)
 

@@ -68,7 +68,7 @@ class DatasetInMemory(Optimization):
         return [
             Candidate(
                 name=self.name,
-                params={"in_process": True} if in_process else {},
+                params={"in_process": in_process} if workers else {},
                 numerics=self.numerics,
                 # In the training process the cores of the workers are free for every phase.
                 max_gain=None if workers else limit,
@@ -88,9 +88,11 @@ class DatasetInMemory(Optimization):
         """Return what keeps the samples."""
         return DatasetCache(params.get("max_share", MAX_SHARE), bool(params.get("in_process")))
 
-    def knob(self, params: Mapping[str, Any]) -> Knob:
-        """Return the same, to be switched where batches are made in the training process."""
-        return DatasetCache(params.get("max_share", MAX_SHARE), bool(params.get("in_process")), on=False)
+    def knob(self, params: Mapping[str, Any]) -> Knob | None:
+        """Return the same, to be switched; None: workers that run already cannot be, so it has a process of its own."""
+        if "in_process" in params:
+            return None
+        return DatasetCache(params.get("max_share", MAX_SHARE), in_process=False, on=False)
 
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
         """Put a class that keeps samples around the training loaders' data sets."""
