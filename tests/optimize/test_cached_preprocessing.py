@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch.utils.data import DataLoader, Dataset, Subset
+from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset
 
 from hotloop.optimize.catalogue.input.dataset_cache import DatasetCache
 from hotloop.optimize.dataset.keep_prefix import KeptPrefix
@@ -79,7 +79,10 @@ class RandomElsewhere(Rows):
         return self.transform(self.rows[random.randrange(N)]), index
 
 
-@pytest.mark.parametrize("wrap", [lambda rows: rows, lambda rows: Subset(rows, range(30))])
+@pytest.mark.parametrize(
+    "wrap",
+    [lambda rows: rows, lambda rows: Subset(rows, range(30)), lambda rows: ConcatDataset([rows, rows])],
+)
 @pytest.mark.parametrize("chain", [[scale, mirror, jitter], [mirror, scale], [scale, shift, scale]])
 def test_the_random_numbers_are_drawn_as_before(
     chain: list[Any],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
@@ -15,6 +15,11 @@ from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import bound, expected, share
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
+
+if TYPE_CHECKING:
+    from hotloop.model.sites import Sites
+    from hotloop.source.draft import Editor
+    from hotloop.source.outcome import Rewrite
 
 
 class CachedPreprocessing(Optimization):
@@ -70,3 +75,9 @@ class CachedPreprocessing(Optimization):
     def knob(self, params: Mapping[str, Any]) -> Knob:
         """Return the same, to be switched where batches are made in the training process."""
         return DatasetCache(params.get("max_share", MAX_SHARE), in_process=False, on=False, keep=KeptPrefix)
+
+    def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
+        """Put a class that keeps samples half-way around the training loaders' data sets."""
+        from hotloop.optimize.catalogue.input.prefix_rewrite import rewrite_prefix
+
+        return rewrite_prefix(source, sites)

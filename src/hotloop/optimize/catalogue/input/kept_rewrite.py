@@ -1,8 +1,9 @@
-"""The rewrite of dataset_in_memory: a small class that reads the data set once, around what the loader is given."""
+"""The rewrite of dataset_in_memory: a small class that reads a data set once, around what the training loaders get."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import libcst as cst
 
@@ -17,10 +18,32 @@ from hotloop.source.outcome import AlreadySo, CannotEdit, Edited, Rewrite, Safet
 from hotloop.source.source_file import SourceFile
 from hotloop.source.statements import parsed
 
-NAME = "InMemory"
 _NUM_WORKERS = {"num_workers": 5}
 """Of DataLoader's parameters by position; the data set is the first."""
-_CLASS = '''\
+
+
+@dataclass(frozen=True)
+class Wrapper:
+    """A class that goes into the user's source.
+
+    Attributes:
+        name: of the class.
+        text: of the class, with its base's name left open.
+        arguments: behind the data set: `, 2`.
+        note: what it does, for the patch's account.
+        snippet: what to write by hand.
+    """
+
+    name: str
+    text: str
+    arguments: str
+    note: str
+    snippet: str
+
+
+_IN_MEMORY = Wrapper(
+    "InMemory",
+    '''\
 class InMemory({dataset}):
     """A data set whose samples are read once and kept: only for one that gives the same sample each time."""
 
@@ -41,7 +64,11 @@ class InMemory({dataset}):
         if name == "dataset":
             raise AttributeError(name)
         return getattr(self.dataset, name)
-'''
+''',
+    "",
+    "its samples are read once and kept",
+    "DataLoader([dataset[i] for i in range(len(dataset))], ...)",
+)
 
 
 def rewrite_kept(source: Editor, sites: Sites, *, in_process: bool) -> Rewrite:
@@ -55,21 +82,30 @@ def rewrite_kept(source: Editor, sites: Sites, *, in_process: bool) -> Rewrite:
     Raises:
         CannotEdit: a loader is not made by the user's own code, or is made again and again.
     """
+    return wrap_datasets(source, sites, _IN_MEMORY, in_process=in_process)
+
+
+def wrap_datasets(
+    source: Editor, sites: Sites, wrapper: Wrapper, *, in_process: bool = False, safety: Safety = Safety.SAFE
+) -> Rewrite:
+    """Put a class around the data sets that were seen to feed training steps.
+
+    Raises:
+        CannotEdit: a loader is not made by the user's own code, or is made again and again.
+    """
     loaders = [site for site in sites.of(SiteKind.LOADER) if site.in_step]
     if not loaders:
-        return not_observed(
-            "DataLoader that feeds training", "DataLoader([dataset[i] for i in range(len(dataset))], ...)"
-        )
-    notes, safety = Changes(), Safety.SAFE
+        return not_observed("DataLoader that feeds training", wrapper.snippet)
+    notes = Changes()
     for site in loaders:
         _refuse_made_again(source, site)
-        notes += _kept(source, site)
+        notes += _wrapped(source, site, wrapper)
         if in_process:
             notes += _without_workers(source, site)
         if _makes_others(site, sites):
             safety = Safety.UNSAFE  # what else it is given was not seen to be deterministic
     if not notes.notes:
-        return AlreadySo("the training loaders' samples are kept")
+        return AlreadySo(f"of the training loaders, {wrapper.note}")
     return Edited(notes.notes, max(safety, notes.safety), options=notes.options)
 
 
@@ -112,36 +148,38 @@ def _makes_others(site: Site, sites: Sites) -> bool:
     )
 
 
-def _kept(source: Editor, site: Site) -> Changes:
+def _wrapped(source: Editor, site: Site, wrapper: Wrapper) -> Changes:
     place, own = keyword_place(source, site)
     given = argument(source.call(place), "dataset", 0 if own else None)
     if given is None:
         raise CannotEdit(f"{place.path}:{source.line(place)}: which argument is the data set cannot be told")
-    if isinstance(given.value, cst.Call) and code(given.value.func) == NAME:
+    if isinstance(given.value, cst.Call) and code(given.value.func) == wrapper.name:
         return Changes()
-    _define(source, place.path)
+    _define(source, place.path, wrapper)
     given = argument(source.call(place), "dataset", 0 if own else None)
     assert given is not None
-    kept = cst.Call(cst.Name(NAME), [cst.Arg(given.value)])
-    source.change(place.path, given, lambda arg: arg.with_changes(value=kept))
-    return Changes((f"{place.path}:{source.line(place)}: its samples are read once and kept",))
+    call = cst.ensure_type(cst.parse_expression(f"{wrapper.name}(_{wrapper.arguments})"), cst.Call)
+    dataset = call.args[0].with_changes(value=given.value)
+    wrapped = call.with_changes(args=[dataset, *call.args[1:]])
+    source.change(place.path, given, lambda arg: arg.with_changes(value=wrapped))
+    return Changes((f"{place.path}:{source.line(place)}: {wrapper.note}",))
 
 
-def _define(source: Editor, path: str) -> None:
+def _define(source: Editor, path: str, wrapper: Wrapper) -> None:
     """Put the class behind the imports, unless it is there.
 
     Raises:
         CannotEdit: the file means something else by the name.
     """
     file = source.file(path)
-    if any(code(each.name) == NAME for each in file.all(cst.ClassDef)):
+    if any(code(each.name) == wrapper.name for each in file.all(cst.ClassDef)):
         return
-    if any(name.value == NAME for name in file.all(cst.Name)):
-        raise CannotEdit(f"{path} uses the name {NAME} for something else")
+    if any(name.value == wrapper.name for name in file.all(cst.Name)):
+        raise CannotEdit(f"{path} uses the name {wrapper.name} for something else")
     torch = module_name(source, path, "torch")
     line = last_import(source.file(path))
     assert line is not None  # torch's, at least
-    new = parsed(source.file(path), _CLASS.format(dataset=f"{torch}.utils.data.Dataset"))
+    new = parsed(source.file(path), wrapper.text.format(dataset=f"{torch}.utils.data.Dataset"))
     source.change(path, source.file(path).module, lambda module: _behind(module, line, new))
 
 
