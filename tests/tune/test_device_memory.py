@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -102,7 +103,7 @@ class _Executor(DuetExecutor):
         self._arms.append(arm)
         return arm
 
-    def _warm(self, arm: Any) -> None:
+    def _warm(self, arm: Any, ready_by: float = math.inf) -> None:
         growth = self.grown if arm.plan else 1.0
         self.events.append(f"warm {self.order[arm.run.pid - 100]}")
         try:

@@ -42,6 +42,9 @@ from hotloop.tune.trials.whole_processes import Lived, in_abba_order
 
 LAST_PATIENCE_S = 5.0
 """What is under way when the time is over may take so much longer."""
+START_SHARE = 0.5
+"""Of the time that is left: an arm that has not started by then is left out, so that the others can be compared."""
+FEW_ARMS = 3
 MEMORY_SHARE = 0.85
 """Of the memory that was free before: an arm beyond it would push the machine into swap."""
 
@@ -198,12 +201,19 @@ class DuetExecutor:
         they come one by one, the others frozen: what was timed beside a neighbour is not what is fastest.
         """
         one_by_one = bool(self._setting.devices) or any(_times_kernels(plan) for plan in order.plans)
+        # Of a plan and the original neither can be left out.
+        many = len(order.plans) > FEW_ARMS
+        ready_by = time.monotonic() + START_SHARE * self._left_s() if many else math.inf
+
+        def warm(arm: Arm) -> None:
+            self._warm(arm, math.inf if arm is course.arms[0] else ready_by)
+
         for at in range(len(order.plans)):
             course.arms.append(self._start(order, at))
             if one_by_one:
-                self._guarded(course, at, self._warm)
+                self._guarded(course, at, warm)
         for at in range(len(order.plans)) if not one_by_one else ():
-            self._guarded(course, at, self._warm)
+            self._guarded(course, at, warm)
 
     def switch(self, order: SwitchOrder, enough: Callable[[SwitchRecord], bool]) -> SwitchRecord:
         """Switch knobs within one process."""
@@ -308,9 +318,10 @@ class DuetExecutor:
         self._arms.append(arm)
         return arm
 
-    def _warm(self, arm: Arm) -> None:
+    def _warm(self, arm: Arm, ready_by: float = math.inf) -> None:
         steps = self._blocks.warm_steps
         patience = self._patience.warm_up_s(arm.plan, steps)
+        patience = min(patience, max(LAST_PATIENCE_S, ready_by - time.monotonic()))
         spent = arm.advance(steps, discard=1, timeout_s=self._within_budget(patience))
         self._patience.warmed(arm.plan, spent)
 
