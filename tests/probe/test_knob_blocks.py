@@ -63,15 +63,21 @@ class Alone(Bench):
         return {"per_s": 7}
 
 
-def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, world: World, *acting: Any) -> dict[str, Any]:
-    """Run three hundred steps; return what was written."""
+def course(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, world: World, *acting: Any, evaluates_every: int = 1000
+) -> dict[str, Any]:
+    """Run three hundred steps, some with an evaluation of thirty steps' time before them; return what was written."""
     monkeypatch.setattr(running_clock, "monotonic_ns", world.clock)
     monkeypatch.setattr(BlockContention, "look", lambda _: (world.now, world.foreign_s))
     probe = Probe(ProbeConfig(folder=str(tmp_path)))
     probe.activations.extend(acting)
     driver = WhatIf(probe, SHAPE)
     for step in range(1, 301):
+        if step % evaluates_every == 0:
+            world.now += 30.0
+            probe.boundary.num_evaluated += 1
         world.tick()
+        probe.boundary.steps = step
         driver.on_step(step)
     assert not [note for note in probe.facts.notes if note["where"] == "whatif"]
     written: dict[str, Any] = json.loads(next(tmp_path.glob("whatif-*.json")).read_text())
@@ -148,3 +154,21 @@ def test_a_program_that_ends_early_leaves_the_knob_that_was_on(
     written = json.loads(next(tmp_path.glob("whatif-*.json")).read_text())
     assert written["current"] == "faster"
     assert not written["done"]
+
+
+def test_steps_with_an_evaluation_now_and_then_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World()
+    written = course(tmp_path, monkeypatch, world, Faster(world), evaluates_every=9)
+    spent = [step for _, times in written["blocks"] for step in times]
+    assert max(spent) == pytest.approx(1.0)
+    assert len(spent) < 5 * len(written["blocks"]), "some blocks had one"
+
+
+def test_a_program_that_evaluates_in_most_steps_is_timed_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World()
+    written = course(tmp_path, monkeypatch, world, Faster(world), evaluates_every=2)
+    assert max(step for _, times in written["blocks"] for step in times) == pytest.approx(31.0)
