@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
+from hotloop.cli.live_options import followers, live_options
 from hotloop.cli.options import COMMAND_SETTINGS, command_argument, output_options
 from hotloop.launch.command import resolve, script_of
 from hotloop.launch.environment import probed
 from hotloop.model.errors import HotloopError
 from hotloop.model.optimization import Candidate
+from hotloop.model.tuning import Plan
 from hotloop.probe.process.config import ProbeConfig
 from hotloop.report.terminal.screen import Screen
 from hotloop.report.terminal.tuning import what_is_on
@@ -28,9 +31,7 @@ from hotloop.tune.plan.plan_file import read_plan
     "--plan",
     "plan_file",
     type=click.Path(dir_okay=False, path_type=Path),
-    default=Path("hotloop.toml"),
-    show_default=True,
-    help="The plan.",
+    help="The plan; hotloop.toml unless --metrics or --nvtx is all that is asked for.",
 )
 @click.option("--force", is_flag=True, help="Take a plan that was made elsewhere or for another program.")
 @click.option(
@@ -38,38 +39,71 @@ from hotloop.tune.plan.plan_file import read_plan
     is_flag=True,
     help="Take what was promising in the newest session here and could not be proven in time, instead of the plan.",
 )
+@live_options
 @output_options
 @command_argument
 def command(
-    *, plan_file: Path, force: bool, likely: bool, quiet: bool, no_color: bool, command: tuple[str, ...]
+    *,
+    plan_file: Path | None,
+    force: bool,
+    likely: bool,
+    metrics: tuple[str, int] | None,
+    nvtx: bool,
+    quiet: bool,
+    no_color: bool,
+    command: tuple[str, ...],
 ) -> int:
     """Run COMMAND for real with a plan switched on.
 
     The program keeps its output, its files and its exit code; this process becomes the program, so nothing of hotloop
     waits beside it.
     """
-    plan = likely_plan(Path.cwd()) if likely else read_plan(plan_file)
+    seen_by = followers(metrics, nvtx=nvtx)
     argv = resolve(command)
-    script = script_of(argv)
+    screen = Screen(quiet=quiet, no_color=no_color)
+    if plan_file is None and seen_by and not likely:
+        steps: tuple[Candidate, ...] = ()
+    else:
+        plan_file = plan_file or Path("hotloop.toml")
+        plan = likely_plan(Path.cwd()) if likely else read_plan(plan_file)
+        of = "of the session" if likely else str(plan_file)
+        steps = _steps_that_fit(plan, of, script_of(argv), screen, force=force)
+    environment = with_plan(os.environ, steps)
+    sys.stdout.flush()
+    os.execvpe(argv[0], argv, _with_probe(environment, steps, seen_by))
+
+
+def _steps_that_fit(
+    plan: Plan, of: str, script: Path | None, screen: Screen, *, force: bool
+) -> tuple[Candidate, ...]:
+    """Say what is on, and return what is to be switched on from outside.
+
+    Raises:
+        HotloopError: the plan was made elsewhere.
+    """
     done = in_source(plan, Path.cwd())
     differing = misfits(plan.fit, None if done else script)
     if differing and not force:
         raise HotloopError(
-            f"the plan {'of the session' if likely else plan_file} was not proven here: {'; '.join(differing)}",
+            f"the plan {of} was not proven here: {'; '.join(differing)}",
             "make a new one with hotloop tune, or take it all the same with --force",
         )
-    screen = Screen(quiet=quiet, no_color=no_color)
     for edited in () if done else edits(plan.fit, script):
         screen.note(f"hotloop: {edited}; the plan is used all the same, its gain may differ")
     in_it = f"; in the source already: {', '.join(done)}" if done else ""
     screen.note(f"hotloop: {what_is_on(plan)}{in_it}")
-    steps = rest_of(plan, done)
-    environment = with_plan(os.environ, steps)
-    sys.stdout.flush()
-    os.execvpe(argv[0], argv, _with_probe(environment, steps))
+    return rest_of(plan, done)
 
 
-def _with_probe(environment: dict[str, str], steps: tuple[Candidate, ...]) -> dict[str, str]:
+def _with_probe(
+    environment: dict[str, str], steps: tuple[Candidate, ...], seen_by: tuple[dict[str, Any], ...]
+) -> dict[str, str]:
     """The orders travel in the environment itself: no file of ours has to outlive this process."""
-    config = ProbeConfig(folder=None, activations=tuple(activation_orders(steps)), record=False)
-    return probed(environment, config.inline()) if steps else environment
+    config = ProbeConfig(
+        folder=None,
+        activations=tuple(activation_orders(steps)),
+        record=False,
+        lean=not seen_by,
+        followers=seen_by,
+    )
+    return probed(environment, config.inline()) if steps or seen_by else environment

@@ -34,7 +34,10 @@ class Probe:
     def __init__(self, config: ProbeConfig) -> None:
         self.config = config
         self.folder = Path(config.folder) if config.folder else None
-        self.recorder = Recorder(self.folder if config.record else None)
+        if config.followers and self.folder is None:
+            self.recorder = Recorder(Path(os.devnull), discards=True)
+        else:
+            self.recorder = Recorder(self.folder if config.record else None)
         self.sites = CallSites(wanted=config.sites and self.folder is not None)
         self.facts = Facts(self.sites)
         self.losses = Losses(self.folder) if config.losses and self.folder else None

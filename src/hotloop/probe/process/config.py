@@ -33,6 +33,7 @@ class ProbeConfig:
         guard: folders that Python code must not write to, where nothing better protects them.
         guard_free: folders in them that it may write to.
         guard_scratch: where it writes instead.
+        followers: what shows the events to other tools as they happen, and keeps none: `{"name", "module", "params"}`.
         sites: note where the user's code calls what a patch of it has to know.
     """
 
@@ -52,6 +53,7 @@ class ProbeConfig:
     guard: tuple[str, ...] = ()
     guard_free: tuple[str, ...] = ()
     guard_scratch: str | None = None
+    followers: tuple[dict[str, Any], ...] = ()
     sites: bool = False
 
     def save(self, path: Path) -> None:
@@ -71,6 +73,7 @@ def load() -> ProbeConfig | None:
     raw = json.loads(value if value.startswith("{") else Path(value).read_text())
     raw["anchor"] = tuple(raw["anchor"]) if raw["anchor"] else None
     raw["activations"] = tuple(raw["activations"])
+    raw["followers"] = tuple(raw["followers"])
     raw["instruments"] = tuple(raw["instruments"])
     raw["program_seeds"] = None if raw["program_seeds"] is None else tuple(raw["program_seeds"])
     raw["guard"] = tuple(raw["guard"])

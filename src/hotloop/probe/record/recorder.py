@@ -38,10 +38,12 @@ class Recorder:
     Args:
         folder: where `events-<pid>.bin` goes; None: nothing is kept.
         stem: of the files' names.
+        discards: followers see the events, and no file is written.
     """
 
-    def __init__(self, folder: Path | None, stem: str = "events") -> None:
+    def __init__(self, folder: Path | None, stem: str = "events", *, discards: bool = False) -> None:
         self.folder = folder
+        self._discards = discards
         self._stem = stem
         self._follower: Follower | None = None
         self.thread = 0
@@ -155,6 +157,9 @@ class Recorder:
                 self._unfollow()
                 raise
         if not self._events or self.folder is None:
+            return
+        if self._discards:
+            del self._events[:]
             return
         try:
             if self._descriptor < 0:

@@ -102,6 +102,10 @@ def _install_points(probe: Probe) -> None:
         waiting |= forward.waiting(probe, forward.install(probe))
     with probe.survive(imports.__name__):
         imports.install(probe, waiting)
+    if probe.config.followers:
+        from hotloop.probe.live import followers
+
+        followers.install(probe)
     if probe.config.instruments:
         with probe.survive("deep"):
             from hotloop.probe.windows import profiling_windows as deep

@@ -1,0 +1,134 @@
+"""What a run shows other tools: metrics for Prometheus, ranges for Nsight Systems."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from hotloop.cli.app import run
+from hotloop.probe.live.metrics import Metrics
+from hotloop.probe.live.nvtx import Nvtx
+from hotloop.probe.record.events import TIME_SHIFT, Kind, begin, end, size_event
+
+from ..cli.commands import HOTLOOP, environment
+
+TRAIN = """\
+import torch
+
+model = torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(20):
+    loss = model(torch.randn(4, 8)).square().mean()
+    loss.backward()
+    optimizer.step()
+    if step == 9:
+        print("half way", flush=True)
+        input()
+print("done", flush=True)
+"""
+MS = 1_000_000
+
+
+def at(ms: float, code: int) -> int:
+    return round(ms * MS) << TIME_SHIFT | code
+
+
+STEP = [
+    (0, begin(Kind.DATA)),
+    (4, end(Kind.DATA)),
+    (4, begin(Kind.OPTIMIZER)),
+    (5, begin(Kind.FORWARD)),
+    (8, end(Kind.FORWARD)),
+    (10, end(Kind.OPTIMIZER)),
+]
+"""An optimizer with a closure: the forward is in its step, and counts once."""
+
+
+def test_phases_that_nest_add_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    metrics = Metrics(0, "127.0.0.1")
+    monkeypatch.setattr(metrics, "_serve", lambda: None)
+    metrics.keep(size_event(16, 0))
+    for start in (0, 20, 40):
+        for ms, code in STEP:
+            metrics.keep(at(start + ms, code))
+        metrics.keep(at(start + 10, end(Kind.OPTIMIZER, 1)))
+    value = metrics.registry.get_sample_value
+    assert value("hotloop_steps_total") == 3
+    assert value("hotloop_samples_total") == 16
+    assert value("hotloop_step_seconds_sum") == pytest.approx(0.04)
+    assert value("hotloop_step_seconds_count") == 2
+    spent = {
+        name: value("hotloop_phase_seconds_total", {"phase": name})
+        for name in ("data", "forward", "optimizer")
+    }
+    assert spent == {
+        "data": pytest.approx(0.012),
+        "forward": pytest.approx(0.009),
+        "optimizer": pytest.approx(0.009),
+    }
+
+
+class _Ranges:
+    def __init__(self) -> None:
+        self.log: list[str] = []
+
+    def range_push(self, name: str) -> None:
+        self.log.append(name)
+
+    def range_pop(self) -> None:
+        self.log.append("end")
+
+
+def test_ranges_nest_and_close_after_an_exception() -> None:
+    ranges = _Ranges()
+    follower = Nvtx(ranges)
+    for ms, code in STEP:
+        follower.keep(at(ms, code))
+    assert ranges.log == ["hotloop data", "end", "hotloop optimizer", "hotloop forward", "end", "end"]
+    ranges.log.clear()
+    for code in (
+        begin(Kind.OPTIMIZER),
+        begin(Kind.FORWARD),
+        end(Kind.OPTIMIZER),
+        end(Kind.DATA),
+        begin(Kind.LOG),
+    ):
+        follower.keep(at(0, code))
+    assert ranges.log == ["hotloop optimizer", "hotloop forward", "end", "end"]
+
+
+def test_a_real_run_is_served_while_it_works(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAIN)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [*HOTLOOP, "run", "--metrics", str(port), "--nvtx", "train.py"],
+        cwd=tmp_path,
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "half way\n"
+    text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30).read().decode()
+    out, err = process.communicate("\n", timeout=60)
+    assert re.search(r"^hotloop_steps_total 10\.0$", text, re.MULTILINE)
+    assert re.search(r"^hotloop_samples_total 40\.0$", text, re.MULTILINE)
+    assert 'hotloop_phase_seconds_total{phase="backward"}' in text
+    assert (process.returncode, out) == (0, "done\n")
+    assert f"metrics at http://127.0.0.1:{port}/metrics" in err
+    assert "goes on without --nvtx" in err or "CUDA" not in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["train.py"], "no file is written"
+
+
+def test_a_port_that_is_none_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["run", "--metrics", "99999", "train.py"]) == 2
+    assert "is not a port" in capsys.readouterr().err
