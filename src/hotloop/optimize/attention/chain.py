@@ -6,8 +6,8 @@ import ast
 from collections.abc import Sequence
 
 from hotloop.optimize.attention import einsum
-from hotloop.optimize.attention.refusal import NotThis
 from hotloop.optimize.attention.steps import Products, Step, called, keys_of, product_of
+from hotloop.optimize.comparison.refusal import NotThis
 
 _IN_PLACE = frozenset({"masked_fill_", "mul_", "div_", "add_"})
 

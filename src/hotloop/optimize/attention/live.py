@@ -7,45 +7,52 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
+from hotloop.optimize.attention.kernel import chosen_kernel, fused_attention
 from hotloop.optimize.attention.pattern import Attention, attentions
+from hotloop.optimize.comparison.exchange import Exchange
 
 CALL = "_hotloop_attention"
 """By this name a changed function knows what it calls; it stands in the globals of the user's module."""
+COUNTED_CALLS = 64
+"""Calls that are counted; then the functions call torch's own, with no frame of ours between."""
 
 
-@dataclass(eq=False)
-class Written:
+class Written(Exchange):
     """A function that writes attention out.
 
-    Attributes:
+    Args:
         function: of the program.
         found: what it writes.
-        own: the program's code.
-        fused: the code with the calls.
-        modules: those of the model that run it.
+        fused: its code with the calls.
     """
 
-    function: FunctionType
-    found: list[Attention]
-    own: CodeType
-    fused: CodeType
-    modules: list[Any] = field(default_factory=list)
+    def __init__(self, function: FunctionType, found: list[Attention], fused: CodeType) -> None:
+        super().__init__(f"{function.__qualname__} (line {found[0].line})")
+        self._function = function
+        self._own = function.__code__
+        self._fused = fused
+        self.kernel = ""
+        """That torch chose in the first call; empty: there was none."""
 
-    @property
-    def place(self) -> str:
-        """Name and line, for people."""
-        return f"{self.function.__qualname__} (line {self.found[0].line})"
-
-    def put(self, on: bool, call: Callable[..., Any]) -> None:
+    def put(self, on: bool) -> None:
         """Let the function run the calls, or its own code again."""
         if on:
-            self.function.__globals__[CALL] = call
-        self.function.__code__ = self.fused if on else self.own
+            counts = self.num_calls < COUNTED_CALLS
+            self._function.__globals__[CALL] = self._counted if counts else fused_attention()
+        self._function.__code__ = self._fused if on else self._own
+
+    def _counted(self, *args: Any, **kwargs: Any) -> Any:
+        """Call torch's function, note which kernel it chooses, and give way."""
+        self.num_calls += 1
+        if not self.kernel:
+            self.kernel = chosen_kernel(*args, **kwargs)
+        if self.num_calls >= COUNTED_CALLS:
+            self._function.__globals__[CALL] = fused_attention()
+        return fused_attention()(*args, **kwargs)
 
 
 def written_by(root: Any) -> tuple[list[Written], list[str]]:
@@ -110,7 +117,7 @@ def _read(function: FunctionType, reads: dict[str, list[Attention]], left: dict[
             None
         )
         return None
-    return Written(function, usable, function.__code__, fused)
+    return Written(function, usable, fused)
 
 
 def fused_code(path: str, own: CodeType, found: Iterable[Attention]) -> CodeType | None:

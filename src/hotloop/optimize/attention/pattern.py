@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from hotloop.optimize.attention.chain import Chain, operands
-from hotloop.optimize.attention.refusal import NotThis
 from hotloop.optimize.attention.steps import Products, Step, leading, product_of
 from hotloop.optimize.attention.terms import Terms
+from hotloop.optimize.comparison.refusal import NotThis
 
 
 @dataclass(frozen=True)

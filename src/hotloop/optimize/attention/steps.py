@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from hotloop.optimize.attention import einsum
-from hotloop.optimize.attention.refusal import NotThis
 from hotloop.optimize.attention.terms import (
     QUERY,
     Terms,
@@ -19,6 +18,7 @@ from hotloop.optimize.attention.terms import (
     text_of,
 )
 from hotloop.optimize.attention.triangle import is_causal, is_causal_bias
+from hotloop.optimize.comparison.refusal import NotThis
 
 CASTS = frozenset({"to", "type_as", "float", "type", "half", "bfloat16", "contiguous"})
 _LAST_TWO = ({"-2", "-1"}, {"2", "3"})

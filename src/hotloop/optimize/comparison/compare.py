@@ -1,12 +1,12 @@
-"""Does a module compute the same with the fused call? Outputs and gradients, on the inputs that it was just given."""
+"""Does a module compute the same the other way? Outputs and gradients, on the inputs that it was just given."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from hotloop.optimize.attention.live import Written
-from hotloop.optimize.attention.refusal import NotThis
+from hotloop.optimize.comparison.exchange import Exchange
+from hotloop.optimize.comparison.refusal import NotThis
 from hotloop.optimize.program.containers import map_tensors, tensors_in
 
 ROUNDINGS = 1000
@@ -18,17 +18,16 @@ rounding."""
 
 
 class Comparison:
-    """Runs a module with and without the fused call.
+    """Runs a module both ways.
 
     Args:
-        module: runs the function.
-        written: the function.
+        module: was just called.
+        exchange: what is to be compared in it.
     """
 
-    def __init__(self, module: Any, written: Written) -> None:
+    def __init__(self, module: Any, exchange: Exchange) -> None:
         self._module = module
-        self._written = written
-        self.num_calls = 0
+        self._exchange = exchange
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> float:
         """Return the largest relative difference of outputs and gradients.
@@ -39,6 +38,7 @@ class Comparison:
         import torch
 
         _require_plain((*args, *kwargs.values()))
+        counted = self._exchange.num_calls
         buffers = [(buffer, buffer.clone()) for buffer in self._module.buffers()]
         state = [(each, dict(vars(each))) for each in self._module.modules()]
         try:
@@ -47,7 +47,8 @@ class Comparison:
             as_called, dtype = self._both(args, kwargs, exact=False)
             self._judge(as_called, dtype, " under the program's autocast")
         finally:
-            self._written.put(False, self._call)
+            self._exchange.put(False)
+            self._exchange.num_calls = counted
             with torch.no_grad():
                 for buffer, value in buffers:
                     buffer.copy_(value)
@@ -68,12 +69,12 @@ class Comparison:
 
     def _both(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, exact: bool) -> tuple[list[float], Any]:
         """Return how far outputs and gradients are apart, and the dtype of the output."""
-        self._written.put(False, self._call)
+        self._exchange.put(False)
         outputs, own, own_rates = self._once(args, kwargs, exact=exact)
-        self._written.put(True, self._call)
-        calls = self.num_calls
+        self._exchange.put(True)
+        calls = self._exchange.num_calls
         fused_outputs, fused, rates = self._once(args, kwargs, exact=exact)
-        if self.num_calls == calls:
+        if self._exchange.num_calls == calls:
             raise NotThis("was not reached in the module's forward")
         if sorted(own_rates) != sorted(rates):
             raise NotThis(f"drops {_percent(rates)} of the weights instead of {_percent(own_rates)}")
@@ -98,7 +99,7 @@ class Comparison:
         """Return outputs, gradients, and the rates of dropout that were asked for."""
         import torch
 
-        from hotloop.optimize.attention.dropouts import Dropouts
+        from hotloop.optimize.comparison.dropouts import Dropouts
 
         given, dtype = (args, kwargs), _dtype(self._module)
         inputs: list[Any] = []
@@ -123,12 +124,6 @@ class Comparison:
             gradients = torch.autograd.grad(made, wanted, weights, allow_unused=True) if made else []
         doubles = [each.double() if each is not None else torch.zeros(()) for each in gradients]
         return [each.detach() for each in made], doubles, dropouts.rates
-
-    def _call(self, *args: Any, **kwargs: Any) -> Any:
-        import torch
-
-        self.num_calls += 1
-        return torch.nn.functional.scaled_dot_product_attention(*args, **kwargs)
 
 
 def _cotangent(output: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Why attention that was recognized is left as it is."""
+"""Why one way to compute something must not take the place of another."""
 
 
 class NotThis(Exception):  # noqa: N818 - an answer, not an error
