@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from hotloop.optimize.comparison.module_replacement import ModuleReplacement
+from hotloop.optimize.plugins.module_replacement import ModuleReplacement
 from hotloop.optimize.comparison.refusal import NotThis
 
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.sites import SiteKind, Sites
-from hotloop.optimize.comparison.replaced_modules import ReplacedModules
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
+from hotloop.optimize.plugins.replaced_modules import ReplacedModules
 from hotloop.optimize.program.bounds import expected, share
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
