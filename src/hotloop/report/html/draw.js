@@ -52,7 +52,7 @@ const hotloopDraw = (() => {
 
   const waterfall = (chart, data, theme, box) => {
     const [ratio, low, high] = data.confirmed;
-    const names = ["as it was", ...data.steps.map((step) => step.name), "confirmed", ...data.refused.map((one) => `refused: ${one.name}`)];
+    const names = ["as it was", ...data.steps.map((step) => step.name), "confirmed", ...data.refused.map((one) => `${one.name}, refused`)];
     const last = data.steps.length + 1;
     const span = (from, to) => [Math.min(from, to), Math.max(from, to)];
     const bars = [[0, 1], ...data.steps.map((step) => span(step.from, step.to)), [0, ratio], ...data.refused.map((one) => span(1, one.ratio))];
@@ -68,7 +68,7 @@ const hotloopDraw = (() => {
       grid: { left: 8, right: 64, top: 8, bottom: 38, containLabel: true },
       xAxis: axis(theme, { type: "value", min: 0, name: "times as fast as the original", nameGap: 26, axisLabel: { formatter: "{value}x" } }),
       yAxis: axis(theme, { type: "category", inverse: true, data: names, splitLine: { show: false },
-        axisLabel: { color: (value, at) => (at > last ? theme.soft : theme.ink), width: narrow(box) ? 96 : 190, overflow: narrow(box) ? "truncate" : "break", hideOverlap: false } }),
+        axisLabel: { color: (value, at) => (at > last ? theme.soft : theme.ink), width: narrow(box) ? 112 : 230, overflow: "truncate", hideOverlap: false } }),
       tooltip: { ...base(theme).tooltip, formatter: ({ dataIndex }) => tip(dataIndex) },
       series: [
         { type: "bar", stack: "a", silent: true, itemStyle: { color: "transparent" }, data: bars.map(([from]) => from), barWidth: "58%" },

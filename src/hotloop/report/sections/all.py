@@ -94,6 +94,9 @@ def _tiles(content: ReportContent) -> Iterator[Tile]:
         yield Tile(name="learning", value=said, detail="loss on the same batches", good=same)
     if content.tuning is None and seen is not None:
         yield from _observed(content)
+    elif content.bottleneck is not None and head.speedup is not None:
+        was = content.bottleneck
+        yield Tile(name="it was held back by", value=was.kind, detail=f"{percent(was.share)} of the time")
     if seen is not None and seen.foreign_share is not None and seen.foreign_share > BUSY:
         value = percent(seen.foreign_share)
         yield Tile(name="taken by others", value=value, detail="of the machine, meanwhile", good=False)

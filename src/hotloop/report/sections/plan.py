@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 from operator import mul
 
+from hotloop.model.optimization import Candidate
 from hotloop.model.tuning import LikelyPlan, PlanStep, Trial, TuneResult
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import label, speedup
@@ -32,7 +33,10 @@ def _lead(tuning: TuneResult) -> str:
     if not tuning.plan.steps:
         return "Nothing. The program stays as it is: no change was proven to help."
     names = ", then ".join(step.name for step in tuning.plan.steps)
-    return f"Switch on {names}. Each factor below is of that change on top of those before it."
+    return (
+        f"Switch on {names}: hotloop run starts your command with them, hotloop patch --write puts them into your "
+        f"source. Each factor below is of that change on top of those before it."
+    )
 
 
 def _waterfall(tuning: TuneResult) -> Chart:
@@ -81,12 +85,18 @@ def _refused_bar(trial: Trial) -> dict[str, object]:
     assert trial.ratio is not None
     ratio = trial.ratio
     return {
-        "name": trial.candidate.label,
+        "name": _short(trial.candidate),
         "ratio": ratio.ratio,
         "low": ratio.low,
         "high": ratio.high,
         "reason": trial.decision,
     }
+
+
+def _short(candidate: Candidate) -> str:
+    """Return a name that fits beside its bar: two of one name differ in a word of their parameters."""
+    words = [value for value in candidate.params.values() if isinstance(value, str)]
+    return " ".join((candidate.name, *words))
 
 
 def _likely(one: LikelyPlan) -> Details:

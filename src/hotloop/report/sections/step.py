@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from statistics import median
 
 from hotloop.model.observation import Observation, Phase
-from hotloop.model.quantities import duration, percent, rate
+from hotloop.model.quantities import counted, duration, percent, rate
 from hotloop.report.charts.histogram import histogram
 from hotloop.report.charts.steps import steady_durations, step_lines
 from hotloop.report.charts.thinning import rule
@@ -51,6 +51,9 @@ def _phases(content: ReportContent, seen: Observation) -> Chart:
         summary="; ".join(f"{row}: {_said(parts)}" for row, parts in rows),
         data={"phases": names, "rows": [{"name": row, "parts": parts} for row, parts in rows]},
         table=table,
+        rule="Means of the confirmation's own runs, not the step of the observation above."
+        if len(rows) > 1
+        else "",
         height=92 + 58 * len(rows),
     )
 
@@ -90,11 +93,11 @@ def _series(seen: Observation) -> Iterator[Block]:
         return
     first = seen.series[0]
     marked = [
-        f"{len(places)} {word}"
+        counted(len(places), word)
         for places, word in (
-            (first.epochs, "epoch starts"),
-            (first.evaluations, "evaluations"),
-            (first.checkpoints, "checkpoints"),
+            (first.epochs, "epoch start"),
+            (first.evaluations, "evaluation"),
+            (first.checkpoints, "checkpoint"),
         )
         if places
     ]
