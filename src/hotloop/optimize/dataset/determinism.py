@@ -13,6 +13,7 @@ from typing import Any
 from hotloop.optimize.dataset.clocks import asks_for_time
 from hotloop.optimize.dataset.generators import GlobalGenerators
 from hotloop.optimize.dataset.opened_files import OpenedFiles
+from hotloop.optimize.dataset.pace import Pace
 from hotloop.optimize.dataset.refusal import CannotKeep
 from hotloop.optimize.dataset.samples import copy_of, same
 from hotloop.optimize.dataset.state import changed, state_of
@@ -20,7 +21,9 @@ from hotloop.optimize.dataset.state import changed, state_of
 NUM_PROBED = 12
 """A sample that is changed with probability 1/4 stays unseen in all of 3 x 12 fetches in 3 of 100,000 runs."""
 NUM_CHECKED_AGAIN = 4
-"""Samples that are fetched anew at every epoch's start."""
+"""Samples that are fetched anew at an epoch's start."""
+MAX_CHECKING_SHARE = 0.01
+"""Of the time: epochs of a few milliseconds were half spent on it."""
 
 
 class DeterminismCheck:
@@ -35,6 +38,7 @@ class DeterminismCheck:
         self._dataset = dataset
         self._choice = choice or random.Random(0)
         self._state: dict[str, object] = {}
+        self._pace = Pace(MAX_CHECKING_SHARE)
         self.files = OpenedFiles()
 
     def probe(self) -> None:
@@ -63,7 +67,7 @@ class DeterminismCheck:
             raise CannotKeep(f"sample {index} is another one each time that it is read")
 
     def check_again(self, matches: Callable[[int, Any], bool]) -> None:
-        """Fetch a few samples anew and compare them with those that are kept; the data set and its files, too.
+        """See that the data set and its files are as they were; now and then fetch some samples anew, and compare.
 
         Args:
             matches: compares the kept sample of an index with a fresh one.
@@ -75,11 +79,17 @@ class DeterminismCheck:
         file = self.files.changed()
         if file is not None:
             raise CannotKeep(f"the file {file} has changed since it was read")
+        self._pace.do(lambda: self._fetch_again(matches))
+
+    def _fetch_again(self, matches: Callable[[int, Any], bool]) -> None:
         before = GlobalGenerators()
-        for index in self._indices(NUM_CHECKED_AGAIN):
-            if not matches(index, self._dataset[index]):
-                raise CannotKeep(f"sample {index} is not what it was when it was kept")
-        refuse_if_drawn(before)
+        try:
+            for index in self._indices(NUM_CHECKED_AGAIN):
+                if not matches(index, self._dataset[index]):
+                    raise CannotKeep(f"sample {index} is not what it was when it was kept")
+            refuse_if_drawn(before)
+        finally:
+            before.restore()
         self._refuse_if_changed()
 
     def _indices(self, wanted: int) -> Sequence[int]:

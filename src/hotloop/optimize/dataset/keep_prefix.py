@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hotloop.optimize.dataset.determinism import NUM_CHECKED_AGAIN, NUM_PROBED
+from hotloop.optimize.dataset.determinism import MAX_CHECKING_SHARE, NUM_CHECKED_AGAIN, NUM_PROBED
 from hotloop.optimize.dataset.generators import GlobalGenerators
 from hotloop.optimize.dataset.keep import refuse_large, refuse_slow
 from hotloop.optimize.dataset.opened_files import OpenedFiles
+from hotloop.optimize.dataset.pace import Pace
 from hotloop.optimize.dataset.refusal import CannotKeep
 from hotloop.optimize.dataset.samples import copy_of, num_bytes, same
 from hotloop.optimize.dataset.state import changed, state_of
@@ -42,6 +43,7 @@ class KeptPrefix:
         self.num_batches = 0
         self._choice = random.Random(0)
         self._files = OpenedFiles()
+        self._pace = Pace(MAX_CHECKING_SHARE)
         self._chain = chain_of(self.dataset)
         self._length = len(self.dataset)
         self.dataset[0]  # what is opened or made once, on first use, is so now
@@ -99,9 +101,16 @@ class KeptPrefix:
         file = self._files.changed()
         if file is not None:
             raise CannotKeep(f"the file {file} has changed since it was read")
-        for index in self._indices(NUM_CHECKED_AGAIN):
-            if not _same_halves(self._samples[index], self._half(index)):
-                raise CannotKeep(f"sample {index} is not what it was when it was kept")
+        self._pace.do(self._read_again)
+
+    def _read_again(self) -> None:
+        before = GlobalGenerators()
+        try:
+            for index in self._indices(NUM_CHECKED_AGAIN):
+                if not _same_halves(self._samples[index], self._half(index)):
+                    raise CannotKeep(f"sample {index} is not what it was when it was kept")
+        finally:
+            before.restore()
 
     def _indices(self, wanted: int) -> Sequence[int]:
         every = range(self._length)

@@ -48,6 +48,7 @@ class CachedPreprocessing(Optimization):
     name: ClassVar[str] = "cached_preprocessing"
     family: ClassVar[str] = "input"
     numerics: ClassVar[Numerics] = Numerics.EXACT
+    touches_numbers: ClassVar[bool] = False
     conflicts: ClassVar[frozenset[str]] = frozenset({"dataset_in_memory"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
@@ -59,7 +60,12 @@ class CachedPreprocessing(Optimization):
         one_off_s = fill_s(observation, loaders)
         return [
             Candidate(
-                name=self.name, numerics=self.numerics, max_gain=limit, prior=prior, one_off_s=one_off_s
+                name=self.name,
+                numerics=self.numerics,
+                touches_numbers=self.touches_numbers,
+                max_gain=limit,
+                prior=prior,
+                one_off_s=one_off_s,
             )
         ]
 

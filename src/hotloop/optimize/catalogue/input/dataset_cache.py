@@ -99,16 +99,20 @@ class DatasetCache(Knob):
         self._loaders[key] = loader
         if not self._on or key in self._refused:
             return
-        before = GlobalGenerators()
         try:
             if key in self._kept:
                 self._kept[key].check_again()
             else:
-                self._kept[key] = self._keep(loader, self._max_share)
+                self._kept[key] = self._read_ahead(loader)
         except CannotKeep as refusal:
             self._refuse(loader.dataset, str(refusal))
         except Exception as error:  # the user's data set may raise what it likes; it is read as before then
             self._refuse(loader.dataset, f"reading it ahead failed: {error!r}")
+
+    def _read_ahead(self, loader: Any) -> Any:
+        before = GlobalGenerators()
+        try:
+            return self._keep(loader, self._max_share)
         finally:
             before.restore()
 
