@@ -269,12 +269,12 @@ class Search:
         return full if full < 0.4 * self._ledger.budget.seconds else least
 
     def _guessed(self, untried: Sequence[Candidate]) -> PlanSteps:
-        """No time to try anything: what is expected goes to confirmation as it is, else the best single candidate."""
-        if self._confirmer.proven() is not None:
+        """No time to try anything: what was measured, else what is expected, else the best single candidate."""
+        if self.plan or self._confirmer.proven() is not None:
             return self.plan
         cheap = [one for one in untried if (one.one_off_s or 0.0) < self._arms.left_s() / 4]
         hoped = [one for one in cheap if _hoped(one)]
-        return self._joined(self.plan, hoped or ([] if self.plan else cheap[:1]))
+        return self._joined((), hoped or cheap[:1])
 
     def _joined(self, plan: PlanSteps, more: Sequence[Candidate]) -> PlanSteps:
         """Return the plan with what goes with it; what is there first stays."""
