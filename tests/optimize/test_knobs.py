@@ -43,6 +43,7 @@ def test_every_knob_has_what_the_run_needs() -> None:
         "pinned_memory",
         "persistent_workers",
         "openmp_wait_policy",
+        "huge_pages",
         "autocast_fp16",
     }
     assert all(isinstance(knob, Knob) for knob in knobs.values() if knob is not None)

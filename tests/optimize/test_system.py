@@ -15,8 +15,9 @@ from torch.utils.data import DataLoader, Dataset
 
 from hotloop.model.errors import HotloopError
 from hotloop.optimize import registry
-from hotloop.optimize.catalogue.system import allocator_library, cpu_allocator
+from hotloop.optimize.catalogue.system import allocator_library, cpu_allocator, huge_pages
 from hotloop.optimize.catalogue.system.cpu_allocator import CpuAllocator
+from hotloop.optimize.catalogue.system.huge_pages import HugePages
 from hotloop.optimize.catalogue.system.openmp_wait_policy import PASSIVE, OpenmpWaitPolicy
 from hotloop.optimize.catalogue.system.thread_count import ThreadCount
 from hotloop.optimize.optimization import DoesNotApply
@@ -192,7 +193,7 @@ def test_a_library_that_is_not_loaded_is_no_effect() -> None:
 
 
 @LINUX
-@pytest.mark.parametrize("allocator", ["jemalloc", "tcmalloc"])
+@pytest.mark.parametrize("allocator", ["jemalloc", "tcmalloc", "mimalloc"])
 def test_an_installed_library_serves_malloc(allocator: str) -> None:
     if allocator_library.find_library(allocator) is None:
         pytest.skip(f"lib{allocator} is not installed here")
@@ -249,5 +250,42 @@ def test_the_allocator_does_not_apply(facts: dict[str, Any], reason: str) -> Non
 
 
 def test_unknown_allocators_are_refused() -> None:
-    with pytest.raises(ValueError, match="allocator is 'mimalloc'; allowed: glibc, jemalloc, tcmalloc"):
-        CpuAllocator().validate({"allocator": "mimalloc"})
+    with pytest.raises(
+        ValueError, match="allocator is 'hoard'; allowed: glibc, jemalloc, tcmalloc, mimalloc"
+    ):
+        CpuAllocator().validate({"allocator": "hoard"})
+
+
+@LINUX
+@pytest.mark.skipif(
+    huge_pages._chosen() != "madvise", reason="this kernel does not wait to be asked for huge pages"
+)
+def test_large_tensors_are_in_huge_pages() -> None:
+    assert HugePages().candidates(observation())
+    on, evidence = in_a_process("huge_pages", {})
+    assert on
+    assert "are in huge pages" in evidence
+    assert in_a_process("huge_pages", {}, {})[0] is False
+
+
+@pytest.mark.parametrize(
+    ("setting", "facts", "reason"),
+    [
+        ("always madvise [never]", {}, "the kernel's setting is never"),
+        ("[always] madvise never", {}, "the kernel's setting is always"),
+        ("always [madvise] never", {"device": "cuda"}, "the model is on cuda"),
+        (
+            "always [madvise] never",
+            {"environment": {"THP_MEM_ALLOC_ENABLE": "1"}},
+            "sets THP_MEM_ALLOC_ENABLE itself",
+        ),
+    ],
+)
+def test_huge_pages_do_not_apply(
+    setting: str, facts: dict[str, Any], reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "enabled").write_text(setting)
+    monkeypatch.setattr(huge_pages, "SETTING", tmp_path / "enabled")
+    monkeypatch.setattr("platform.system", lambda: "Linux")
+    with pytest.raises(DoesNotApply, match=reason):
+        HugePages().candidates(observation(**facts))

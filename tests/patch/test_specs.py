@@ -20,6 +20,7 @@ WITHOUT_A_PAGE = {
     "thread_count": "a launch line",
     "openmp_wait_policy": "a launch line",
     "cpu_allocator": "a launch line",
+    "huge_pages": "a launch line",
 }
 BF16_TOLERANCE = 0.02
 """Of the size of the parameters after a few steps: bfloat16 has 8 bits of mantissa."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hotloop.source.draft import Editor
     from hotloop.source.outcome import Rewrite
 
-ALLOCATORS = ("glibc", "jemalloc", "tcmalloc")
+ALLOCATORS = ("glibc", "jemalloc", "tcmalloc", "mimalloc")
 KEEP_BYTES = 4 << 30
 """Free memory that malloc keeps at the top of the heap; more than the buffers of a CPU training step need."""
 GLIBC = {
@@ -36,8 +36,8 @@ class CpuAllocator(Optimization):
     """Keep large buffers in the allocator.
 
     What it does: `allocator="glibc"` sets malloc's own switches (`MALLOC_MMAP_MAX_=0`,
-    `MALLOC_TRIM_THRESHOLD_`, `MALLOC_TOP_PAD_`); `jemalloc` and `tcmalloc` are loaded before the program
-    (`LD_PRELOAD`), where they are installed.
+    `MALLOC_TRIM_THRESHOLD_`, `MALLOC_TOP_PAD_`); `jemalloc`, `tcmalloc` and `mimalloc` are loaded before
+    the program (`LD_PRELOAD`), where they are installed.
 
     Why it is faster: malloc maps each large buffer (an activation, a batch) from the system and gives it back
     when it is freed; the next step faults the same pages in again and the kernel clears them. Kept buffers
@@ -70,10 +70,10 @@ class CpuAllocator(Optimization):
             raise DoesNotApply(f"allocators are changed on Linux only, this is {platform.system()}")
         found = [name for name in ALLOCATORS[1:] if find_library(name)]
         # Published scripts gave 1.0-1.4 with glibc's switches; the others are tried after it.
-        priors = {"glibc": 1.15, "jemalloc": 1.12, "tcmalloc": 1.12}
+        priors = {"glibc": 1.15, "jemalloc": 1.12, "tcmalloc": 1.12, "mimalloc": 1.12}
         names = [*(["glibc"] if platform.libc_ver()[0] == "glibc" else []), *found]
         if not names:
-            raise DoesNotApply("this C library has no switches, and neither jemalloc nor tcmalloc was found")
+            raise DoesNotApply("this C library has no switches, and no other allocator was found")
         return [
             Candidate(
                 name=self.name,
