@@ -31,6 +31,18 @@ CASES: list[tuple[str, dict[str, Any], str, str]] = [
         'from lightning.fabric import Fabric\nfabric = Fabric(precision="bf16-mixed")\n',
     ),
     (
+        "autocast_fp16",
+        {},
+        "from lightning import Trainer\ntrainer = Trainer(max_epochs=1)\n",
+        'from lightning import Trainer\ntrainer = Trainer(max_epochs=1, precision="16-mixed")\n',
+    ),
+    (
+        "autocast_fp16",
+        {},
+        "from accelerate import Accelerator\naccelerator = Accelerator(mixed_precision='no')\n",
+        'from accelerate import Accelerator\naccelerator = Accelerator(mixed_precision="fp16")\n',
+    ),
+    (
         "loader_workers",
         {"num_workers": 2, "persistent_workers": True},
         "from transformers import TrainingArguments\nargs = TrainingArguments(\n    output_dir='x',\n)\n",
