@@ -204,6 +204,8 @@ def test_candidates_come_from_the_model_s_files(tmp_path: Path) -> None:
         FlashAttention().candidates(seen)
     path.write_text("def f(q, k, v):\n    return (q @ k.mT).softmax(-1) @ v\n")
     assert FlashAttention().candidates(seen)[0].prior > 1
+    with pytest.raises(DoesNotApply, match="compiles its model"):
+        FlashAttention().candidates(observation(roots=(root(compiled=True, code_files=(str(path),)),)))
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,8 @@ class ModuleReplacement(Optimization):
         """Return the one candidate where the model has such modules."""
         if not any(root.layer_counts.get(self.replaces) for root in observation.program.roots):
             raise DoesNotApply(f"the model has no {self.replaces}")
+        if any(root.compiled for root in observation.program.roots):
+            raise DoesNotApply("the program compiles its model, which fixes the classes of its modules")
         part = share(observation, Phase.FORWARD, Phase.BACKWARD)
         return [Candidate(name=self.name, numerics=self.numerics, prior=expected(part, self.guess))]
 

@@ -52,6 +52,11 @@ class FlashAttention(Optimization):
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the one candidate where the model's code holds attention that can be replaced."""
+        if any(root.compiled for root in observation.program.roots):
+            # The comparison stands in forward hooks, which compiled code would take in.
+            raise DoesNotApply(
+                "the program compiles its model, and the compiler has patterns for attention itself"
+            )
         found = _written_out(observation)
         usable = [each for each in found if not each.refused]
         if not found:
