@@ -41,8 +41,12 @@ def content(name: str) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def patches(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Patch]:
-    sites: dict[str, Sites] = observe_all(SOURCES, tmp_path_factory.mktemp("observed"))
+def sites(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Sites]:
+    return observe_all(SOURCES, tmp_path_factory.mktemp("observed"))
+
+
+@pytest.fixture(scope="module")
+def patches(sites: dict[str, Sites]) -> dict[str, Patch]:
     return {name: rewrite_plan(PLAN, sites[name], {"train.py": content(name)}) for name in SOURCES}
 
 
@@ -70,6 +74,18 @@ def test_lines_that_no_edit_names_are_the_same_bytes(name: str, patches: dict[st
 def test_twice_is_once(name: str, patches: dict[str, Patch]) -> None:
     once = patches[name]
     assert rewrite_plan(PLAN, once.sites, once.after, Safety.SAFE).after == once.after
+
+
+@each
+def test_a_scaler_goes_all_the_way_or_nowhere(name: str, sites: dict[str, Sites]) -> None:
+    plan = [PlanStep(name="autocast_fp16", ratio=1, low=1, high=1)]
+    once = rewrite_plan(plan, sites[name], {"train.py": content(name)})
+    after = once.after["train.py"]
+    compile(after, name, "exec")
+    words = (b".amp.GradScaler(", b"scaler.scale(", b"scaler.step(", b"scaler.update(", b"float16")
+    assert {word in after for word in words} == {bool(once.changed)}, once.outcomes
+    assert bool(once.changed) != isinstance(once.outcomes[0].outcome, Refused)
+    assert rewrite_plan(plan, once.sites, once.after).after == once.after
 
 
 @pytest.mark.slow

@@ -9,8 +9,9 @@ import pytest
 
 from hotloop.model.ratio import Ratio
 from hotloop.model.sites import Sites
-from hotloop.model.tuning import PlanStep
-from hotloop.patch.prove import falls_short, promise, responsible
+from hotloop.model.tuning import ParityEvidence, PlanStep
+from hotloop.patch.account import proof_told
+from hotloop.patch.prove import Proof, falls_short, promise, responsible
 from hotloop.patch.rewrite_plan import Patch, StepOutcome
 from hotloop.source.outcome import Edited, Refused, Rewrite
 
@@ -57,6 +58,26 @@ def test_a_plan_of_one_step_needs_no_further_measurement() -> None:
 )
 def test_a_promise_is_missed_by_more_than_both_intervals(ratio: Ratio | None, *, short: bool) -> None:
     assert falls_short(ratio, Ratio(1.2, 1.15, 1.25)) is short
+
+
+@pytest.mark.parametrize(
+    ("ratio", "missed", "says"),
+    [
+        (Ratio(1.22, 0.57, 2.62), None, "does not prove"),
+        (None, None, "does not prove"),
+        (Ratio(1.3, 1.2, 1.4), None, "promised by the plan      1.20x [1.15, 1.25]"),
+        (Ratio(1.05, 1.02, 1.08), "compile", "the edit of compile"),
+    ],
+)
+def test_the_account_says_what_is_proven(ratio: Ratio | None, missed: str | None, says: str) -> None:
+    parity = ParityEvidence(
+        passed=True, statistic=0.1, limit=0.2, num_steps=9, method="worst window", evidence="worst window 0.1"
+    )
+    proof = Proof(ratio, Ratio(1.2, 1.15, 1.25), parity, missed is not None, missed, num_pairs=2)
+    told = list(proof_told(proof))
+    assert any(says in line for line in told)
+    assert any("does not prove" in line for line in told) == (ratio is None or ratio.low < 1)
+    assert max(map(len, told)) <= 80
 
 
 def test_the_confirmed_figure_is_the_promise_of_the_whole_plan_alone() -> None:

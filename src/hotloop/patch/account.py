@@ -76,6 +76,9 @@ def proof_told(proof: Proof) -> Iterator[str]:
     yield from _wrapped(proof.parity.evidence, " " * 26)
     if proof.missed:
         yield f"The patch falls short of the plan; the edit of {proof.responsible} is where it does."
+    elif proof.ratio is None or proof.ratio.low < 1:
+        yield "This does not prove that the patched program is faster: give it more time"
+        yield "(--seconds) on a machine with nothing beside it."
 
 
 def _interval(ratio: Ratio) -> str:
