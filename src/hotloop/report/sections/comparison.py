@@ -21,6 +21,8 @@ _SAYS = {
     "invalid": "{before} and {after} cannot be compared: {reason}.",
 }
 
+_LOOKS = "{{after}} looks {way} than {{before}}, {{ratio}}, and too little was measured to prove it."
+
 
 def comparison_document(found: Comparison) -> Document:
     """Return the document; what its strings hold is safe to show."""
@@ -43,9 +45,12 @@ def _title(side: Side) -> str:
 
 def _verdict(found: Comparison) -> str:
     ratio = speedup(found.ratio) if found.ratio else NOT_MEASURED
-    return _SAYS[found.verdict].format(
-        before=found.before.name, after=found.after.name, ratio=ratio, reason=found.reason
-    )
+    said = _SAYS[found.verdict]
+    if found.verdict == "inconclusive" and found.ratio is not None and found.ratio.low > 1:
+        said = _LOOKS.format(way="faster")
+    elif found.verdict == "inconclusive" and found.ratio is not None and found.ratio.high < 1:
+        said = _LOOKS.format(way="slower")
+    return said.format(before=found.before.name, after=found.after.name, ratio=ratio, reason=found.reason)
 
 
 def _tiles(found: Comparison) -> Iterator[Tile]:
