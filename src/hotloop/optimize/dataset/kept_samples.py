@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -95,7 +96,7 @@ class Columns:
 
         rows = torch.as_tensor(index)
         taken = [
-            [column[i] for i in index] if isinstance(column, list) else column.index_select(0, rows)
+            [column[i] for i in index] if isinstance(column, list) else _rows_of(column, rows)
             for column in self._columns
         ]
         return _collated_like(self._first, iter(taken))
@@ -103,6 +104,20 @@ class Columns:
     def matches(self, index: int, fresh: Any) -> bool:
         """Compare as batches of one."""
         return same(self.batch([index]), _collated([fresh]))
+
+
+def _rows_of(column: Any, rows: Any) -> Any:
+    """Take rows; in a worker straight into shared memory, as `default_collate` does.
+
+    Sent from the heap instead, a worker's heap grew by every batch that it made: 200 MB of a set of 400 MB.
+    """
+    import torch
+
+    if torch.utils.data.get_worker_info() is None:
+        return column.index_select(0, rows)
+    shape = (len(rows), *column.shape[1:])
+    storage = column._typed_storage()._new_shared(math.prod(shape), device=column.device)
+    return torch.index_select(column, 0, rows, out=column.new(storage).resize_(*shape))
 
 
 def _collated(values: list[Any]) -> Any:
