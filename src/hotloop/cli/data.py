@@ -78,19 +78,23 @@ class _Told:
 
 
 @command.command("check")
-@click.argument("dest", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("places", nargs=-1, required=True, metavar="[SRC] DEST")
 @_json
 @output_options
-def check_command(dest: Path, json_file: Path | None, quiet: bool, no_color: bool) -> int:
-    """Read a pack again: every checksum, and every sample beside the original, both timed.
+def check_command(places: tuple[str, ...], json_file: Path | None, quiet: bool, no_color: bool) -> int:
+    """Read the pack in DEST again: every checksum, and every sample beside the original, both timed.
 
-    Ends with 1 where something is missing, damaged or different.
+    The original is what was packed, or SRC where it has moved. Ends with 1 where something is missing, damaged or
+    different.
     """
     from hotloop.data.check import check
 
+    *source, dest = places
+    if len(source) > 1:
+        raise HotloopError(f"{len(places)} places are given", "name a pack, or the original and its pack")
     screen = Screen(quiet=quiet, no_color=no_color)
     try:
-        report = check(dest, screen.progress)
+        report = check(Path(dest), screen.progress, source_name=source[0] if source else None)
     finally:
         screen.done()
     screen.show(render_check(report))

@@ -29,8 +29,16 @@ def check(
     folder: Path,
     progress: Progress = lambda _: None,
     clock: Callable[[], float] = time.perf_counter,
+    *,
+    source_name: str | None = None,
 ) -> CheckReport:
     """Read a whole pack and its original again.
+
+    Args:
+        folder: of the pack.
+        progress: told of what is read.
+        clock: seconds; tests bring their own.
+        source_name: the original, where it has moved since.
 
     Raises:
         HotloopError: nothing is packed there.
@@ -45,7 +53,7 @@ def check(
             damaged.append(name)
     missing = tuple(name for name in names if name not in entries)
     whole = [number for number, name in enumerate(names) if name in entries and name not in damaged]
-    source, original = _original(plan)
+    source, original = _original(plan, source_name)
     blocks = _Blocks(plan, folder, clock)
     if source is not None:
         for turn, number in enumerate(_again(whole)):
@@ -68,8 +76,20 @@ def check(
     )
 
 
-def _original(plan: PackPlan) -> tuple[Source | None, str | None]:
-    """Return the original, or why there is nothing to compare with."""
+def _original(plan: PackPlan, moved: str | None) -> tuple[Source | None, str | None]:
+    """Return the original, or why there is nothing to compare with.
+
+    Raises:
+        HotloopError: it was said to be somewhere else, and there is nothing like it.
+    """
+    if moved is not None:
+        source = open_source(moved)
+        if len(source) != plan.num_samples:
+            raise HotloopError(
+                f"{moved} has {len(source)} samples, and {plan.num_samples} were packed",
+                "name what was packed",
+            )
+        return source, None
     try:
         source = open_source(plan.source)
     except HotloopError as error:
