@@ -95,6 +95,44 @@ for epoch in range(2):
 print("workers:", loader.num_workers, "batch:", loader.batch_size)
 """
 
+ATTENTION = """
+import torch
+from torch import nn
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.qkv = nn.Linear(8, 24)
+        self.register_buffer("mask", torch.tril(torch.ones(6, 6)).bool())
+    def forward(self, x):
+        q, k, v = self.qkv(x).chunk(3, dim=-1)
+        att = q @ k.transpose(-2, -1) / 8**0.5
+        att = att.masked_fill(~self.mask[: x.size(1), : x.size(1)], float("-inf"))
+        return att.softmax(dim=-1) @ v
+
+class Shown(Attention):
+    def forward(self, x):
+        q, k, v = self.qkv(x).chunk(3, dim=-1)
+        self.weights = (q @ k.transpose(-2, -1)).softmax(dim=-1)
+        return self.weights @ v
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attention, self.shown = Attention(), Shown()
+    def forward(self, x):
+        return x + self.attention(x) + self.shown(x)
+
+model = nn.Sequential(*[Block() for _ in range(2)])
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(6):
+    loss = model(torch.randn(4, 6, 8)).square().mean()
+    optimizer.zero_grad(set_to_none=False)
+    loss.backward()
+    optimizer.step()
+print("loss is finite:", bool(loss.isfinite()))
+"""
+
 
 def with_the_catalogue(program: str, folder: Path) -> tuple[str, dict[str, tuple[bool, str]], list[Any]]:
     """Run a program with every optimization on; return its output, the effects and what the probe noted."""
@@ -130,6 +168,22 @@ def test_everything_acts_in_a_plain_loop(tmp_path: Path) -> None:
     assert set(effects) == set(PLAN)
     assert {name for name, (on, _) in effects.items() if not on} == NEED_A_DEVICE, effects
     assert "kept against 1 calls" in effects["thread_count"][1]
+
+
+def test_what_is_written_in_the_model_is_exchanged_or_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        sys.modules[__name__], "PLAN", {"flash_attention": {}, "zero_grad_none": {}, "huge_pages": {}}
+    )
+    output, effects, notes = with_the_catalogue(ATTENTION, tmp_path)
+    assert output == "loss is finite: True\n"
+    assert notes == []
+    on, evidence = effects["flash_attention"]
+    assert on, evidence
+    assert evidence.startswith("Attention.forward (line 14): outputs and gradients within")
+    assert "10 calls counted" in evidence
+    assert effects["zero_grad_none"] == (True, "6 calls let the gradients of 8 parameters go"), effects
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hotloop.optimize.comparison.exchange import Exchange
-from hotloop.optimize.comparison.refusal import NotThis
+from hotloop.optimize.comparison.refusal import NotReached, NotThis
 from hotloop.optimize.program.containers import map_tensors, tensors_in
 
 ROUNDINGS = 1000
@@ -75,7 +75,7 @@ class Comparison:
         calls = self._exchange.num_calls
         fused_outputs, fused, rates = self._once(args, kwargs, exact=exact)
         if self._exchange.num_calls == calls:
-            raise NotThis("was not reached in the module's forward")
+            raise NotReached("was not reached in the module's forward")
         if sorted(own_rates) != sorted(rates):
             raise NotThis(f"drops {_percent(rates)} of the weights instead of {_percent(own_rates)}")
         sizes = [float(each.norm()) for each in own]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hotloop.optimize.comparison.exchange import Exchange
-from hotloop.optimize.comparison.refusal import NotThis
+from hotloop.optimize.comparison.refusal import NotReached, NotThis
 from hotloop.probe.activation.knob import Knob
 
 
@@ -79,6 +79,8 @@ class ComparedSwap(Knob):
                 self._differences.append(Comparison(module, exchange).run(args, kwargs))
                 if exchange not in agreed:
                     agreed.append(exchange)
+            except NotReached:
+                return
             except NotThis as reason:
                 self._leave(exchange, agreed, str(reason))
             except Exception as error:  # whatever the program's module raises when it is run again
