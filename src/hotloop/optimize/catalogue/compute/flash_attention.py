@@ -31,7 +31,8 @@ class FlashAttention(Optimization):
     outputs, gradients and rates of dropout have to agree before it is on.
 
     Why it is faster: the matrix of all pairs is never written to memory, and is not kept for the backward pass.
-    Memory grows with the length instead of its square.
+    Memory grows with the length instead of its square. A small GPT (four layers, 256 tokens, no dropout) took steps
+    1.3 times as fast on two busy cores of an AMD EPYC (2026-11-22; median of 12 interleaved pairs, quartiles 1.2-1.9).
 
     When it does not help: short sequences; on the CPU, dropout of the weights, for which there is no fused kernel;
     models that torch.compile fuses already. It is refused where the weights are used elsewhere (returned, kept,
