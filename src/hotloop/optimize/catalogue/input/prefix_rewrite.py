@@ -83,13 +83,19 @@ def _num_kept(source: Editor) -> int:
 
 
 def _num_fixed(call: cst.Call) -> int | None:
-    """Return how many of a chain's transforms are fixed before the first that is not; None: none, or all."""
+    """Return how many of a chain's transforms are fixed before the first that is not known to be.
+
+    None: none, or no other is made in the list; one that is only named there (`normalize`) may be anything.
+    """
     listed = call.args[0].value if call.args else None
     if not isinstance(listed, cst.List):
         return None
-    fixed = [isinstance(part.value, cst.Call) and _name(part.value) in FIXED for part in listed.elements]
-    num = fixed.index(False) if False in fixed else 0
-    return num or None
+    parts = [part.value for part in listed.elements]
+    fixed = [isinstance(part, cst.Call) and _name(part) in FIXED for part in parts]
+    has_others = any(
+        isinstance(part, cst.Call) and not known for part, known in zip(parts, fixed, strict=True)
+    )
+    return fixed.index(False) or None if has_others else None
 
 
 def _name(call: cst.Call) -> str:
