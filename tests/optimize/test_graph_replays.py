@@ -64,7 +64,7 @@ def test_compiled_code_without_a_replay_is_no_effect(
     graph: _Graph, monkeypatch: pytest.MonkeyPatch, num: int
 ) -> None:
     activation = CompiledForward("reduce-overhead", None)
-    monkeypatch.setattr(compiled_forward, "_num_graphs", lambda: 1)
+    monkeypatch.setattr(compiled_forward, "num_graphs", lambda: 1)
     assert activation._graphs is not None
     activation._graphs.watch(_Model())
     activation._num_calls, activation._before = 5, 0

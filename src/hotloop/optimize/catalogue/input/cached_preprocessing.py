@@ -48,7 +48,6 @@ class CachedPreprocessing(Optimization):
     name: ClassVar[str] = "cached_preprocessing"
     family: ClassVar[str] = "input"
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    touches_numbers: ClassVar[bool] = False
     conflicts: ClassVar[frozenset[str]] = frozenset({"dataset_in_memory"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
@@ -62,7 +61,6 @@ class CachedPreprocessing(Optimization):
             Candidate(
                 name=self.name,
                 numerics=self.numerics,
-                touches_numbers=self.touches_numbers,
                 max_gain=limit,
                 prior=prior,
                 one_off_s=one_off_s,

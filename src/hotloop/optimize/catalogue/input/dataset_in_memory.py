@@ -55,7 +55,6 @@ class DatasetInMemory(Optimization):
     name: ClassVar[str] = "dataset_in_memory"
     family: ClassVar[str] = "input"
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    touches_numbers: ClassVar[bool] = False
     conflicts: ClassVar[frozenset[str]] = frozenset(
         {"loader_workers", "loader_prefetch", "persistent_workers", "cached_preprocessing"}
     )
@@ -72,7 +71,6 @@ class DatasetInMemory(Optimization):
                 name=self.name,
                 params={"in_process": in_process} if workers else {},
                 numerics=self.numerics,
-                touches_numbers=self.touches_numbers,
                 # In the training process the cores of the workers are free for every phase.
                 max_gain=None if workers else limit,
                 prior=prior,
