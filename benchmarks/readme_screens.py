@@ -24,7 +24,11 @@ def screen(words: list[str], folder: Path) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "hotloop", *words],
         cwd=folder,
-        env={**os.environ, "NO_COLOR": "1"},
+        env={
+            **os.environ,
+            "NO_COLOR": "1",
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        },
         stdout=subprocess.PIPE,
         text=True,
         check=True,
