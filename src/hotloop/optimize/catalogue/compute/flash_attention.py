@@ -32,7 +32,8 @@ class FlashAttention(Optimization):
 
     Why it is faster: the matrix of all pairs is never written to memory, and is not kept for the backward pass.
     Memory grows with the length instead of its square. A small GPT (four layers, 256 tokens, no dropout) took steps
-    1.3 times as fast on two busy cores of an AMD EPYC (2026-11-22; median of 12 interleaved pairs, quartiles 1.2-1.9).
+    1.3 times as fast on two busy cores of an AMD EPYC (2026-11-22; median of 12 interleaved pairs, quartiles 1.2-1.9,
+    single pairs 0.7-2.4).
 
     When it does not help: short sequences; on the CPU, dropout of the weights, for which there is no fused kernel;
     models that torch.compile fuses already. It is refused where the weights are used elsewhere (returned, kept,
