@@ -28,6 +28,7 @@ from hotloop.optimize.registry import all_optimizations, broken_plugins
 from hotloop.tune.design.block_length import Blocks, shape_blocks
 from hotloop.tune.design.candidates import Wishes, conflicts, propose
 from hotloop.tune.design.costs import Costs
+from hotloop.tune.design.experience import keep_outcomes, kept_outcomes
 from hotloop.tune.design.experiment import Design
 from hotloop.tune.design.preflight import Hindrance, hindrances, look
 from hotloop.tune.design.switchable import has_workers, interactions, switchable
@@ -105,6 +106,8 @@ def tune(order: TuneOrder, progress: Callable[[str], None], note: Callable[[str]
             ledger.put("observation", observation)
             result = _tuned(order, observation, argv, ledger, say, stdin)
         session.put("result", result)
+        if not order.resume:  # what a session had before was counted then
+            keep_outcomes(result.trials, observation.program.device)
     return result
 
 
@@ -124,7 +127,7 @@ def _tuned(
     isolation = _isolation(order, argv, network=not observation.uses_network)
     executor = _executor(argv, observation, isolation, blocks, stdin, say, ledger.budget.left, in_the_way)
     catalogue = all_optimizations()
-    candidates, refused = propose(observation, catalogue, order.wishes)
+    candidates, refused = propose(observation, catalogue, order.wishes, kept_outcomes())
     tuner = Tuner(observation, executor, ledger, _design(expected, blocks, catalogue), say)
     result = tuner.run(candidates, [*refused, *broken_plugins()])
     return msgspec.structs.replace(result, coverage=(*_coverage(executor), *(one.text for one in in_the_way)))

@@ -56,7 +56,8 @@ class Roots:
         self._probe = probe
         self._class: Any = Module
         self._known: list[Root] = []
-        self._searching = False
+        self.searching = False
+        """Calls of every module are looked at: nothing may be compiled yet."""
         self._original = Module.__call__
         self._patched = Before(self._original, self._called)
         self._is_traced = reader()
@@ -70,12 +71,12 @@ class Roots:
 
     def search(self) -> None:
         """Look at every module's calls until the roots are known."""
-        self._searching = True
+        self.searching = True
         self._class.__call__ = self._patched
 
     def settle(self) -> None:
         """Give the class its own call back; from here on only the known roots are hooked."""
-        self._searching = False
+        self.searching = False
         self.step_aside()
         for root in self._alive():
             root.wrap_call()
@@ -87,19 +88,19 @@ class Roots:
 
     def step_back(self) -> None:
         """Go on with the search, if it was under way."""
-        if self._searching and vars(self._class)["__call__"] is self._original:
+        if self.searching and vars(self._class)["__call__"] is self._original:
             self._class.__call__ = self._patched
 
     def adopt(self, module: Any) -> None:
-        """Make a module a root, if it is not one; one without parameters (a loss, an augmentation) is none."""
-        if hook_of(module) is None and next(module.parameters(), None) is not None:
+        """Make a module a root, if it is not one."""
+        if hook_of(module) is None:
             root = Root(self._probe, self, module, self._slot_for(module))
             self._probe.sites.root(module, root.slot)
             self._known = [*self._alive(), root]
             root.hook()
 
     def _called(self, module: Any) -> None:
-        if self._searching and not self.inside:
+        if self.searching and not self.inside:
             with self._probe.survive("root.discover"):
                 if _is_call(sys._getframe(2)):
                     self._discover(module)
@@ -114,6 +115,8 @@ class Roots:
 
     def _discover(self, module: Any) -> None:
         if self._probe.in_backward or self._is_traced() or not self.own_call():
+            return
+        if next(module.parameters(), None) is None:  # a loss, a transform of each sample
             return
         self.adopt(module)
         self._calls += 1
@@ -136,19 +139,19 @@ class Roots:
         if not lean:
             for root in self._known:
                 root.keep_hooked()
-        elif not (self._searching or self._probe.activations or self._probe.compiles()):
+        elif not (self.searching or self._probe.activations or self._probe.compiles()):
             for root in self._alive():
                 root.unhook()
 
     def _on_look(self, steps: int) -> None:
         if self._probe.recorder.lean:  # calls are not counted
             return
-        if self._searching and steps >= DISCOVERY_STEPS and self._calls_at_step != self._num_calls():
+        if self.searching and steps >= DISCOVERY_STEPS and self._calls_at_step != self._num_calls():
             self.settle()
         for root in self._known:
             root.keep_hooked()
         self._look_again()
-        if self._searching:
+        if self.searching:
             self.step_back()  # a tracer puts back what the class shows
             self._probe.boundary.look_again()
 
@@ -160,9 +163,9 @@ class Roots:
         calls = self._num_calls()
         self._idle_steps = 0 if calls != self._calls_at_step else self._idle_steps + 1
         self._calls_at_step = calls
-        if self._idle_steps == DISCOVERY_STEPS and not self._searching:
+        if self._idle_steps == DISCOVERY_STEPS and not self.searching:
             self.search()
-        elif self._idle_steps > 2 * DISCOVERY_STEPS and self._searching:
+        elif self._idle_steps > 2 * DISCOVERY_STEPS and self.searching:
             self.settle()
 
 

@@ -23,6 +23,7 @@ class Surroundings(Protocol):
     """What a root asks of the roots that it belongs to."""
 
     inside: bool
+    searching: bool
 
     def own_call(self) -> bool:
         """Whether a call belongs to the thread that is recorded, in a process that is not asleep."""
@@ -230,6 +231,10 @@ class Root:
                 self._contexts.append(context)
         self._inputs = self._probe.acting("on_forward_inputs")
         self._outputs = self._probe.acting("on_forward_output")
+        if (
+            not self._roots.searching
+        ):  # many calls of other modules ended the search before the first of this one
+            self.wrap_call()
         return True
 
     def _change_inputs(self, args: Any, kwargs: Any) -> tuple[Any, Any]:

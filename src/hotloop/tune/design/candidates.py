@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 import msgspec
 
@@ -12,6 +13,7 @@ from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics, Refusal
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.registry import get
+from hotloop.tune.design.experience import Outcome, factor
 
 _LEVELS = (Numerics.EXACT, Numerics.TOLERANCE, Numerics.SEMANTIC)
 
@@ -40,9 +42,19 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def propose(
-    observation: Observation, optimizations: Sequence[Optimization], wishes: Wishes
+    observation: Observation,
+    optimizations: Sequence[Optimization],
+    wishes: Wishes,
+    outcomes: Mapping[str, Outcome] = MappingProxyType({}),
 ) -> tuple[list[Candidate], list[Refusal]]:
-    """Return the candidates, the most promising first, and what does not apply, with its reason."""
+    """Return the candidates, the most promising first, and what does not apply, with its reason.
+
+    Args:
+        observation: of the program.
+        optimizations: the catalogue.
+        wishes: what the user allows.
+        outcomes: of earlier sessions, for the order.
+    """
     candidates: list[Candidate] = []
     refused: list[Refusal] = []
     for optimization in optimizations:
@@ -54,7 +66,9 @@ def propose(
             candidates.extend(optimization.candidates(observation))
         except DoesNotApply as why:
             refused.append(Refusal(optimization.name, f"does not apply: {why}"))
-    return promising_first(candidates), refused
+    return promising_first(
+        candidates, learned=lambda one: factor(outcomes, one, observation.program.device)
+    ), refused
 
 
 TRIAL_S = 25.0
@@ -62,9 +76,17 @@ TRIAL_S = 25.0
 
 
 def promising_first(
-    candidates: Sequence[Candidate], predictions: Sequence[Prediction] = ()
+    candidates: Sequence[Candidate],
+    predictions: Sequence[Prediction] = (),
+    learned: Callable[[Candidate], float] = lambda _: 1.0,
 ) -> list[Candidate]:
-    """Return the candidates with their predictions, the largest expected log gain for each second of a trial first."""
+    """Return the candidates with their predictions, the largest expected log gain for each second of a trial first.
+
+    Args:
+        candidates: in any order.
+        predictions: of what-if experiments; they replace what is expected without them.
+        learned: what to multiply an expected gain with, from earlier sessions.
+    """
     known = {(one.name, msgspec.json.encode(one.params, order="sorted")): one for one in predictions}
     told = []
     for candidate in candidates:
@@ -74,11 +96,11 @@ def promising_first(
                 candidate, predicted=found.ratio, one_off_s=found.one_off_s
             )
         told.append(candidate)
-    return sorted(told, key=_gain_per_second, reverse=True)
+    return sorted(told, key=lambda one: _gain_per_second(one, learned(one)), reverse=True)
 
 
-def _gain_per_second(candidate: Candidate) -> float:
-    expected = candidate.predicted.ratio if candidate.predicted else candidate.prior
+def _gain_per_second(candidate: Candidate, learned: float) -> float:
+    expected = candidate.predicted.ratio if candidate.predicted else candidate.prior * learned
     return math.log(max(expected, 1e-3)) / (TRIAL_S + (candidate.one_off_s or 0.0))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hotloop.tune.executor import SetOrder, SetRecord
+from hotloop.tune.executor import ArmRecord, SetOrder, SetRecord
 
 SWITCH_S = 0.03
 """Of a turn: an arm is thawed, reaches its boundary, is frozen, and its records are read (85-95% of the time was
@@ -30,8 +30,7 @@ class Costs:
     def learn(self, order: SetOrder, record: SetRecord, seconds: float) -> None:
         """Take what a set took; one-off costs in it (compilation) are no other set's."""
         arms = len(order.plans)
-        one_off = sum(step.one_off_s or 0.0 for plan in order.plans for step in plan)
-        start_s = max(0.1, record.start_s - one_off) / arms
+        start_s = max(0.1, record.start_s - _one_off_s(record)) / arms
         finite = sum(math.isfinite(spent) for times in record.rounds for spent in times)
         blocks = max(1, finite + record.contention.num_void * arms)
         round_s = max(SWITCH_S, (seconds - record.start_s) / blocks)
@@ -55,3 +54,16 @@ class Costs:
         """Return how many rounds of a set fit."""
         left = seconds - self.start_s(num_arms) - one_off_s
         return max(0, int(left / (num_arms * self._round_s)))
+
+
+def _one_off_s(record: SetRecord) -> float:
+    """Return what the first steps of the arms took beyond those of the arm that was fastest with them.
+
+    As measured: an arm that was expected to compile for a minute, and did not, took no minute.
+    """
+    first = [
+        arm.first_steps_s
+        for arm in record.arms
+        if isinstance(arm, ArmRecord) and arm.first_steps_s is not None and math.isfinite(arm.first_steps_s)
+    ]
+    return sum(first) - len(first) * min(first, default=0.0)

@@ -165,19 +165,22 @@ def while_time(
     return steer
 
 
-def are_steady(rounds: Rounds, arms: Collection[int], *, clear: float = math.inf) -> bool:
+def are_steady(rounds: Rounds, arms: Collection[int], *, clear: float = math.inf, worth: float = 0.0) -> bool:
     """Whether the blocks of a set say all that this set can say: what is left is the difference between processes.
 
     Args:
         rounds: of the set so far.
         arms: that it is about, against the first one.
         clear: so many standard errors away from the first arm an arm is known well enough.
+        worth: log gain that is looked for: an arm that is below it by three standard errors is known well enough.
     """
     if len(rounds) < STEADY_ROUNDS or len(rounds) % 2:  # as many forwards as backwards
         return False
     for at in arms:
         logs = [math.log(times[at] / times[0]) for times in rounds if math.isfinite(times[at])]
         error = mad_sd(logs) / math.sqrt(len(logs)) if len(logs) == len(rounds) else 0.0
-        if error > STEADY and abs(median(logs)) < clear * error:
+        # Times, not speeds: below 0 is faster.
+        settled = abs(median(logs)) >= clear * error or -median(logs) + 3 * error < worth
+        if error > STEADY and not settled:
             return False
     return True

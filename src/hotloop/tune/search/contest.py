@@ -82,12 +82,29 @@ class Contest:
         return [trial.candidate for trial in ranked]
 
     def run(
-        self, number: int, plan: PlanSteps, tried: Sequence[Candidate], order: SetOrder, until_left_s: float
+        self,
+        number: int,
+        plan: PlanSteps,
+        tried: Sequence[Candidate],
+        order: SetOrder,
+        until_left_s: float,
+        worth: float = 1.0,
     ) -> PlanSteps:
-        """Run a set of arms, keep what it says of each candidate, and return the plan with what helps."""
+        """Run a set of arms, keep what it says of each candidate, and return the plan with what helps.
+
+        Args:
+            number: of the set.
+            plan: what is believed in.
+            tried: the candidates.
+            order: the set.
+            until_left_s: time that is kept for a proof.
+            worth: gain that is looked for; what is clearly below it is not measured more exactly.
+        """
         self._progress(f"comparing side by side: {', '.join(one.label for one in tried) or 'the plan'}")
         began = self._arms.left_s()
-        order, record = self._arms.run(f"contest|{number}", order, self._steer(order, until_left_s))
+        order, record = self._arms.run(
+            f"contest|{number}", order, self._steer(order, until_left_s, math.log(worth))
+        )
         seconds = max(0.0, began - self._arms.left_s())
         ground = self._arms.originals.baseline()
         base = order.plans.index(plan) if plan in order.plans else 0
@@ -113,7 +130,9 @@ class Contest:
                 plans.append(with_candidate(alone, candidate, self._conflicts))
         return plans
 
-    def _steer(self, order: SetOrder, until_left_s: float) -> Callable[[Rounds], Collection[int]]:
+    def _steer(
+        self, order: SetOrder, until_left_s: float, worth: float
+    ) -> Callable[[Rounds], Collection[int]]:
         """Arms that are clearly slower than the original end early; the rest goes on while there is time."""
         num = len(order.plans)
         originals = [at for at, plan in enumerate(order.plans) if not plan]
@@ -123,7 +142,7 @@ class Contest:
                 return ()
             if len(rounds) < PRUNE_AFTER:
                 return range(num)
-            if are_steady(rounds, [at for at in range(num) if at not in originals], clear=CLEAR):
+            if are_steady(rounds, [at for at in range(num) if at not in originals], clear=CLEAR, worth=worth):
                 return ()
             return [at for at in range(num) if at in originals or not _clearly_slower(rounds, originals, at)]
 

@@ -31,6 +31,8 @@ EXPECTED = 1.08
 MOVES, MAX_MOVERS = 1.2, 2
 """Expected, or measured, gain of what needs a process of its own from which it holds the program back elsewhere: knobs
 are switched beside it, because what they are worth alone says little then."""
+MOVER_WORTH = 1.1
+"""A mover below it has not moved anything; how far below does not matter to what comes next."""
 MAX_ARMS = 8
 NO_TIME = "not tried: too little time was left (--budget)"
 WAITING = "openmp_wait_policy"
@@ -123,7 +125,7 @@ class Search:
         batch = self._batch(movers[:MAX_MOVERS], 0)
         if not batch:
             return 0
-        self._try(0, batch)
+        self._try(0, batch, worth=MOVER_WORTH)
         return 1
 
     def _in_rounds(self, todo: list[Candidate], knobs: Sequence[Candidate], number: int) -> None:
@@ -131,6 +133,9 @@ class Search:
         while True:
             todo = self._without_waiting(todo)
             batch = self._batch(todo, number)
+            if not batch and not self._believed_in():
+                # Nothing to prove, so no time to keep for a proof: a single set shows what is likely.
+                batch = self._affordable(todo, number)
             todo = [one for one in todo if one not in batch]
             if batch:
                 fixed = self._fixed()
@@ -202,7 +207,7 @@ class Search:
         self._take(self.screened.trials)
         self.plan = self._joined(self.plan, [one for one in self.screened.unknown if _hoped(one)])
 
-    def _try(self, number: int, batch: Sequence[Candidate]) -> None:
+    def _try(self, number: int, batch: Sequence[Candidate], worth: float = 1.0) -> None:
         base = self._base(batch)
         plans = self._contest.arm_plans(base, batch)
         originals, perturbed = self._arms.first_originals(plans, undecided=self._contest.unsure)
@@ -214,7 +219,7 @@ class Search:
             passive=self.passive,
         )
         before = len(self._contest.trials)
-        best = self._contest.run(number, base, batch, order, self._reserve_s())
+        best = self._contest.run(number, base, batch, order, self._reserve_s(), worth)
         self.plan = best if base == self.plan else self._joined(self.plan, best)
         self._take(self._contest.trials[before:])
 
@@ -255,6 +260,22 @@ class Search:
             limit_s = room_s if size == 1 else min(room_s, CONTEST_SHARE * self._ledger.budget.seconds)
             if known or needed <= limit_s:
                 return batch
+        return []
+
+    def _believed_in(self) -> bool:
+        """Whether there is something that a proof would be worth its time."""
+        return (
+            bool(self.plan) or self._confirmer.proven() is not None or any(map(_hoped, self.screened.unknown))
+        )
+
+    def _affordable(self, todo: Sequence[Candidate], number: int) -> list[Candidate]:
+        """Return the first candidate that one set of its own has time for."""
+        for candidate in todo:
+            plans = self._contest.arm_plans((), [candidate])
+            num_arms = self._num_originals(plans) + len(plans)
+            needed_s = self._arms.costs.set_s(num_arms, LEAST_ROUNDS, candidate.one_off_s or 0.0)
+            if self._arms.knows(f"contest|{number}") or needed_s <= self._arms.left_s():
+                return [candidate]
         return []
 
     def _num_originals(self, plans: Sequence[PlanSteps]) -> int:
