@@ -178,9 +178,10 @@ def are_steady(rounds: Rounds, arms: Collection[int], *, clear: float = math.inf
         return False
     for at in arms:
         logs = [math.log(times[at] / times[0]) for times in rounds if math.isfinite(times[at])]
-        error = mad_sd(logs) / math.sqrt(len(logs)) if len(logs) == len(rounds) else 0.0
-        # Times, not speeds: below 0 is faster.
-        settled = abs(median(logs)) >= clear * error or -median(logs) + 3 * error < worth
-        if error > STEADY and not settled:
+        if len(logs) < len(rounds):  # it has been ended
+            continue
+        error, gain = mad_sd(logs) / math.sqrt(len(logs)), -median(logs)
+        known = error <= STEADY or abs(gain) >= clear * error or gain + 3 * error < worth
+        if not known:
             return False
     return True
