@@ -199,6 +199,45 @@ def test_compiled_code_runs_under_autocast_in_another_layout(
     assert "0 graph breaks" in effects["compile"][1]
 
 
+TRANSFORMS = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+class Normalize(nn.Module):  # as torchvision's transforms are
+    def forward(self, image):
+        return image * 2 - 1
+
+class Data(Dataset):
+    normalize = Normalize()
+    def __len__(self):
+        return 512
+    def __getitem__(self, at):
+        return self.normalize(torch.full((8,), at / 512)), at % 2
+
+model = nn.Linear(8, 2)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for images, labels in DataLoader(Data(), 128):
+    loss = nn.functional.cross_entropy(model(images), labels)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print("loss is finite:", bool(loss.isfinite()))
+"""
+
+
+@pytest.mark.slow
+def test_a_model_compiles_behind_a_hundred_calls_of_transforms(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are modules too, and ended the search for the model before its first call."""
+    monkeypatch.setattr(sys.modules[__name__], "PLAN", {"compile": {"mode": "default"}})
+    output, effects, notes = with_the_catalogue(TRANSFORMS, tmp_path)
+    assert output == "loss is finite: True\n"
+    assert notes == []
+    assert effects["compile"][0], effects
+
+
 @pytest.mark.slow
 def test_fabric_s_second_construction_of_a_loader_gives_the_same_batches(tmp_path: Path) -> None:
     output, effects, notes = with_the_catalogue(FABRIC, tmp_path)
