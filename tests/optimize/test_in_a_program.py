@@ -217,7 +217,7 @@ class Data(Dataset):
 
 model = nn.Linear(8, 2)
 optimizer = torch.optim.SGD(model.parameters(), 0.1)
-for images, labels in DataLoader(Data(), 128):
+for images, labels in DataLoader(Data(), 64):
     loss = nn.functional.cross_entropy(model(images), labels)
     optimizer.zero_grad()
     loss.backward()
@@ -227,7 +227,7 @@ print("loss is finite:", bool(loss.isfinite()))
 
 
 @pytest.mark.slow
-def test_a_model_compiles_behind_a_hundred_calls_of_transforms(
+def test_a_model_compiles_behind_calls_of_transforms(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are modules too, and ended the search for the model before its first call."""
