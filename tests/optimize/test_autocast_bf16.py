@@ -114,7 +114,7 @@ def test_double_precision_is_left_alone() -> None:
     assert model(torch.randn(2, 8, dtype=torch.float64)).dtype is torch.float64
     on, evidence = activation.effect()
     assert not on
-    assert "float64" in evidence
+    assert "double precision" in evidence
 
 
 def test_a_model_in_which_nothing_is_reduced_shows_no_effect() -> None:

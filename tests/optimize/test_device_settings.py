@@ -1,4 +1,4 @@
-"""tf32_matmul, kernel_autotune and autocast_fp16: they need a device, and say so without one."""
+"""tf32_matmul and kernel_autotune: they need a device, and say so without one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import torch
 from torch import nn
 
 from hotloop.optimize.catalogue.compute.kernel_autotune import KernelAutotune
-from hotloop.optimize.catalogue.precision.autocast_fp16 import AutocastFp16
 from hotloop.optimize.catalogue.precision.tf32_matmul import Tf32Matmul
 from hotloop.optimize.optimization import DoesNotApply
 
@@ -86,21 +85,3 @@ def test_autotuning_wins_against_a_seeding_function() -> None:
 def test_unknown_find_modes_are_refused() -> None:
     with pytest.raises(ValueError, match="miopen_find_mode is 'SLOW'; allowed: NORMAL"):
         KernelAutotune().validate({"miopen_find_mode": "SLOW"})
-
-
-@pytest.mark.parametrize(
-    ("facts", "reason"),
-    [
-        ({}, "on the CPU"),
-        ({"device": "cuda"}, "gradient scaling, which is not done yet"),
-        ({"autocast_dtype": "float16"}, "already"),
-    ],
-)
-def test_half_precision_with_scaling_does_not_apply(facts: dict[str, Any], reason: str) -> None:
-    with pytest.raises(DoesNotApply, match=reason):
-        AutocastFp16().candidates(observation(**facts))
-
-
-def test_no_plan_can_hold_half_precision_with_scaling_yet() -> None:
-    with pytest.raises(ValueError, match="cannot be switched on yet"):
-        AutocastFp16().validate({})

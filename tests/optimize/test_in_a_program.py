@@ -226,10 +226,19 @@ print("loss is finite:", bool(loss.isfinite()))
 """
 
 
+def test_float16_scales_inside_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "PLAN", {"autocast_fp16": {}})
+    output, effects, notes = with_the_catalogue(PLAIN, tmp_path)
+    assert output == "loss is finite: True\n"
+    assert notes == []
+    on, evidence = effects["autocast_fp16"]
+    assert on, evidence
+    assert "cpu autocast to torch.float16 inside the forward" in evidence
+    assert "0 of 30 steps left out" in evidence
+
+
 @pytest.mark.slow
-def test_a_model_compiles_behind_calls_of_transforms(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_compiles_behind_calls_of_transforms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are modules too, and ended the search for the model before its first call."""
     monkeypatch.setattr(sys.modules[__name__], "PLAN", {"compile": {"mode": "default"}})
     output, effects, notes = with_the_catalogue(TRANSFORMS, tmp_path)

@@ -3,9 +3,8 @@
 import math
 from pathlib import Path
 
-from hotloop.model.ratio import Ratio
-
 from hotloop.model.optimization import Candidate
+from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Failure, FailureKind, Trial
 from hotloop.tune.design.candidates import promising_first
 from hotloop.tune.design.experience import (

@@ -24,6 +24,7 @@ class Autocast(Activation):
     def __init__(self, dtype: str) -> None:
         self._dtype_name = dtype
         self._left_alone = ""
+        self._wide: dict[int, bool] = {}
         self.inside = ""
         """What autocast said of itself inside the first forward; empty: no forward yet."""
         self.evidence = ""
@@ -33,13 +34,22 @@ class Autocast(Activation):
         """Return the context, or None for a model in double precision, which is meant."""
         import torch
 
-        parameters = list(module.parameters())
-        wide = sorted({str(p.dtype) for p in parameters if p.dtype in (torch.float64, torch.complex128)})
-        if wide:
-            self._left_alone = f"a {type(module).__name__} with {', '.join(wide)} parameters was left alone"
+        if self.is_wide(module):
+            self._left_alone = f"a {type(module).__name__} in double precision was left alone"
             return None
-        device = parameters[0].device.type if parameters else "cpu"
-        return _Seen(self, device, getattr(torch, self._dtype_name))
+        first = next(module.parameters(), None)
+        return _Seen(
+            self, first.device.type if first is not None else "cpu", getattr(torch, self._dtype_name)
+        )
+
+    def is_wide(self, module: Any) -> bool:
+        """Whether a model computes in double precision."""
+        import torch
+
+        if id(module) not in self._wide:
+            dtypes = {parameter.dtype for parameter in module.parameters()}
+            self._wide[id(module)] = bool(dtypes & {torch.float64, torch.complex128})
+        return self._wide[id(module)]
 
     def on_forward_output(self, module: Any, output: Any) -> Any:
         """Return the output with reduced tensors in fp32: losses outside may refuse half."""
