@@ -31,6 +31,8 @@ EXPECTED = 1.08
 MOVES, MAX_MOVERS = 1.2, 2
 """Expected, or measured, gain of what needs a process of its own from which it holds the program back elsewhere: knobs
 are switched beside it, because what they are worth alone says little then."""
+MOVER_SHARE = 0.2
+"""Of the budget: on a small convolutional net compilation alone took 95 s of 240, before anything else was tried."""
 MOVER_WORTH = 1.1
 """A mover below it has not moved anything; how far below does not matter to what comes next."""
 MAX_ARMS = 8
@@ -122,7 +124,7 @@ class Search:
         if not knobs:
             return 0
         movers = [one for one in todo if one.name != WAITING and _expected(one) >= MOVES]
-        batch = self._batch(movers[:MAX_MOVERS], 0)
+        batch = self._batch(movers[:MAX_MOVERS], 0, MOVER_SHARE)
         if not batch:
             return 0
         self._try(0, batch, worth=MOVER_WORTH)
@@ -244,8 +246,14 @@ class Search:
         conflicts = self._design.conflicts
         return tuple(step for step in plan if step != candidate and exclude(step, candidate, conflicts))
 
-    def _batch(self, todo: Sequence[Candidate], number: int) -> list[Candidate]:
-        """Return as many candidates as can be tried together in the time beyond what a proof needs."""
+    def _batch(self, todo: Sequence[Candidate], number: int, share: float | None = None) -> list[Candidate]:
+        """Return as many candidates as can be tried together in the time beyond what a proof needs.
+
+        Args:
+            todo: the most promising first.
+            number: of the set.
+            share: of the budget that the set may take; None: `CONTEST_SHARE`, a candidate alone as much as there is.
+        """
         room_s = self._arms.left_s() - self._reserve_s()
         for size in range(min(len(todo), MAX_ARMS), 0, -1):
             batch = list(todo[:size])
@@ -257,7 +265,8 @@ class Search:
             known = self._arms.knows(f"contest|{number}")
             if self._arms.room(num_arms) < num_arms:
                 continue
-            limit_s = room_s if size == 1 else min(room_s, CONTEST_SHARE * self._ledger.budget.seconds)
+            most_s = (share or CONTEST_SHARE) * self._ledger.budget.seconds
+            limit_s = room_s if size == 1 and share is None else min(room_s, most_s)
             if known or needed <= limit_s:
                 return batch
         return []
