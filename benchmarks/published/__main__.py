@@ -15,12 +15,14 @@ from benchmarks.published.tuned import Tuned, tuned
 from benchmarks.published.tuned import say as tuned_line
 from benchmarks.published.tuned import table as tuned_table
 from benchmarks.tune.page import write
+from hotloop.tune.design import experience
+from hotloop.tune.design.experience import Outcomes, with_trials
 
 
 def main() -> int:
     """Fetch the sources, compare and keep the rows, or write the page of rows that were kept."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("fetch", "compare", "page", "tune", "tuned-page"))
+    parser.add_argument("what", choices=("fetch", "compare", "page", "tune", "tuned-page", "outcomes"))
     parser.add_argument("--sources", type=Path, default=Path("sources"))
     parser.add_argument("--site", type=Path)
     parser.add_argument("--only", nargs="+")
@@ -28,6 +30,7 @@ def main() -> int:
     parser.add_argument(
         "--rows", type=Path, nargs="+", default=[Path("published.jsonl")], help="where rows are kept"
     )
+    parser.add_argument("--keep", type=Path, help="a folder for the screens and sessions of tune")
     parser.add_argument("--budget", type=float, default=300.0, help="seconds of one tuning session")
     args = parser.parse_args()
     entries = [entry for entry in CORPUS if not args.only or entry.name in args.only]
@@ -35,12 +38,13 @@ def main() -> int:
         write_page(kept(args.rows))
         return 0
     if args.what == "tuned-page":
-        rows = [
-            msgspec.json.decode(line, type=Tuned)
-            for path in args.rows
-            for line in path.read_bytes().splitlines()
-        ]
-        write("published-tuned", "Published scripts, tuned", tuned_table(rows))
+        write("published-tuned", "Published scripts, tuned", tuned_table(tuned_rows(args.rows)))
+        return 0
+    if args.what == "outcomes":
+        outcomes: Outcomes = {}
+        for row in tuned_rows(args.rows):
+            outcomes = with_trials(outcomes, row.trials, row.device)
+        Path(experience.__file__).with_name(experience.SHIPPED).write_bytes(experience.encode(outcomes))
         return 0
     differing = 0
     for entry in entries:
@@ -48,7 +52,8 @@ def main() -> int:
             fetch(entry, args.sources)
             continue
         if args.what == "tune":
-            found = tuned(entry, args.sources.resolve(), args.site and args.site.resolve(), args.budget)
+            site = args.site and args.site.resolve()
+            found = tuned(entry, args.sources.resolve(), site, args.budget, args.keep and args.keep.resolve())
             with args.rows[0].open("ab") as file:
                 file.write(msgspec.json.encode(found) + b"\n")
             print(tuned_line(found), flush=True)
@@ -67,6 +72,15 @@ def say(row: Row) -> None:
     for way, ending in row.endings.items():
         if ending.exit_code != 0:
             sys.stderr.write(f"--- {row.entry.name} {way}\n{ending.output}\n")
+
+
+def tuned_rows(files: list[Path]) -> list[Tuned]:
+    """Return the last row of each script that was tuned, in the order of the corpus."""
+    rows = [
+        msgspec.json.decode(line, type=Tuned) for file in files for line in file.read_bytes().splitlines()
+    ]
+    last = {row.name: row for row in rows}
+    return [last[entry.name] for entry in CORPUS if entry.name in last]
 
 
 def kept(files: list[Path]) -> list[Row]:

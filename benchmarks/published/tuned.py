@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -23,7 +24,7 @@ from benchmarks.published.place import Absent, Program, lay_out, lengthened
 from hotloop.launch.command import resolve
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate
-from hotloop.model.tuning import TuneResult
+from hotloop.model.tuning import Switched, Trial, TuneResult
 from hotloop.optimize.registry import get
 from hotloop.stats.pairs import MIN_BLOCKS, ratio_interval
 from hotloop.store.session import find_session
@@ -31,6 +32,7 @@ from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
 from hotloop.tune.pipeline import executor_like_a_session
 
 SETS, ROUNDS = 3, 8
+WITHOUT_BLOCKS = Switched(num_holds=0, settle_steps=0)
 Interval = tuple[float, float, float]
 """Ratio, low, high."""
 
@@ -56,10 +58,21 @@ class Tuned(msgspec.Struct, kw_only=True):
     """The session's plan over the one by hand; above 1 the session's is faster."""
     num_trials: int = 0
     step_s: float = 0.0
+    device: str = "cpu"
+    trials: tuple[Trial, ...] = ()
+    """Of the session, without their blocks."""
 
 
-def tuned(entry: Entry, sources: Path, site: Path | None, budget_s: float) -> Tuned:
-    """Tune a script, and measure what came of it."""
+def tuned(entry: Entry, sources: Path, site: Path | None, budget_s: float, keep: Path | None = None) -> Tuned:
+    """Tune a script, and measure what came of it.
+
+    Args:
+        entry: the script.
+        sources: where the repositories lie.
+        site: packages that they need.
+        budget_s: of the session.
+        keep: a folder for the session's screen and its files; None: they are not kept.
+    """
     row = Tuned(name=entry.name, repository=entry.repository, budget_s=budget_s)
     with TemporaryDirectory(prefix="published-") as scratch:
         try:
@@ -72,6 +85,10 @@ def tuned(entry: Entry, sources: Path, site: Path | None, budget_s: float) -> Tu
             command = [sys.executable, "-m", "hotloop", "tune", "--budget", f"{budget_s:g}s", *program.argv]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             row.wall_s = time.monotonic() - began
+            if keep is not None:
+                keep.mkdir(parents=True, exist_ok=True)
+                (keep / f"{entry.name}.txt").write_text(f"{done.stdout}\n{done.stderr}")
+                shutil.copytree(".hotloop", keep / entry.name, dirs_exist_ok=True)
             if done.returncode:
                 row.failed = (done.stdout + done.stderr)[-1500:]
                 return row
@@ -86,6 +103,11 @@ def _read(row: Tuned, entry: Entry, program: Program) -> None:
     assert observation is not None
     row.plan = tuple(step.name + (str(step.params) if step.params else "") for step in result.plan.steps)
     row.num_trials, row.step_s = len(result.trials), result.baseline.step_s
+    row.device = observation.program.device
+    row.trials = tuple(
+        msgspec.structs.replace(trial, outcome=WITHOUT_BLOCKS, key="", incumbent=())
+        for trial in result.trials
+    )
     if result.plan.speedup is not None:
         row.claimed = msgspec.structs.astuple(result.plan.speedup)
     if result.likely:
