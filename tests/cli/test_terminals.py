@@ -80,6 +80,11 @@ def test_the_umask_and_the_mode_before_are_kept(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o600
 
 
+def test_a_session_s_page_is_for_its_owner(tmp_path: Path) -> None:
+    write_text(tmp_path / "page", "x", private=True)
+    assert stat.S_IMODE((tmp_path / "page").stat().st_mode) == 0o600
+
+
 def test_a_link_stays_and_its_file_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "real").write_text("before")
     (tmp_path / "link").symlink_to("real")

@@ -73,16 +73,21 @@ def check_writable(path: Path) -> None:
         )
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, *, private: bool = False) -> None:
     """Write a text file; `-` is standard output.
+
+    Args:
+        path: the file.
+        text: what it will hold.
+        private: a new file is for its owner only, as sessions are.
 
     Raises:
         HotloopError: the file cannot be written.
     """
-    write_bytes(path, text.encode())
+    write_bytes(path, text.encode(), private=private)
 
 
-def write_bytes(path: Path, content: bytes) -> None:
+def write_bytes(path: Path, content: bytes, *, private: bool = False) -> None:
     """Write a file through a temporary one beside it, so that a full disk leaves the old one whole.
 
     What is not a regular file (a pipe, a device, a link to one) is written through, never replaced; a link to a file
@@ -103,7 +108,7 @@ def write_bytes(path: Path, content: bytes) -> None:
             with place.open("wb", buffering=0) as file:
                 _write_through(file.fileno(), content)
             return
-        _replace(place, content, mode)
+        _replace(place, content, stat.S_IMODE(mode) if mode is not None else _new_mode(private=private))
     except OSError as error:
         raise HotloopError(
             f"{path} cannot be written: {error.strerror}", "choose another place for it", ExitCode.MACHINE
@@ -132,17 +137,21 @@ def _write_through(descriptor: int, content: bytes) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def _replace(place: Path, content: bytes, mode: int | None) -> None:
+def _replace(place: Path, content: bytes, mode: int) -> None:
     descriptor, scratch = tempfile.mkstemp(prefix=f".{place.name[:100]}.", dir=place.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
-        Path(scratch).chmod(stat.S_IMODE(mode) if mode is not None else 0o666 & ~_umask())
+        Path(scratch).chmod(mode)
         Path(scratch).replace(place)
     except OSError:
         with contextlib.suppress(OSError):
             Path(scratch).unlink()
         raise
+
+
+def _new_mode(*, private: bool) -> int:
+    return (0o600 if private else 0o666) & ~_umask()
 
 
 def _umask() -> int:

@@ -105,7 +105,9 @@ def keep_page(screen: Screen, name: str | None = None) -> None:
     try:
         with contextlib.closing(find_session(Path.cwd(), name)) as session:
             file = session.path.with_suffix(".html")
-            write_report(report_content(session), html=file)
+            content = report_content(session)
+            # It shows what the session holds: paths, the command, the end of the program's output.
+            write_text(file, page(document(content), content.manual), private=True)
     except HotloopError as error:
         screen.note(f"hotloop: no page was written: {error.message}")
         return
