@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,20 +20,15 @@ import msgspec
 
 from benchmarks.published.corpus import Entry
 from benchmarks.published.place import Absent, Program, lay_out, lengthened
-from hotloop.launch.command import resolve
+from benchmarks.tune.side_by_side import Interval, SideBySide, inside, shown
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate
 from hotloop.model.tuning import Switched, Trial, TuneResult
 from hotloop.optimize.registry import get
-from hotloop.stats.pairs import MIN_BLOCKS, ratio_interval
 from hotloop.store.session import find_session
-from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
-from hotloop.tune.pipeline import executor_like_a_session
+from hotloop.tune.executor import PlanSteps
 
-SETS, ROUNDS = 3, 8
 WITHOUT_BLOCKS = Switched(num_holds=0, settle_steps=0)
-Interval = tuple[float, float, float]
-"""Ratio, low, high."""
 
 
 class Tuned(msgspec.Struct, kw_only=True):
@@ -80,7 +74,7 @@ def tuned(entry: Entry, sources: Path, site: Path | None, budget_s: float, keep:
         except Absent as why:
             row.absent = str(why)
             return row
-        with _inside(program):
+        with inside(program.folder, program.environment):
             began = time.monotonic()
             command = [sys.executable, "-m", "hotloop", "tune", "--budget", f"{budget_s:g}s", *program.argv]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -126,43 +120,16 @@ def _measure(
     row: Tuned, program: Program, observation: Observation, plan: PlanSteps, by_hand: PlanSteps
 ) -> None:
     """Run the original and both plans beside one another."""
-    executor = executor_like_a_session(resolve(program.argv), observation, print)
     plans = [(), *([plan] if plan else []), *([by_hand] if by_hand else [])]
     if len(plans) == 1:
         return
-    order = SetOrder(plans=tuple(plans), max_rounds=ROUNDS)
-    try:
-        sets = [executor.run(order, lambda _: range(len(plans))) for _ in range(SETS)]
-    finally:
-        executor.close()
-    records = [one for one in sets if isinstance(one, SetRecord)]
+    ran = SideBySide(program.argv, observation, plans)
     if plan:
-        row.measured = _ratio(records, 0, 1)
+        row.measured = ran.ratio(0, 1)
     if by_hand:
-        row.by_hand = _ratio(records, 0, len(plans) - 1)
+        row.by_hand = ran.ratio(0, len(plans) - 1)
         # An empty plan leaves the program as it was.
-        row.over_by_hand = _ratio(records, len(plans) - 1, 1 if plan else 0)
-
-
-def _ratio(records: Sequence[SetRecord], before: int, after: int) -> Interval | None:
-    pairs = [
-        record.log_ratios((before,), after) for record in records if record.arm(before) and record.arm(after)
-    ]
-    pairs = [pair for pair in pairs if len(pair) >= MIN_BLOCKS]
-    return msgspec.structs.astuple(ratio_interval(pairs)) if pairs else None
-
-
-@contextlib.contextmanager
-def _inside(program: Program) -> Iterator[None]:
-    before, folder = dict(os.environ), Path.cwd()
-    os.environ.update(program.environment)
-    os.chdir(program.folder)
-    try:
-        yield
-    finally:
-        os.chdir(folder)
-        os.environ.clear()
-        os.environ.update(before)
+        row.over_by_hand = ran.ratio(len(plans) - 1, 1 if plan else 0)
 
 
 def say(row: Tuned) -> str:
@@ -173,11 +140,6 @@ def say(row: Tuned) -> str:
         f"{row.name}: claimed {shown(row.claimed)}, measured anew {shown(row.measured)}, by hand {shown(row.by_hand)}, "
         f"over by hand {shown(row.over_by_hand)}, {row.wall_s:.0f} s, {', '.join(row.plan) or 'empty plan'}"
     )
-
-
-def shown(interval: Interval | None) -> str:
-    """Return an interval as text."""
-    return "-" if interval is None else f"{interval[0]:.2f} [{interval[1]:.2f}, {interval[2]:.2f}]"
 
 
 def table(rows: Sequence[Tuned]) -> list[str]:

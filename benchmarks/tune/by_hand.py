@@ -1,76 +1,70 @@
-"""The demo's plan against the same program tuned by a person.
+"""The demo's plan against the one that a person wrote, side by side in fresh processes.
 
-    python -m benchmarks.tune.by_hand FOLDER [--rounds 5]
+    python -m benchmarks.tune.by_hand FOLDER [--sets 5]
 
-FOLDER holds train.py, data/ and hotloop.toml as `hotloop demo` left them. Whole processes alternate; a run of 20 steps
-is taken off a run of 120, so that start-up does not count.
+FOLDER is what `hotloop demo` left: the program, its data, its session. The plan by hand is what stands in
+examples/jpeg_classifier/train_by_hand.py, as optimizations of the catalogue, so that both run in the same sets.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
-import statistics
-import subprocess
-import sys
-import time
+import contextlib
 from pathlib import Path
 
 from benchmarks.tune.page import write
+from benchmarks.tune.side_by_side import SideBySide, inside, shown
+from hotloop.model.observation import Observation
+from hotloop.model.optimization import Candidate
+from hotloop.model.tuning import TuneResult
+from hotloop.optimize.registry import get
+from hotloop.store.session import find_session
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "jpeg_classifier"
 BY_HAND = {
-    "OMP_WAIT_POLICY": "PASSIVE",
-    "MALLOC_MMAP_MAX_": "0",
-    "MALLOC_TRIM_THRESHOLD_": "1073741824",
-    "MALLOC_TOP_PAD_": "67108864",
+    "debug_apis_off": {},
+    "thread_count": {"num_threads": 1},
+    "loader_workers": {"num_workers": 2, "persistent_workers": True},
+    "loader_prefetch": {"prefetch_factor": 4},
+    "channels_last": {},
+    "fused_optimizer": {"implementation": "fused"},
+    "openmp_wait_policy": {},
+    "cpu_allocator": {"allocator": "glibc"},
 }
-
-
-def seconds_a_step(command: list[str], folder: Path, extra: dict[str, str]) -> float:
-    """Return the time of 100 steps, per step."""
-    times = []
-    for steps in (20, 120):
-        began = time.monotonic()
-        subprocess.run(
-            [*command, "--steps", str(steps), "--out", "/tmp/by-hand-out"],
-            cwd=folder,
-            env={**os.environ, **extra},
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )
-        times.append(time.monotonic() - began)
-    return (times[1] - times[0]) / 100
+FAST_BF16 = "avx512_bf16"
+"""By hand too, bfloat16 is used only where the processor has instructions for it."""
 
 
 def main() -> None:
-    """Alternate the three programs and write the page."""
+    """Run the program as it was, hotloop's plan and the one by hand, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--sets", type=int, default=5)
     args = parser.parse_args()
-    shutil.copy(EXAMPLE / "train_by_hand.py", args.folder)
-    run = [sys.executable, "-m", "hotloop", "run", "--force", "--plan", "hotloop.toml"]
-    programs = {
-        "as it was": ([sys.executable, "train.py"], {}),
-        "hotloop's plan": ([*run, sys.executable, "train.py"], {}),
-        "by hand": ([sys.executable, "train_by_hand.py"], BY_HAND),
-    }
-    rounds = []
-    for number in range(args.rounds):
-        names = list(programs) if number % 2 == 0 else list(reversed(programs))
-        times = {name: seconds_a_step(programs[name][0], args.folder, programs[name][1]) for name in names}
-        rounds.append(times)
-        print({name: round(value, 4) for name, value in times.items()}, flush=True)
-    lines = [f"Median of {args.rounds} interleaved rounds, with the smallest and the largest.", ""]
-    for title, slow, fast in (
-        ("hotloop's plan over the program as it was", "as it was", "hotloop's plan"),
-        ("by hand over the program as it was", "as it was", "by hand"),
-        ("hotloop's plan over by hand (1 is as good)", "by hand", "hotloop's plan"),
-    ):
-        ratios = sorted(times[slow] / times[fast] for times in rounds)
-        lines.append(f"- {title}: {statistics.median(ratios):.2f} [{ratios[0]:.2f}, {ratios[-1]:.2f}]")
+    with inside(args.folder, {}):
+        with contextlib.closing(find_session(Path.cwd())) as session:
+            result, observation = session.get("result", TuneResult), session.get("observation", Observation)
+        assert result is not None
+        assert observation is not None
+        wanted = BY_HAND | ({"autocast_bf16": {}} if FAST_BF16 in observation.machine.get("isa", ()) else {})
+        plan = tuple(
+            Candidate(name=step.name, params=step.params, numerics=step.numerics)
+            for step in result.plan.steps
+        )
+        by_hand = tuple(
+            Candidate(name=name, params=params, numerics=get(name).numerics)
+            for name, params in wanted.items()
+        )
+        ran = SideBySide(result.command, observation, ((), plan, by_hand), args.sets)
+    lines = [
+        f"{args.sets} sets of fresh processes that take turns, 95% intervals over sets and blocks.",
+        "",
+        f"- hotloop's plan over the program as it was: {shown(ran.ratio(0, 1))}",
+        f"- by hand over the program as it was: {shown(ran.ratio(0, 2))}",
+        f"- hotloop's plan over by hand (1 is as good): {shown(ran.ratio(2, 1))}",
+        "",
+        f"hotloop's plan: {', '.join(step.label for step in plan) or 'empty'}",
+        f"by hand: {', '.join(step.label for step in by_hand)}",
+    ]
     write("by-hand", "The demo, tuned by hotloop and by hand", lines)
 
 
