@@ -59,6 +59,8 @@ class Truth(msgspec.Struct, frozen=True, kw_only=True):
     """True speed ratio of each alone; 1 where it is not named."""
     together: Mapping[Names, float] = {}
     """What comes on top where all of these are on: above 1 they help one another."""
+    switched: Mapping[str, float] = {}
+    """What a switch within one process shows on top of the truth: caches, carry-over."""
     ineffective: Names = frozenset()
     """Do not take effect, whatever their ratio."""
     failures: Mapping[Names, FailureKind] = {}
@@ -273,7 +275,8 @@ class _Process:
 
     def hold(self, on: Names) -> tuple[float, ...]:
         """Seconds of the steps of a hold with so much on."""
-        usual = STEP_S * math.exp(self._offset - _log_factor(on, self._truth))
+        shown = sum(math.log(more) for name, more in self._truth.switched.items() if name in on)
+        usual = STEP_S * math.exp(self._offset - _log_factor(on, self._truth) - shown)
         if self._machine is not None:
             return tuple(usual * factor for factor in self._machine.hold(HOLD_STEPS))
         spent = usual * self._disturbed()

@@ -49,6 +49,15 @@ def test_a_slower_one_is_ended_early_and_the_others_go_on() -> None:
     assert reasons(result)["slow"].startswith("slower: 0.500")
 
 
+def test_an_arm_does_not_make_up_for_what_switching_overstates() -> None:
+    """Switched in one process a knob shows 1.8x of its 1.5x; its neighbour in arms is worth 1.2x all the same."""
+    truth = Truth(factors={"knob": 1.5, "arm": 1.2}, switched={"knob": 1.2})
+    result = Simulation(truth, switchable=lambda one: one.name != "arm").run(candidates("knob", "arm"))
+    ratios = {step.name: step.ratio for step in result.plan.steps}
+    assert ratios["arm"] == pytest.approx(1.2, rel=0.02)
+    assert ratios["knob"] == pytest.approx(1.5, rel=0.02)
+
+
 def test_factors_say_how_they_were_obtained() -> None:
     truth = Truth(factors={"knob": 1.3, "other": 1.2, "arm": 1.4})
     result = Simulation(truth, switchable=lambda one: one.name != "arm").run(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import msgspec
 
@@ -59,7 +60,7 @@ class Factors:
         plan, total = confirmation.plan, confirmation.total.ratio
         assert total is not None, "what was confirmed has a ratio"
         found = [self._factor(plan, at, total) for at in range(len(plan))]
-        ratios = _multiplied(found, total)
+        ratios = self._by_stretches(plan, found, total)
         return tuple(
             PlanStep(
                 name=step.name,
@@ -75,6 +76,28 @@ class Factors:
             )
             for at, (step, ratio, factor) in enumerate(zip(plan, ratios, found, strict=True))
         )
+
+    def _by_stretches(self, plan: PlanSteps, found: Sequence[_Factor], total: Ratio) -> list[Ratio]:
+        """Return the factors, so that those up to each beginning that was an arm make up what that arm measured.
+
+        What was switched in another process may be off by more than its interval says (caches, carry-over); what
+        stands beside it in arms of its own must not have to make up for that.
+        """
+        ends = [end for end in range(1, len(plan)) if self._stretch(plan, 0, end) is not None]
+        bounds = list(pairwise([0, *ends, len(plan)]))
+        stretches = [self._stretch(plan, *bound) for bound in bounds]
+        if len(bounds) == 1 or None in stretches:
+            return _multiplied(found, total)
+        whole = _multiplied([_of(one, ARMS) for one in stretches if one is not None], total)
+        return [
+            ratio
+            for (begin, end), stretch in zip(bounds, whole, strict=True)
+            for ratio in ([stretch] if end - begin == 1 else _multiplied(found[begin:end], stretch))
+        ]
+
+    def _stretch(self, plan: PlanSteps, begin: int, end: int) -> Ratio | None:
+        decision = self._sets.between(plan[:begin], plan[:end])
+        return decision.ratio if decision is not None else None
 
     def _factor(self, plan: PlanSteps, at: int, total: Ratio) -> _Factor:
         if len(plan) == 1:
