@@ -50,7 +50,7 @@ def test_a_slower_one_is_ended_early_and_the_others_go_on() -> None:
 
 
 def test_an_arm_does_not_make_up_for_what_switching_overstates() -> None:
-    """Switched in one process two knobs show 2.16x of their 1.8x; their neighbour in arms is worth 1.2x all the same."""
+    """Switched in one process two knobs show 2.16x of their 1.8x; their neighbour in arms keeps its 1.2x."""
     truth = Truth(factors={"knob": 1.5, "other": 1.2, "arm": 1.2}, switched={"knob": 1.2})
     for seed in range(3):
         session = Simulation(truth, noisy(seed), seed=seed, switchable=lambda one: one.name != "arm")
