@@ -63,12 +63,17 @@ class TestScreen:
     def test_without_a_terminal_progress_is_a_line_now_and_then(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        times = iter([100.0, 100.0, 101.0, 111.0])
+        times = iter([100.0, 100.0, 101.0, 111.0, 112.0])
         monkeypatch.setattr("hotloop.report.terminal.screen.monotonic", lambda: next(times))
         screen = Screen()
         for number in range(3):
-            screen.progress(f"{number}")
-        assert capsys.readouterr().err == "hotloop 0:00  0\nhotloop 0:11  2\n"
+            screen.progress(f"measuring: {number}")
+        screen.progress("the next stage")  # is said when it begins
+        assert capsys.readouterr().err.splitlines() == [
+            "hotloop 0:00  measuring: 0",
+            "hotloop 0:11  measuring: 2",
+            "hotloop 0:12  the next stage",
+        ]
 
     def test_colours_are_off_when_asked(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -15,7 +15,7 @@ from hotloop.report.terminal.layout import WIDTH
 from hotloop.report.terminal.status_line import StatusLine, stamped
 
 PLAIN_EVERY_S = 10.0
-"""Without a terminal progress is a plain line, no more often than this."""
+"""Without a terminal progress is a plain line: at the beginning of each stage, and within it no more often than this."""
 
 
 class Screen:
@@ -47,6 +47,7 @@ class Screen:
         self._status: StatusLine | None = None
         self._start_s = monotonic()
         self._last_s = -PLAIN_EVERY_S
+        self._stage = ""
         self._theirs = False
 
     def show(self, what: RenderableType) -> None:
@@ -112,8 +113,9 @@ class Screen:
 
     def _plain(self, text: str) -> None:
         now_s = monotonic()
-        if now_s - self._last_s >= PLAIN_EVERY_S:
-            self._last_s = now_s
+        stage = text.partition(":")[0]
+        if stage != self._stage or now_s - self._last_s >= PLAIN_EVERY_S:
+            self._last_s, self._stage = now_s, stage
             # A line that the program has begun is not gone on with.
             begin = "\n" if self._theirs else ""
             self.err.print(Text(begin + stamped(shown(text), now_s - self._start_s, self._budget_s)))
