@@ -15,7 +15,7 @@ from hotloop.report.terminal.layout import WIDTH
 from hotloop.report.terminal.status_line import StatusLine, stamped
 
 PLAIN_EVERY_S = 10.0
-"""Without a terminal progress is a plain line: at the beginning of each stage, and within it no more often than this."""
+"""Without a terminal progress is a plain line: when a stage begins, and within it no more often than this."""
 
 
 class Screen:
