@@ -59,9 +59,39 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True):
     samples_per_s: float | None = None
     """None: no batch dimension was seen."""
     tokens_per_s: float | None = None
-    """None: no integer token batch was seen."""
+    """That the model reads, or generates; None: no integer token batch was seen."""
     rhythm: tuple[str, ...] = ()
     """One turn of the loop as event names, repeats folded: `3x(data forward backward)`, `optimizer`."""
+
+
+class Latency(msgspec.Struct, frozen=True, kw_only=True):
+    """How long something took that somebody waits for."""
+
+    num: int
+    p50_s: float
+    low_s: float
+    """Lower end of the 95% interval of the median."""
+    high_s: float
+    p95_s: float
+    p99_s: float
+
+
+class Inference(msgspec.Struct, frozen=True, kw_only=True):
+    """What a program that only evaluates or generates gives those who wait for it.
+
+    A request is what one step answers: a batch, or the text that is generated for one prompt (for one batch of them).
+    """
+
+    requests_per_s: float
+    """Over whole steps, what the program does between requests included."""
+    latency: Latency
+    """Of a request: from the beginning of its first forward to the end of its last."""
+    first_token: Latency | None = None
+    """The first forward of a request, which reads the prompt; None: nothing is generated, and so below."""
+    between_tokens: Latency | None = None
+    """From the end of a forward to the end of the next one."""
+    forwards_per_request: float | None = None
+    """The mean: so many tokens are generated for each prompt."""
 
 
 class RankObservation(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,16 +189,26 @@ class Coverage(msgspec.Struct, frozen=True):
     why: str
 
 
+INFERRING = frozenset({"forward", "request"})
+"""Kinds of anchor of a program that trains nothing."""
+
+
 class Anchor(msgspec.Struct, frozen=True):
     """The event that ends a step.
 
-    `kind` is `optimizer`, `backward` or `forward`; `slot` the order in which this program first used
-    it (the second optimizer that stepped has slot 1; -1 means any); every `every`-th such event ends a step.
+    `kind` is `optimizer`, `backward`, `forward` or `request` (many forwards, each of which continues a text); `slot`
+    the order in which this program first used it (the second optimizer that stepped has slot 1; -1 means any); every
+    `every`-th such event ends a step.
     """
 
     kind: str
     slot: int
     every: int = 1
+
+    @property
+    def infers(self) -> bool:
+        """Whether the program only evaluates or generates: its steps have no backward."""
+        return self.kind in INFERRING
 
 
 class ModuleFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -283,6 +323,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """Of the program; None: it was ended at a step boundary after the measurement."""
     other: dict[str, PhaseTime] = {}
     """What of the phase `other` has a name: `checkpoint`, `logging`, `evaluate`, `import`, `compilation`."""
+    inference: Inference | None = None
+    """Latency and throughput; None: the program trains."""
     clock: str = "host"
     """What the step and its phases were timed by: `host`, or `device`: the device's own clock."""
     epoch_steps: int | None = None

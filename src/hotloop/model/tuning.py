@@ -31,7 +31,7 @@ class Failure(msgspec.Struct, frozen=True, tag="failed", kw_only=True):
 
 
 class ParityEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether training still learns the same."""
+    """Whether training still learns the same, or a model that is not trained still answers the same."""
 
     passed: bool
     decided: bool = True
@@ -42,6 +42,8 @@ class ParityEvidence(msgspec.Struct, frozen=True, kw_only=True):
     num_steps: int
     method: str
     evidence: str
+    compared: str = "losses"
+    """Or `outputs`: what each forward gave, where nothing is trained."""
 
 
 class Contention(msgspec.Struct, frozen=True, kw_only=True):

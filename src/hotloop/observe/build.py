@@ -33,6 +33,7 @@ from hotloop.observe.run_account.account import account
 from hotloop.observe.steps.epochs import epoch_steps
 from hotloop.observe.steps.ranks import MIN_STEPS, observe_rank, steady_windows
 from hotloop.observe.steps.rates import loader_slots
+from hotloop.observe.steps.requests import inference
 from hotloop.observe.steps.rhythm import find_anchor
 from hotloop.observe.steps.series import step_series
 from hotloop.observe.steps.step_windows import boundaries
@@ -98,6 +99,7 @@ def build(
     main = next((rank for rank in trained if lead and rank.pid == lead.pid), None)
     program = _marked(program_facts(processes.get(lead.pid) if lead else None, script), lead, anchor)
     sites = program_sites(processes.get(lead.pid) if lead else None, Path.cwd())
+    timed = on_device.get(lead.pid, lead) if lead else None
     return Observation(
         command=redacted_words(command),
         step=_of_all(main.step, trained) if main and main.step else None,
@@ -106,6 +108,7 @@ def build(
         ranks=tuple(trained),
         memory=_memory(trained, program, processes),
         run=account(lead, anchor, begin_s, end_s, on_device.get(lead.pid) if lead else None),
+        inference=inference(timed, anchor, steady_windows(timed, anchor)) if timed and anchor else None,
         clock="device" if lead and lead.pid in on_device else "host",
         coverage=tuple(_coverage(main, program, anchor, processes.get(lead.pid) if lead else None)),
         program=program,

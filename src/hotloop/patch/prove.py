@@ -16,9 +16,10 @@ from hotloop.patch.patched_tree import patched_tree
 from hotloop.patch.rewrite_plan import Patch, rewrite_plan
 from hotloop.source.outcome import Edited, Safety
 from hotloop.stats.verdict import MIN_MARGIN
-from hotloop.tune.compare.pairs import PairRecord, pairs, perturbed_losses
+from hotloop.tune.compare.pairs import PairRecord, pairs, perturbed
 from hotloop.tune.compare.program import Program, inside, program
 from hotloop.tune.verdict.reference_losses import ReferenceLosses
+from hotloop.tune.verdict.reference_outputs import ReferenceOutputs
 
 
 @dataclass(frozen=True)
@@ -112,16 +113,21 @@ class Prover:
     def _parity(self, patch: Patch, records: Sequence[PairRecord]) -> ParityEvidence:
         original, patched = records[0].losses
         self._progress("parity: the original with rounding noise")
+        noisy = perturbed(self._original, len(original))
         references = ReferenceLosses(
             originals=tuple(record.losses[0] for record in records),
-            perturbed=tuple(run for run in (perturbed_losses(self._original, len(original)),) if run),
+            perturbed=(noisy.losses,) if noisy.losses else (),
+            outputs=ReferenceOutputs(
+                originals=tuple(record.outputs[0] for record in records if record.outputs[0]),
+                perturbed=(noisy.outputs,) if noisy.outputs else (),
+            ),
         )
         on = [
             Candidate(name=each.step.name, params=each.step.params, numerics=each.step.numerics)
             for each in patch.outcomes
             if isinstance(each.outcome, Edited) and not each.is_held_back
         ]
-        return references.check(patched, on)
+        return references.check(patched, on, records[0].outputs[1])
 
 
 def responsible(steps: Sequence[PlanStep], falls_short: Callable[[Sequence[PlanStep]], bool]) -> PlanStep:

@@ -17,9 +17,12 @@ from hotloop.probe.process.config import ProbeConfig
 from hotloop.probe.record.events import BOOKKEEPING, Kind, begin, end
 from hotloop.probe.record.facts import Facts
 from hotloop.probe.record.losses import Losses
+from hotloop.probe.record.outputs import Outputs
 from hotloop.probe.record.recorder import Recorder
 from hotloop.probe.record.sites import CallSites
 
+INFERRING = frozenset({"forward", "request"})
+"""Kinds of anchor of a program that trains nothing."""
 MAX_NOTES = 32
 """Places that may report a failure; there are about as many hook points."""
 
@@ -41,6 +44,8 @@ class Probe:
         self.sites = CallSites(wanted=config.sites and self.folder is not None)
         self.facts = Facts(self.sites)
         self.losses = Losses(self.folder) if config.losses and self.folder else None
+        infers = config.anchor is not None and config.anchor[0] in INFERRING
+        self.outputs = Outputs(self.folder) if config.losses and infers and self.folder else None
         self.activations: list[Activation] = []
         self.page = self._page()
         self.boundary = Boundary(config.anchor, self.folder, self.recorder, self.page, lean=config.lean)
@@ -123,6 +128,8 @@ class Probe:
         self.facts.write(self.folder, effects, self.boundary.steps)
         if self.losses:
             self.losses.flush()
+        if self.outputs:
+            self.outputs.flush()
 
     def _on_look(self, steps: int) -> None:
         """Write facts early and then ever more rarely; the time it takes is no part of the step."""
@@ -148,6 +155,8 @@ class Probe:
         self.boundary.after_fork()
         if self.losses:
             self.losses.after_fork()
+        if self.outputs:
+            self.outputs.after_fork()
 
     def watch_process(self) -> None:
         """Flush at exit, sleep after a fork."""

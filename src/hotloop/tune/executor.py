@@ -46,6 +46,8 @@ class ArmRecord(msgspec.Struct, frozen=True, kw_only=True, tag="arm"):
     losses: tuple[float, ...] = ()
     loss_sites: tuple[int, ...] = ()
     """The place of the backward call of each loss, by number; empty: there is one."""
+    outputs: bytes = b""
+    """Sketches of what each forward gave (`probe.record.sketch_rows`), where nothing is trained; empty: it trains."""
     effects: tuple[Effect, ...] = ()
     notes: tuple[str, ...] = ()
     peak_bytes: int | None = None

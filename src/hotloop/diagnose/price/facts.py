@@ -52,7 +52,7 @@ def batch_samples(observation: Observation) -> float | None:
 
 def trains(observation: Observation) -> bool:
     """Whether the observed steps have a backward pass."""
-    return observation.anchor is not None and observation.anchor.kind != "forward"
+    return observation.anchor is not None and not observation.anchor.infers
 
 
 def on_cpu(observation: Observation) -> bool:

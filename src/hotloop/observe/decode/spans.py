@@ -154,6 +154,9 @@ class Timeline:
         if kind == Kind.EXIT:
             self.exit_s = now
             return
+        if kind == Kind.REQUEST:
+            self.spans.append(Span(Kind.REQUEST, 0, now, now, 0.0, len(self._open)))
+            return
         apart = APART.get(kind)
         if apart is not None:
             self._stretch(getattr(self, apart), code, now)

@@ -74,7 +74,7 @@ def _stacks(file: DeepFile, table: _Frames) -> list[tuple[int, ...]]:
 def _training(file: DeepFile, lead: Timeline, table: _Frames) -> Iterator[tuple[Row, float]]:
     stacks = _stacks(file, table)
     anchor = find_anchor(lead.spans)
-    infers = anchor is not None and anchor.kind == "forward"
+    infers = anchor is not None and anchor.infers
     phase_at = PhaseAt(lead, file.begin_ns * NS, file.end_ns * NS, infers=infers)
     for now, late, ident, stack in file.value["samples"]:
         own = ident == file.value["thread"]

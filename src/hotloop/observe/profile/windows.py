@@ -20,7 +20,6 @@ from hotloop.probe.control.control_page import (
     ControlPage,
 )
 from hotloop.probe.control.step_boundary import KINDS
-from hotloop.probe.record.events import Kind
 from hotloop.probe.windows.profiling_windows import MAX_S
 
 _FOLDER = "hotloop.probe.instruments."
@@ -72,8 +71,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 
 def run_course(run: Run, page: ControlPage, course: Course, progress: Callable[[str], None]) -> None:
     """Let every process look with one instrument after the other, while the program runs on."""
-    kind = Kind.EVALUATE if course.anchor.kind == "forward" else KINDS[course.anchor.kind]
-    page.numbers[DEEP_KIND] = kind
+    page.numbers[DEEP_KIND] = KINDS[course.anchor.kind]
     page.numbers[DEEP_SLOT] = course.anchor.slot
     page.numbers[DEEP_EVERY] = course.anchor.every
     for number, name in enumerate(course.names, start=1):

@@ -272,7 +272,7 @@ class _Watch:
     def _seen_enough(self) -> bool:
         timelines(self._folder, self.known)
         lead = leading(self.known)
-        anchor = find_anchor(lead.spans, may_optimize=lead.may_optimize) if lead else None
+        anchor = find_anchor(lead.spans, may_optimize=lead.may_optimize, under_way=True) if lead else None
         steady = steady_windows(lead, anchor) if lead and anchor else []
         if lead is None or not steady:
             self._progress("waiting for the first steps")

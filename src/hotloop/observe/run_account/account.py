@@ -51,7 +51,7 @@ def account(
     spans, steps = timeline.spans, windows(timeline, anchor)
     ledger.split = on_device is not None
     split = steps if on_device is None else windows(on_device, anchor)
-    ledger.usual = _usual(timeline, steps, _shares(split), infers=anchor.kind == "forward")
+    ledger.usual = _usual(timeline, steps, _shares(split), infers=anchor.infers)
     ledger.stretch(spans[: ends[0] + 1], timeline.torch_s, spans[ends[0]].end_s, Stage.HEAD)
     for step, (before, end) in zip(steps, itertools.pairwise(ends), strict=True):
         ledger.step(spans[before + 1 : end + 1], step)

@@ -42,22 +42,23 @@ def measured_s(timeline: Timeline, steady: Sequence[Window]) -> float:
 def observe_rank(timeline: Timeline, anchor: Anchor | None, facts: dict[str, Any] | None) -> RankObservation:
     """Return what this process did; `step` is None where no whole step was seen."""
     steady = steady_windows(timeline, anchor) if anchor else []
-    role = "idle" if not steady else "infer" if anchor and anchor.kind == "forward" else "train"
+    role = "idle" if not steady else "infer" if anchor and anchor.infers else "train"
     facts = facts or {}
     return RankObservation(
         rank=facts.get("rank"),
         pid=timeline.pid,
         role=role,
-        step=_step(timeline, steady, facts) if steady else None,
+        step=_step(timeline, steady, facts, anchor) if steady and anchor else None,
         phases=_phases(steady, facts.get("exposed_communication_s")),
         other=_other(steady, infers=role == "infer"),
         peak_bytes=facts.get("device_peak_bytes") or facts.get("host_peak_bytes"),
     )
 
 
-def _step(timeline: Timeline, steady: Sequence[Window], facts: dict[str, Any]) -> StepTime:
+def _step(timeline: Timeline, steady: Sequence[Window], facts: dict[str, Any], anchor: Anchor) -> StepTime:
     summary = summarize([window.duration_s for window in steady])
-    samples, tokens = rates(timeline, steady, facts.get("loaders", ()))
+    loaders = facts.get("loaders", ())
+    samples, tokens = rates(timeline, steady, loaders, generates=anchor.kind == "request")
     middle = sorted(steady, key=lambda window: len(window.tokens))[len(steady) // 2]
     return StepTime(
         num=len(steady),

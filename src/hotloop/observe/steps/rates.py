@@ -14,19 +14,27 @@ from hotloop.probe.record.events import Kind
 
 
 def rates(
-    timeline: Timeline, steady: Sequence[Window], loaders: Sequence[dict[str, Any]]
+    timeline: Timeline,
+    steady: Sequence[Window],
+    loaders: Sequence[dict[str, Any]],
+    *,
+    generates: bool = False,
 ) -> tuple[float | None, float | None]:
     """Return samples and tokens per second over the steady steps; None where no batch was seen.
 
     With a loader a step's samples are its batches times their size. Without one they are what the root module was
     given: the smallest root's where there are several (a discriminator sees each batch twice), and once a step where
-    an optimizer calls a closure again and again.
+    an optimizer calls a closure again and again. Where text is generated, a step's samples are its prompts, and its
+    tokens those that came of them: one of each prompt for each forward.
     """
     wall = sum(window.duration_s for window in steady)
     if not wall:
         return None, None
     step_of = _finder(steady)
     given = _given(timeline, step_of)
+    if generates:
+        prompts = sum({step_of(size.begin_s): size.samples for size in reversed(given)}.values())
+        return prompts / wall or None, (_least(given, lambda size: size.samples) or 0) / wall or None
     samples = _loaded(timeline, step_of, loaders, given) or _least(given, lambda size: size.samples)
     tokens = _least(given, lambda size: size.tokens)
     return (samples or 0) / wall or None, (tokens or 0) / wall or None

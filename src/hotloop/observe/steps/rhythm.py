@@ -27,13 +27,16 @@ NAMES = {
 }
 
 
-def find_anchor(spans: Sequence[Span], *, may_optimize: bool = False) -> Anchor | None:
+def find_anchor(
+    spans: Sequence[Span], *, may_optimize: bool = False, under_way: bool = False
+) -> Anchor | None:
     """Return the event that ends a step; None while too little has happened to tell.
 
     Args:
         spans: what one process did.
         may_optimize: the process still runs and has an optimizer that may yet take its first step: after an epoch of
             accumulation, the closures of an LBFGS step, or the roll-out of an episode.
+        under_way: the process still runs: the first texts that it generates may be long.
     """
     slots = [span.slot for span in spans if span.kind is Kind.OPTIMIZER]
     if len(slots) >= 2:
@@ -44,7 +47,18 @@ def find_anchor(spans: Sequence[Span], *, may_optimize: bool = False) -> Anchor 
     if slots or may_optimize:
         return None
     slots = [span.slot for span in spans if span.kind in {Kind.EVALUATE, Kind.FORWARD} and span.depth == 0]
+    requests = sum(span.kind is Kind.REQUEST for span in spans)
+    if generates(len(slots), requests):
+        if requests >= 4:
+            return Anchor("request", 0)
+        if under_way and len(slots) < PATIENCE:
+            return None
     return _anchor_of(slots, "forward") if len(slots) >= 4 else None
+
+
+def generates(num_forwards: int, num_requests: int) -> bool:
+    """Whether most forwards continue what the one before them was given: a text grows token by token."""
+    return 0 < num_requests <= num_forwards / 2
 
 
 def _anchor_of(slots: Sequence[int], kind: str) -> Anchor:

@@ -78,7 +78,7 @@ def windows(timeline: Timeline, anchor: Anchor) -> list[Window]:
     not recorded.
     """
     ends = boundaries(timeline, anchor)
-    infers = anchor.kind == "forward"
+    infers = anchor.infers
     cut = [
         _window(timeline.spans[before + 1 : at + 1], timeline.spans[before].end_s, infers=infers)
         for before, at in itertools.pairwise(ends)

@@ -24,8 +24,13 @@ from hotloop.probe.record.burst_timing import BurstTiming
 from hotloop.probe.record.events import Kind, begin, end
 from hotloop.probe.record.recorder import Recorder
 
-_OPTIMIZER, _BACKWARD = Kind.OPTIMIZER, Kind.BACKWARD
-KINDS = {"optimizer": Kind.OPTIMIZER, "backward": Kind.BACKWARD, "forward": Kind.EVALUATE}
+_OPTIMIZER, _BACKWARD, _EVALUATE = Kind.OPTIMIZER, Kind.BACKWARD, Kind.EVALUATE
+KINDS = {
+    "optimizer": Kind.OPTIMIZER,
+    "backward": Kind.BACKWARD,
+    "forward": Kind.EVALUATE,
+    "request": Kind.REQUEST,
+}
 PATIENCE = 8
 """Backward calls without an optimizer step (forwards without a backward) after which they count as steps
 themselves while the rhythm is not known; more than the accumulation or critic loops of published scripts."""
@@ -101,7 +106,7 @@ class Boundary:
         self._block_began = 0
 
     def ended(self, kind: Kind, slot: int) -> None:
-        """Called when an optimizer step, a backward or a forward without gradients has ended."""
+        """Called when an optimizer step, a backward or a forward without gradients has ended, or a request begins."""
         if kind is _OPTIMIZER:
             self.num_optimizer += 1
             self.never_trained = False
@@ -110,12 +115,14 @@ class Boundary:
             self.num_backward += 1
             self.never_trained = False
             provisional = self.num_optimizer == 0 and self.num_backward > PATIENCE
-        else:
+        elif kind is _EVALUATE:
             self._num_evaluate += 1
             if self._evaluated_at != self.steps:
                 self._evaluated_at = self.steps
                 self.num_evaluated += 1
             provisional = self.never_trained and self._num_evaluate > PATIENCE
+        else:
+            provisional = False
         if self._wanted is None:
             if provisional:
                 self._step()

@@ -15,6 +15,7 @@ from typing import Any
 
 from hotloop.probe.frameless import Before
 from hotloop.probe.hook_points import step_hooks
+from hotloop.probe.hook_points.requests import Requests
 from hotloop.probe.hook_points.root import Root
 from hotloop.probe.hook_points.root_hook import PLACE, hook_of
 from hotloop.probe.probe import Probe
@@ -40,7 +41,7 @@ def install(probe: Probe) -> Roots:
 
 def waiting(probe: Probe, roots: Roots) -> dict[str, Callable[[Any], None]]:
     """Return what is to be done when torch's compiler has been imported."""
-    return {"torch._dynamo": lambda _: _watch_compile(probe, roots)}
+    return {"torch._dynamo": lambda _: _watch_compile(probe, roots), **roots.requests.waiting()}
 
 
 class Roots:
@@ -66,6 +67,7 @@ class Roots:
         self._idle_steps = 0
         self.inside = False
         """A root's forward is running: what it calls are its own parts."""
+        self.requests = Requests(probe)
         probe.boundary.on_look.append(self._on_look)
         probe.boundary.pace.on_turn.append(self._turn)
 

@@ -9,10 +9,13 @@ from typing import Any, Protocol
 
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.frameless import call_that
+from hotloop.probe.hook_points.requests import Requests
 from hotloop.probe.hook_points.root_hook import PLACE, Hook
-from hotloop.probe.probe import Probe
+from hotloop.probe.probe import INFERRING, Probe
 from hotloop.probe.record.events import MAX_SLOT, TIME_SHIFT, Kind, begin, end, size_event
 from hotloop.probe.record.facts import describe_argument, describe_root, distributed_kind, num_values
+from hotloop.probe.record.outputs import Outputs
+from hotloop.probe.record.perturbation import perturb
 from hotloop.probe.tracers import reader, transforms
 
 LOOKS = 8
@@ -24,6 +27,7 @@ class Surroundings(Protocol):
 
     inside: bool
     searching: bool
+    requests: Requests
 
     def own_call(self) -> bool:
         """Whether a call belongs to the thread that is recorded, in a process that is not asleep."""
@@ -55,6 +59,10 @@ class Root:
         self._site: dict[str, Any] | None = None
         """What is known of the call site of the call under way, if it is looked at."""
         self._looks_left = LOOKS if probe.sites.wanted else 0
+        anchor = probe.config.anchor
+        self._infers = anchor is not None and anchor[0] in INFERRING
+        """The program trains nothing: what is tried acts on forwards without gradients."""
+        self._perturbed = not probe.config.perturb
         self._learns = True
         """Whether some parameter does; a frozen teacher in evaluation mode keeps no graph of its own."""
         self._shape: Any = ()
@@ -126,7 +134,11 @@ class Root:
         self._trains = trains
         site, self._site = self._site, None
         self._roots.inside = True
-        if acts and (trains or self._inference()) and not self._is_transformed():
+        acts = acts and (trains or self._infers) and not self._is_transformed()
+        outputs = self._probe.outputs
+        if outputs is not None and self._ends and not outputs.full:
+            return self._call(self._kept, outputs, plain, acts)
+        if acts:
             return self._call(self._acted, plain)
         if site is not None and "returns" not in site:
             return self._call(self._looked_at, plain, site)
@@ -171,7 +183,7 @@ class Root:
                 self._note(args, kwargs)
             if self._looks_left or not trains:
                 self._look(trains, args, kwargs)
-            self._mark_size(args, kwargs)
+            self._mark_size(args, kwargs, infers=not trains or self._probe.boundary.never_trained)
             scores = trains and self._learns and not self.module.training
             begins, ends = self._codes[2 if scores else trains]
             recorder.mark(begins)
@@ -198,6 +210,22 @@ class Root:
             site["returns"] = describe_argument(None, output)
         return output
 
+    def _kept(self, outputs: Outputs, plain: Any, acts: bool, /, *args: Any, **kwargs: Any) -> Any:
+        """Keep a sketch of what goes in and comes out, off the clock."""
+        probe, given = self._probe, None
+        with probe.survive("outputs"), probe.boundary.clock.still():
+            if not self._perturbed:
+                self._perturbed = True
+                perturb(self.module.parameters(), probe.config.perturb, probe.config.perturb_number)
+            given = outputs.given(args, kwargs)
+        output = (
+            self._acted(plain, *args, **kwargs) if acts else _shortest(self.module, plain)(*args, **kwargs)
+        )
+        if given is not None:
+            with probe.survive("outputs"), probe.boundary.clock.still():
+                outputs.keep(self.slot, given, output, continues=self._roots.requests.continues)
+        return output
+
     # Activations ---------------------------------------------------------------------------------------------------
 
     def _acted(self, plain: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -217,7 +245,7 @@ class Root:
     def _activate(self) -> bool:
         """Let the activations prepare the module, at its first training forward; return whether this is one."""
         module = self.module
-        if not (self._inference() or any(parameter.requires_grad for parameter in module.parameters())):
+        if not (self._infers or any(parameter.requires_grad for parameter in module.parameters())):
             return False
         self._activated = True
         for activation in list(self._probe.activations):
@@ -255,10 +283,6 @@ class Root:
                 self._probe.drop(activation, "on_forward_output")
         return output
 
-    def _inference(self) -> bool:
-        anchor = self._probe.config.anchor
-        return anchor is not None and anchor[0] == "forward"
-
     def _look(self, trains: bool, args: Any, kwargs: Any) -> None:
         """Keep from where the root is called."""
         sites, kind = self._probe.sites, "forward" if trains else "evaluate"
@@ -270,21 +294,19 @@ class Root:
 
     # Facts ---------------------------------------------------------------------------------------------------------
 
-    def _mark_size(self, args: Any, kwargs: Any) -> None:
-        for value in args or kwargs.values():
-            shape = getattr(value, "shape", None)
-            if shape:
-                if shape != self._shape:
-                    if (
-                        self._shape
-                        and shape[1:] != self._shape[1:]
-                        and self.slot < len(self._probe.facts.roots)
-                    ):
-                        self._probe.facts.roots[self.slot]["shapes_vary"] = True
-                    tokens = value.numel() if len(shape) == 2 and not value.is_floating_point() else 0
-                    self._shape, self._size_event = shape, size_event(shape[0], tokens)
-                self._probe.recorder.raw(self._size_event)
-                return
+    def _mark_size(self, args: Any, kwargs: Any, *, infers: bool) -> None:
+        value = _main_input(args, kwargs)
+        shape = getattr(value, "shape", ())
+        is_text = len(shape) == 2 and not value.is_floating_point()
+        if infers:
+            self._roots.requests.forward(shape, is_text=is_text)
+        if not shape:
+            return
+        if shape != self._shape:
+            if self._shape and shape[1:] != self._shape[1:] and self.slot < len(self._probe.facts.roots):
+                self._probe.facts.roots[self.slot]["shapes_vary"] = True
+            self._shape, self._size_event = shape, size_event(shape[0], value.numel() if is_text else 0)
+        self._probe.recorder.raw(self._size_event)
 
     def _note(self, args: Any, kwargs: Any) -> None:
         self._described = True
@@ -303,6 +325,14 @@ class Root:
             if torch.is_autocast_enabled(device):
                 facts.autocast_dtype = str(torch.get_autocast_dtype(device)).removeprefix("torch.")
         facts.shared_memory = facts.shared_memory or _shared(self.module)
+
+
+def _main_input(args: Any, kwargs: Any) -> Any:
+    """Return the tensor whose size is the batch's: transformers' generation gives positions before the tokens."""
+    named = kwargs.get("input_ids") if not args else None
+    if getattr(named, "shape", None):
+        return named
+    return next((value for value in args or kwargs.values() if getattr(value, "shape", None)), None)
 
 
 def _shared(module: Any) -> bool:

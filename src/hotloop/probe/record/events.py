@@ -66,6 +66,8 @@ class Kind(IntEnum):
     it was a training step all the same."""
     COLLECT = 22
     """The garbage collector goes through all objects. It nests in nothing: it comes in the middle of anything."""
+    REQUEST = 23
+    """A request begins (an end without a beginning): the forward that follows continues no text of the one before."""
 
 
 def begin(kind: Kind, slot: int = 0) -> int:

@@ -6,9 +6,11 @@ import functools
 import inspect
 import random
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from hotloop.probe.probe import Probe
+from hotloop.probe.record.perturbation import perturb
 
 
 def seed_all(seed: int) -> None:
@@ -29,6 +31,8 @@ def _unpatched(function: Any) -> Any:
 def install_perturbation(probe: Probe) -> None:
     """Put relative noise on every parameter at the first step of the first optimizer, and reseed.
 
+    A program that trains nothing has its noise put on when a model is first called (`root`).
+
     What follows is the program as it was, but for rounding and for its own random choices: how far its losses move is
     the floor of the parity check.
     """
@@ -43,7 +47,7 @@ def install_perturbation(probe: Probe) -> None:
         done = True
         with probe.survive("perturb"):
             number = probe.config.perturb_number
-            _perturb(optimizer, probe.config.perturb, number)
+            perturb(_parameters(optimizer), probe.config.perturb, number)
             seed_all((probe.config.seed or 0) + number)
 
     register_optimizer_step_post_hook(once)
@@ -65,13 +69,6 @@ def _reseed_workers(number: int) -> None:
     worker._worker_loop = loop
 
 
-def _perturb(optimizer: Any, relative: float, number: int) -> None:
-    import torch
-
-    generator = torch.Generator().manual_seed(number)
-    with torch.no_grad():
-        for group in optimizer.param_groups:
-            for parameter in group["params"]:
-                if parameter.is_floating_point() and not parameter.is_sparse:
-                    noise = torch.randn(parameter.shape, generator=generator).to(parameter)
-                    parameter.mul_(1 + relative * noise)
+def _parameters(optimizer: Any) -> Iterator[Any]:
+    for group in optimizer.param_groups:
+        yield from group["params"]

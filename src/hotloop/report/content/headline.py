@@ -68,6 +68,8 @@ def _learning(tuning: TuneResult) -> str:
     parity = tuning.plan.parity
     if parity is None or parity.statistic is None:
         return "whether it learns the same was not measured"
+    if parity.compared == "outputs":
+        return "answers the same" if parity.passed else "does not answer the same"
     return "learns the same" if parity.passed else "does not learn the same"
 
 

@@ -1,4 +1,4 @@
-"""Whether training still learns the same."""
+"""Whether training still learns the same, or a model that is not trained answers the same."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hotloop.report.content.content import LossCurves, ReportContent
 from hotloop.report.document import Block, Chart, Facts, Section, Table
 
 Curve = tuple[float, ...]
+_UNITS = {"losses": "steps", "outputs": "forwards"}
 WINDOW = 10
 """Steps that departures are averaged over: single batches differ more than runs do."""
 
@@ -31,7 +32,7 @@ def parity(content: ReportContent) -> Section | None:
                 (
                     ("check", found.method),
                     ("figures", found.evidence),
-                    ("steps compared", f"{found.num_steps}"),
+                    (f"{_UNITS[found.compared]} compared", f"{found.num_steps}"),
                 )
             )
         )
@@ -40,11 +41,13 @@ def parity(content: ReportContent) -> Section | None:
     elif found is None or found.statistic is None:
         lead = f"Not measured: {found.evidence if found else 'no loss was seen'}."
     elif found.passed:
-        lead = f"Yes: over {found.num_steps} steps the losses keep to what rounding alone does to the original's."
+        over = f"{found.num_steps} {_UNITS[found.compared]} the {found.compared}"
+        lead = f"Yes: over {over} keep to what rounding alone does to the original's."
     else:
-        lead = "No: the losses depart from the original's by more than rounding does."
+        lead = f"No: the {found.compared} depart from the original's by more than rounding does."
     safe = found is not None and found.passed and found.statistic is not None and tuning.plan.steps
-    title = "Is it safe? It learns the same" if safe else "Does it learn the same?"
+    does = "answer" if found is not None and found.compared == "outputs" else "learn"
+    title = f"Is it safe? It {does}s the same" if safe else f"Does it {does} the same?"
     return Section(anchor="parity", title=title, lead=lead, blocks=tuple(blocks)) if blocks else None
 
 

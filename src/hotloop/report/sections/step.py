@@ -20,7 +20,7 @@ def step(content: ReportContent) -> Section | None:
     seen = content.observation
     if seen is None or seen.step is None:
         return None
-    blocks: list[Block] = [_phases(content, seen)]
+    blocks: list[Block] = [_phases(content, seen), *_inference(seen)]
     blocks += _series(seen)
     blocks += _ranks(seen)
     blocks += _run(seen)
@@ -55,6 +55,34 @@ def _phases(content: ReportContent, seen: Observation) -> Chart:
         if len(rows) > 1
         else "",
         height=92 + 58 * len(rows),
+    )
+
+
+def _inference(seen: Observation) -> Iterator[Block]:
+    found = seen.inference
+    if found is None:
+        return
+    named = (
+        ("a request", found.latency),
+        ("its first token", found.first_token),
+        ("between tokens", found.between_tokens),
+    )
+    yield Table(
+        ("latency", "number", "p50", "95% interval", "p95", "p99"),
+        tuple(
+            (
+                name,
+                f"{each.num:,}",
+                duration(each.p50_s),
+                f"{duration(each.low_s)} to {duration(each.high_s)}",
+                duration(each.p95_s),
+                duration(each.p99_s),
+            )
+            for name, each in named
+            if each is not None
+        ),
+        caption=f"Requests: {rate(found.requests_per_s)} requests/s",
+        figures=(1, 2, 3, 4, 5),
     )
 
 

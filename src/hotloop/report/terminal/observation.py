@@ -14,6 +14,7 @@ from hotloop.model.quantities import byte_size, counted, duration, parts, percen
 from hotloop.report.terminal.attached import attached
 from hotloop.report.terminal.bars import BAR, COLORS
 from hotloop.report.terminal.busy_machine import busy_machine, is_too_busy
+from hotloop.report.terminal.inference import rows as rows_of_inference
 from hotloop.report.terminal.layout import facts, next_steps
 from hotloop.report.terminal.monitors import monitors
 from hotloop.report.terminal.operators import efficiency, operators
@@ -67,6 +68,8 @@ def _parts(observation: Observation) -> Iterator[RenderableType]:
     yield Text(f"{_verdict(observation, step)}{' (as measured here)' * busy}", style="" if busy else "bold")
     yield Text("")
     yield _step(step, observation)
+    if observation.inference is not None:
+        yield facts(rows_of_inference(observation.inference), key_width=11)
     yield Text("")
     yield _bars(observation, step)
     if len(observation.ranks) > 1:

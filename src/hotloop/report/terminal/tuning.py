@@ -175,8 +175,9 @@ def _proof(result: TuneResult) -> Iterator[tuple[str, str]]:
     parity = result.plan.parity
     if parity is not None:
         compared = parity.passed and parity.statistic is not None
-        verdict = f"the same, {parity.num_steps} steps compared" if compared else "not measured"
-        yield "learning", f"{verdict}: {parity.evidence}"
+        what, unit = ("outputs", "forwards") if parity.compared == "outputs" else ("learning", "steps")
+        verdict = f"the same, {parity.num_steps} {unit} compared" if compared else "not measured"
+        yield what, f"{verdict}: {parity.evidence}"
     before, after = result.peak_bytes
     if before is not None and after is not None:
         yield "memory", f"{byte_size(before)} before, {byte_size(after)} after"

@@ -68,6 +68,8 @@ class PairRecord(msgspec.Struct, frozen=True, kw_only=True):
     peak_bytes: tuple[int | None, int | None]
     losses: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
     """Of both programs, from the same seed; empty: not asked for."""
+    outputs: tuple[bytes, bytes] = (b"", b"")
+    """Likewise, where nothing is trained (see `probe.record.sketch_rows`)."""
 
     def log_ratios(self) -> tuple[float, ...]:
         """Return log(time of the first / time of the second), round by round."""
@@ -132,6 +134,7 @@ def _pair(both: tuple[Program, Program], progress: Callable[[str], None], *, los
             phases=(first, second),
             peak_bytes=(arms[0].peak_bytes(), arms[1].peak_bytes()),
             losses=(tuple(arms[0].losses()), tuple(arms[1].losses())),
+            outputs=(arms[0].outputs(), arms[1].outputs()),
         )
 
 
@@ -168,18 +171,24 @@ def _explained(name: str, at: int, failure: Failure) -> HotloopError:
     return HotloopError(message, "it must be able to run beside the other one", ExitCode.PROGRAM_FAILED)
 
 
-def perturbed_losses(one: Program, num: int) -> tuple[float, ...]:
-    """Return so many losses of a program with rounding noise on its parameters; fewer where it ended or failed."""
+class Perturbed(msgspec.Struct, frozen=True):
+    """What a program gave with rounding noise on its parameters; less than was asked for where it ended or failed."""
+
+    losses: tuple[float, ...] = ()
+    outputs: bytes = b""
+
+
+def perturbed(one: Program, num_losses: int) -> Perturbed:
+    """Return so many losses of a program with rounding noise, or the outputs of a block where it trains nothing."""
     arm = _start(one, losses=True, perturb=perturbation("bfloat16"))
-    try:
-        shape = _shape(one)
-        while len(arm.losses()) < num:
-            arm.advance(shape.per_block(), discard=1, timeout_s=_patience(one, shape.per_block()))
-        return tuple(arm.losses()[:num])
-    except ArmFailed:
-        return tuple(arm.losses()[:num])
-    finally:
-        arm.end()
+    shape = _shape(one)
+    with contextlib.ExitStack() as alive:
+        alive.callback(arm.end)
+        with contextlib.suppress(ArmFailed):
+            arm.advance(shape.warm_steps, discard=1, timeout_s=_patience(one, shape.warm_steps))
+            while len(arm.losses()) < num_losses:
+                arm.advance(shape.per_block(), discard=1, timeout_s=_patience(one, shape.per_block()))
+        return Perturbed(tuple(arm.losses()[:num_losses]), arm.outputs())
 
 
 def _round(

@@ -81,7 +81,7 @@ class ConfirmedSets:
             if arm is None:
                 return None
             pairs.append(record.log_ratios(record.originals(order), at))
-            parities.append(ground.references.check(arm.losses, plan))
+            parities.append(ground.references.check(arm.losses, plan, arm.outputs))
         pairs = [pair for pair in pairs if len(pair) >= MIN_BLOCKS]
         if not pairs:
             return None

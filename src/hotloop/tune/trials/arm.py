@@ -158,6 +158,10 @@ class Arm:
         """Return the place of the backward call of each loss: a GAN's are several curves."""
         return [int(site) for site, _ in read_losses(self.folder)]
 
+    def outputs(self) -> bytes:
+        """Return the sketches of what its forwards gave, of the process that has most; empty: it trains."""
+        return max((path.read_bytes() for path in self.folder.glob("outputs-*.bin")), key=len, default=b"")
+
     def effects(self) -> list[Effect]:
         """Return what the activations say; on only where every process that took steps says so."""
         merged: dict[str, Effect] = {}

@@ -341,6 +341,7 @@ class DuetExecutor:
             phases={} if self._setting.devices else arm.phases(self._blocks.warm_steps),
             losses=tuple(arm.losses()),
             loss_sites=tuple(arm.loss_sites()),
+            outputs=arm.outputs(),
             effects=tuple(arm.effects()),
             notes=tuple(arm.notes()),
             peak_bytes=arm.peak_bytes(),

@@ -8,6 +8,7 @@ from hotloop.stats.floor import Spread, aa_floor, pair_spread
 from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.tune.executor import ArmRecord, SetOrder, SetRecord
 from hotloop.tune.verdict.reference_losses import ReferenceLosses
+from hotloop.tune.verdict.reference_outputs import ReferenceOutputs
 
 
 class NoiseBaseline(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +50,7 @@ class Originals:
         for at in alive:
             arm = record.arm(at)
             curves = self._perturbed if at in order.perturbed else self._curves
-            if arm is not None and arm.losses:
+            if arm is not None and (arm.losses or arm.outputs):
                 curves.append(arm)
 
     def baseline(self) -> NoiseBaseline:
@@ -66,4 +67,8 @@ class Originals:
             originals=tuple(arm.losses for arm in longest_first),
             perturbed=tuple(arm.losses for arm in self._perturbed),
             sites=longest_first[0].loss_sites if longest_first else (),
+            outputs=ReferenceOutputs(
+                originals=tuple(sorted((arm.outputs for arm in self._curves if arm.outputs), key=len))[::-1],
+                perturbed=tuple(arm.outputs for arm in self._perturbed if arm.outputs),
+            ),
         )

@@ -10,6 +10,7 @@ import msgspec
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.tuning import ParityEvidence
 from hotloop.stats.parity import MIN_STEPS, Parity, check_parity, parts
+from hotloop.tune.verdict.reference_outputs import ReferenceOutputs
 
 ENOUGH_PERTURBED = 5
 """With four a swinging loss was decided in 59 of 60 simulated trainings, with one in 46."""
@@ -24,10 +25,16 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
     """With rounding noise on its parameters and other random choices, each time others."""
     sites: tuple[int, ...] = ()
     """The place of the backward call of each loss of the first original; empty: there is one place."""
+    outputs: ReferenceOutputs = ReferenceOutputs()
+    """Where nothing is trained, there are no losses, and these are held against a plan's."""
 
-    def check(self, losses: Sequence[float], plan: Sequence[Candidate]) -> ParityEvidence:
-        """Return whether a plan's losses are the original's, by the least strict class among its steps."""
+    def check(
+        self, losses: Sequence[float], plan: Sequence[Candidate], outputs: bytes = b""
+    ) -> ParityEvidence:
+        """Return whether a plan's losses (or outputs) are the original's, by the least strict class of its steps."""
         loose = any(candidate.numerics is not Numerics.EXACT for candidate in plan)
+        if outputs and self.outputs.originals and not losses:
+            return self.outputs.judge(outputs, numerics=Numerics.TOLERANCE if loose else Numerics.EXACT)
         return self.judge(
             losses,
             numerics=Numerics.TOLERANCE if loose else Numerics.EXACT,

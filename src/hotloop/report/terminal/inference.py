@@ -1,0 +1,26 @@
+"""Latency and throughput of a program that trains nothing, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hotloop.model.observation import Inference, Latency
+from hotloop.model.quantities import counted, duration, rate
+
+
+def rows(found: Inference) -> Iterator[tuple[str, str]]:
+    """Yield what is said of it, in words and figures."""
+    latency = found.latency
+    yield "request", f"{counted(latency.num, 'request')}, {rate(found.requests_per_s)} requests/s"
+    yield "latency", _said(latency)
+    if found.first_token is not None:
+        yield "first token", _said(found.first_token)
+    if found.between_tokens is not None:
+        yield "next tokens", _said(found.between_tokens)
+    if found.forwards_per_request is not None:
+        yield "", f"{found.forwards_per_request:.3g} tokens for each prompt"
+
+
+def _said(latency: Latency) -> str:
+    interval = f"[{duration(latency.low_s)}, {duration(latency.high_s)}]"
+    return f"p50 {duration(latency.p50_s)} {interval}, p95 {duration(latency.p95_s)}, p99 {duration(latency.p99_s)}"
