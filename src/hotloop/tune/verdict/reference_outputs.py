@@ -114,7 +114,8 @@ def rows(outputs: bytes) -> Array:
 
 def _given_the_same(ours: Array, theirs: Array, limit: float) -> npt.NDArray[np.bool_]:
     """Tell forwards that were given the same; none of a text is, once it went another way."""
-    alike = (ours[:, [SLOT, CONTINUES, NUM_GIVEN]] == theirs[:, [SLOT, CONTINUES, NUM_GIVEN]]).all(axis=1)
+    kind = [SLOT, CONTINUES, NUM_GIVEN]
+    alike: npt.NDArray[np.bool_] = np.all(ours[:, kind] == theirs[:, kind], axis=1)
     alike &= _distance(ours, theirs, FROM_GIVEN, GIVEN) <= limit
     went_on = False
     for at, continues in enumerate(ours[:, CONTINUES]):
