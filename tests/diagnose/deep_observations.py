@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from hotloop.model.deep import CallSite, CallSites, Deep, Frame, HostSamples, Sample
+from hotloop.model.deep import CallSite, CallSites, Deep, Frame, HostSamples, Loading, LoadingPart, Sample
 from hotloop.model.observation import Observation
 
 from .observations import FINE, STEP_S, with_loader, with_phases
@@ -65,6 +65,19 @@ def with_stacks(
     return msgspec.structs.replace(observation, deep=Deep(host=host))
 
 
+def with_parts_of_a_sample(observation: Observation, *parts: dict[str, Any], **changes: Any) -> Observation:
+    """Return an observation whose samples were timed: 10 ms each in the training process, divided as asked."""
+    plain: dict[str, Any] = {"path": None, "line": None, "count_per_sample": 1.0}
+    loading: dict[str, Any] = {
+        "process": "train", "num_processes": 1, "window_s": 1.0, "num_batches": 10, "num_samples": 100,
+        "sample_s": 0.01, "used_bytes_per_sample": 3e5, "read_bytes_per_sample": 1e6, "reads_per_sample": 4.0,
+        "parts": tuple(
+            LoadingPart(**{**plain, "time_per_sample_s": 0.01 * part["share"], **part}) for part in parts
+        ),
+    }  # fmt: skip
+    return msgspec.structs.replace(observation, deep=Deep(loading=Loading(**{**loading, **changes})))
+
+
 METRICS = with_stacks(
     with_phases(other=0.4),
     ((0, 1), "train", "forward", 60),
@@ -83,6 +96,29 @@ CASES = {
     ),
     "copy-in-step": with_sites(site(32, 0.2, kind="copy", call=".to()", bytes_per_step=4e6)),
     "hot-line-outside-phases": METRICS,
+    "slow-transform": with_parts_of_a_sample(
+        with_loader(with_phases(data=0.6)),
+        {"kind": "transform", "name": "Blur", "path": SCRIPT, "line": 14, "share": 0.5, "random": True},
+        {"kind": "decode", "name": "PIL.ImageFile.load", "share": 0.3},
+    ),
+    "same-work-each-epoch": with_parts_of_a_sample(
+        with_loader(with_phases(data=0.6), num_iterators=3),
+        {"kind": "decode", "name": "PIL.ImageFile.load", "share": 0.5},
+        {"kind": "transform", "name": "Resize", "share": 0.2, "random": False},
+        {"kind": "transform", "name": "RandomCrop", "share": 0.1, "random": True},
+    ),
+    "small-reads": with_parts_of_a_sample(
+        with_loader(with_phases(data=0.6)),
+        {"kind": "read", "name": "h5py.Dataset.__getitem__", "share": 0.8},
+        read_bytes_per_sample=40_000.0,
+        reads_per_sample=20.0,
+    ),
+    "memory-copied-per-worker": with_parts_of_a_sample(
+        with_loader(with_phases(data=0.6), num_workers=2),
+        {"kind": "own", "name": "Rows.__getitem__", "share": 1.0},
+        process="worker",
+        private_bytes_per_worker=1e9,
+    ),
     "slow-dataset-line": with_stacks(
         with_loader(with_phases(data=0.6), num_workers=2),
         ((3,), "worker", None, 90),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from hotloop.diagnose.check.engine import diagnose
+from hotloop.model.deep import Deep
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import Coverage, Observation
 
@@ -21,7 +22,7 @@ from .deep_observations import (
     with_sites,
     with_stacks,
 )
-from .observations import FINE, OPTIMIZER, STEP_S, with_parts, with_phases, with_program
+from .observations import FINE, OPTIMIZER, STEP_S, with_loader, with_parts, with_phases, with_program
 
 
 def found(observation: Observation, code: str) -> list[Finding]:
@@ -163,3 +164,29 @@ def test_a_hook_that_the_optimizer_calls_is_named_and_is_not_the_optimizer_s_tim
 def test_a_model_s_own_code_is_no_hook() -> None:
     late = with_stacks(FINE, ((0, 1), "train", "forward", 50), ((0, CALL, 2), "train", "backward", 50))
     assert found(late, "hot-line-outside-phases") == []
+
+
+def test_the_slowest_transform_is_named_with_its_line_and_its_part_of_the_wait() -> None:
+    (finding,) = found(CASES["slow-transform"], "slow-transform")
+    assert (finding.path, finding.line) == (SCRIPT, 14)
+    assert finding.cost_s is not None
+    assert abs(finding.cost_s - 0.5 * 0.6 * STEP_S) < 1e-9
+    assert "Blur takes 5.00 ms of the 10.0 ms that a sample takes (50%)" in finding.evidence
+
+
+def test_what_repeats_is_decoding_and_the_transforms_that_draw_nothing() -> None:
+    (finding,) = found(CASES["same-work-each-epoch"], "same-work-each-epoch")
+    assert finding.cost_s is not None
+    assert abs(finding.cost_s - 0.7 * 0.6 * STEP_S) < 1e-9
+    once = msgspec.structs.replace(
+        CASES["same-work-each-epoch"], program=with_loader(FINE, num_iterators=1).program
+    )
+    assert found(once, "same-work-each-epoch") == []
+
+
+def test_large_reads_and_memory_that_workers_share_are_no_findings() -> None:
+    loading = CASES["small-reads"].deep.loading  # type: ignore[union-attr]
+    large = msgspec.structs.replace(loading, read_bytes_per_sample=4e6, private_bytes_per_worker=6e7)
+    observation = msgspec.structs.replace(CASES["small-reads"], deep=Deep(loading=large))
+    assert found(observation, "small-reads") == []
+    assert found(observation, "memory-copied-per-worker") == []

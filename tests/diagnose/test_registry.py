@@ -14,7 +14,7 @@ from hotloop.diagnose.rule import Rule
 
 SECTIONS = ["What it does", "Why it is slow", "When it is fine", "Example", "References"]
 REPOSITORY = Path(__file__).parents[2]
-SHARED = {"boundaries", "handing_over"}
+SHARED = {"boundaries", "handing_over", "making_samples"}
 """What several rules of the data family measure with."""
 
 each_rule = pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)

@@ -127,6 +127,47 @@ class Forwards(msgspec.Struct, frozen=True, kw_only=True):
     """Time per step in the unused ones."""
 
 
+class LoadingPart(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that is done to make a sample or a batch."""
+
+    kind: str
+    """`own` (code of the data set), `open`, `read`, `decode`, `transform`, `collate`, or `hand_over` from a worker."""
+    name: str
+    """The transform's class, the library's function."""
+    path: str | None
+    """Where the user's source defines or makes it; None: not there."""
+    line: int | None
+    count_per_sample: float
+    time_per_sample_s: float
+    """Without other parts that it calls."""
+    share: float
+    """Of the time in which samples are made and handed over, 0 to 1."""
+    random: bool | None = None
+    """Of a transform: it drew from a global generator while it was looked at; None: it was not looked at."""
+
+
+class Loading(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a sample's time goes."""
+
+    process: str
+    """`train` or `worker`: who makes the batches."""
+    num_processes: int
+    window_s: float
+    num_batches: int
+    num_samples: int
+    sample_s: float
+    """Time in which one process makes a sample and hands it over."""
+    parts: tuple[LoadingPart, ...]
+    """The most expensive first."""
+    used_bytes_per_sample: float
+    """Of the tensors that come out."""
+    read_bytes_per_sample: float | None
+    """That were asked of files; None: the system does not tell. What is mapped into memory is not in it."""
+    reads_per_sample: float | None
+    private_bytes_per_worker: float | None = None
+    """Memory that a worker shares with no other process; None: no worker, or the system does not tell."""
+
+
 class Deep(msgspec.Struct, frozen=True, kw_only=True):
     """What detailed profiling saw; None: that instrument did not run (coverage says why)."""
 
@@ -137,3 +178,4 @@ class Deep(msgspec.Struct, frozen=True, kw_only=True):
     growing_containers: tuple[GrowingContainer, ...] | None = None
     """Those that keep a graph first; empty: none grows."""
     forwards: tuple[Forwards, ...] | None = None
+    loading: Loading | None = None

@@ -15,6 +15,7 @@ from hotloop.observe.decode.instrument_files import DeepFile, usable
 from hotloop.observe.decode.spans import Timeline
 from hotloop.observe.profile.call_sites import read_call_sites
 from hotloop.observe.profile.host_samples import read_host_samples
+from hotloop.observe.profile.loading import read_loading
 from hotloop.observe.profile.operators import read_flops, read_operators
 
 Reader = Callable[[Path, DeepFile, Timeline], Any]
@@ -45,6 +46,7 @@ def _read_forwards(_: Path, file: DeepFile, lead: Timeline) -> tuple[Forwards, .
 READERS: dict[str, Reader] = {
     "host": read_host_samples,
     "growing_containers": _read_growing_containers,
+    "loading": read_loading,
     "call_sites": read_call_sites,
     "forwards": _read_forwards,
     "operators": read_operators,

@@ -30,6 +30,11 @@ INSTRUMENTS: dict[str, dict[str, Any]] = {
         "workers": f"{_FOLDER}worker_samples",
     },
     "growing_containers": {"module": f"{_FOLDER}growing_containers", "cls": "GrowingContainers"},
+    "loading": {
+        "module": f"{_FOLDER}loading",
+        "cls": "Loading",
+        "workers": f"{_FOLDER}worker_loading",
+    },
     "call_sites": {"module": f"{_FOLDER}call_sites", "cls": "CallSites"},
     "forwards": {"module": f"{_FOLDER}forwards", "cls": "Forwards"},
     "operators": {"module": f"{_FOLDER}operators", "cls": "Operators"},

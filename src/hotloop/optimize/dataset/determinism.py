@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hotloop.optimize.dataset.clocks import asks_for_time
-from hotloop.optimize.dataset.generators import GlobalGenerators
 from hotloop.optimize.dataset.opened_files import OpenedFiles
 from hotloop.optimize.dataset.pace import Pace
 from hotloop.optimize.dataset.refusal import CannotKeep
 from hotloop.optimize.dataset.samples import copy_of, same
 from hotloop.optimize.dataset.state import changed, state_of
+from hotloop.probe.instruments.generators import GlobalGenerators
 
 NUM_PROBED = 12
 """A sample that is changed with probability 1/4 stays unseen in all of 3 x 12 fetches in 3 of 100,000 runs."""

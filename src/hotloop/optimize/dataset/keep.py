@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hotloop.optimize.dataset.determinism import DeterminismCheck, refuse_if_drawn
-from hotloop.optimize.dataset.generators import GlobalGenerators
 from hotloop.optimize.dataset.kept_samples import Columns, KeptSamples, ListOfSamples
 from hotloop.optimize.dataset.memory import allowed_bytes
 from hotloop.optimize.dataset.refusal import CannotKeep
 from hotloop.optimize.dataset.samples import num_bytes, same
+from hotloop.probe.instruments.generators import GlobalGenerators
 
 CHUNK = 256
 """Samples that are read at a time."""

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hotloop.optimize.dataset.determinism import MAX_CHECKING_SHARE, NUM_CHECKED_AGAIN, NUM_PROBED
-from hotloop.optimize.dataset.generators import GlobalGenerators
 from hotloop.optimize.dataset.keep import refuse_large, refuse_slow
 from hotloop.optimize.dataset.opened_files import OpenedFiles
 from hotloop.optimize.dataset.pace import Pace
@@ -16,6 +15,7 @@ from hotloop.optimize.dataset.refusal import CannotKeep
 from hotloop.optimize.dataset.samples import copy_of, num_bytes, same
 from hotloop.optimize.dataset.state import changed, state_of
 from hotloop.optimize.dataset.transform_chain import chain_of, held_in, put_in
+from hotloop.probe.instruments.generators import GlobalGenerators
 
 
 class KeptPrefix:

@@ -11,7 +11,6 @@ import contextlib
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
 from time import perf_counter_ns
 from types import FrameType, ModuleType
 from typing import Any
@@ -21,6 +20,7 @@ import torch
 from hotloop.probe.frameless import Around, own_method
 from hotloop.probe.instruments.frames import Caller, Frames, Owner
 from hotloop.probe.instruments.instrument import Instrument
+from hotloop.probe.instruments.replaced import Replaced
 from hotloop.probe.instruments.watched_calls import COPY, CREATE, SYNC, Watched, functions, methods
 from hotloop.probe.probe import Probe
 
@@ -57,7 +57,7 @@ class CallSites(Instrument):
         self._busy = _Busy()
         self._step: dict[Key, list[int]] = {}
         self._steps: list[dict[Key, list[int]]] = []
-        self._undo: list[Callable[[], None]] = []
+        self._replaced = Replaced(self._frames)
         self._compiles = False
         self._builtins: dict[int, str] = {}
         """TorchScript's table of what it compiles by identity."""
@@ -74,7 +74,7 @@ class CallSites(Instrument):
 
     def stop(self) -> dict[str, Any]:
         """Put everything back."""
-        self._remove()
+        self._replaced.put_back()
         keys = {key: number for number, key in enumerate({key for step in self._steps for key in step})}
         return {
             "keys": list(keys),
@@ -84,16 +84,16 @@ class CallSites(Instrument):
 
     def step_aside(self) -> None:
         """Be gone while torch.compile reads code."""
-        self._remove()
+        self._replaced.put_back()
 
     def step_back(self) -> None:
         """Go on."""
-        if not self._undo:
+        if not self._replaced:
             self._install()
 
     def after_fork(self) -> None:
         """Put everything back in a child."""
-        self._remove()
+        self._replaced.put_back()
 
     # Replacing -----------------------------------------------------------------------------------------------------
 
@@ -120,42 +120,21 @@ class CallSites(Instrument):
                     self._replace(watched.place(), watched)
 
     def _replace(self, owner: Any, watched: Watched) -> None:
-        own = vars(owner).get(watched.name, _ABSENT)
         if isinstance(owner, ModuleType):
-            original = own
+            original = vars(owner)[watched.name]
             replaced = self._watching(original, watched)
-            self._replace_imported(original, replaced)
+            self._replaced.set_imported(original, replaced)
             self._let_torchscript_know(original, replaced)
-            setattr(owner, watched.name, replaced)
         else:
             changed = self._watching(own_method(owner, watched.name), watched)
-            setattr(owner, watched.name, Around(getattr(owner, watched.name), changed))
-        self._undo.append(lambda: _put_back(owner, watched.name, own))
+            replaced = Around(getattr(owner, watched.name), changed)
+        self._replaced.set(owner, watched.name, replaced)
 
     def _let_torchscript_know(self, original: Any, replaced: Any) -> None:
         name = self._builtins.get(id(original))
         if name is not None:
             self._builtins[id(replaced)] = name
-            self._undo.append(lambda: self._builtins.__delitem__(id(replaced)))
-
-    def _replace_imported(self, original: Any, replaced: Any) -> None:
-        """Do the same to names that the user's modules have imported: `from torch import zeros`."""
-        for module in self._user_modules():
-            for name, value in list(vars(module).items()):
-                if value is original:
-                    setattr(module, name, replaced)
-                    self._undo.append(lambda m=module, n=name: _put_back(m, n, original))  # type: ignore[misc]
-
-    def _user_modules(self) -> Iterator[ModuleType]:
-        for module in list(sys.modules.values()):
-            path = getattr(module, "__file__", None)
-            if isinstance(module, ModuleType) and path and self._frames.is_users(path):
-                yield module
-
-    def _remove(self) -> None:
-        while self._undo:
-            with contextlib.suppress(Exception):  # one that fails must not keep the others in place
-                self._undo.pop()()
+            self._replaced.also(lambda: self._builtins.__delitem__(id(replaced)))
 
     # Watching ------------------------------------------------------------------------------------------------------
 
@@ -213,16 +192,6 @@ class _Busy(threading.local):
     """Whether this thread is inside a watched call."""
 
     inside = False
-
-
-_ABSENT = object()
-
-
-def _put_back(owner: Any, name: str, own: Any) -> None:
-    if own is _ABSENT:
-        delattr(owner, name)  # it is inherited
-    else:
-        setattr(owner, name, own)
 
 
 def _device_of(value: Any) -> str:

@@ -16,6 +16,7 @@ from hotloop.report.terminal.bars import BAR, COLORS
 from hotloop.report.terminal.busy_machine import busy_machine, is_too_busy
 from hotloop.report.terminal.inference import rows as rows_of_inference
 from hotloop.report.terminal.layout import facts, next_steps
+from hotloop.report.terminal.loading import loading
 from hotloop.report.terminal.monitors import monitors
 from hotloop.report.terminal.operators import efficiency, operators
 from hotloop.report.terminal.profile import render_deep
@@ -88,6 +89,8 @@ def _parts(observation: Observation) -> Iterator[RenderableType]:
         yield Text("")
         yield monitors(observation.monitors)
     if observation.deep is not None:
+        if observation.deep.loading is not None:
+            yield from loading(observation.deep.loading)
         yield from render_deep(observation.deep)
     yield from _coverage(observation)
 

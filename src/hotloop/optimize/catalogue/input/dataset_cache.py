@@ -6,10 +6,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from hotloop.optimize.dataset.generators import GlobalGenerators
 from hotloop.optimize.dataset.keep import KeptDataset
 from hotloop.optimize.dataset.refusal import CannotKeep
 from hotloop.probe.activation.knob import Knob
+from hotloop.probe.instruments.generators import GlobalGenerators
 
 _IN_PROCESS = {"num_workers": 0, "prefetch_factor": None, "persistent_workers": False, "timeout": 0}
 """What torch demands of a loader without workers."""

@@ -1,0 +1,73 @@
+"""From the timed parts of batches to where a sample's time goes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hotloop.model.deep import Loading, LoadingPart
+from hotloop.observe.decode.instrument_files import DeepFile, read_deep
+from hotloop.observe.decode.spans import NS, Timeline
+
+WORKER = "worker_loading"
+Key = tuple[str, str, str | None, int | None]
+
+
+def read_loading(folder: Path, file: DeepFile, lead: Timeline) -> Loading | None:  # noqa: ARG001 - a reader
+    """Return what the leading process's workers, or it itself, do for a sample; None: no batch was made."""
+    workers = [
+        one for one in read_deep(folder, WORKER) if one.value["parent"] == file.pid and one.value["batches"]
+    ]
+    makers = workers or [file]
+    samples = sum(one.value["samples"] for one in makers)
+    if not samples:
+        return None
+    spent = _added([*makers, *([file] if workers else [])])
+    whole = sum(times[1] for times in spent.values())
+    parts = [_part(key, times, samples, whole) for key, times in spent.items()]
+    reads = [one.value["read"] for one in makers]
+    told = None not in reads
+    private = [one.value["private_bytes"] for one in workers if one.value["private_bytes"] is not None]
+    return Loading(
+        process="worker" if workers else "train",
+        num_processes=len(makers),
+        window_s=max(one.window_s for one in makers),
+        num_batches=sum(one.value["batches"] for one in makers),
+        num_samples=samples,
+        sample_s=whole * NS / samples,
+        parts=tuple(sorted(parts, key=lambda part: -part.share)),
+        used_bytes_per_sample=sum(one.value["used_bytes"] for one in makers) / samples,
+        read_bytes_per_sample=sum(read[0] for read in reads) / samples if told else None,
+        reads_per_sample=sum(read[1] for read in reads) / samples if told else None,
+        private_bytes_per_worker=sum(private) / len(private) if private else None,
+    )
+
+
+def _added(files: Sequence[DeepFile]) -> dict[Key, list[Any]]:
+    """Return count, nanoseconds and randomness by part, of all processes together."""
+    spent: dict[Key, list[Any]] = defaultdict(lambda: [0, 0, None])
+    for file in files:
+        for row in file.value["parts"]:
+            entry = spent[row["kind"], row["name"], row["path"], row["line"]]
+            entry[0] += row["count"]
+            entry[1] += row["own_ns"]
+            if row["random"] is not None:
+                entry[2] = bool(entry[2]) or row["random"]
+    return spent
+
+
+def _part(key: Key, spent: Sequence[Any], samples: int, whole: int) -> LoadingPart:
+    kind, name, path, line = key
+    count, nanoseconds, random = spent
+    return LoadingPart(
+        kind=kind,
+        name=name,
+        path=path,
+        line=line,
+        count_per_sample=count / samples,
+        time_per_sample_s=nanoseconds * NS / samples,
+        share=nanoseconds / max(1, whole),
+        random=random,
+    )
