@@ -54,7 +54,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     spent = sum(part.time_per_sample_s for part in parts)
     yield Symptom(
         evidence=f"opening and reading take {duration(spent)} of a sample's {duration(seen.sample_s)} ({share:.0%}): "
-        f"{seen.reads_per_sample:.0f} reads of {byte_size(each)} for {byte_size(seen.used_bytes_per_sample)} of tensors",
+        f"{seen.reads_per_sample:.0f} reads of {byte_size(each)}, {byte_size(seen.used_bytes_per_sample)} of tensors",
         metric="deep.loading.reads_per_sample",
         path=loader.path,
         line=loader.line,

@@ -6,11 +6,13 @@ from hotloop.optimize.catalogue.input.loader_prefetch import LoaderPrefetch
 from hotloop.optimize.catalogue.input.loader_workers import LoaderWorkers
 from hotloop.optimize.catalogue.input.persistent_workers import PersistentWorkers
 from hotloop.optimize.catalogue.input.pinned_memory import PinnedMemory
+from hotloop.optimize.catalogue.input.vectorized_fetch import VectorizedFetch
 from hotloop.optimize.optimization import Optimization
 
 FAMILY: tuple[type[Optimization], ...] = (
     DatasetInMemory,
     CachedPreprocessing,
+    VectorizedFetch,
     LoaderWorkers,
     LoaderPrefetch,
     PersistentWorkers,

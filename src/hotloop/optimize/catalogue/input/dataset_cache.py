@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hotloop.optimize.dataset.keep import KeptDataset
@@ -34,7 +34,7 @@ class DatasetCache(Knob):
         self._keep = keep
         self._kept: dict[int, Any] = {}
         self._refused: dict[int, tuple[Any, str]] = {}
-        self._loaders: dict[int, Any] = {}
+        self.loaders: dict[int, Any] = {}
         self._on = on
 
     def on_torch(self) -> None:
@@ -96,7 +96,7 @@ class DatasetCache(Knob):
         if not torch.is_grad_enabled() or not _is_map_style(loader):
             return  # an evaluation, or nothing that has indices
         key = id(loader.dataset)
-        self._loaders[key] = loader
+        self.loaders[key] = loader
         if not self._on or key in self._refused:
             return
         try:
@@ -123,20 +123,28 @@ class DatasetCache(Knob):
     def switch(self, on: bool) -> None:
         """Take batches from kept samples, or from the data set again; workers that run already cannot be switched."""
         self._on = on
-        for loader in list(self._loaders.values()) if on else ():
+        for loader in list(self.loaders.values()) if on else ():
             if not loader.num_workers:
                 self._begin(loader)
 
     def effect(self) -> tuple[bool, str]:
         """Return whether samples are kept and used."""
-        used = [kept for kept in self._kept.values() if kept.num_batches or not self._in_process]
+        used = [kept for kept in self._kept.values() if self.acts(kept)]
         if used:
-            size, seconds = sum(kept.num_bytes for kept in used), sum(kept.fill_s for kept in used)
-            return True, f"{len(used)} data set(s) in memory, {size / 1e6:.3g} MB, read in {seconds:.1f} s"
+            return True, self.said(used)
         if self._refused:
             dataset, reason = next(iter(self._refused.values()))
             return False, f"the data set {type(dataset).__name__} is not kept: {reason}"
         return False, "no map-style data set was iterated with gradients on"
+
+    def acts(self, kept: Any) -> bool:
+        """Whether batches come from what is kept; those of workers are not seen here."""
+        return bool(kept.num_batches) or not self._in_process
+
+    def said(self, used: Sequence[Any]) -> str:
+        """Return what is kept."""
+        size, seconds = sum(kept.num_bytes for kept in used), sum(kept.fill_s for kept in used)
+        return f"{len(used)} data set(s) in memory, {size / 1e6:.3g} MB, read in {seconds:.1f} s"
 
 
 def _is_map_style(loader: Any) -> bool:

@@ -56,7 +56,13 @@ class DatasetInMemory(Optimization):
     family: ClassVar[str] = "input"
     numerics: ClassVar[Numerics] = Numerics.EXACT
     conflicts: ClassVar[frozenset[str]] = frozenset(
-        {"loader_workers", "loader_prefetch", "persistent_workers", "cached_preprocessing"}
+        {
+            "loader_workers",
+            "loader_prefetch",
+            "persistent_workers",
+            "cached_preprocessing",
+            "vectorized_fetch",
+        }
     )
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import libcst as cst
 
 from hotloop.model.sites import Site, SiteKind, Sites
+from hotloop.optimize.catalogue.input.added_class import define
+from hotloop.optimize.catalogue.input.dataset_argument import dataset_argument, makes_others
 from hotloop.optimize.rewriting.constructions import keyword_place, remove_keyword, set_keywords
 from hotloop.optimize.rewriting.outcomes import not_observed
 from hotloop.source.calls import argument, code
 from hotloop.source.draft import Editor
-from hotloop.source.imports import last_import, module_name
 from hotloop.source.keywords import Changes
 from hotloop.source.outcome import AlreadySo, CannotEdit, Edited, Rewrite, Safety
 from hotloop.source.source_file import SourceFile
-from hotloop.source.statements import parsed
 
 _NUM_WORKERS = {"num_workers": 5}
 """Of DataLoader's parameters by position; the data set is the first."""
@@ -28,7 +28,7 @@ class Wrapper:
 
     Attributes:
         name: of the class.
-        text: of the class, with its base's name left open.
+        text: of the class (see `define`).
         arguments: behind the data set: `, 2`.
         note: what it does, for the patch's account.
         snippet: what to write by hand.
@@ -44,7 +44,7 @@ class Wrapper:
 _IN_MEMORY = Wrapper(
     "InMemory",
     '''\
-class InMemory({dataset}):
+class InMemory({torch}.utils.data.Dataset):
     """A data set whose samples are read once and kept: only for one that gives the same sample each time."""
 
     def __init__(self, dataset):
@@ -86,24 +86,37 @@ def rewrite_kept(source: Editor, sites: Sites, *, in_process: bool) -> Rewrite:
 
 
 def wrap_datasets(
-    source: Editor, sites: Sites, wrapper: Wrapper, *, in_process: bool = False, safety: Safety = Safety.SAFE
+    source: Editor,
+    sites: Sites,
+    wrapper: Wrapper,
+    *,
+    in_process: bool = False,
+    safety: Safety = Safety.SAFE,
+    once: bool = True,
 ) -> Rewrite:
-    """Put a class around the data sets that were seen to feed training steps.
+    """Put a class around the data sets that were seen to feed training steps, and around no others.
+
+    Args:
+        source: the user's files.
+        sites: of the observed run.
+        wrapper: the class.
+        in_process: loaders with workers make their batches in the training process.
+        safety: of the edit.
+        once: making it is dear, so that a loader must not be made again and again.
 
     Raises:
-        CannotEdit: a loader is not made by the user's own code, or is made again and again.
+        CannotEdit: a loader is not made by the user's own code, or together with others.
     """
     loaders = [site for site in sites.of(SiteKind.LOADER) if site.in_step]
     if not loaders:
         return not_observed("DataLoader that feeds training", wrapper.snippet)
     notes = Changes()
     for site in loaders:
-        _refuse_made_again(source, site)
-        notes += _wrapped(source, site, wrapper)
+        if once:
+            _refuse_made_again(source, site)
         if in_process:
-            notes += _without_workers(source, site)
-        if _makes_others(site, sites):
-            safety = Safety.UNSAFE  # what else it is given was not seen to be deterministic
+            notes += _without_workers(source, site, sites)
+        notes += _wrapped(source, site, sites, wrapper)
     if not notes.notes:
         return AlreadySo(f"of the training loaders, {wrapper.note}")
     return Edited(notes.notes, max(safety, notes.safety), options=notes.options)
@@ -141,23 +154,12 @@ def _repeats(node: cst.CSTNode) -> bool:
     return isinstance(node, cst.While)
 
 
-def _makes_others(site: Site, sites: Sites) -> bool:
-    """Whether the same expression makes loaders that do not feed training: a function that makes all of them."""
-    return any(
-        not other.in_step and other.places[:1] == site.places[:1] for other in sites.of(SiteKind.LOADER)
-    )
-
-
-def _wrapped(source: Editor, site: Site, wrapper: Wrapper) -> Changes:
-    place, own = keyword_place(source, site)
-    given = argument(source.call(place), "dataset", 0 if own else None)
-    if given is None:
-        raise CannotEdit(f"{place.path}:{source.line(place)}: which argument is the data set cannot be told")
+def _wrapped(source: Editor, site: Site, sites: Sites, wrapper: Wrapper) -> Changes:
+    place, given = dataset_argument(source, site, sites)
     if isinstance(given.value, cst.Call) and code(given.value.func) == wrapper.name:
         return Changes()
-    _define(source, place.path, wrapper)
-    given = argument(source.call(place), "dataset", 0 if own else None)
-    assert given is not None
+    define(source, place.path, wrapper.name, wrapper.text)
+    place, given = dataset_argument(source, site, sites)
     call = cst.ensure_type(cst.parse_expression(f"{wrapper.name}(_{wrapper.arguments})"), cst.Call)
     dataset = call.args[0].with_changes(value=given.value)
     wrapped = call.with_changes(args=[dataset, *call.args[1:]])
@@ -165,47 +167,20 @@ def _wrapped(source: Editor, site: Site, wrapper: Wrapper) -> Changes:
     return Changes((f"{place.path}:{source.line(place)}: {wrapper.note}",))
 
 
-def _define(source: Editor, path: str, wrapper: Wrapper) -> None:
-    """Put the class behind the imports, unless it is there.
+def _without_workers(source: Editor, site: Site, sites: Sites) -> Changes:
+    """From memory the training process makes a batch faster than a worker sends it.
 
     Raises:
-        CannotEdit: the file means something else by the name.
+        CannotEdit: the same call makes loaders that keep their workers.
     """
-    file = source.file(path)
-    if any(code(each.name) == wrapper.name for each in file.all(cst.ClassDef)):
-        return
-    if any(name.value == wrapper.name for name in file.all(cst.Name)):
-        raise CannotEdit(f"{path} uses the name {wrapper.name} for something else")
-    torch = module_name(source, path, "torch")
-    line = last_import(source.file(path))
-    assert line is not None  # torch's, at least
-    new = parsed(source.file(path), wrapper.text.format(dataset=f"{torch}.utils.data.Dataset"))
-    source.change(path, source.file(path).module, lambda module: _behind(module, line, new))
-
-
-def _behind(module: cst.Module, line: cst.CSTNode, new: cst.CSTNode) -> cst.Module:
-    """Put a class behind a statement, two empty lines around it."""
-    at = next(number for number, each in enumerate(module.body) if each is line) + 1
-    following = module.body[at : at + 1]
-    empty = [cst.EmptyLine(indent=False)] * 2
-    apart = [_apart(each) for each in following]
-    return module.with_changes(
-        body=[*module.body[:at], new.with_changes(leading_lines=empty), *apart, *module.body[at + 1 :]]
-    )
-
-
-def _apart(statement: cst.BaseStatement) -> cst.BaseStatement:
-    lines = list(getattr(statement, "leading_lines", ()))
-    while lines and lines[0].comment is None:
-        lines.pop(0)
-    return statement.with_changes(leading_lines=[cst.EmptyLine(indent=False)] * 2 + lines)
-
-
-def _without_workers(source: Editor, site: Site) -> Changes:
-    """From memory the training process makes a batch faster than a worker sends it."""
     place, own = keyword_place(source, site)
     if not _names_workers(source.call(place), 5 if own else None):
         return Changes()
+    if makes_others(site, sites, site.places.index(place)):
+        raise CannotEdit(
+            f"{place.path}:{source.line(place)} gives other loaders their workers, too; "
+            "set num_workers=0 for the training loader alone"
+        )
     for name in ("prefetch_factor", "persistent_workers"):
         remove_keyword(source, site, name)
     return set_keywords(source, site, {"num_workers": "0"}, _NUM_WORKERS)

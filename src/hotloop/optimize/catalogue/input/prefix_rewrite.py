@@ -18,7 +18,7 @@ FIXED = frozenset(
     {"CenterCrop", "ConvertImageDtype", "Grayscale", "Normalize", "PILToTensor", "Pad", "Resize", "ToDtype"}
 ) | {"ToImage", "ToPILImage", "ToTensor"}
 _CLASS = '''\
-class CachedPreprocessing({dataset}):
+class CachedPreprocessing({torch}.utils.data.Dataset):
     """Keeps samples as they are after their first transforms, which are not random; the others run each time."""
 
     def __init__(self, dataset, num_kept):
