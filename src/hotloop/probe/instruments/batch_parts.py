@@ -224,7 +224,7 @@ def _trains() -> bool:
     """An evaluation's batches are made without gradients; a worker does not know, and counts."""
     import torch
 
-    return torch.is_grad_enabled()
+    return bool(torch.is_grad_enabled())
 
 
 def tensor_bytes(value: Any, depth: int) -> int:
