@@ -45,6 +45,7 @@ def test_every_knob_has_what_the_run_needs() -> None:
         "openmp_wait_policy",
         "huge_pages",
         "autocast_fp16",
+        "slow_in_half",
     }
     assert all(isinstance(knob, Knob) for knob in knobs.values() if knob is not None)
 

@@ -21,6 +21,7 @@ WITHOUT_A_PAGE = {
     "openmp_wait_policy": "a launch line",
     "cpu_allocator": "a launch line",
     "huge_pages": "a launch line",
+    "slow_in_half": "measured when the program starts",
 }
 BF16_TOLERANCE = 0.02
 """Of the size of the parameters after a few steps: bfloat16 has 8 bits of mantissa."""
