@@ -27,10 +27,11 @@ from hotloop.model.observation import (
     RunAccount,
     StepTime,
 )
-from hotloop.model.operators import Efficiency, Operator, Operators
+from hotloop.model.operators import DetailedTimeline, Efficiency, Operator, Operators, TimelineLane
 from hotloop.model.optimization import Candidate, Numerics, Refusal
 from hotloop.model.origin import CodeState, Origin
 from hotloop.model.ratio import Ratio
+from hotloop.model.step_memory import ModuleMemory, PhaseMemory, StepMemory
 from hotloop.model.step_series import StepKind, StepSeries, TimelineSpan
 from hotloop.model.tuning import (
     Baseline,
@@ -244,8 +245,15 @@ def _deep() -> Deep:
             num_steps=48, window_s=6.5, interval_s=0.01, lines=lines, frames=frames, samples=samples
         ),
         operators=Operators(
-            num_steps=3, window_s=0.5, num=310.0, self_s=0.07, device_s=None, operators=operators
+            num_steps=3,
+            window_s=0.5,
+            num=310.0,
+            self_s=0.07,
+            device_s=None,
+            operators=operators,
+            timeline=timeline(),
         ),
+        memory=memory(),
         call_sites=CallSites(
             num_steps=40,
             window_s=5.0,
@@ -264,6 +272,71 @@ def _deep() -> Deep:
                 ),
             ),
         ),
+    )
+
+
+def timeline() -> DetailedTimeline:
+    """Two steps: phases, operators inside one another, a device stream and two workers."""
+    phases, operators, stream = [], [], []
+    for begin in (0.0, STEP_S):
+        at = begin
+        for phase, share in SHARES.items():
+            phases.append(TimelineSpan(phase.value, at, at + share * STEP_S, 0))
+            at += share * STEP_S
+        for number in range(12):
+            start = begin + 0.062 + number * 0.005
+            operators.append(TimelineSpan("aten::conv2d", start, start + 0.004, 0))
+            operators.append(TimelineSpan("aten::mkldnn_convolution", start + 0.0002, start + 0.0038, 1))
+            stream.append(TimelineSpan("implicit_convolve_sgemm", start + 0.001, start + 0.0045, 0))
+    workers = [[TimelineSpan("batch", begin, begin + 0.11, 0) for begin in (0.0, 0.13)] for _ in range(2)]
+    lanes = [("phases", 0, phases), ("operators", 1, operators), ("device", 7, stream)]
+    lanes += [("worker", number, spans) for number, spans in enumerate(workers)]
+    return DetailedTimeline(
+        window_s=2 * STEP_S,
+        num_spans=60,
+        lanes=tuple(
+            TimelineLane(
+                kind=kind,
+                number=number,
+                spans=tuple(spans),
+                busy_s=sum(one.end_s - one.begin_s for one in spans),
+            )
+            for kind, number, spans in lanes
+        ),
+    )
+
+
+def memory(scale: float = 1.0) -> StepMemory:
+    """Two steps that take memory in the forward and give it back in the backward."""
+    times = [STEP_S * at / 20 for at in range(41)]
+    held = [int(scale * (300 << 20) * (1 - abs(2 * (at % 20) / 20 - 1))) for at in range(41)]
+    modules = [
+        ModuleMemory(
+            path=f"layer{number}.{block}.conv",
+            cls="Conv2d",
+            parameter_bytes=number << 20,
+            gradient_bytes=number << 20,
+            buffer_bytes=0,
+            optimizer_bytes=2 * number << 20,
+            activation_bytes=int(scale * (40 << 20) / number),
+        )
+        for number in (1, 2, 3, 4)
+        for block in (0, 1)
+    ]
+    return StepMemory(
+        device="cpu",
+        num_steps=2,
+        window_s=2 * STEP_S,
+        absolute=False,
+        peak_bytes=max(held),
+        times_s=tuple(times),
+        bytes=tuple(held),
+        steps_s=(STEP_S, 2 * STEP_S),
+        phases={
+            "forward": PhaseMemory(peak_bytes=max(held), change_bytes=scale * (290 << 20)),
+            "backward": PhaseMemory(peak_bytes=max(held), change_bytes=-scale * (290 << 20)),
+        },
+        modules=tuple(modules),
     )
 
 
@@ -502,6 +575,7 @@ def content(
         manual=MANUAL,
         sets=sets() if tuned else (),
         losses=losses() if tuned else None,
+        after=Deep(memory=memory(0.6)) if tuned else None,
         card=card(),
         patch=PATCH if tuned else None,
         missing=(*seen.coverage, Coverage("power", "no sensor of this machine tells it")),

@@ -205,7 +205,6 @@ def _missing(seen: Observation | None, tuning: TuneResult | None) -> Iterator[Co
         yield Coverage("ceilings", "not asked for: hotloop diagnose measures them")
     if seen.monitors is not None and not any("power" in name for name in seen.monitors.metrics):
         yield Coverage("power", "no sensor of this machine tells it, so energy and its price are not known")
-    yield Coverage("memory by module and by phase", "only the peak, and what operators allocate, is measured")
     if seen.epoch_steps is None:
         yield Coverage(
             "length of an epoch", "the training loader was not started twice while it was observed"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from hotloop.model.operators import Flops, Operators
+from hotloop.model.step_memory import StepMemory
 
 
 class CallSite(msgspec.Struct, frozen=True, kw_only=True):
@@ -179,3 +180,10 @@ class Deep(msgspec.Struct, frozen=True, kw_only=True):
     """Those that keep a graph first; empty: none grows."""
     forwards: tuple[Forwards, ...] | None = None
     loading: Loading | None = None
+    memory: StepMemory | None = None
+
+    def without_series(self) -> Deep:
+        """Return it without what is only there to be drawn, as JSON shows it."""
+        if self.operators is None:
+            return self
+        return msgspec.structs.replace(self, operators=msgspec.structs.replace(self.operators, timeline=None))

@@ -352,5 +352,6 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     schema: int = SCHEMA
 
     def without_series(self) -> Observation:
-        """Return it without the raw steps, as JSON shows it."""
-        return msgspec.structs.replace(self, series=())
+        """Return it without the raw steps and spans, as JSON shows it."""
+        deep = self.deep.without_series() if self.deep else None
+        return msgspec.structs.replace(self, series=(), deep=deep)

@@ -4,6 +4,30 @@ from __future__ import annotations
 
 import msgspec
 
+from hotloop.model.step_series import TimelineSpan
+
+
+class TimelineLane(msgspec.Struct, frozen=True, kw_only=True):
+    """What one thread, stream or worker did, one after another."""
+
+    kind: str
+    """`phases`, `operators` (of a thread), `device` (a stream) or `worker` (of a loader)."""
+    number: int
+    """Of the thread, the stream or the worker among its like."""
+    spans: tuple[TimelineSpan, ...]
+    """Times from the beginning of the timeline."""
+    busy_s: float
+    """In which at least one of its spans was under way."""
+
+
+class DetailedTimeline(msgspec.Struct, frozen=True, kw_only=True):
+    """The last steps under the profiler, lane by lane."""
+
+    window_s: float
+    num_spans: int
+    """Of operators and device work; the longest of them are kept."""
+    lanes: tuple[TimelineLane, ...]
+
 
 class Operator(msgspec.Struct, frozen=True, kw_only=True):
     """One operator at one set of shapes, per step."""
@@ -38,6 +62,8 @@ class Operators(msgspec.Struct, frozen=True, kw_only=True):
     """Device time per step in all of them; None: nothing runs on a device."""
     operators: tuple[Operator, ...]
     """The most expensive first."""
+    timeline: DetailedTimeline | None = None
+    """None: of an earlier version; left out of JSON."""
 
 
 class Product(msgspec.Struct, frozen=True, kw_only=True):

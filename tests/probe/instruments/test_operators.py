@@ -85,3 +85,22 @@ def test_nothing_is_left_behind() -> None:
     operators.stop()
     assert torch.autograd.profiler._enable_profiler is starter
     assert not torch._C._autograd._profiler_enabled()
+
+
+def test_when_operators_ran_is_on_the_clock_of_the_steps() -> None:
+    model, x = nn.Linear(64, 128), torch.rand(32, 64)
+    operators = _instrument()
+    operators.start()
+    for _ in range(3):
+        model(x).relu()
+        operators.step()
+    seen = operators.stop()["spans"]
+    window_ns = seen["end_ns"] - seen["begin_ns"]
+    names = [seen["names"][span[1]] for span in seen["spans"]]
+    assert seen["lanes"] == [("operators", 1)]
+    assert names.count("aten::linear") == 2, "of the last two steps"
+    assert all(0 <= begin < window_ns for _, _, begin, _, _ in seen["spans"])
+    linear, addmm = (seen["spans"][names.index(name)] for name in ("aten::linear", "aten::addmm"))
+    assert linear[4] == 0
+    assert addmm[4] == 1, "inside the linear"
+    assert seen["num"] == len(seen["spans"])

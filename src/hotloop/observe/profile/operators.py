@@ -9,6 +9,7 @@ import msgspec
 from hotloop.model.operators import Flops, Operator, Operators, Product
 from hotloop.observe.decode.instrument_files import DeepFile, usable
 from hotloop.observe.decode.spans import Timeline
+from hotloop.observe.profile.detailed_timeline import Spans, detailed_timeline
 
 US = 1e-6
 _LEAST = 1e-4
@@ -32,6 +33,7 @@ class _Seen(msgspec.Struct, frozen=True, kw_only=True):
     num: int
     self_us: float
     device_us: float | None
+    spans: Spans | None = None
 
 
 class _Counted(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +41,7 @@ class _Counted(msgspec.Struct, frozen=True, kw_only=True):
     unknown: tuple[str, ...]
 
 
-def read_operators(folder: Path, file: DeepFile, timeline: Timeline) -> Operators:  # noqa: ARG001 - a Reader
+def read_operators(folder: Path, file: DeepFile, timeline: Timeline) -> Operators:
     """Return the operators per step, the FLOPs of their products where those were counted."""
     seen = msgspec.convert(file.value, _Seen)
     each = _flop_of_one(folder, file.pid)
@@ -53,6 +55,7 @@ def read_operators(folder: Path, file: DeepFile, timeline: Timeline) -> Operator
         operators=tuple(
             sorted((one for one in operators if one.share >= _LEAST), key=lambda one: -one.share)
         ),
+        timeline=detailed_timeline(seen.spans, timeline, folder, file.pid) if seen.spans else None,
     )
 
 

@@ -16,6 +16,7 @@ from hotloop.observe.decode.spans import Timeline
 from hotloop.observe.profile.call_sites import read_call_sites
 from hotloop.observe.profile.host_samples import read_host_samples
 from hotloop.observe.profile.loading import read_loading
+from hotloop.observe.profile.memory import read_memory
 from hotloop.observe.profile.operators import read_flops, read_operators
 
 Reader = Callable[[Path, DeepFile, Timeline], Any]
@@ -49,6 +50,7 @@ READERS: dict[str, Reader] = {
     "loading": read_loading,
     "call_sites": read_call_sites,
     "forwards": _read_forwards,
+    "memory": read_memory,
     "operators": read_operators,
     "flops": read_flops,
 }

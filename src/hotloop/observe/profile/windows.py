@@ -37,13 +37,18 @@ INSTRUMENTS: dict[str, dict[str, Any]] = {
     },
     "call_sites": {"module": f"{_FOLDER}call_sites", "cls": "CallSites"},
     "forwards": {"module": f"{_FOLDER}forwards", "cls": "Forwards"},
-    "operators": {"module": f"{_FOLDER}operators", "cls": "Operators"},
+    "memory": {"module": f"{_FOLDER}memory", "cls": "Memory"},
+    "operators": {
+        "module": f"{_FOLDER}operators",
+        "cls": "Operators",
+        "workers": f"{_FOLDER}worker_fetches",
+    },
     "flops": {"module": f"{_FOLDER}flops", "cls": "Flops"},
 }
 """Name to module and class; they run in this order, the lightest first."""
 ALL = tuple(INSTRUMENTS)
 MAX_STEP_S = 15.0
-"""Three instruments at two to three such steps each take two minutes: slower programs are not looked at by default."""
+"""The instruments at two to three such steps each take four minutes: slower programs are not looked at by default."""
 OTHERS_S = 3.0
 """When the leading process has looked, other ranks get so long to end theirs: they began at the same boundary."""
 

@@ -9,6 +9,7 @@ import numpy as np
 from hotloop.model.observation import Anchor, Phase
 from hotloop.model.step_series import StepKind, StepSeries, TimelineSpan
 from hotloop.observe.decode.spans import Timeline
+from hotloop.observe.steps.phase_at import NAMES
 from hotloop.observe.steps.step_windows import Window, windows
 from hotloop.probe.record.events import Kind
 
@@ -80,7 +81,12 @@ def _spans(timeline: Timeline, steady: Sequence[Window], begin_s: float) -> tupl
         return ()
     first_s, last_s = detailed[0].begin_s, detailed[-1].end_s
     found = [
-        TimelineSpan(span.kind.name.lower(), span.begin_s - begin_s, span.end_s - begin_s, span.depth)
+        TimelineSpan(
+            NAMES.get(span.kind, span.kind.name.lower()),
+            span.begin_s - begin_s,
+            span.end_s - begin_s,
+            span.depth,
+        )
         for span in timeline.spans
         if span.begin_s >= first_s and span.end_s <= last_s and span.kind is not Kind.PAUSE
     ]

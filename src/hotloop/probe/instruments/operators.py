@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from time import monotonic_ns
 from typing import Any
 
-from hotloop.probe.instruments.instrument import Instrument, Unavailable
+from hotloop.probe.instruments.instrument import Instrument
+from hotloop.probe.instruments.operator_spans import operator_spans
+from hotloop.probe.instruments.torch_profiler import TorchProfiler
 from hotloop.probe.probe import Probe
 
 MAX_ROWS = 200
 """Kept, by time; the sums are of all."""
-_STARTERS = ("_prepare_profiler", "_enable_profiler", "_enable_profiler_legacy")
-"""Functions of `torch.autograd.profiler` through which every profiler of a program is started."""
 _MOVERS = frozenset(
     f"aten::{name}" for name in ("copy_", "_to_copy", "clone", "contiguous", "fill_", "zero_", "add_", "sum")
 )
@@ -22,7 +22,7 @@ _WRAPPERS = ("ProfilerStep", "[memory]", "[pl]", "DataLoader", "enumerate(")
 
 
 class Operators(Instrument):
-    """Time, shapes and memory of the operators, and where a product's FLOPs are spent.
+    """Time, shapes and memory of the operators, where a product's FLOPs are spent, and when each of them ran.
 
     A program that starts a profiler of its own gets it: this one gives way.
     """
@@ -35,9 +35,9 @@ class Operators(Instrument):
 
     def __init__(self, probe: Probe) -> None:
         super().__init__(probe)
-        self._profiler: Any = None
-        self._gave_way = False
-        self._restore: list[Callable[[], None]] = []
+        self._profiler = TorchProfiler(probe, "operators")
+        self._ends_ns: list[int] = []
+        """Of the steps."""
 
     def start(self) -> None:
         """Start the profiler.
@@ -45,54 +45,22 @@ class Operators(Instrument):
         Raises:
             Unavailable: the program has a profiler of its own.
         """
-        import torch
-        from torch.autograd import profiler
+        self._ends_ns = [monotonic_ns()]
+        self._profiler.start(record_shapes=True, profile_memory=True)
 
-        if torch._C._autograd._profiler_enabled() or _has_profiler():
-            raise Unavailable("the program uses torch.profiler itself")
-        device = "cuda" if torch.cuda.is_initialized() else None
-        self._profiler = profiler.profile(use_device=device, record_shapes=True, profile_memory=True)
-        self._profiler.__enter__()
-        for name in _STARTERS:
-            self._give_way_to(profiler, name)
+    def step(self) -> None:
+        """Note when it ended."""
+        self._ends_ns.append(monotonic_ns())
 
     def stop(self) -> Any:
         """Stop the profiler and sum up what it saw."""
-        self._end()
-        if self._gave_way:
-            raise Unavailable("the program started torch.profiler itself meanwhile")
+        profiler = self._profiler.stop()
         rows = _Rows()
-        for event in self._profiler.function_events:
+        for event in profiler.function_events:
             rows.add(event)
-        return rows.value(on_device=bool(self._profiler.use_device))
-
-    def _end(self) -> None:
-        while self._restore:
-            self._restore.pop()()
-        if not self._gave_way and self._profiler is not None:
-            self._profiler.__exit__(None, None, None)
-
-    def _give_way_to(self, module: Any, name: str) -> None:
-        original = getattr(module, name, None)
-        if original is None:
-            return
-
-        def starter(*args: Any, **kwargs: Any) -> Any:
-            with self.probe.survive("deep:operators"):
-                self._end()
-                self._gave_way = True
-            return original(*args, **kwargs)
-
-        setattr(module, name, starter)
-        self._restore.append(lambda: setattr(module, name, original))
-
-
-def _has_profiler() -> bool:
-    """Whether the program holds a profiler: one with a schedule is prepared long before it is started."""
-    from torch.autograd.profiler import profile
-    from torch.profiler import profile as scheduled
-
-    return any(issubclass(type(each), (profile, scheduled)) for each in gc.get_objects())
+        begin_ns = self._profiler.monotonic_ns(profiler.kineto_results.trace_start_ns())
+        spans = operator_spans(profiler.function_events, begin_ns, self._ends_ns)
+        return {**rows.value(on_device=bool(profiler.use_device)), "spans": spans}
 
 
 class _Rows:

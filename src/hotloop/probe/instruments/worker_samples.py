@@ -90,7 +90,7 @@ class _Watch:
                 with self._probe.survive("worker"):
                     self._look()
 
-        cls.fetch = Before(cls.fetch, asked)
+        cls.fetch = Before(vars(cls)["fetch"], asked)
 
     def _look(self) -> None:
         self._fetches += 1

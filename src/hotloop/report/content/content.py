@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from hotloop.model.deep import Deep
 from hotloop.model.diagnosis import Bottleneck
 from hotloop.model.finding import Finding
 from hotloop.model.machine import MachineCard
@@ -98,6 +99,8 @@ class ReportContent(msgspec.Struct, frozen=True, kw_only=True):
     """Manual pages of the findings and optimizations that are named, as Markdown."""
     sets: tuple[SetSamples, ...] = ()
     losses: LossCurves | None = None
+    after: Deep | None = None
+    """What detailed profiling saw with the plan on; of the program as it was it stands in the observation."""
     card: MachineCard | None = None
     """What this machine can do; None: not measured."""
     patch: str | None = None
@@ -110,4 +113,8 @@ class ReportContent(msgspec.Struct, frozen=True, kw_only=True):
     def without_series(self) -> ReportContent:
         """Return it without the raw steps, as JSON shows it."""
         seen = self.observation
-        return msgspec.structs.replace(self, observation=seen.without_series() if seen else None)
+        return msgspec.structs.replace(
+            self,
+            observation=seen.without_series() if seen else None,
+            after=self.after.without_series() if self.after else None,
+        )

@@ -12,7 +12,7 @@ const hotloopDraw = (() => {
     for (const [unit, size] of [["T", 1e12], ["G", 1e9], ["M", 1e6], ["k", 1e3]]) if (value >= size) return `${round(value / size)} ${unit}`;
     return round(value);
   };
-  const bytes = (mib) => (mib >= 1024 ? `${round(mib / 1024)} GiB` : `${round(mib)} MiB`);
+  const bytes = (mib) => (mib >= 1024 ? `${round(mib / 1024)} GiB` : mib >= 1 || !mib ? `${round(mib)} MiB` : `${round(mib * 1024)} KiB`);
   const narrow = (box) => box.offsetWidth < 560;
   const say = (...lines) => {
     const box = document.createElement("div");
@@ -210,41 +210,68 @@ const hotloopDraw = (() => {
   };
 
   const lines = (chart, data, theme) => {
+    const many = data.lines.length > 1;
+    const when = (value) => (data.scale === "ms" ? time(value) : `${round(value)} s`);
+    const colors = { "as it was": theme.other, "with the plan": theme.optimizer };
     chart.setOption({
       ...base(theme),
-      legend: legend(theme, { show: data.lines.length > 1 }),
-      grid: { left: 8, right: 14, top: data.lines.length > 1 ? 30 : 12, bottom: 36, containLabel: true },
-      xAxis: axis(theme, { type: "value", name: data.axis, nameGap: 24, max: "dataMax", splitLine: { show: false } }),
+      legend: legend(theme, { show: many }),
+      grid: { left: 8, right: 14, top: many ? 30 : 12, bottom: 36, containLabel: true },
+      xAxis: axis(theme, { type: "value", name: data.axis, nameGap: 24, min: 0, max: "dataMax", splitLine: { show: false }, axisLabel: data.scale === "ms" ? { formatter: time } : {} }),
       yAxis: axis(theme, { type: "value", min: 0, axisLabel: { formatter: bytes } }),
-      tooltip: { ...base(theme).tooltip, trigger: "axis", formatter: (points) => say(`${round(points[0].value[0])} s`, ...points.map((one) => `${one.seriesName}: ${bytes(one.value[1] ?? NaN)}`)) },
-      series: data.lines.map((line, at) => ({ name: line.name, type: "line", symbol: "none", color: theme[COLORS[at % COLORS.length]], areaStyle: data.lines.length > 1 ? undefined : { opacity: 0.12 },
-        data: data.x.map((x, place) => [x, line.y[place]]),
-        markArea: at ? undefined : { silent: true, itemStyle: { color: `${theme.other}22` }, data: [[{ xAxis: data.shaded[0] }, { xAxis: data.shaded[1] }]] } })),
+      tooltip: { ...base(theme).tooltip, trigger: "axis", formatter: (points) => say(when(points[0].value[0]), ...points.map((one) => `${one.seriesName}: ${bytes(one.value[1] ?? NaN)}`)) },
+      series: data.lines.map((line, at) => ({ name: line.name, type: "line", step: data.scale === "ms" ? "end" : false, symbol: "none", color: colors[line.name] ?? theme[COLORS[at % COLORS.length]], areaStyle: many ? undefined : { opacity: 0.12 },
+        data: (line.x ?? data.x).map((x, place) => [x, line.y[place]]),
+        markLine: at || !data.marks ? undefined : { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: theme.soft, type: "dashed", opacity: 0.6 }, data: data.marks.map((xAxis) => ({ xAxis })) },
+        markArea: at || !data.shaded ? undefined : { silent: true, itemStyle: { color: `${theme.other}22` }, data: [[{ xAxis: data.shaded[0] }, { xAxis: data.shaded[1] }]] } })),
     });
   };
 
-  const SPANS = { data: "data", iterator: "data", transfer: "transfer", forward: "forward", evaluate: "transfer", backward: "backward", optimizer: "optimizer", communication: "communication" };
-  const timeline = (chart, data, theme) => {
-    const paint = (name) => theme[SPANS[name] ?? "other"];
+  const stacks = (chart, data, theme, box) => {
+    const colors = [theme.forward, theme.backward, theme.optimizer, theme.other, theme.data];
+    const total = data.rows.map((row) => row.parts.reduce((sum, one) => sum + one, 0));
     chart.setOption({
       ...base(theme),
-      legend: legend(theme, { data: data.names, selectedMode: false }),
+      legend: legend(theme),
+      grid: { left: 8, right: 76, top: narrow(box) ? 56 : 34, bottom: 22, containLabel: true },
+      xAxis: axis(theme, { type: "value", axisLabel: { formatter: bytes } }),
+      yAxis: axis(theme, { type: "category", inverse: true, data: data.rows.map((row) => row.name), splitLine: { show: false },
+        axisLabel: { color: theme.ink, width: narrow(box) ? 120 : 260, overflow: "truncate", hideOverlap: false, interval: 0 } }),
+      tooltip: { ...base(theme).tooltip, formatter: ({ seriesName, value, dataIndex }) => say(data.rows[dataIndex].name, `${seriesName}: ${bytes(value)} of ${bytes(total[dataIndex])}`) },
+      series: data.parts.map((part, number) => ({
+        name: part, type: "bar", stack: "held", barWidth: "62%", color: colors[number % colors.length], data: data.rows.map((row) => row.parts[number]),
+        label: number === data.parts.length - 1 ? { show: true, position: "right", color: theme.ink, formatter: ({ dataIndex }) => bytes(total[dataIndex]) } : undefined,
+      })),
+    });
+  };
+
+  const SPANS = { data: "data", iterator: "data", transfer: "transfer", forward: "forward", evaluation: "transfer", evaluate: "transfer", backward: "backward", optimizer: "optimizer", communication: "communication", batch: "data" };
+  const HUES = { operators: 212, device: 268 };
+  const timeline = (chart, data, theme) => {
+    const kinds = data.rows.map((row) => row.kind);
+    const hash = (name) => [...name].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) >>> 0, 0);
+    const paint = (name, kind) => SPANS[name] ? theme[SPANS[name]] : (HUES[kind] === undefined ? theme.other : `hsl(${HUES[kind] - 22 + (hash(name) % 44)} ${44 + (hash(name) % 20)}% ${46 + (hash(name) % 14)}%)`);
+    const phases = data.names.filter((name) => SPANS[name] && name !== "batch");
+    chart.setOption({
+      ...base(theme),
+      legend: legend(theme, { data: phases, selectedMode: false }),
       grid: { left: 8, right: 14, top: 34, bottom: 52, containLabel: true },
-      xAxis: axis(theme, { type: "value", max: "dataMax", axisLabel: { formatter: time } }),
-      yAxis: axis(theme, { type: "category", inverse: true, data: data.lanes, splitLine: { show: false }, axisLabel: { color: theme.ink } }),
+      xAxis: axis(theme, { type: "value", min: 0, max: "dataMax", axisLabel: { formatter: time } }),
+      yAxis: axis(theme, { type: "category", inverse: true, data: data.rows.map((row, at) => at), splitLine: { show: false },
+        axisLabel: { color: theme.ink, interval: 0, hideOverlap: false, formatter: (at) => data.rows[at]?.name ?? "" } }),
       dataZoom: zoom(theme),
-      tooltip: { ...base(theme).tooltip, formatter: ({ value }) => say(data.names[value[4]], time(value[2] - value[1])) },
+      tooltip: { ...base(theme).tooltip, formatter: ({ value }) => (value ? say(data.names[value[4]], time(value[2] - value[1])) : "") },
       series: [
-        { type: "custom", data: data.spans, encode: { x: [1, 2], y: 0 }, clip: true,
+        { type: "custom", clip: true, encode: { x: [1, 2], y: 0 }, data: data.boxes.map(([row, begin, length, name]) => [row, begin, begin + length, 0, name]),
           renderItem: (params, api) => {
             const [x, y] = api.coord([api.value(1), api.value(0)]);
             const right = api.coord([api.value(2), api.value(0)])[0];
-            const height = 30 / (1 + 0.35 * api.value(3));
             const name = data.names[api.value(4)];
-            return { type: "rect", shape: { x, y: y - 15 + (30 - height), width: Math.max(1, right - x), height, r: 2 }, style: { fill: paint(name) },
-              textContent: right - x > 56 ? { style: { text: name, fill: "#fff", fontSize: 11, textShadowColor: "#0008", textShadowBlur: 3 } } : undefined, textConfig: { position: "inside" } };
+            const width = Math.max(1, right - x);
+            return { type: "rect", shape: { x, y: y - 10, width, height: 20, r: width > 6 ? 2 : 0 }, style: { fill: paint(name, kinds[api.value(0)]) },
+              textContent: width > 50 ? { style: { text: clip(name.replace(/^aten::/, ""), Math.floor(width / 6.4)), fill: "#fff", fontSize: 11, textShadowColor: "#0008", textShadowBlur: 3 } } : undefined, textConfig: { position: "inside" } };
           } },
-        ...data.names.map((name) => ({ name, type: "bar", data: [], color: paint(name) })),
+        ...phases.map((name) => ({ name, type: "bar", data: [], color: paint(name) })),
       ],
     });
   };
@@ -329,5 +356,5 @@ const hotloopDraw = (() => {
     });
   };
 
-  return { waterfall, phases, steps, distribution, bars, roofline, curves, lines, timeline, flame, predictions, blocks };
+  return { waterfall, phases, steps, distribution, bars, roofline, curves, lines, stacks, timeline, flame, predictions, blocks };
 })();

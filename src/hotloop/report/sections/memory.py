@@ -9,6 +9,7 @@ from hotloop.model.quantities import byte_size
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import NOT_MEASURED
 from hotloop.report.document import Block, Chart, Facts, Section, Table
+from hotloop.report.sections.step_memory import step_memory
 
 MAX_ROWS = 10
 _OVER_TIME = "program_memory_bytes"
@@ -26,7 +27,13 @@ def memory(content: ReportContent) -> Section | None:
         rows.insert(
             0, ("peak of the original and of the plan, confirmed", f"{_size(before)} and {_size(after)}")
         )
-    blocks: list[Block] = [Facts(tuple(rows)), *_over_time(seen), *_by_operator(seen)]
+    first, last = (deep.memory if deep else None for deep in (seen.deep, content.after))
+    blocks: list[Block] = [
+        Facts(tuple(rows)),
+        *step_memory(first, last),
+        *_over_time(seen),
+        *_by_operator(seen),
+    ]
     return Section(anchor="memory", title="Memory", lead=_lead(before, after), blocks=tuple(blocks))
 
 

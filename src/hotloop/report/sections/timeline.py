@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from hotloop.model.deep import CallSites
+from hotloop.model.deep import CallSites, Deep
 from hotloop.model.observation import Observation
-from hotloop.model.quantities import duration, percent, significant
-from hotloop.report.charts.flame import LEAST, flame
+from hotloop.model.quantities import counted, duration, percent, significant
+from hotloop.model.step_series import StepSeries
+from hotloop.report.charts.flame import LEAST, flame, flame_of_calls
+from hotloop.report.charts.lanes import Lane, lanes, of_timeline
 from hotloop.report.content.content import ReportContent
 from hotloop.report.document import Block, Chart, Section, Table
 
 MAX_SITES = 15
 MAX_SPANS = 3000
+ROW_HEIGHT = 24
 _PROCESSES = {"train": "the training thread", "worker": "the loader's workers", "thread": "other threads"}
 
 
 def timeline(content: ReportContent) -> Section | None:
     """Return the section; None: no step was looked at in detail."""
     seen = content.observation
-    blocks = [*_lanes(seen), *_flames(seen), *_sites(seen)] if seen else []
+    after = content.after
+    blocks = [*_steady(seen), *_detailed(seen.deep, ""), *_detailed(after, ", with the plan")] if seen else []
+    blocks += [*_flames(seen), *_sites(seen)] if seen else []
     if not blocks:
         return None
     return Section(
@@ -30,37 +36,58 @@ def timeline(content: ReportContent) -> Section | None:
     )
 
 
-def _lanes(seen: Observation) -> Iterator[Block]:
-    lanes = [one for one in seen.series if one.spans]
-    if not lanes:
+def _steady(seen: Observation) -> Iterator[Block]:
+    processes = [one for one in seen.series if one.spans]
+    if not processes:
         return
-    begin = min(one.spans[0].begin_s for one in lanes)
-    names = sorted({span.name for one in lanes for span in one.spans})
-    share = MAX_SPANS // len(lanes)
+    share = MAX_SPANS // len(processes)
+    data = lanes(Lane(_process(one), "phases", one.spans[:share]) for one in processes)
     yield Chart(
         kind="timeline",
         title="The last steady steps",
-        summary=f"{len(lanes)} process{'es' * (len(lanes) > 1)}; what the training thread was in, and for how long. "
-        "Gaps are your own code between the phases.",
-        data={
-            "lanes": [f"rank {one.rank}" if one.rank is not None else f"process {one.pid}" for one in lanes],
-            "names": names,
-            "spans": [
-                [
-                    lane,
-                    round((span.begin_s - begin) * 1e3, 4),
-                    round((span.end_s - begin) * 1e3, 4),
-                    span.depth,
-                    names.index(span.name),
-                ]
-                for lane, one in enumerate(lanes)
-                for span in one.spans[:share]
-            ],
-        },
+        summary=f"{counted(len(processes), 'process', 'processes')}; what the training thread was in, and for how "
+        "long. Gaps are your own code between the phases.",
+        data=data,
         rule=f"The first {share:,} spans of each process are drawn."
-        if any(len(one.spans) > share for one in lanes)
+        if any(len(one.spans) > share for one in processes)
         else "",
-        height=110 + 62 * len(lanes),
+        height=_height(data),
+    )
+
+
+def _process(one: StepSeries) -> str:
+    return f"rank {one.rank}" if one.rank is not None else f"process {one.pid}"
+
+
+def _height(data: dict[str, Any]) -> int:
+    return 110 + ROW_HEIGHT * len(data["rows"])
+
+
+def _detailed(deep: Deep | None, when: str) -> Iterator[Block]:
+    operators = deep.operators if deep else None
+    found = operators.timeline if operators else None
+    if found is None or not found.lanes:
+        return
+    drawn = list(of_timeline(found))
+    busy = [(lane.name, one.busy_s) for lane, one in zip(drawn, found.lanes, strict=True)]
+    kept = sum(len(one.spans) for one in found.lanes if one.kind in {"operators", "device"})
+    data = lanes(drawn)
+    yield Chart(
+        kind="timeline",
+        title=f"Operators, device streams and loader workers{when}",
+        summary=f"{duration(found.window_s)} of the leading process under the profiler, which makes steps longer. "
+        + "; ".join(f"{name} {percent(spent / found.window_s)} busy" for name, spent in busy)
+        + ".",
+        data=data,
+        table=Table(
+            ("lane", "busy", "share of the time"),
+            tuple((name, duration(spent), percent(spent / found.window_s)) for name, spent in busy),
+            figures=(1, 2),
+        ),
+        rule=f"The {kept:,} longest of {found.num_spans:,} operators are drawn."
+        if kept < found.num_spans
+        else "",
+        height=_height(data),
     )
 
 
@@ -108,6 +135,16 @@ def _sites(seen: Observation) -> Iterator[Block]:
     found: CallSites | None = seen.deep.call_sites if seen.deep else None
     if found is None or not found.sites:
         return
+    drawn = flame_of_calls(found)
+    if drawn is not None:
+        yield Chart(
+            kind="flame",
+            title="What synchronizations, copies and creations of tensors cost",
+            summary=f"{duration(drawn['total'])} a step in all, by kind, file, line and call.",
+            data=drawn,
+            rule=f"Boxes narrower than {percent(LEAST)} of the whole are left out.",
+            height=130,
+        )
     yield Table(
         ("line", "call", "kind", "a step", "time a step"),
         tuple(

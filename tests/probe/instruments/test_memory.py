@@ -1,0 +1,122 @@
+"""Memory of steps whose tensors are known, from the allocations to the observation."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from hotloop.model.step_memory import StepMemory
+from hotloop.observe.decode.instrument_files import DeepFile
+from hotloop.observe.decode.spans import NS, Span
+from hotloop.observe.profile.memory import read_memory
+from hotloop.probe.instruments.memory import Memory
+from hotloop.probe.probe import Probe
+from hotloop.probe.record.events import Kind
+
+BATCH, WIDTH, MIDDLE, CLASSES = 32, 64, 1024, 10
+STEPS = 3
+
+
+class _Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(WIDTH, MIDDLE)
+        self.act = nn.Tanh()
+        self.last = nn.Linear(MIDDLE, CLASSES)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = self.last(self.act(self.first(x)))
+        return out
+
+
+class _Lead:
+    """Records of a process: the forwards and backwards of its steps."""
+
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+
+    def add(self, kind: Kind, begin_ns: int, end_ns: int) -> None:
+        self.spans.append(Span(kind, 0, begin_ns * NS, end_ns * NS, 0.0, 0))
+
+
+def _trained(probe: Probe, lead: _Lead) -> dict[str, Any]:
+    from time import monotonic_ns
+
+    gc.collect()
+    model, x = _Model(), torch.rand(BATCH, WIDTH)
+    optimizer = torch.optim.Adam(model.parameters())
+    y = torch.randint(0, CLASSES, (BATCH,))
+
+    def step() -> None:
+        optimizer.zero_grad(set_to_none=False)
+        begin = monotonic_ns()
+        loss = nn.functional.cross_entropy(model(x), y)
+        lead.add(Kind.FORWARD, begin, monotonic_ns())
+        begin = monotonic_ns()
+        loss.backward()
+        lead.add(Kind.BACKWARD, begin, monotonic_ns())
+        optimizer.step()
+
+    step()
+    memory = Memory(probe)
+    memory.start()
+    for _ in range(STEPS):
+        step()
+        memory.step()
+    value: dict[str, Any] = memory.stop()
+    return value
+
+
+@pytest.fixture
+def seen(probe: Probe, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StepMemory:
+    """What is read of three steps."""
+    # Another test of this process may have compiled something.
+    monkeypatch.setattr(probe, "compiles", lambda: False)
+    lead = _Lead()
+    value = _trained(probe, lead)
+    file = DeepFile(name="memory", pid=1, rank=None, steps=STEPS, begin_ns=0, end_ns=1, value=value)
+    found = read_memory(tmp_path, file, lead)  # type: ignore[arg-type]
+    assert found is not None
+    return found
+
+
+def test_each_module_has_its_parameters_their_gradients_and_their_state(seen: StepMemory) -> None:
+    assert seen.modules is not None
+    rows = {row.path: row for row in seen.modules}
+    assert set(rows) == {"first", "act", "last"}
+    first = rows["first"]
+    assert first.parameter_bytes == first.gradient_bytes == 4 * (WIDTH + 1) * MIDDLE
+    assert first.optimizer_bytes == pytest.approx(2 * first.parameter_bytes, abs=16)
+    assert rows["act"].parameter_bytes == 0
+    assert first.cls == "Linear"
+
+
+def test_what_a_module_keeps_for_the_backward_is_its_own(seen: StepMemory) -> None:
+    assert seen.modules is not None
+    rows = {row.path: row for row in seen.modules}
+    assert rows["act"].activation_bytes == 4 * BATCH * MIDDLE
+    assert rows["first"].activation_bytes == 0, "tanh's backward needs its output alone"
+    assert rows["last"].activation_bytes == 4 * BATCH * CLASSES
+
+
+def test_the_forward_keeps_what_the_backward_gives_back(seen: StepMemory) -> None:
+    assert not seen.absolute, "of a host only what is above its lowest moment is known"
+    assert len(seen.steps_s) == STEPS
+    forward, backward = seen.phases["forward"], seen.phases["backward"]
+    assert forward.change_bytes >= 4 * BATCH * MIDDLE
+    assert backward.change_bytes == pytest.approx(-forward.change_bytes, rel=0.1)
+    assert backward.peak_bytes <= seen.peak_bytes
+    assert max(seen.bytes) == seen.peak_bytes
+    assert list(seen.times_s) == sorted(seen.times_s)
+
+
+def test_modules_of_a_compiling_program_are_left_alone(probe: Probe, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "compiles", lambda: True)
+    value = _trained(probe, _Lead())
+    assert value["modules"] == []
+    assert len(value["sizes"])
