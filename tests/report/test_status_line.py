@@ -28,6 +28,11 @@ class Terminal:
         self._screen = pyte.Screen(COLUMNS, ROWS)
         self._stream = pyte.ByteStream(self._screen)
 
+    def resize(self, rows: int) -> None:
+        """Give it so many rows."""
+        fcntl.ioctl(self.file, termios.TIOCSWINSZ, struct.pack("HHHH", rows, COLUMNS, 0, 0))
+        self._screen.resize(rows, COLUMNS)
+
     def prints(self, text: str) -> None:
         """What the user's program writes."""
         os.write(self.file.fileno(), text.encode())
@@ -117,6 +122,64 @@ def test_a_message_takes_its_place_and_it_comes_back(terminal: Terminal) -> None
     assert terminal.shows()[1:3] == ["hotloop: a message", "hotloop 1:05  trying channels_last"]
     status.close()
     assert terminal.shows()[2] == ""
+
+
+@pytest.fixture
+def tall(terminal: Terminal) -> Terminal:
+    """A terminal with room for details: of sixteen rows the status may have four."""
+    terminal.resize(16)
+    return terminal
+
+
+def test_details_stand_under_it_and_output_scrolls_above_all_of_them(tall: Terminal) -> None:
+    tall.prints("".join(f"line {number}\r\n" for number in range(20)))
+    status = _status(tall)
+    status.say("measuring")
+    status.detail(["46% data", "CPU 80% busy"])
+    for step in range(20):
+        tall.prints(f"step {step}\r\n")
+        status.draw()
+    tall.prints("half a line")
+    rows = tall.shows()
+    assert rows[-3:] == ["hotloop 1:05  measuring", "  46% data", "  CPU 80% busy"]
+    assert rows[-5:-3] == ["step 19", "half a line"]
+    status.close()
+    assert not any(row.startswith(("hotloop 1:05", "  46%")) for row in tall.shows())
+
+
+def test_details_make_room_without_covering_what_was_printed(tall: Terminal) -> None:
+    tall.prints("".join(f"line {number}\r\n" for number in range(20)) + "name? ")
+    status = _status(tall)
+    status.say("measuring")
+    status.detail(["46% data", "CPU 80% busy"])
+    tall.prints("joe")
+    assert tall.shows()[-5:-3] == ["line 19", "name? joe"]
+    status.close()
+
+
+def test_details_of_a_terminal_of_our_own_go_away_with_it(tall: Terminal) -> None:
+    status = _status(tall, reserved=False)
+    status.say("trying compile")
+    status.detail(["best so far 1.42x"])
+    assert tall.shows()[1:3] == ["hotloop 1:05  trying compile", "  best so far 1.42x"]
+    status.pause()
+    tall.prints("hotloop: a message\r\n")
+    status.say("trying channels_last")
+    rows = tall.shows()
+    assert rows[1:4] == [
+        "hotloop: a message",
+        "hotloop 1:05  trying channels_last",
+        "  best so far 1.42x",
+    ]
+    status.close()
+    assert tall.shows()[2:4] == ["", ""]
+
+
+def test_a_line_that_is_too_long_says_that_it_goes_on(terminal: Terminal) -> None:
+    status = _status(terminal)
+    status.say("comparing side by side: channels_last, autocast_bf16")
+    assert terminal.shows()[-1] == "hotloop 1:05  comparing side by side:…".replace(":…", ": …")[:COLUMNS]
+    status.close()
 
 
 def test_a_small_terminal_is_left_alone(terminal: Terminal) -> None:

@@ -45,6 +45,7 @@ _OUT = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--pid", type=click.IntRange(min=1), help="Look at a process that runs already, instead of COMMAND."
 )
+@click.option("--live", is_flag=True, help="Show phases, rates and the machine while the program runs.")
 @click.option("--full", is_flag=True, help="Let the program run to its end.")
 @click.option("--json", "json_file", type=ResultFile(), help="Write the Observation.")
 @click.option("--no-deep", is_flag=True, help="Leave out the call sites, host samples and operators.")
@@ -58,6 +59,7 @@ def command(
     steps: int | None,
     seconds: float | None,
     pid: int | None,
+    live: bool,
     full: bool,
     json_file: Path | None,
     no_deep: bool,
@@ -85,7 +87,7 @@ def command(
         check_writable(json_file)
     screen = Screen(quiet=quiet, no_color=no_color, verbose=verbose, shared=pid is None)
     if pid is not None:
-        _check_pid_alone(command, steps, full=full, no_deep=no_deep)
+        _check_pid_alone(command, steps, full=full, no_deep=no_deep, live=live)
         return observe_process(screen, pid, seconds, samples, json_file)
     if not command:
         raise click.UsageError("COMMAND is missing: the program to run, or --pid of one that runs")
@@ -104,6 +106,7 @@ def command(
                     deep=() if no_deep else ALL,
                     exceptions=Exceptions(writable, allow_writes),
                     warn=screen.note,
+                    details=screen.detail if live else None,
                 ),
                 screen.progress,
             )
@@ -123,12 +126,14 @@ def command(
     return ExitCode.DONE
 
 
-def _check_pid_alone(command: tuple[str, ...], steps: int | None, *, full: bool, no_deep: bool) -> None:
+def _check_pid_alone(
+    command: tuple[str, ...], steps: int | None, *, full: bool, no_deep: bool, live: bool
+) -> None:
     if command:
         raise click.UsageError("--pid looks at a process that runs already: leave out COMMAND, or --pid")
-    if steps is not None or full or no_deep:
+    if steps is not None or full or no_deep or live:
         raise click.UsageError(
-            "--pid sees no steps: of --steps, --seconds, --full and --no-deep it takes --seconds"
+            "--pid sees no steps: of --steps, --seconds, --full, --no-deep and --live it takes --seconds"
         )
 
 

@@ -89,7 +89,7 @@ def command(
         exceptions=Exceptions(writable, allow_writes),
     )
     try:
-        result = tune(order, screen.progress, screen.note)
+        result = tune(order, screen.progress, screen.note, lambda line: screen.detail([line]))
     finally:
         screen.done()
     _keep(screen, result, plan_file, json_file, verbose=verbose)

@@ -32,7 +32,7 @@ def _rounded(size: float) -> float:
 def byte_size(num: float) -> str:
     """Return a size in binary units: `1.21 GiB`."""
     for unit, factor in _SIZES:
-        if num >= factor:
+        if num >= 0.9995 * factor:  # not 1,024 of the unit below
             return f"{significant(num / factor)} {unit}"
     return f"{num:.0f} B"
 

@@ -76,8 +76,19 @@ class TuneOrder(msgspec.Struct, frozen=True, kw_only=True):
     exceptions: Exceptions = Exceptions()
 
 
-def tune(order: TuneOrder, progress: Callable[[str], None], note: Callable[[str], None]) -> TuneResult:
+def tune(
+    order: TuneOrder,
+    progress: Callable[[str], None],
+    note: Callable[[str], None],
+    standing: Callable[[str], None] | None = None,
+) -> TuneResult:
     """Tune a command.
+
+    Args:
+        order: what the user asked for.
+        progress: told of what goes on.
+        note: told of what is to stay on the screen.
+        standing: told how far it is, in a line.
 
     Raises:
         HotloopError: it cannot be run, observed, or resumed.
@@ -98,13 +109,13 @@ def tune(order: TuneOrder, progress: Callable[[str], None], note: Callable[[str]
         ledger = Ledger(session, budget, free=session.get("result", TuneResult) is not None)
         observation = ledger.once("observation", Observation, lambda: _observe(order, say, budget))
         try:
-            result = _tuned(order, observation, argv, ledger, say, stdin)
+            result = _tuned(order, observation, argv, ledger, say, stdin, standing)
         except EndedEarly as early:
             # It is as long as that: smaller blocks, and as many as it has.
             note(f"hotloop: the program ends after {early.num_steps} steps; trials are made to fit")
             observation = msgspec.structs.replace(observation, total_steps=early.num_steps)
             ledger.put("observation", observation)
-            result = _tuned(order, observation, argv, ledger, say, stdin)
+            result = _tuned(order, observation, argv, ledger, say, stdin, standing)
         session.put("result", result)
         if not order.resume:  # what a session had before was counted then
             keep_outcomes(result.trials, observation.program.device)
@@ -118,6 +129,7 @@ def _tuned(
     ledger: Ledger,
     say: Callable[[str], None],
     stdin: Path | None,
+    standing: Callable[[str], None] | None,
 ) -> TuneResult:
     expected = _without_neighbours(observation)
     blocks = _blocks(expected)
@@ -128,7 +140,7 @@ def _tuned(
     executor = _executor(argv, observation, isolation, blocks, stdin, say, ledger.budget.left, in_the_way)
     catalogue = all_optimizations()
     candidates, refused = propose(observation, catalogue, order.wishes, kept_outcomes())
-    tuner = Tuner(observation, executor, ledger, _design(expected, blocks, catalogue), say)
+    tuner = Tuner(observation, executor, ledger, _design(expected, blocks, catalogue), say, standing)
     result = tuner.run(candidates, [*refused, *broken_plugins()])
     return msgspec.structs.replace(result, coverage=(*_coverage(executor), *(one.text for one in in_the_way)))
 

@@ -36,6 +36,7 @@ class Tuner:
         ledger: keeps what is finished, and the time there is.
         design: what the experiment is designed from.
         progress: told of what goes on.
+        standing: told how far it is.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Tuner:
         ledger: Ledger,
         design: Design,
         progress: Callable[[str], None],
+        standing: Callable[[str], None] | None = None,
     ) -> None:
         self._observation = observation
         self._executor = executor
@@ -56,7 +58,15 @@ class Tuner:
         screen = KnobScreen(executor, design.conflicts, design.interactions, typical=design.typical)
         busy = (observation.foreign_share or 0.0) > BUSY
         self._search = Search(
-            arms, ledger, screen, self._contest, self._confirmer, design, progress, passive=busy
+            arms,
+            ledger,
+            screen,
+            self._contest,
+            self._confirmer,
+            design,
+            progress,
+            passive=busy,
+            tell_standing=standing,
         )
 
     def run(self, candidates: Sequence[Candidate], refused: Sequence[Refusal]) -> TuneResult:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from hotloop.model.step_memory import StepMemory
 from hotloop.observe.decode.instrument_files import DeepFile
@@ -113,6 +114,22 @@ def test_the_forward_keeps_what_the_backward_gives_back(seen: StepMemory) -> Non
     assert backward.peak_bytes <= seen.peak_bytes
     assert max(seen.bytes) == seen.peak_bytes
     assert list(seen.times_s) == sorted(seen.times_s)
+
+
+def test_it_ends_where_steps_end_within_the_optimizers_hooks(
+    probe: Probe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The probe sees steps end in a hook of torch's: taking another one away there would break torch's loop."""
+    monkeypatch.setattr(probe, "compiles", lambda: False)
+    memory = Memory(probe)
+    optimizer = torch.optim.SGD(_Model().parameters())
+    handle = register_optimizer_step_post_hook(lambda *_: memory.stop())
+    gc.collect()
+    memory.start()
+    try:
+        optimizer.step()
+    finally:
+        handle.remove()
 
 
 def test_modules_of_a_compiling_program_are_left_alone(probe: Probe, monkeypatch: pytest.MonkeyPatch) -> None:

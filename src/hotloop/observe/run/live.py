@@ -31,6 +31,7 @@ from hotloop.observe.profile.efficiency import with_efficiency
 from hotloop.observe.profile.profile import with_deep
 from hotloop.observe.profile.windows import MAX_STEP_S, Course, orders, run_course
 from hotloop.observe.run.blame import may_be_ours, whose
+from hotloop.observe.run.live_details import live_details, still_to_come
 from hotloop.observe.run.monitoring import INTERVAL_S, with_monitors
 from hotloop.observe.run.stopping import StopRule
 from hotloop.observe.steps.ranks import measured_s, steady_windows
@@ -77,6 +78,7 @@ class LiveRun(msgspec.Struct, frozen=True, kw_only=True):
         keep: where the files go that a whole run (`rule.full`) wrote; None: nowhere.
         exceptions: what of the user's files the program may change.
         warn: told before the start what cannot be covered.
+        details: told what the run looks like, again and again; None: nobody looks.
     """
 
     words: tuple[str, ...]
@@ -89,6 +91,7 @@ class LiveRun(msgspec.Struct, frozen=True, kw_only=True):
     keep: Path | None = None
     exceptions: Exceptions = Exceptions()
     warn: Callable[[str], None] | None = None
+    details: Callable[[Sequence[str]], None] | None = None
 
 
 def observe(live: LiveRun, progress: Progress, environment: Mapping[str, str] | None = None) -> Observation:
@@ -134,6 +137,7 @@ def _observe(
     watch = _Watch(live, run, folder, page, progress, begin_s)
     try:
         with Monitor((os.getpid(),), interval_s=INTERVAL_S) as monitor:
+            watch.monitor = monitor
             interrupted = _follow(watch, run, page)
             end_s = time.monotonic()
         exit_code = watch.exit_code
@@ -214,6 +218,7 @@ class _Watch:
         self._begin_s = begin_s
         self._next_s = 0.0
         self.known: dict[int, Timeline] = {}
+        self.monitor: Monitor | None = None
         self.timed_out = False
         self.exit_code: int | None = None
         self.uses_network: bool | None = None
@@ -278,8 +283,14 @@ class _Watch:
             self._progress("waiting for the first steps")
             return False
         middle = sorted(window.duration_s for window in steady)[len(steady) // 2]
-        self._progress(f"measuring: {counted(len(steady), 'step')}, {duration(middle)} a step")
-        return self._live.rule.enough(len(steady), measured_s(lead, steady))
+        measured = measured_s(lead, steady)
+        to_come = still_to_come(self._live.rule, len(steady), measured) if self._live.details else ""
+        said = [counted(len(steady), "step"), f"{duration(middle)} a step", *([to_come] if to_come else [])]
+        self._progress(f"measuring: {', '.join(said)}")
+        if self._live.details is not None:
+            sample = self.monitor.columns.last() if self.monitor is not None else {}
+            self._live.details(live_details(lead, steady, sample))
+        return self._live.rule.enough(len(steady), measured)
 
 
 def _stop(run: Run, page: ControlPage) -> None:

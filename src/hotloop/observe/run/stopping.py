@@ -39,6 +39,11 @@ class StopRule(msgspec.Struct, frozen=True, kw_only=True):
             return num_steps >= FEW_STEPS
         return num_steps >= MIN_STEPS and measured_s >= MIN_SECONDS
 
+    @property
+    def least_s(self) -> float:
+        """Seconds that are measured at least, where it is seconds that count."""
+        return MIN_SECONDS if self.seconds is None else self.seconds
+
     def describe(self) -> str:
         """Return the rule in words."""
         if self.full:

@@ -54,7 +54,6 @@ class Memory(Instrument):
         self._ends_ns = [monotonic_ns()]
         if not self.probe.compiles():
             self._calls.start()
-            self._sizes.watch_optimizers()
 
     def step(self) -> None:
         """Note when it ended."""
@@ -63,7 +62,6 @@ class Memory(Instrument):
     def stop(self) -> Any:
         """Return the allocations in order, the calls of modules, and what each holds all the time."""
         self._calls.stop()
-        self._sizes.leave_optimizers()
         profiler = self._profiler.stop()
         device, own = _busiest(_allocations(profiler.kineto_results.experimental_event_tree()))
         return {
@@ -80,7 +78,6 @@ class Memory(Instrument):
     def after_fork(self) -> None:
         """Leave a forked child's modules alone."""
         self._calls.stop()
-        self._sizes.leave_optimizers()
 
 
 def _allocations(events: Iterable[Any]) -> dict[str, list[_Allocation]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 MAX_MODULES = 2000
@@ -17,23 +18,6 @@ class ModuleSizes:
         """So that no number is given twice."""
         self._owners: dict[int, int] = {}
         """Of parameters, by identity: a shared one counts once."""
-        self._optimizers: dict[int, Any] = {}
-        self._handle: Any = None
-
-    def watch_optimizers(self) -> None:
-        """Learn which optimizers step."""
-        from torch.optim.optimizer import register_optimizer_step_post_hook
-
-        def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ARG001 - torch's signature
-            self._optimizers[id(optimizer)] = optimizer
-
-        self._handle = register_optimizer_step_post_hook(stepped)
-
-    def leave_optimizers(self) -> None:
-        """Take the hook away."""
-        if self._handle is not None:
-            self._handle.remove()
-            self._handle = None
 
     def add_model(self, model: Any) -> None:
         """Take in all modules of a model that is called as a whole."""
@@ -49,13 +33,12 @@ class ModuleSizes:
 
     def value(self) -> list[dict[str, Any]]:
         """Return path, class and bytes of each module, what is inside it left out; lets go of them."""
-        for optimizer in self._optimizers.values():
+        for optimizer in _optimizers():
             for parameter, state in optimizer.state.items():
                 owner = self._owners.get(id(parameter))
                 if owner is not None and isinstance(state, dict):
                     self._modules[owner]["optimizer"] += sum(map(_num_bytes, state.values()))
         self._kept.clear()
-        self._optimizers.clear()
         return self._modules
 
     def _add(self, path: str, module: Any) -> None:
@@ -70,6 +53,16 @@ class ModuleSizes:
                 row["gradients"] += _num_bytes(parameter) if parameter.requires_grad else 0
         row["buffers"] = sum(map(_num_bytes, module.buffers(recurse=False)))
         self._modules.append(row)
+
+
+def _optimizers() -> list[Any]:
+    """Return the program's optimizers.
+
+    A hook on their steps could not be taken away at a step's end: torch is going through its hooks just then.
+    """
+    from torch.optim import Optimizer
+
+    return [each for each in gc.get_objects() if issubclass(type(each), Optimizer)]
 
 
 def _num_bytes(value: Any) -> int:

@@ -13,6 +13,8 @@ from hotloop.report.document import Block, Chart, Note, Table
 
 MAX_MODULES = 12
 MIB = 1 << 20
+THINNED = 800
+"""Points from which a curve was thinned out when it was read."""
 BEFORE, AFTER = "as it was", "with the plan"
 PARTS = ("parameters", "gradients", "optimizer", "buffers", "activations")
 Sides = Sequence[tuple[str, StepMemory]]
@@ -23,8 +25,14 @@ class _Group(msgspec.Struct):
     """Modules that differ in a number of their path alone, such as equal blocks of a network."""
 
     name: str
+    cls: str = ""
     num: int = 0
     parts: dict[str, int] = {}
+
+    @property
+    def label(self) -> str:
+        like = f" and {self.num - 1} like it" if self.num > 1 else ""
+        return f"{self.name} ({self.cls}){like}"
 
     @property
     def total(self) -> int:
@@ -49,15 +57,17 @@ def _over_time(sides: Sides) -> Chart:
         if first.absolute
         else "What tensors take beyond the lowest moment: parameters and what else was there before are not in it"
     )
-    peaks = "; ".join(f"{name}: at most {byte_size(one.peak_bytes)}" for name, one in sides)
+    peaks = "; ".join(
+        f"{f'{name}: ' if len(sides) > 1 else ''}at most {byte_size(one.peak_bytes)}" for name, one in sides
+    )
     return Chart(
         kind="lines",
         title=f"Memory over {steps}{', before and after' if len(sides) > 1 else ''}",
-        summary=f"{what}, by torch's own account. {peaks}.",
+        summary=f"{what}, by torch's own account: {peaks}.",
         data={
             "unit": "MiB",
             "scale": "ms",
-            "axis": f"time within {steps}, each side its own",
+            "axis": "time within these steps" + (", each side its own" if len(sides) > 1 else ""),
             "lines": [
                 {
                     "name": name,
@@ -68,14 +78,18 @@ def _over_time(sides: Sides) -> Chart:
             ],
             "marks": [round(end * 1e3, 4) for end in first.steps_s],
         },
-        rule="The lowest and the highest of each stretch are drawn, so no peak is lost.",
+        rule="The lowest and the highest of each stretch are drawn, so no peak is lost."
+        if any(len(one.times_s) > THINNED for _, one in sides)
+        else "",
         height=240,
     )
 
 
 def _by_phase(sides: Sides) -> Table:
     names = dict.fromkeys(phase for _, one in sides for phase in one.phases)
-    header = [f"{what}, {name}" for name, _ in sides for what in ("highest", "change")]
+    header = [
+        f"{what}, {name}" if len(sides) > 1 else what for name, _ in sides for what in ("highest", "change")
+    ]
     return Table(
         ("phase", *header),
         tuple((phase, *(cell for _, one in sides for cell in _phase_cells(one, phase))) for phase in names),
@@ -89,7 +103,7 @@ def _phase_cells(one: StepMemory, phase: str) -> tuple[str, str]:
     found = one.phases.get(phase)
     if found is None:
         return "none seen", "none seen"
-    sign = "-" if found.change_bytes < 0 else "+"
+    sign = "-" if found.change_bytes < 0 else "+" if found.change_bytes else ""
     return byte_size(found.peak_bytes), f"{sign}{byte_size(abs(found.change_bytes))}"
 
 
@@ -113,7 +127,7 @@ def _by_module(sides: Sides) -> Iterator[Block]:
     yield Chart(
         kind="stacks",
         title=f"Memory by module{', before and after' if len(grouped) > 1 else ''}",
-        summary=f"What modules hold themselves; equal ones are put together. {largest.name} holds most: "
+        summary=f"What modules hold themselves; equal ones are put together. {largest.label} holds most: "
         f"{byte_size(largest.total)}. Activations are what a forward leaves to the backward.",
         data={
             "parts": list(PARTS),
@@ -135,16 +149,17 @@ def _by_module(sides: Sides) -> Iterator[Block]:
 
 
 def _groups(modules: Sequence[ModuleMemory]) -> dict[str, _Group]:
-    """Return the groups, the largest first."""
-    found: dict[str, _Group] = {}
+    """Return the groups by what they are called, the largest first."""
+    found: dict[tuple[str, str, int], _Group] = {}
     for module in modules:
-        key = re.sub(r"(?<![^.])\d+(?![^.])", "*", module.path)
-        group = found.setdefault(key, _Group(name=key))
+        pattern = re.sub(r"(?<![^.])\d+(?![^.])", "*", module.path)
+        group = found.setdefault((pattern, module.cls, module.parameter_bytes), _Group(name=module.path))
         group.num += 1
+        group.cls = module.cls
         for part, size in zip(PARTS, _sizes(module), strict=True):
             group.parts[part] = group.parts.get(part, 0) + size
     ordered = sorted(found.values(), key=lambda group: -group.total)
-    return {f"{group.name} ({group.num}x)" if group.num > 1 else group.name: group for group in ordered}
+    return {group.label: group for group in ordered}
 
 
 def _sizes(module: ModuleMemory) -> tuple[int, int, int, int, int]:

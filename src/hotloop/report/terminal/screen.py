@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from time import monotonic
 
 from rich.console import RenderableType
@@ -49,6 +50,7 @@ class Screen:
         self._last_s = -PLAIN_EVERY_S
         self._stage = ""
         self._theirs = False
+        self._details: tuple[str, ...] = ()
 
     def show(self, what: RenderableType) -> None:
         """Print a result, without blanks at the ends of its lines."""
@@ -97,9 +99,16 @@ class Screen:
                     budget_s=self._budget_s,
                     clock=monotonic,
                 )
+                self._status.detail(self._details)
             self._status.say(shown(text))
         else:
             self._plain(text)
+
+    def detail(self, lines: Sequence[str]) -> None:
+        """Show these under the progress from now on: below its line on a terminal, after it elsewhere."""
+        self._details = tuple(shown(line) for line in lines)
+        if self._status is not None:
+            self._status.detail(self._details)
 
     def done(self) -> None:
         """Take the progress line away, and end the part that belongs to the program's output."""
@@ -118,7 +127,8 @@ class Screen:
             self._last_s, self._stage = now_s, stage
             # A line that the program has begun is not gone on with.
             begin = "\n" if self._theirs else ""
-            self.err.print(Text(begin + stamped(shown(text), now_s - self._start_s, self._budget_s)))
+            line = stamped(shown(text), now_s - self._start_s, self._budget_s)
+            self.err.print(Text("\n  ".join([begin + line, *self._details])))
 
     def _line(self, text: Text) -> None:
         """Print text that breaks between words on a terminal, and nowhere in a file."""

@@ -1,7 +1,7 @@
-"""One line that says what goes on, in a place that the program's own output never reaches.
+"""Lines that say what goes on, in a place that the program's own output never reaches.
 
 A program that shares the terminal prints when it likes, draws progress bars and asks questions. The status therefore
-stands in the last row, outside the scrolling region (DECSTBM, as apt does it): the program scrolls above, and the
+stands in the last rows, outside the scrolling region (DECSTBM, as apt does it): the program scrolls above, and the
 cursor is where the program left it after each of our writes. Every write is one system call, so that the program's
 own cannot come between.
 """
@@ -11,20 +11,22 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
 TICK_S = 1.0
 MIN_ROWS = 5
 """A smaller terminal keeps all of its rows."""
+MAX_SHARE = 4
+"""The status takes at most this fraction of the rows: of 24 six."""
 MIN_COLUMNS = 20
-_SAVE, _RESTORE, _CLEAR = "\x1b7", "\x1b8", "\x1b[2K"
+_SAVE, _RESTORE, _CLEAR, _INDEX = "\x1b7", "\x1b8", "\x1b[2K", "\x1bD"
 _REVERSE, _PLAIN = "\x1b[7m", "\x1b[0m"
 """Reversed, it is readable on light and on dark terminals."""
 
 
 class StatusLine:
-    """A line in the terminal's last row, redrawn by the clock until it is closed.
+    """A line in the terminal's last row, and details under it, redrawn by the clock until it is closed.
 
     Args:
         stream: the terminal.
@@ -52,8 +54,11 @@ class StatusLine:
         self._clock = clock
         self._start_s = start_s
         self._text = ""
+        self._details: tuple[str, ...] = ()
         self._drawn_rows = 0
         """Rows of the terminal when the region was last set; 0: nothing is drawn."""
+        self._kept = 0
+        """Rows that the status has taken, from the last one up; it gives none back while it is drawn."""
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._ticker = threading.Thread(target=self._tick, daemon=True, name="hotloop-status")
@@ -64,17 +69,22 @@ class StatusLine:
         self._text = text
         self.draw()
 
+    def detail(self, lines: Sequence[str]) -> None:
+        """Show these under it from now on."""
+        self._details = tuple(lines)
+        self.draw()
+
     def draw(self) -> None:
-        """Draw the line as it is now; nothing where the terminal is another job's or too small."""
+        """Draw it as it is now; nothing where the terminal is another job's or too small."""
         with self._lock:
             if self._closed.is_set() or not _in_foreground(self._stream):
                 return
             columns, rows = _size(self._stream)
             if rows < MIN_ROWS or columns < MIN_COLUMNS:
                 return
-            text = stamped(self._text, self._clock() - self._start_s, self._budget_s)[: columns - 1]
-            self._write(self._in_last_row(text, rows, columns) if self._reserved else f"\r{_CLEAR}{text}")
-            self._drawn_rows = rows
+            lines = self._lines(columns, rows)
+            self._write(self._in_last_rows(lines, rows, columns) if self._reserved else _in_place(lines))
+            self._drawn_rows, self._kept = rows, len(lines)
 
     def pause(self) -> None:
         """Take the line away until it is drawn again, so that something else can be printed."""
@@ -96,23 +106,48 @@ class StatusLine:
             if self._text:
                 self.draw()
 
-    def _in_last_row(self, text: str, rows: int, columns: int) -> str:
-        # A row further down first, by an index, which keeps the column: the cursor may be where the status will stand.
-        begin = "" if self._drawn_rows == rows else f"\x1bD{_SAVE}\x1b[1;{rows - 1}r{_RESTORE}\x1b[1A"
-        shown = f"{_REVERSE}{text.ljust(columns - 1)}{_PLAIN}" if self._color else text
-        return f"{begin}{_SAVE}\x1b[1;{rows - 1}r\x1b[{rows};1H{_CLEAR}{shown}{_RESTORE}"
+    def _lines(self, columns: int, rows: int) -> list[str]:
+        first = stamped(self._text, self._clock() - self._start_s, self._budget_s)
+        lines = [first, *(f"  {line}" for line in self._details)][: max(1, rows // MAX_SHARE)]
+        lines += [""] * (self._kept - len(lines))
+        return [_cut(line, columns - 1) for line in lines]
+
+    def _in_last_rows(self, lines: Sequence[str], rows: int, columns: int) -> str:
+        num = len(lines)
+        region = f"\x1b[1;{rows - num}r"
+        new = num - self._kept if self._drawn_rows == rows else num
+        # Rows further down first, by indexes, which keep the column: the cursor may be where the status will stand.
+        begin = f"{new * _INDEX}\x1b[{new}A" if new else ""
+        shown = [f"{_REVERSE}{line.ljust(columns - 1)}{_PLAIN}" if self._color else line for line in lines]
+        placed = "".join(f"\x1b[{rows - num + 1 + at};1H{_CLEAR}{line}" for at, line in enumerate(shown))
+        return f"{begin}{_SAVE}{region}{placed}{_RESTORE}"
 
     def _take_away(self) -> None:
         rows, self._drawn_rows = self._drawn_rows, 0
+        num, self._kept = self._kept, 0
         if not rows:
             return
-        self._write(f"{_SAVE}\x1b[r\x1b[{rows};1H{_CLEAR}{_RESTORE}" if self._reserved else f"\r{_CLEAR}")
+        if not self._reserved:
+            self._write(_in_place([""] * num))
+            return
+        cleared = "".join(f"\x1b[{rows - at};1H{_CLEAR}" for at in range(num))
+        self._write(f"{_SAVE}\x1b[r{cleared}{_RESTORE}")
 
     def _write(self, text: str) -> None:
         try:
             os.write(self._stream.fileno(), text.encode(self._stream.encoding or "utf-8", "replace"))
         except OSError:  # the terminal has been closed
             self._closed.set()
+
+
+def _in_place(lines: Sequence[str]) -> str:
+    """Return what writes lines from the cursor's row on and goes back to where it began."""
+    written = "\n".join(f"\r{_CLEAR}{line}" for line in lines)
+    return f"{written}\r" + (f"\x1b[{len(lines) - 1}A" if len(lines) > 1 else "")
+
+
+def _cut(line: str, columns: int) -> str:
+    return line if len(line) <= columns else f"{line[: columns - 2].rstrip()} …"
 
 
 def stamped(text: str, elapsed_s: float, budget_s: float | None) -> str:

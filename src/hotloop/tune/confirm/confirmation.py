@@ -99,7 +99,9 @@ class Confirmer:
     def _set(self, plan: PlanSteps) -> Refusal | None:
         """Run a set; return the step that has to go, if one has."""
         number = self.sets.num(plan)
-        self._progress(f"confirming the plan in fresh processes ({number + 1})")
+        seen = self.sets.standing(plan)
+        so_far = f", so far {seen.speed:.2f}x" if seen is not None and seen.speed else ""
+        self._progress(f"confirming the plan in fresh processes ({number + 1}){so_far}")
         order = self._order(plan, max(1, MIN_SETS - number))
         steer = while_time(self._arms.left_s, len(order.plans), MIN_BLOCKS, self._arms.grace_s)
         order, record = self._arms.run(self._key(plan, number), order, steer)

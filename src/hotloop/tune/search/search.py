@@ -16,6 +16,7 @@ from hotloop.tune.search.arms import Arms
 from hotloop.tune.search.contest import MAX_ROUNDS, Contest, with_candidate
 from hotloop.tune.search.knob_screen import KnobScreen, Screened, switch_order
 from hotloop.tune.session.ledger import Ledger
+from hotloop.tune.session.standing import standing
 from hotloop.tune.verdict.decision import ACCEPTED
 
 SCREEN_SHARE = 0.25
@@ -41,6 +42,14 @@ WAITING = "openmp_wait_policy"
 """It is what screening beside a neighbour does itself."""
 
 
+class Proven(Protocol):
+    """A plan that held."""
+
+    @property
+    def speed(self) -> float:
+        """Its estimate."""
+
+
 class Confirms(Protocol):
     """A confirmer, as the search knows it."""
 
@@ -49,7 +58,7 @@ class Confirms(Protocol):
     def run(self, plan: PlanSteps, until_left_s: float = 0.0) -> None:
         """Confirm a plan."""
 
-    def proven(self) -> object | None:
+    def proven(self) -> Proven | None:
         """Return what held so far."""
 
 
@@ -65,6 +74,7 @@ class Search:
         design: what the experiment is designed from.
         progress: told of what is tried.
         passive: whether others were busy when the program was observed.
+        tell_standing: told how far the search is.
     """
 
     def __init__(
@@ -78,7 +88,9 @@ class Search:
         progress: Callable[[str], None],
         *,
         passive: bool,
+        tell_standing: Callable[[str], None] | None = None,
     ) -> None:
+        self._tell_standing = tell_standing
         self._arms = arms
         self._ledger = ledger
         self._screen = screen
@@ -148,6 +160,7 @@ class Search:
             elif todo or number == 0:
                 self.plan = self._guessed([*self.screened.unknown, *todo])
             self._confirmer.run(self.plan, self._reserve_s() if todo and batch else 0.0)
+            self._say_standing()
             self.plan = tuple(step for step in self.plan if step.label not in self._confirmer.dropped)
             todo = todo or [one for one in self._contest.undecided() if one not in self.plan]
             if not todo or not batch:
@@ -236,6 +249,14 @@ class Search:
             label = trial.candidate.label
             reason = self._displaced(trial.candidate) if label in accepted else trial.decision
             self.refused[label] = Refusal(label, reason)
+        self._say_standing()
+
+    def _say_standing(self) -> None:
+        if self._tell_standing is not None:
+            proven = self._confirmer.proven()
+            self._tell_standing(
+                standing(self.plan, self.trials, proven.speed if proven is not None else None)
+            )
 
     def _displaced(self, candidate: Candidate) -> str:
         """Why something that helped is not in the plan."""
