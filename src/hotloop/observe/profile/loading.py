@@ -32,7 +32,7 @@ def read_loading(folder: Path, file: DeepFile, lead: Timeline) -> Loading | None
     private = [one.value["private_bytes"] for one in workers if one.value["private_bytes"] is not None]
     return Loading(
         process="worker" if workers else "train",
-        num_processes=len(makers),
+        num_processes=_at_once(makers),
         window_s=max(one.window_s for one in makers),
         num_batches=sum(one.value["batches"] for one in makers),
         num_samples=samples,
@@ -56,6 +56,11 @@ def _added(files: Sequence[DeepFile]) -> dict[Key, list[Any]]:
             if row["random"] is not None:
                 entry[2] = bool(entry[2]) or row["random"]
     return spent
+
+
+def _at_once(files: Sequence[DeepFile]) -> int:
+    """Return how many processes worked at the same time; workers may be started anew in every epoch."""
+    return max(sum(one.begin_ns <= other.begin_ns < one.end_ns for one in files) for other in files)
 
 
 def _part(key: Key, spent: Sequence[Any], samples: int, whole: int) -> LoadingPart:

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
-from hotloop.probe.instruments.frames import Frames
-
 
 def decides(run: Callable[[], Any]) -> str | None:
     """Run something; return the first function of the user's that it called and that has an `if` in it, None: none has.
 
     Uses the interpreter's profile hook for as long as it runs, and puts back whatever was set.
     """
+    from hotloop.probe.instruments.frames import Frames
+
     frames = Frames()
     called: dict[CodeType, None] = {}
 

@@ -41,6 +41,10 @@ def loading(seen: Loading) -> Iterator[RenderableType]:
         table.add_row(*_row(part))
     yield table
     yield Text(f" {_read(seen)}")
+    if seen.private_bytes_per_worker is not None:
+        yield Text(
+            f" {byte_size(round(seen.private_bytes_per_worker))} of memory that each worker shares with nobody"
+        )
 
 
 def _row(part: LoadingPart) -> Iterator[str]:
@@ -58,6 +62,4 @@ def _read(seen: Loading) -> str:
     if seen.read_bytes_per_sample is not None and seen.reads_per_sample:
         reads = counted(round(seen.reads_per_sample), "read")
         says += f", {byte_size(round(seen.read_bytes_per_sample))} of files in {reads}"
-    if seen.private_bytes_per_worker is not None:
-        says += f"; {byte_size(round(seen.private_bytes_per_worker))} of memory to each worker alone"
     return says

@@ -1,0 +1,79 @@
+"""`hotloop observe` on a program that decodes images: what its samples' time goes to, and the finding that names it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import Observed, hotloop, run_observe
+
+PROGRAM = """
+import sys, time
+import numpy as np, torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+torch.set_num_threads(1)
+
+class Compose:
+    def __init__(self, transforms):
+        self.transforms = transforms
+    def __call__(self, value):
+        for transform in self.transforms:
+            value = transform(value)
+        return value
+
+class Sharpen:
+    def __call__(self, value):  # the slow one
+        time.sleep(0.002)
+        return value * 2
+
+class Rows(Dataset):
+    def __init__(self):
+        self.transform = Compose([Sharpen(), torch.from_numpy])
+        np.save("rows.npy", np.ones((64, 8), dtype=np.float32))
+    def __len__(self):
+        return 64
+    def __getitem__(self, index):
+        return self.transform(np.load("rows.npy")[index])
+
+loader = DataLoader(Rows(), batch_size=4, num_workers=int(sys.argv[1]))
+model = nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+while True:
+    for rows in loader:
+        optimizer.zero_grad()
+        model(rows).sum().backward()
+        optimizer.step()
+"""
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Observed:
+    folder = tmp_path_factory.mktemp("loading")
+    (folder / "project").mkdir()
+    return run_observe(
+        folder / "project", folder, PROGRAM, "--steps", "20", command=("train.py", "1"), deep=True
+    )
+
+
+def test_the_worker_s_parts_are_in_the_observation(seen: Observed) -> None:
+    loading: dict[str, Any] = seen.seen["deep"]["loading"]
+    assert (loading["process"], loading["num_processes"]) == ("worker", 1)
+    shares = {(part["kind"], part["name"]): part["share"] for part in loading["parts"]}
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert max(shares, key=lambda key: shares[key]) == ("transform", "Sharpen")
+    assert {"read", "collate", "hand_over", "own"} <= {kind for kind, _ in shares}
+    assert loading["used_bytes_per_sample"] == 8 * 4
+    assert loading["read_bytes_per_sample"] >= 64 * 8 * 4, "a whole file is read for one row"
+
+
+def test_the_screen_and_the_finding_name_class_and_line(seen: Observed) -> None:
+    assert "where a sample's time goes" in seen.out
+    line = next(n for n, text in enumerate(PROGRAM.splitlines(), 1) if "the slow one" in text)
+    assert f"train.py:{line}" in seen.out
+    found = json.loads(hotloop(seen.folder, "diagnose", "--format", "json").stdout)["findings"]
+    slow = next(finding for finding in found if finding["code"] == "slow-transform")
+    assert (Path(slow["path"]).name, slow["line"]) == ("train.py", line)
