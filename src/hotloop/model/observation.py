@@ -230,6 +230,8 @@ class ModuleFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Path of a container of equal blocks to their number: `{"transformer.h": 12}`."""
     shapes_vary: bool = False
     """Its inputs were seen in several shapes, beside the number of samples."""
+    biased_before_norm: int | None = None
+    """Convolutions with a bias that batch norm may take away; None: not looked at."""
 
 
 class LoaderFacts(msgspec.Struct, frozen=True, kw_only=True):

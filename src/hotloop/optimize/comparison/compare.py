@@ -35,13 +35,12 @@ class Comparison:
         Raises:
             NotThis: it is too large, or the module cannot be run again; with the reason.
         """
-        import torch
-
         _require_plain((*args, *kwargs.values()))
         counted = self._exchange.num_calls
-        buffers = [(buffer, buffer.clone()) for buffer in self._module.buffers()]
         state = [(each, dict(vars(each))) for each in self._module.modules()]
+        buffers = [(each._buffers, dict(each._buffers)) for each in self._module.modules()]
         try:
+            _copy_buffers(self._module)
             exact, _ = self._both(args, kwargs, exact=True)
             self._judge(exact, _dtype(self._module), "")
             as_called, dtype = self._both(args, kwargs, exact=False)
@@ -49,12 +48,11 @@ class Comparison:
         finally:
             self._exchange.put(False)
             self._exchange.num_calls = counted
-            with torch.no_grad():
-                for buffer, value in buffers:
-                    buffer.copy_(value)
             for each, attributes in state:
                 vars(each).clear()
                 vars(each).update(attributes)
+            for own, tensors in buffers:
+                own.update(tensors)
         return max(exact)
 
     def _judge(self, differences: Sequence[float], dtype: Any, how: str) -> None:
@@ -124,6 +122,15 @@ class Comparison:
             gradients = torch.autograd.grad(made, wanted, weights, allow_unused=True) if made else []
         doubles = [each.double() if each is not None else torch.zeros(()) for each in gradients]
         return [each.detach() for each in made], doubles, dropouts.rates
+
+
+def _copy_buffers(module: Any) -> None:
+    """Give a module copies of its buffers: the backward under way must find its own as its forward left them."""
+    copies: dict[int, Any] = {}
+    for each in module.modules():
+        for name, buffer in each._buffers.items():
+            if buffer is not None:
+                each._buffers[name] = copies.setdefault(id(buffer), buffer.clone())
 
 
 def _cotangent(output: Any) -> Any:

@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any, Protocol, TypeVar
 
 from hotloop.probe.process.rank import rank_and_world
+from hotloop.probe.record.biased_convolutions import biased_before_norm
 from hotloop.probe.record.blocks import repeated_blocks
 from hotloop.probe.record.sites import CallSites
 
@@ -212,6 +213,7 @@ def describe_root(
         "compiled": compiled or inner is not module,
         "training": bool(module.training),
         "blocks": repeated_blocks(inner),
+        "biased_before_norm": biased_before_norm(inner),
         "code_files": code_files({type(child) for child in module.modules()}),
     }
 

@@ -125,6 +125,7 @@ rule = Rule(
     title="A convolution's bias is cancelled by batch norm",
     severity=Severity.WARNING,
     advice="Give the convolution bias=False.",
+    optimization="conv_bias_off",
     fix=FixSafety.UNSAFE,
     page=__doc__,
     words=("BatchNorm",),

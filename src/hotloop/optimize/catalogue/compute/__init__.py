@@ -2,6 +2,7 @@
 
 from hotloop.optimize.catalogue.compute.channels_last import ChannelsLast, ChannelsLast3d
 from hotloop.optimize.catalogue.compute.compile import Compile
+from hotloop.optimize.catalogue.compute.conv_bias_off import ConvBiasOff
 from hotloop.optimize.catalogue.compute.debug_apis_off import DebugApisOff
 from hotloop.optimize.catalogue.compute.flash_attention import FlashAttention
 from hotloop.optimize.catalogue.compute.fused_optimizer import FusedOptimizer
@@ -15,6 +16,7 @@ FAMILY: tuple[type[Optimization], ...] = (
     ChannelsLast,
     ChannelsLast3d,
     KernelAutotune,
+    ConvBiasOff,
     FusedOptimizer,
     ZeroGradNone,
     DebugApisOff,
