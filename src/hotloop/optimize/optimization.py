@@ -35,6 +35,8 @@ class Optimization(ABC):
     numerics: ClassVar[Numerics]
     touches_numbers: ClassVar[bool] = True
     """False where what is computed cannot change, only where and when: its first steps are compared, not its curve."""
+    edits_source: ClassVar[bool] = False
+    """Whether its activation acts on the source of the program as it is read: it is then made before torch is."""
     conflicts: ClassVar[frozenset[str]] = frozenset()
     """Names of optimizations that cannot be on together with this one."""
     interacts: ClassVar[frozenset[str]] = frozenset()
@@ -71,6 +73,12 @@ class Optimization(ABC):
     def knob(self, params: Mapping[str, Any]) -> Knob | None:  # noqa: ARG002
         """Return the same change as one that can be switched in a running program, for predictions; None: it cannot."""
         return None
+
+    def order(self, params: Mapping[str, Any], *, name: str = "", knob: bool = False) -> dict[str, Any]:
+        """Return what the probe is told, so that this is on in a process, or can be switched there."""
+        cls = type(self)
+        told = {"name": name or self.name, "module": cls.__module__, "cls": cls.__name__, "params": params}
+        return {**told, "knob": knob, "edits_source": self.edits_source}
 
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:  # noqa: ARG002
         """Write the same change into the user's source, in its own style, and return what came of it.

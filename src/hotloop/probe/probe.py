@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import atexit
-import importlib
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from hotloop.probe.activation.activation import Activation
+from hotloop.probe.activation.order import made_to_order
 from hotloop.probe.control.control_page import ControlPage
 from hotloop.probe.control.step_boundary import Boundary
 from hotloop.probe.process.config import ProbeConfig
@@ -71,15 +72,16 @@ class Probe:
         utils = sys.modules.get("torch._dynamo.utils")
         return self.uses_compile or (utils is not None and bool(utils.counters.get("frames")))
 
-    def load_activations(self) -> None:
-        """Import and make what the plan names; one that fails is noted and left out."""
-        for order in self.config.activations:
+    def load_activations(self, made: Mapping[int, Activation] = MappingProxyType({})) -> None:
+        """Import and make what the plan names; one that fails is noted and left out.
+
+        Args:
+            made: what was made before torch was imported, by its number in the plan.
+        """
+        for number, order in enumerate(self.config.activations):
             with self.survive(f"activation:{order['name']}"):
-                cls = getattr(importlib.import_module(order["module"]), order["cls"])
-                made = cls()
-                activation = (made.knob if order.get("knob") else made.activation)(order["params"])
+                activation = made[number] if number in made else made_to_order(order)
                 if activation is not None:
-                    activation.name = order["name"]
                     self.activations.append(activation)
 
     def acting(self, hook: str) -> list[Activation]:

@@ -81,7 +81,7 @@ def knob_orders(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
     """Return the orders for every candidate that can be switched in a running program."""
     ordered = sorted(candidates, key=_turn)
     return [
-        {**_order(one.label, type(get(one.name)), msgspec.to_builtins(one.params)), "knob": True}
+        get(one.name).order(msgspec.to_builtins(one.params), name=one.label, knob=True)
         for one in ordered
         if get(one.name).knob(one.params) is not None
     ]

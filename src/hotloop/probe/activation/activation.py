@@ -19,6 +19,19 @@ class Activation:
 
     name: str = ""
 
+    def on_source(self, path: str, tree: Any, names: dict[str, Any]) -> bool:  # noqa: ARG002
+        """Change the tree of a file of the user's that is about to run; return whether anything was changed.
+
+        Only of optimizations whose class says `edits_source`; torch may not have been imported yet. The file itself is
+        never touched. What is new takes the line and column of what it stands for, so that tracebacks name the user's.
+
+        Args:
+            path: of the file.
+            tree: its `ast.Module`, changed in place.
+            names: is filled with what new code refers to, by names that begin with `_hotloop`.
+        """
+        return False
+
     def on_torch(self) -> None:
         """Called once, when `import torch` has finished: global flags, thread counts."""
 

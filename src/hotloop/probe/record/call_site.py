@@ -34,7 +34,11 @@ def is_ours(code: CodeType) -> bool:
 @lru_cache(maxsize=4096)  # prefixes of some thousand functions are compared once, not at every call
 def is_users(code: CodeType) -> bool:
     """Whether a function is the user's: neither a library's nor ours."""
-    path = code.co_filename
+    return is_users_file(code.co_filename)
+
+
+def is_users_file(path: str) -> bool:
+    """Whether a file is the user's: neither a library's nor ours."""
     return not (path.startswith((*_LIBRARIES, _OWN, "<frozen")) or any(part in path for part in _PACKAGES))
 
 

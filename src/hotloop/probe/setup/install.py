@@ -14,6 +14,7 @@ from hotloop.probe.setup.import_hook import when_torch_is_imported
 
 if TYPE_CHECKING:
     from hotloop.probe.probe import Probe
+    from hotloop.probe.setup.edited_sources import EditedSources
     from hotloop.probe.setup.merged_view import MergedView
 
 
@@ -29,8 +30,20 @@ def start() -> None:
         from hotloop.probe.setup import write_guard as guard
 
         guarded = guard.install(config.guard, config.guard_scratch, config.guard_free)
+    edited = _edit_sources(config)
     python_ns = monotonic_ns()
-    when_torch_is_imported(lambda: install(config, guarded, python_ns))
+    when_torch_is_imported(lambda: install(config, guarded, python_ns, edited))
+
+
+def _edit_sources(config: ProbeConfig) -> EditedSources | None:
+    """Stand where Python reads the user's files, if an optimization wants to."""
+    if not any(order.get("edits_source") for order in config.activations):
+        return None
+    from hotloop.probe.setup.edited_sources import EditedSources
+
+    edited = EditedSources(config.activations)
+    edited.install()
+    return edited
 
 
 def _witness(folder: Path, what: str) -> None:
@@ -41,7 +54,12 @@ def _witness(folder: Path, what: str) -> None:
         return
 
 
-def install(config: ProbeConfig, guarded: MergedView | None = None, python_ns: int | None = None) -> None:
+def install(
+    config: ProbeConfig,
+    guarded: MergedView | None = None,
+    python_ns: int | None = None,
+    edited: EditedSources | None = None,
+) -> None:
     """Install all hook points. Whatever fails here must not reach the program: that is the broad catch's reason."""
     try:
         if guarded is not None:
@@ -55,14 +73,14 @@ def install(config: ProbeConfig, guarded: MergedView | None = None, python_ns: i
         probe = Probe(config)
         probe.recorder.python_ns = python_ns
         with probe.survive("install"):
-            _install_points(probe)
+            _install_points(probe, edited)
     except Exception as error:  # the probe fails open
         sys.stderr.write(
             f"hotloop: the probe could not be installed, the program goes on without it: {error!r}\n"
         )
 
 
-def _install_points(probe: Probe) -> None:
+def _install_points(probe: Probe, edited: EditedSources | None = None) -> None:
     from hotloop.probe.hook_points import (
         backward,
         communication,
@@ -74,7 +92,9 @@ def _install_points(probe: Probe) -> None:
     )
     from hotloop.probe.run_events import checkpoints, garbage_collection, imports, libraries, logs
 
-    probe.load_activations()
+    probe.load_activations(edited.activations if edited is not None else {})
+    if edited is not None:
+        probe.facts.notes += edited.notes
     probe.recorder.raw(end(Kind.TORCH))
     probe.watch_process()
     _watch_device(probe)

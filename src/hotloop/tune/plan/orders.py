@@ -12,18 +12,7 @@ from hotloop.tune.executor import PlanSteps
 
 def activation_orders(plan: PlanSteps) -> list[dict[str, Any]]:
     """Return what the probe is told to switch on."""
-    orders = []
-    for candidate in plan:
-        cls = type(get(candidate.name))
-        orders.append(
-            {
-                "name": candidate.name,
-                "module": cls.__module__,
-                "cls": cls.__name__,
-                "params": candidate.params,
-            }
-        )
-    return orders
+    return [get(candidate.name).order(candidate.params) for candidate in plan]
 
 
 def with_plan(environment: Mapping[str, str], plan: PlanSteps) -> dict[str, str]:

@@ -70,20 +70,9 @@ def hold_steps(hold_s: float, step_s: float) -> int:
 
 
 def _orders(knobs: Sequence[Candidate]) -> list[dict[str, Any]]:
-    found = []
-    for knob in knobs:
-        cls = type(get(knob.name))
-        params = msgspec.to_builtins(knob.params)
-        found.append(
-            {
-                "name": knob.label,
-                "module": cls.__module__,
-                "cls": cls.__name__,
-                "params": params,
-                "knob": True,
-            }
-        )
-    return found
+    return [
+        get(knob.name).order(msgspec.to_builtins(knob.params), name=knob.label, knob=True) for knob in knobs
+    ]
 
 
 def _record(
