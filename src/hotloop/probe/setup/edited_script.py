@@ -20,7 +20,7 @@ BEGINS = "_hotloop_script"
 
 
 def edit_script(code_of: Callable[[str], CodeType | None]) -> None:
-    """Answer for scripts that are changed: the one that is started, and those of `runpy.run_path` (spawned children)."""
+    """Answer for scripts that are changed: the one that is started, and those that `runpy.run_path` runs."""
 
     def finder(path: str) -> _Script:
         code = code_of(path) if isinstance(path, str) and path.endswith(".py") else None
