@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import libcst as cst
+
 from hotloop.lint.check.engine import Found, examine
 from hotloop.lint.rules.compute.conv_bias_before_batch_norm import rule
 from hotloop.optimize.rewriting.outcomes import not_observed
@@ -17,14 +21,17 @@ def drop_biases(source: Editor) -> Rewrite:
     for path in source.draft.files:
         while found := _found(source, path):
             for edit in found[0].edits:
-                new = edit.new
-                source.change(path, edit.old, lambda _, new=new: new)
+                source.change(path, edit.old, _as(edit.new))
             notes.append(f"{path}:{found[0].finding.line}: bias=False in front of batch norm; {CHECKPOINTS}")
     if notes:
         return Edited(tuple(notes), Safety.UNSAFE)
     if any("bias=False" in source.file(path).module.code for path in source.draft.files):
         return AlreadySo("convolutions in front of batch norm have bias=False")
     return not_observed("convolution directly followed by batch norm in the source", "bias=False")
+
+
+def _as(new: cst.CSTNode | None) -> Callable[[cst.CSTNode], cst.CSTNode | None]:
+    return lambda _: new
 
 
 def _found(source: Editor, path: str) -> list[Found]:

@@ -59,7 +59,7 @@ class EditedSources:
             code = self.code_of(loader.path)
             return original(loader, fullname) if code is None else code
 
-        SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
+        SourceFileLoader.get_code = get_code  # type: ignore[method-assign, assignment]
         edit_script(lambda path: self.code_of(path, is_script=True))
 
     def code_of(self, path: str, *, is_script: bool = False) -> CodeType | None:

@@ -74,6 +74,7 @@ rule = Rule(
     title="The step waits for a tensor's value",
     explains=frozenset({"many-tiny-operators", "batch-too-small"}),
     advice="Keep the value in a tensor and read it every N steps, or read all of them in one call.",
+    optimization="deferred_sync",
     page=__doc__ or "",
     check=check,
 )

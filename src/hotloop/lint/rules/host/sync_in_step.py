@@ -137,6 +137,7 @@ rule = Rule(
     title="The host waits for the device in each step",
     severity=Severity.WARNING,
     advice="Keep the value on the device (`.detach()`) and read it every N steps or once per epoch.",
+    optimization="deferred_sync",
     page=__doc__,
     words=("backward", "scaler", "training_step", "compute_loss", "forward"),
     visits=(Visit(cst.Call, check_call), Visit(cst.If, check_if), Visit(cst.While, check_while)),

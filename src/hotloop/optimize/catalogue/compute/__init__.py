@@ -4,6 +4,7 @@ from hotloop.optimize.catalogue.compute.channels_last import ChannelsLast, Chann
 from hotloop.optimize.catalogue.compute.compile import Compile
 from hotloop.optimize.catalogue.compute.conv_bias_off import ConvBiasOff
 from hotloop.optimize.catalogue.compute.debug_apis_off import DebugApisOff
+from hotloop.optimize.catalogue.compute.deferred_sync import DeferredSync
 from hotloop.optimize.catalogue.compute.flash_attention import FlashAttention
 from hotloop.optimize.catalogue.compute.fused_optimizer import FusedOptimizer
 from hotloop.optimize.catalogue.compute.kernel_autotune import KernelAutotune
@@ -19,5 +20,6 @@ FAMILY: tuple[type[Optimization], ...] = (
     ConvBiasOff,
     FusedOptimizer,
     ZeroGradNone,
+    DeferredSync,
     DebugApisOff,
 )
