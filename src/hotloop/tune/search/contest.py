@@ -281,11 +281,11 @@ def _decide(
         return failure_reason(outcome), None
     pairs = [pair for pair in outcome.pairs if len(pair) >= MIN_BLOCKS]
     ratio = screening_ratio(pairs, ground, 0.95)
-    decision = not_proven(outcome.effects, candidate) or _speed(outcome.pairs[-1], pairs, ground)
     parity = outcome.parity
-    if decision == ACCEPTED and parity is not None and parity.decided and not parity.passed:
-        decision = f"parity: {parity.evidence}"
-    return decision, ratio
+    idle = not_proven(outcome.effects, candidate)
+    if idle is None and parity is not None and parity.decided and not parity.passed:
+        return f"parity: {parity.evidence}", ratio  # whatever its speed: that it learns otherwise is worth knowing
+    return idle or _speed(outcome.pairs[-1], pairs, ground), ratio
 
 
 def _label(base: PlanSteps, plan: PlanSteps, candidate: Candidate) -> str:
