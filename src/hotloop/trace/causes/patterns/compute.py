@@ -155,6 +155,7 @@ def memset_gradients(seen: Seen) -> Iterator[Finding]:
                 cost_s=seen.per_step_s(device_us),
                 evidence=f"{num / calls:,.0f} kernels and memsets in each of {counted(calls, 'call')} of zero_grad",
                 advice="zero_grad(set_to_none=True)",
+                optimization="zero_grad_none",
             )
 
 
