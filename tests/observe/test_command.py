@@ -75,6 +75,7 @@ def test_a_program_that_ends_after_three_steps(observe: Observe) -> None:
     assert run.seen["total_steps"] == 3
 
 
+@pytest.mark.slow
 def test_a_program_that_never_steps(observe: Observe) -> None:
     run = observe("import torch\nprint(torch.ones(2).sum())")
     assert run.code == 3
@@ -129,6 +130,7 @@ def test_json_that_cannot_be_written_is_said_plainly(observe: Observe, tmp_path:
     assert "output of" not in done.stderr, "the program was started for nothing"
 
 
+@pytest.mark.slow
 def test_quiet_shows_the_result_alone(observe: Observe) -> None:
     run = observe(TINY, "--quiet", command=("train.py", "12"))
     assert run.err == ""

@@ -60,6 +60,7 @@ def test_the_tree_is_the_same_afterwards(observe: Observe, tmp_path: Path, force
     assert ("isolation" in gaps) == bool(forced)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forced", [{}, {"HOTLOOP_NO_NAMESPACES": "1"}], ids=["overlay", "guard"])
 def test_a_whole_run_keeps_what_it_wrote(observe: Observe, tmp_path: Path, forced: dict[str, str]) -> None:
     folder = tmp_path / "project"

@@ -232,6 +232,7 @@ def test_host_samples_name_lines_of_the_program(plain: tuple[Observed, Path]) ->
     assert pstats.Stats(str(base / "stacks.prof")).total_tt > 0  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_without_deep_windows_nothing_is_seen(observe: Observe) -> None:
     run = observe(PLAIN, "--steps", "10")
     assert run.code == 0, run.err

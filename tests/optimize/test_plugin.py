@@ -112,6 +112,7 @@ def test_it_applies_to_models_that_have_such_modules(plugin: Any) -> None:
     assert torch_s_own.effect() == (False, "left: RMSNorm: it is torch's own, which has a kernel")
 
 
+@pytest.mark.slow
 def test_it_is_written_into_the_source(plugin: Any, tmp_path: Path) -> None:
     text = (EXAMPLE / "train.py").read_text().replace("range(2000)", "range(2)")
     sites = observe_all({"train": text}, tmp_path)["train"]

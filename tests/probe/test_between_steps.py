@@ -49,6 +49,7 @@ def test_lines_and_log_records_are_logging(run_probed: RunProgram, tmp_path: Pat
     assert len([one for one in logs if begin_s < one.end_s < end_s]) == 2 + 1 + 3
 
 
+@pytest.mark.slow
 def test_the_streams_are_their_own_at_exit_and_after_a_fork(run_probed: RunProgram, tmp_path: Path) -> None:
     done = run_probed(
         f"import os, sys\n{_TRAIN}\ntrain()\n"
@@ -59,6 +60,7 @@ def test_the_streams_are_their_own_at_exit_and_after_a_fork(run_probed: RunProgr
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_a_stream_of_the_programs_own_works(run_probed: RunProgram) -> None:
     done = run_probed(
         f"import sys, torch\n"
@@ -71,6 +73,7 @@ def test_a_stream_of_the_programs_own_works(run_probed: RunProgram) -> None:
     assert done.stdout == "SHOUTED\n"
 
 
+@pytest.mark.slow
 def test_an_import_after_torch_is_recorded_once_whatever_it_imports(
     run_probed: RunProgram, tmp_path: Path
 ) -> None:
@@ -89,6 +92,7 @@ def test_an_import_after_torch_is_recorded_once_whatever_it_imports(
     assert imports[0].duration_s >= 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "shown"),
     [
@@ -121,6 +125,7 @@ def test_a_library_is_patched_when_it_is_imported(run_probed: RunProgram, tmp_pa
     assert _kinds(tmp_path)[Kind.SAVE] == 1
 
 
+@pytest.mark.slow
 def test_workers_that_are_not_kept_end_within_the_epoch(run_probed: RunProgram, tmp_path: Path) -> None:
     done = run_probed(
         f"{_TRAIN}\nfrom torch.utils.data import DataLoader, TensorDataset\n"
@@ -131,12 +136,14 @@ def test_workers_that_are_not_kept_end_within_the_epoch(run_probed: RunProgram, 
     assert _kinds(tmp_path)[Kind.WORKERS_END] >= 2
 
 
+@pytest.mark.slow
 def test_compilation_is_recorded(run_probed: RunProgram, tmp_path: Path) -> None:
     done = run_probed(f"{_TRAIN}\nmodel = torch.compile(model, backend='eager')\ntrain()\nprint('done')\n")
     assert done.stdout == "done\n", done.stderr
     assert _kinds(tmp_path)[Kind.COMPILE] >= 1
 
 
+@pytest.mark.slow
 def test_the_end_of_the_interpreter_is_recorded(run_probed: RunProgram, tmp_path: Path) -> None:
     assert run_probed(f"{_TRAIN}\ntrain()\n").returncode == 0
     timeline = _recorded(tmp_path)
@@ -146,12 +153,14 @@ def test_the_end_of_the_interpreter_is_recorded(run_probed: RunProgram, tmp_path
     assert timeline.python_s < timeline.torch_s < timeline.exit_s
 
 
+@pytest.mark.slow
 def test_a_helper_that_only_logs_leaves_no_records(run_probed: RunProgram, tmp_path: Path) -> None:
     done = run_probed("import torch\nfor _ in range(20000):\n    print('x')\n")
     assert done.returncode == 0
     assert timelines(tmp_path / "probe", {}) == {}
 
 
+@pytest.mark.slow
 def test_the_collectors_passes_are_told_by_itself(run_probed: RunProgram, tmp_path: Path) -> None:
     run_probed(
         f"import gc\n{_TRAIN}\ntrain(2)\nfor _ in range(3):\n    gc.collect()\n    gc.collect(0)\ntrain(2)\n"
@@ -162,6 +171,7 @@ def test_the_collectors_passes_are_told_by_itself(run_probed: RunProgram, tmp_pa
     assert len(inside) == 3, "those over young objects alone are not kept"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("guard", "unasked"), [("torch.no_grad()", 0), ("torch.enable_grad()", 4)])
 def test_forwards_of_an_evaluation_with_a_graph(
     run_probed: RunProgram, tmp_path: Path, guard: str, unasked: int
@@ -176,6 +186,7 @@ def test_forwards_of_an_evaluation_with_a_graph(
     assert _kinds(tmp_path)[Kind.FORWARD] >= 12
 
 
+@pytest.mark.slow
 def test_a_model_left_in_evaluation_mode_trains_all_the_same(run_probed: RunProgram, tmp_path: Path) -> None:
     run_probed(f"{_TRAIN}\ntrain(12)\nmodel.eval()\ntrain(12)\n")
     kinds = _kinds(tmp_path)
@@ -183,6 +194,7 @@ def test_a_model_left_in_evaluation_mode_trains_all_the_same(run_probed: RunProg
     assert kinds[Kind.FORWARD] >= 23
 
 
+@pytest.mark.slow
 def test_a_profiler_of_the_programs_own_is_noticed(run_probed: RunProgram, tmp_path: Path) -> None:
     for begins, share in (("", 0.0), ("torch.autograd.profiler.profile().__enter__()", 1.0)):
         for path in (tmp_path / "probe").glob("process-*"):

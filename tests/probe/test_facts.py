@@ -24,6 +24,7 @@ for _ in range(6):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("around", "seen"),
     [

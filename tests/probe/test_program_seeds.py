@@ -53,6 +53,7 @@ print(*draws, sep="\\n")
 """
 
 
+@pytest.mark.slow
 def test_what_differs_from_run_to_run_is_the_same_in_every_trial(
     run_probed: RunProgram, tmp_path: Path
 ) -> None:

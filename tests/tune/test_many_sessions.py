@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from hotloop.model.tuning import TuneResult
 
 from .sessions import DEFAULT_BUDGET_S, Simulation, names, noisy
@@ -24,6 +26,7 @@ def test_nothing_is_claimed_where_nothing_helps() -> None:
     )
 
 
+@pytest.mark.slow
 def test_five_per_cent_are_found_within_the_default_budget() -> None:
     tried = [*NULLS[:5], "true_gain", *NULLS[5:]]
     results = [
