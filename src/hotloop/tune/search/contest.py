@@ -284,7 +284,10 @@ def _decide(
     parity = outcome.parity
     idle = not_proven(outcome.effects, candidate)
     if idle is None and parity is not None and parity.decided and not parity.passed:
-        return f"parity: {parity.evidence}", ratio  # whatever its speed: that it learns otherwise is worth knowing
+        return (
+            f"parity: {parity.evidence}",
+            ratio,
+        )  # whatever its speed: that it learns otherwise is worth knowing
     return idle or _speed(outcome.pairs[-1], pairs, ground), ratio
 
 
