@@ -10,6 +10,8 @@ import pytest
 
 from .conftest import Observed, hotloop, run_observe
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
 import sys, time
 import numpy as np, torch

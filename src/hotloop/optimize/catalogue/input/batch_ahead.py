@@ -1,0 +1,95 @@
+"""A batch that a thread makes while the program does something else."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+Held = dict[str, object]
+
+
+class Ended:
+    """The epoch has no further batch."""
+
+
+class Ahead:
+    """One batch under way.
+
+    Args:
+        future: of it.
+        make: makes it anew.
+        dataset: that it is made of; None: it lives in workers.
+        held: its attributes when the batch was asked for.
+    """
+
+    def __init__(self, future: Future[Any], make: Callable[[], Any], dataset: Any, held: Held) -> None:
+        self._future = future
+        self._make = make
+        self._dataset = dataset
+        self._held = held
+
+    def take(self) -> Any:
+        """Return the batch; where the program has changed its data set meanwhile, it is made anew."""
+        batch = self._future.result()
+        return batch if attributes_of(self._dataset) == self._held else self._make()
+
+
+class Maker:
+    """The thread that makes batches."""
+
+    def __init__(self) -> None:
+        self._executor: ThreadPoolExecutor | None = None
+        self._last: Future[Any] | None = None
+        self._thread = 0
+        os.register_at_fork(after_in_child=self._forget)
+
+    def begin(
+        self, make: Callable[[], Any], finish: Callable[[Any], Any] | None, dataset: Any = None
+    ) -> Ahead:
+        """Begin to make a batch.
+
+        Args:
+            make: makes it.
+            finish: is told of it, in the thread.
+            dataset: that it is made of, where that is in this process.
+        """
+
+        def work() -> Any:
+            self._thread = threading.get_ident()
+            batch = make()
+            if finish is not None:
+                finish(batch)
+            return batch
+
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(1, thread_name_prefix="hotloop-next-batch")
+        held = attributes_of(dataset)  # before it begins: what making it does to them counts as a change
+        self._last = self._executor.submit(work)
+        return Ahead(self._last, make, dataset, held)
+
+    def wait(self) -> None:
+        """Wait until nothing is under way; what was made is still handed out to who asked for it."""
+        last = self._last
+        if last is not None and threading.get_ident() != self._thread:
+            last.exception()
+            self._last = None
+
+    def _forget(self) -> None:
+        """A child has no thread."""
+        self._executor = self._last = None
+
+
+def attributes_of(dataset: Any) -> Held:
+    """Return the attributes of a data set and of the ones in it: numbers and words by value, the rest by identity."""
+    held: Held = {}
+    for depth in range(4):
+        for name, value in list(getattr(dataset, "__dict__", {}).items()):
+            plain = isinstance(value, (int, float, str, bool, type(None)))
+            held[f"{depth}.{name}"] = value if plain else id(value)
+        dataset = getattr(dataset, "dataset", None)
+        if dataset is None:
+            break
+    return held

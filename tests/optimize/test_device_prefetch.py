@@ -1,0 +1,251 @@
+"""device_prefetch: the same batches, in the same order, under the same random numbers; made in another thread."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler, TensorDataset, dataloader
+
+from hotloop.model.observation import Phase
+from hotloop.optimize.catalogue.input.device_prefetch import DevicePrefetch
+from hotloop.optimize.catalogue.input.moved_ahead import _is_plain
+from hotloop.optimize.catalogue.input.next_batch import NextBatch
+from hotloop.optimize.dataset.samples import same
+from hotloop.optimize.optimization import DoesNotApply
+
+from .harness import loader, observation
+
+N = 60
+
+
+class Rows(Dataset[Any]):
+    """Notes which thread reads."""
+
+    def __init__(self) -> None:
+        self.rows = torch.arange(N * 3.0).view(N, 3)
+        self.threads: list[str] = []
+        self.scale = 1.0
+
+    def __len__(self) -> int:
+        return N
+
+    def __getitem__(self, index: int) -> Any:
+        return self.change(self.rows[index] * self.scale), index
+
+    def change(self, row: torch.Tensor) -> torch.Tensor:
+        return row
+
+
+class Noise(Rows):
+    def change(self, row: torch.Tensor) -> torch.Tensor:
+        return row + torch.randn(3)
+
+
+class Rare(Rows):
+    """Draws for one sample in fifteen."""
+
+    def change(self, row: torch.Tensor) -> torch.Tensor:
+        return row + random.random() if int(row[0]) % 45 == 0 else row
+
+
+class Counts(Rows):
+    seen = 0
+
+    def change(self, row: torch.Tensor) -> torch.Tensor:
+        self.seen += 1
+        return row
+
+
+class Stream(IterableDataset[Any]):
+    def __iter__(self) -> Iterator[Any]:
+        return iter(range(N))
+
+
+class Curriculum(Sampler[int]):
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(N))
+
+    def __len__(self) -> int:
+        return N
+
+
+@pytest.fixture
+def prefetch(monkeypatch: pytest.MonkeyPatch) -> Callable[[], NextBatch]:
+    """Install the activation; torch's classes are as before afterwards."""
+    for cls in (dataloader._SingleProcessDataLoaderIter, dataloader._MultiProcessingDataLoaderIter):
+        monkeypatch.setattr(cls, "_next_data", cls._next_data)
+    monkeypatch.setattr(DataLoader, "_get_iterator", DataLoader._get_iterator)
+
+    def install() -> NextBatch:
+        activation = NextBatch()
+        activation.on_torch()
+        return activation
+
+    return install
+
+
+def trained(batches: Any, num_epochs: int = 3, leave_at: int | None = None) -> list[Any]:
+    """Return all batches of some epochs, with the random numbers that the step draws between them."""
+    torch.manual_seed(1), random.seed(1)
+    seen: list[Any] = []
+    for _ in range(num_epochs):
+        for number, batch in enumerate(batches):
+            seen.append((batch, torch.rand(2), random.random()))
+            if number == leave_at:
+                break
+    return seen
+
+
+@pytest.mark.parametrize("leave_at", [None, 4])
+@pytest.mark.parametrize(
+    "keywords",
+    [{"shuffle": True}, {}, {"shuffle": True, "generator": torch.Generator()}, {"drop_last": True}],
+    ids=str,
+)
+def test_batches_and_random_numbers_are_the_same(
+    keywords: dict[str, Any], leave_at: int | None, prefetch: Callable[[], NextBatch]
+) -> None:
+    def batches() -> Any:
+        if "generator" in keywords:
+            keywords["generator"].manual_seed(2)
+        return DataLoader(Rows(), batch_size=7, **keywords)
+
+    fresh = trained(batches(), leave_at=leave_at)
+    activation = prefetch()
+    assert same(trained(batches(), leave_at=leave_at), fresh)
+    on, evidence = activation.effect()
+    assert on, evidence
+
+
+def test_another_thread_makes_them(prefetch: Callable[[], NextBatch]) -> None:
+    activation = prefetch()
+    threads: list[int] = []
+    dataset = Rows()
+    dataset.change = lambda row: threads.append(threading.get_ident()) or row  # type: ignore[func-returns-value]
+    list(DataLoader(dataset, batch_size=1))
+    others = sum(ident != threading.get_ident() for ident in threads)
+    assert 0 < activation.num_ahead <= others
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: DataLoader(Noise(), batch_size=7), "draws random numbers from torch"),
+        (lambda: DataLoader(Counts(), batch_size=7), r"changes self.seen of the data set"),
+        (lambda: DataLoader(Stream(), batch_size=7), "IterableDataset may do more"),
+        (lambda: DataLoader(Rows(), batch_size=7, sampler=Curriculum()), "sampler Curriculum may go by"),
+        (lambda: DataLoader(Rows(), batch_size=7, num_workers=1), "workers make batches ahead already"),
+        (
+            lambda: DataLoader(
+                Rows(),
+                batch_size=7,
+                sampler=torch.utils.data.RandomSampler(
+                    range(N), replacement=True, generator=torch.Generator().manual_seed(1)
+                ),
+            ),
+            "draws from a generator of the program's",
+        ),
+    ],
+    ids=["draws", "changes itself", "iterable", "own sampler", "workers", "generator"],
+)
+def test_what_is_left_alone(make: Callable[[], Any], reason: str, prefetch: Callable[[], NextBatch]) -> None:
+    fresh = trained(make())
+    activation = prefetch()
+    assert same(trained(make()), fresh)
+    on, why = activation.effect()
+    assert not on
+    assert reason in why
+
+
+def test_a_data_set_that_draws_now_and_then_is_seen_before_anything_is_made_ahead(
+    prefetch: Callable[[], NextBatch],
+) -> None:
+    activation = prefetch()
+    list(DataLoader(Rare(), batch_size=15))
+    list(DataLoader(Rare(), batch_size=15))
+    assert activation.effect() == (False, "making a batch draws random numbers from random")
+
+
+def test_what_the_program_changes_between_batches_is_in_the_next_one(
+    prefetch: Callable[[], NextBatch],
+) -> None:
+    activation = prefetch()
+    dataset = Rows()
+    for number, (rows, index) in enumerate(DataLoader(dataset, batch_size=5)):
+        assert torch.equal(rows, dataset.rows[index] * number if number else dataset.rows[index])
+        dataset.scale = float(number + 1)
+    assert activation.num_ahead == 8
+
+
+def test_an_error_comes_where_it_came(prefetch: Callable[[], NextBatch]) -> None:
+    prefetch()
+
+    class Broken(Rows):
+        def change(self, row: torch.Tensor) -> torch.Tensor:
+            if int(row[0]) == 45 * 3:
+                raise ValueError("row 45")
+            return row
+
+    seen = []
+    with pytest.raises(ValueError, match="row 45"):
+        seen.extend(DataLoader(Broken(), batch_size=5))
+    batches = iter(DataLoader(Broken(), batch_size=5))
+    for _ in range(9):
+        next(batches)
+    with pytest.raises(ValueError, match="row 45"):
+        next(batches)
+
+
+def test_an_evaluation_is_left_alone_and_a_switch_loses_no_batch(prefetch: Callable[[], NextBatch]) -> None:
+    activation = prefetch()
+    with torch.no_grad():
+        list(DataLoader(Rows(), batch_size=5))
+    assert activation.num_ahead == 0
+    seen: list[int] = []
+    for number, (_, index) in enumerate(DataLoader(Rows(), batch_size=5)):
+        seen.extend(index.tolist())
+        activation.switch(number % 3 != 2)
+    assert seen == list(range(N))
+
+
+def test_loaders_with_workers_can_be_made_while_a_batch_is_under_way(
+    prefetch: Callable[[], NextBatch],
+) -> None:
+    prefetch()
+    data = TensorDataset(torch.arange(float(N)))
+    for number, _ in enumerate(DataLoader(data, batch_size=5)):
+        if number in (6, 9):
+            assert len(list(DataLoader(data, batch_size=20, num_workers=1))) == 3
+
+
+def test_only_a_plain_copy_to_the_device_takes_the_one_made_ahead() -> None:
+    cuda = torch.device("cuda", 0)
+    assert _is_plain(("cuda",), {}, cuda)
+    assert _is_plain((torch.device("cuda:0"),), {"non_blocking": True}, cuda)
+    assert _is_plain((), {}, cuda)
+    assert not _is_plain(("cuda:1",), {}, cuda)
+    assert not _is_plain(("cpu",), {}, cuda)
+    assert not _is_plain((torch.float16,), {}, cuda)
+    assert not _is_plain(("cuda", torch.float16), {}, cuda)
+    assert not _is_plain(("cuda",), {"copy": True}, cuda)
+
+
+def test_where_it_is_proposed() -> None:
+    seen = observation(loaders=(loader(),), shares={Phase.DATA: 0.4, Phase.FORWARD: 0.6})
+    (candidate,) = DevicePrefetch().candidates(seen)
+    assert candidate.max_gain == pytest.approx(1 / 0.6)
+    on_device = observation(
+        loaders=(loader(num_workers=2),), shares={Phase.DATA: 0.1, Phase.TRANSFER: 0.3}, device="cuda"
+    )
+    assert DevicePrefetch().candidates(on_device)[0].max_gain == pytest.approx(1 / 0.6)
+    for loaders, reason in (
+        ((loader(iterable=True),), "IterableDataset"),
+        ((loader(num_workers=2),), "ahead already"),
+    ):
+        with pytest.raises(DoesNotApply, match=reason):
+            DevicePrefetch().candidates(observation(loaders=loaders))
