@@ -224,6 +224,8 @@ class ModuleFacts(msgspec.Struct, frozen=True, kw_only=True):
     input_dtypes: tuple[str, ...] = ()
     compiled: bool = False
     training: bool = True
+    grad_mode: str = ""
+    """Under which it was first called: `grad`, `no_grad` or `inference`; empty: of an earlier version."""
     code_files: tuple[str, ...] = ()
     """That the model's own code stands in, torch's left out; empty: not looked at."""
     blocks: dict[str, int] = {}

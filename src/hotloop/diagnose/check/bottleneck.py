@@ -55,7 +55,9 @@ def _within(observation: Observation) -> Bottleneck:
     if kind == "input":
         return Bottleneck(kind, shares[kind], _input_sentence(observation, shares[kind]))
     rest = _data_rest(observation, shares["input"])
-    return Bottleneck(kind, shares[kind], f"{kind}-bound: {shares[kind]:.0%} {_SAYS[kind]}{rest}")
+    infers = observation.anchor is not None and observation.anchor.infers
+    says = "of the step is the forward pass" if kind == "compute" and infers else _SAYS[kind]
+    return Bottleneck(kind, shares[kind], f"{kind}-bound: {shares[kind]:.0%} {says}{rest}")
 
 
 def _input_sentence(observation: Observation, share: float) -> str:

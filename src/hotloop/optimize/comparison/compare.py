@@ -1,4 +1,7 @@
-"""Does a module compute the same the other way? Outputs and gradients, on the inputs that it was just given."""
+"""Does a module compute the same the other way? Outputs and gradients, on the inputs that it was just given.
+
+Where nothing is trained, outputs alone: inference mode knows no gradients.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +75,7 @@ class Comparison:
         self._exchange.put(True)
         calls = self._exchange.num_calls
         fused_outputs, fused, rates = self._once(args, kwargs, exact=exact)
-        if self._exchange.num_calls == calls:
+        if self._exchange.counts and self._exchange.num_calls == calls:
             raise NotReached("was not reached in the module's forward")
         if sorted(own_rates) != sorted(rates):
             raise NotThis(f"drops {_percent(rates)} of the weights instead of {_percent(own_rates)}")
@@ -100,20 +103,24 @@ class Comparison:
         from hotloop.optimize.comparison.dropouts import Dropouts
 
         given, dtype = (args, kwargs), _dtype(self._module)
+        learns = self._exchange.keeps_gradients and not torch.is_inference_mode_enabled()
         inputs: list[Any] = []
 
         def fresh(tensor: Any) -> Any:
             if not tensor.is_floating_point():
                 return tensor.clone()
             copied = tensor.detach().clone().to(dtype if exact else tensor.dtype)
-            inputs.append(copied.requires_grad_())
+            inputs.append(copied.requires_grad_(learns))
             return copied
 
         args, kwargs = map_tensors(given, fresh)
         device = inputs[0].device.type if inputs else "cpu"
         amp = torch.autocast(device, enabled=False if exact else torch.is_autocast_enabled(device))
-        with torch.enable_grad(), amp, Dropouts() as dropouts:
+        with torch.set_grad_enabled(learns), amp, Dropouts() as dropouts:
             output = self._module.forward(*args, **kwargs)
+        if not learns:
+            outputs = [each.detach() for each in tensors_in(output) if each.is_floating_point()]
+            return outputs, [], dropouts.rates
         made = [each for each in tensors_in(output) if each.requires_grad and each.is_floating_point()]
         learned = [parameter for parameter in self._module.parameters() if parameter.requires_grad]
         weights = [_cotangent(each) for each in made]

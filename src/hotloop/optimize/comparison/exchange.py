@@ -13,7 +13,12 @@ class Exchange(ABC):
         place: what and where it is, for people.
         modules: those of the model that it is in.
         num_calls: how often the other way was taken, as far as it is counted.
+        counts: it counts its calls; else it is known to be reached.
+        keeps_gradients: the other way can be differentiated by the same parameters; else outputs alone are compared.
     """
+
+    keeps_gradients: bool = True
+    counts: bool = True
 
     def __init__(self, place: str) -> None:
         self.place = place

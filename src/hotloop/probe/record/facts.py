@@ -212,10 +212,19 @@ def describe_root(
         "input_dtypes": [str(value.dtype).removeprefix("torch.") for value in inputs],
         "compiled": compiled or inner is not module,
         "training": bool(module.training),
+        "grad_mode": _grad_mode(),
         "blocks": repeated_blocks(inner),
         "biased_before_norm": biased_before_norm(inner),
         "code_files": code_files({type(child) for child in module.modules()}),
     }
+
+
+def _grad_mode() -> str:
+    import torch
+
+    if torch.is_inference_mode_enabled():
+        return "inference"
+    return "grad" if torch.is_grad_enabled() else "no_grad"
 
 
 def code_files(classes: Iterable[type]) -> list[str]:

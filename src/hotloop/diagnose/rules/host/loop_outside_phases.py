@@ -89,7 +89,7 @@ def _unnamed(observation: Observation) -> float:
 rule = Rule(
     code="loop-outside-phases",
     title="The loop spends its time outside the phases",
-    advice="Look at what runs between optimizer.step() and the next batch: log, measure and save every N steps.",
+    advice="Look at what runs between the end of a step and the next batch: log, measure and save every N steps.",
     page=__doc__ or "",
     check=check,
 )

@@ -38,6 +38,7 @@ from hotloop.diagnose.price.cost import MIDWAY, Cost
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation
 from hotloop.model.quantities import duration
+from hotloop.model.sites import SiteKind
 
 MANY = 16
 """Reads a step: a line that reads so many values does nothing else, and picking each out of its tensor costs, too."""
@@ -59,14 +60,22 @@ def check(observation: Observation) -> Iterator[Symptom]:
 
 
 def _with_picking(observation: Observation, line: LineOfCalls) -> Cost:
-    """Return the line's cost by the samples under it, where it reads many values and they say more."""
-    if sum(site.count_per_step for site in line.sites) < MANY:
+    """Return the line's cost by the samples under it, where it reads many values and they say more.
+
+    A line that calls the model (`model.generate(...)`, which reads a value for each token) does much else.
+    """
+    if sum(site.count_per_step for site in line.sites) < MANY or _calls_the_model(observation, line):
         return line.cost
     try:
         sampled = line_cost(observation, line.path, line.line)
     except Abstain:
         return line.cost
     return sampled if sampled.share > line.cost.share else line.cost
+
+
+def _calls_the_model(observation: Observation, line: LineOfCalls) -> bool:
+    called = observation.sites.of(SiteKind.FORWARD, SiteKind.EVALUATE)
+    return any((place.path, place.line) == (line.path, line.line) for site in called for place in site.places)
 
 
 rule = Rule(

@@ -6,6 +6,7 @@ from hotloop.optimize.catalogue.compute.conv_bias_off import ConvBiasOff
 from hotloop.optimize.catalogue.compute.debug_apis_off import DebugApisOff
 from hotloop.optimize.catalogue.compute.deferred_sync import DeferredSync
 from hotloop.optimize.catalogue.compute.flash_attention import FlashAttention
+from hotloop.optimize.catalogue.compute.frozen_inference import FrozenInference
 from hotloop.optimize.catalogue.compute.fused_optimizer import FusedOptimizer
 from hotloop.optimize.catalogue.compute.kernel_autotune import KernelAutotune
 from hotloop.optimize.catalogue.compute.zero_grad_none import ZeroGradNone
@@ -21,5 +22,6 @@ FAMILY: tuple[type[Optimization], ...] = (
     FusedOptimizer,
     ZeroGradNone,
     DeferredSync,
+    FrozenInference,
     DebugApisOff,
 )
