@@ -35,7 +35,7 @@ def observe_all(programs: Mapping[str, str | bytes], folder: Path) -> dict[str, 
 
 
 def run_all(programs: Mapping[str, bytes], folder: Path) -> dict[str, list[float]]:
-    """Run each program as it is, without the probe; return the size of its parameters after each optimizer step.
+    """Run each program as it is, without the probe; return the sizes of its parameters after each step, and of answers.
 
     All begin with the same random numbers, so two programs that learn the same give the same sizes.
 
@@ -119,7 +119,7 @@ def _child(folder: Path, *, watched: bool) -> None:
 
 
 def _sizes_of_parameters() -> list[float]:
-    """Return a list that the norm of all parameters is added to at each step of an optimizer."""
+    """Return a list that the norm of all parameters is added to at each step of an optimizer, and that of answers."""
     import torch
     from torch.optim.optimizer import register_optimizer_step_post_hook
 
@@ -130,7 +130,27 @@ def _sizes_of_parameters() -> list[float]:
         sizes.append(torch.nn.utils.get_total_norm(parameters).item())
 
     register_optimizer_step_post_hook(stepped)
+    _and_of_answers(sizes)
     return sizes
+
+
+def _and_of_answers(sizes: list[float]) -> None:
+    """Keep the size of what a whole model gives without gradients, too: some programs only evaluate."""
+    import torch
+    from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+
+    called: list[object] = []
+
+    def begins(module: object, args: object) -> None:
+        called.append(module)
+
+    def ends(module: object, args: object, output: object) -> None:
+        called.pop()
+        if not called and not torch.is_grad_enabled() and isinstance(output, torch.Tensor):
+            sizes.append(output.double().norm().item())
+
+    register_module_forward_pre_hook(begins)
+    register_module_forward_hook(ends)
 
 
 def _probe(folder: Path) -> object:

@@ -13,7 +13,7 @@ from dis import opname
 from types import FrameType
 from typing import Any
 
-from hotloop.probe.frameless import Before
+from hotloop.probe.frameless import Before, Timed
 from hotloop.probe.hook_points import step_hooks
 from hotloop.probe.hook_points.requests import Requests
 from hotloop.probe.hook_points.root import Root
@@ -21,7 +21,7 @@ from hotloop.probe.hook_points.root_hook import PLACE, hook_of
 from hotloop.probe.probe import Probe
 from hotloop.probe.record.events import Kind
 from hotloop.probe.record.facts import num_values
-from hotloop.probe.sections import section
+from hotloop.probe.sections import Section, section
 from hotloop.probe.tracers import reader
 
 DISCOVERY_STEPS = 2
@@ -36,6 +36,8 @@ def install(probe: Probe) -> Roots:
     roots.search()
     _wake_at_evaluation(probe)
     _hide_from_torchscript()
+    with probe.survive("fx"):
+        _search_after_fx(probe, roots)
     return roots
 
 
@@ -250,6 +252,20 @@ def _guard_step_hooks() -> None:
                 hooks[number] = guarded = step_hooks.unread(hook)
                 skip_code(hook.__code__)
                 skip_code(guarded.__code__)
+
+
+def _search_after_fx(probe: Probe, roots: Roots) -> None:
+    """Go on with the search behind a symbolic trace, which puts back what the class shows.
+
+    A program that folds or quantizes its model before it calls it takes no step at which that would be noticed.
+    """
+    from torch.fx import Tracer
+
+    def ends() -> None:
+        with probe.survive("fx"):
+            roots.step_back()
+
+    Tracer.trace = Timed(Tracer.trace, Section(lambda: True, ends))
 
 
 def _hide_from_torchscript() -> None:
