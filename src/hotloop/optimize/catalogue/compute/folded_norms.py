@@ -121,5 +121,7 @@ def _fold(layer: Any, norm: Any) -> tuple[Any, Any]:
     statistics = (norm.running_mean, norm.running_var, norm.eps, norm.weight, norm.bias)
     with torch.inference_mode(False), torch.no_grad():  # parameters that may be used in any mode
         if isinstance(layer, nn.Linear):
-            return fuse_linear_bn_weights(layer.weight, layer.bias, *statistics)
-        return fuse_conv_bn_weights(layer.weight, layer.bias, *statistics, layer.transposed)
+            weight, bias = fuse_linear_bn_weights(layer.weight, layer.bias, *statistics)
+        else:
+            weight, bias = fuse_conv_bn_weights(layer.weight, layer.bias, *statistics, layer.transposed)
+        return weight, bias
