@@ -1,4 +1,4 @@
-"""`--metrics` and `--nvtx`: what a run shows other tools."""
+"""`--metrics`, `--otlp` and `--nvtx`: what a run shows other tools."""
 
 from __future__ import annotations
 
@@ -30,10 +30,27 @@ class Address(click.ParamType):  # type: ignore[type-arg]
         return host or HOST, int(port)
 
 
+class Collector(click.ParamType):  # type: ignore[type-arg]
+    """`http://localhost:4318`."""
+
+    name = "URL"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the address."""
+        if not str(value).startswith(("http://", "https://")):
+            self.fail(f"{value!r} is not an address, such as http://localhost:4318", param, ctx)
+        return str(value)
+
+
 def live_options(function: Any) -> Any:
     """Add the options."""
     function = click.option(
         "--nvtx", is_flag=True, help="A range for each phase, for a capture of Nsight Systems."
+    )(function)
+    function = click.option(
+        "--otlp",
+        type=Collector(),
+        help="Send the same to an OpenTelemetry collector, by OTLP over HTTP (http://localhost:4318).",
     )(function)
     return click.option(
         "--metrics",
@@ -42,21 +59,37 @@ def live_options(function: Any) -> Any:
     )(function)
 
 
-def followers(metrics: tuple[str, int] | None, *, nvtx: bool) -> tuple[dict[str, Any], ...]:
+def followers(metrics: tuple[str, int] | None, otlp: str | None, *, nvtx: bool) -> tuple[dict[str, Any], ...]:
     """Return what the probe is told.
 
     Raises:
-        HotloopError: prometheus_client is not installed.
+        HotloopError: a library that is needed is not installed.
     """
     orders: list[dict[str, Any]] = []
     if metrics is not None:
-        if find_spec("prometheus_client") is None:
-            raise HotloopError(
-                "--metrics needs prometheus_client", "pip install 'hotloop[metrics]'", ExitCode.MACHINE
-            )
+        _check("--metrics", "prometheus_client", "metrics")
         host, port = metrics
-        params = {"host": host, "port": port}
-        orders.append({"name": "--metrics", "module": "hotloop.probe.live.metrics", "params": params})
+        orders.append(_order("--metrics", "prometheus", {"host": host, "port": port}))
+    if otlp is not None:
+        _check("--otlp", "opentelemetry.exporter.otlp.proto.http", "otlp")
+        orders.append(_order("--otlp", "otlp", {"url": otlp}))
     if nvtx:
-        orders.append({"name": "--nvtx", "module": "hotloop.probe.live.nvtx"})
+        orders.append(_order("--nvtx", "nvtx", {}))
     return tuple(orders)
+
+
+def _order(name: str, module: str, params: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "module": f"hotloop.probe.live.{module}", "params": params}
+
+
+def _check(option: str, module: str, extra: str) -> None:
+    try:
+        found = find_spec(module)
+    except ModuleNotFoundError:  # of a package around it
+        found = None
+    if found is None:
+        raise HotloopError(
+            f"{option} needs {module.partition('.')[0]}, which is not installed",
+            f"pip install 'hotloop[{extra}]'",
+            ExitCode.MACHINE,
+        )

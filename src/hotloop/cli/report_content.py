@@ -13,13 +13,16 @@ from hotloop.cli.explain import manual_page
 from hotloop.cli.stored import OBSERVATION
 from hotloop.diagnose.check.engine import diagnose
 from hotloop.machine.card.cache import kept_card
+from hotloop.model.deep import Deep
 from hotloop.model.diagnosis import Diagnosis
 from hotloop.model.errors import HotloopError
 from hotloop.model.finding import Finding
+from hotloop.model.machine import MachineCard
 from hotloop.model.observation import Coverage, Observation
 from hotloop.model.origin import Origin
 from hotloop.model.secrets import redacted_environment, redacted_words
 from hotloop.model.tuning import TuneResult
+from hotloop.observe.profile.efficiency import with_efficiency
 from hotloop.observe.run.origin import ORIGIN
 from hotloop.patch.program_files import editable, outdated
 from hotloop.patch.rewrite_plan import rewrite_plan
@@ -57,8 +60,10 @@ def report_content(
     Raises:
         HotloopError: there is nothing in it to report.
     """
-    observation = _observation(session)
     tuning = session.get(RESULT, TuneResult)
+    before, after = _profiled(session, tuning)
+    card = kept_card()
+    observation = _observation(session, before, card)
     if observation is None and tuning is None:
         raise HotloopError(
             f"the session {session.name} holds no measurement",
@@ -81,17 +86,27 @@ def report_content(
         manual=_manual(found, tuning),
         sets=tuple(_samples(session, tuning)) if tuning else (),
         losses=_losses(session, tuning),
-        card=kept_card(),
+        after=after,
+        card=card,
         patch=patch,
         why_no_patch=why_no_patch,
         missing=tuple(_missing(observation, tuning)),
     )
 
 
-def _observation(session: Session) -> Observation | None:
+def _profiled(session: Session, tuning: TuneResult | None) -> tuple[Deep | None, Deep | None]:
+    """Return what detailed profiling saw of the original and of the plan in the confirmation."""
+    pairs = ((before.deep, after.deep) for before, after, _ in _confirmed(session, tuning)) if tuning else ()
+    return next((pair for pair in pairs if pair[0] or pair[1]), (None, None))
+
+
+def _observation(session: Session, deep: Deep | None, card: MachineCard | None) -> Observation | None:
+    """Return the observation; of a tuning session detailed profiling stands in the confirmation."""
     seen = session.get(OBSERVATION, Observation)
     if seen is None:
         return None
+    if seen.deep is None and deep is not None:
+        seen = with_efficiency(msgspec.structs.replace(seen, deep=deep), card)
     limits = session.get("whatif", WhatIf)
     environment = redacted_environment(seen.program.environment)
     return msgspec.structs.replace(

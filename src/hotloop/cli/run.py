@@ -31,7 +31,7 @@ from hotloop.tune.plan.plan_file import read_plan
     "--plan",
     "plan_file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The plan; hotloop.toml unless --metrics or --nvtx is all that is asked for.",
+    help="The plan; hotloop.toml unless --metrics, --otlp or --nvtx is all that is asked for.",
 )
 @click.option("--force", is_flag=True, help="Take a plan that was made elsewhere or for another program.")
 @click.option(
@@ -48,6 +48,7 @@ def command(
     force: bool,
     likely: bool,
     metrics: tuple[str, int] | None,
+    otlp: str | None,
     nvtx: bool,
     quiet: bool,
     no_color: bool,
@@ -58,7 +59,7 @@ def command(
     The program keeps its output, its files and its exit code; this process becomes the program, so nothing of hotloop
     waits beside it.
     """
-    seen_by = followers(metrics, nvtx=nvtx)
+    seen_by = followers(metrics, otlp, nvtx=nvtx)
     argv = resolve(command)
     screen = Screen(quiet=quiet, no_color=no_color)
     if plan_file is None and seen_by and not likely:

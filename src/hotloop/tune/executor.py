@@ -8,6 +8,7 @@ from typing import Protocol
 
 import msgspec
 
+from hotloop.model.deep import Deep
 from hotloop.model.optimization import Candidate, Effect
 from hotloop.model.tuning import Contention, Failure
 
@@ -30,6 +31,8 @@ class SetOrder(msgspec.Struct, frozen=True, kw_only=True):
         perturbed: arms with rounding noise on their parameters.
         num_perturbed: such arms in earlier sets: every one draws noise of its own.
         passive: all arms wait passively at barriers, so that a neighbour costs a share and not a factor.
+        look_left_s: when its rounds are over the first and the last arm are looked at in detail, if so much time is
+            left then; None: they are not.
     """
 
     plans: tuple[PlanSteps, ...]
@@ -37,6 +40,7 @@ class SetOrder(msgspec.Struct, frozen=True, kw_only=True):
     perturbed: tuple[int, ...] = ()
     num_perturbed: int = 0
     passive: bool = False
+    look_left_s: float | None = None
 
 
 class ArmRecord(msgspec.Struct, frozen=True, kw_only=True, tag="arm"):
@@ -55,6 +59,8 @@ class ArmRecord(msgspec.Struct, frozen=True, kw_only=True, tag="arm"):
     """Start-up and warm-up together."""
     phases: dict[str, float] = {}
     """Seconds of each phase of a step, which add up to it; empty: not measured."""
+    deep: Deep | None = None
+    """What detailed profiling saw when its rounds were over; None: it was not looked at."""
 
 
 class SetRecord(msgspec.Struct, frozen=True, kw_only=True, tag="measured"):
@@ -65,6 +71,8 @@ class SetRecord(msgspec.Struct, frozen=True, kw_only=True, tag="measured"):
     contention: Contention
     start_s: float = 0.0
     """Until all arms had warmed up."""
+    look_s: float = 0.0
+    """What detailed profiling took."""
     noisy: tuple[int, ...] = ()
     """Rounds in which others were busy, by number."""
 

@@ -22,6 +22,7 @@ from hotloop.tune.search.contest import Contest
 from hotloop.tune.search.knob_screen import KnobScreen
 from hotloop.tune.search.search import Search
 from hotloop.tune.session.ledger import Ledger
+from hotloop.tune.trials.detailed_look import look_s
 
 BUSY = 0.08
 """Share of the machine that others took while the program was observed, from which screening waits passively."""
@@ -53,7 +54,10 @@ class Tuner:
         self._ledger = ledger
         arms = Arms(executor, ledger, design.costs, design.max_rounds)
         self._arms = arms
-        self._confirmer = Confirmer(arms, design.switchable, progress)
+        step = observation.step
+        self._confirmer = Confirmer(
+            arms, design.switchable, progress, look_s(step.median_s) if step is not None else None
+        )
         self._contest = Contest(arms, design.conflicts, design.interactions, progress)
         screen = KnobScreen(executor, design.conflicts, design.interactions, typical=design.typical)
         busy = (observation.foreign_share or 0.0) > BUSY

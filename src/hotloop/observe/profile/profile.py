@@ -79,15 +79,23 @@ def with_deep(
         return observation
     if why_not is not None:
         return _add(observation, None, [Coverage("detailed profiling", why_not)])
+    deep, gaps = read_deep_results(folder, lead, wanted)
+    return _add(observation, deep, gaps)
+
+
+def read_deep_results(
+    folder: Path, lead: Timeline, names: Iterable[str]
+) -> tuple[Deep | None, list[Coverage]]:
+    """Return what the instruments saw in the leading process, and what they could not see."""
     seen: dict[str, Any] = {}
     gaps = []
-    for name in wanted:
+    for name in names:
         file = usable(folder, name, lead.pid)
         if isinstance(file, Coverage):
             gaps.append(file)
         else:
             seen[name] = READERS[name](folder, file, lead)
-    return _add(observation, Deep(**seen) if seen else None, gaps)
+    return Deep(**seen) if seen else None, gaps
 
 
 def _add(observation: Observation, deep: Deep | None, gaps: list[Coverage]) -> Observation:

@@ -30,11 +30,17 @@ class Confirmer:
         arms: runs the sets.
         switchable: whether a step can be switched in a running program: its factor then needs no arm.
         progress: told of what is measured.
+        look_s: seconds that detailed profiling of the program and the plan takes; None: it is left out.
     """
 
     def __init__(
-        self, arms: Arms, switchable: Callable[[Candidate], bool], progress: Callable[[str], None]
+        self,
+        arms: Arms,
+        switchable: Callable[[Candidate], bool],
+        progress: Callable[[str], None],
+        look_s: float | None = None,
     ) -> None:
+        self._look_s = look_s
         self._arms = arms
         self.switchable = switchable
         self._progress = progress
@@ -120,8 +126,17 @@ class Confirmer:
         rounds = max(MIN_ROUNDS, min(rounds, ROUNDS if num_arms > 2 else MAX_ROUNDS))
         most = self._arms.max_rounds
         return SetOrder(
-            plans=(*originals, *ends), max_rounds=min(rounds, most or rounds), perturbed=perturbed
+            plans=(*originals, *ends),
+            max_rounds=min(rounds, most or rounds),
+            perturbed=perturbed,
+            look_left_s=self._look_left_s(plan, to_come - 1),
         )
+
+    def _look_left_s(self, plan: PlanSteps, to_come: int) -> float | None:
+        """Return the time that has to be left for detailed profiling: the proof's other sets go first."""
+        if self._look_s is None or self.sets.looked_at(plan):
+            return None
+        return self._look_s + to_come * self._arms.costs.set_s(2, ROUNDS)
 
     def _ends(self, plan: PlanSteps, num_originals: int, to_come: int) -> tuple[PlanSteps, ...]:
         """The plan and, where there is time, what it is with and without each step that needs a process of its own."""

@@ -58,6 +58,11 @@ class ConfirmedSets:
         """Take a set."""
         self._sets.append((order, record))
 
+    def looked_at(self, plan: PlanSteps) -> bool:
+        """Whether a plan was profiled in detail."""
+        arms = (record.arm(order.plans.index(plan)) for order, record in self._sets if plan in order.plans)
+        return any(arm is not None and arm.deep is not None for arm in arms)
+
     @property
     def latest(self) -> tuple[SetOrder, SetRecord]:
         """The set that was run last."""

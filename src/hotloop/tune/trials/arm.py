@@ -23,8 +23,10 @@ from hotloop.probe.control.control_page import (
     BLOCK_NS,
     EVALUATED,
     GO_UNTIL,
+    PID,
     STATE,
     STEPS,
+    UNLIMITED,
     WAITING,
     ControlPage,
 )
@@ -75,7 +77,7 @@ class Arm:
         self._settle_s = settle_s
         self.anchor = anchor
         self.steps = 0
-        self._page = page
+        self.page = page
         self._num_ranks = num_ranks
         self._memory_limit = memory_limit_bytes
         self._timelines: dict[int, Timeline] = {}
@@ -101,8 +103,8 @@ class Arm:
             ArmFailed: the program ended, hung, or took too much memory.
         """
         target = self.steps + num_steps
-        self._page.numbers[BLOCK_AT] = self.steps + discard
-        self._page.numbers[GO_UNTIL] = target
+        self.page.numbers[BLOCK_AT] = self.steps + discard
+        self.page.numbers[GO_UNTIL] = target
         if self._frozen:
             self.run.thaw()
             self._frozen = False
@@ -117,14 +119,22 @@ class Arm:
         self.run.freeze()
         self._frozen = True
         spent = self._slowest_rank_s()
-        seen = max(row[EVALUATED] for row in self._page.rows())
+        seen = max(row[EVALUATED] for row in self.page.rows())
         self.evaluated, self._num_evaluated = seen > self._num_evaluated, seen
         self._advances.append((num_steps - discard, spent))
         return spent
 
+    def let_go(self) -> int | None:
+        """Let it run on without an end; return the process that speaks for it, None: it has none."""
+        self.page.numbers[GO_UNTIL] = UNLIMITED
+        if self._frozen:
+            self.run.thaw()
+            self._frozen = False
+        return min((row[PID] for row in self.page.rows()), default=None)
+
     def _arrived(self, target: int) -> bool:
         self._watch_memory()
-        rows = self._page.rows()
+        rows = self.page.rows()
         return len(rows) >= self._num_ranks and all(
             row[STATE] == WAITING and row[STEPS] >= target for row in rows
         )
@@ -148,7 +158,7 @@ class Arm:
             )
 
     def _slowest_rank_s(self) -> float:
-        return max(row[BLOCK_NS] for row in self._page.rows()) * 1e-9
+        return max(row[BLOCK_NS] for row in self.page.rows()) * 1e-9
 
     def losses(self) -> list[float]:
         """Return the losses so far of the process that has most (rank 0 among equals)."""
@@ -214,7 +224,7 @@ class Arm:
     def end(self) -> None:
         """End the program, and remove what it wrote."""
         self.run.end()
-        self._page.close()
+        self.page.close()
         remove(self.run.scratch)
 
     def _failure(self, timeout_s: float) -> Failure:

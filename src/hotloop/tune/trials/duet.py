@@ -29,6 +29,7 @@ from hotloop.tune.executor import (
     SwitchRecord,
 )
 from hotloop.tune.trials.arm import Arm, ArmFailed
+from hotloop.tune.trials.detailed_look import detailed_look
 from hotloop.tune.trials.device_memory import DeviceBudget
 from hotloop.tune.trials.device_neighbours import watch_devices
 from hotloop.tune.trials.patience import Patience
@@ -59,6 +60,7 @@ class _Course(msgspec.Struct):
     records: dict[int, ArmRecord] = {}
     contention: Contention = Contention(num_blocks=0, num_void=0)
     start_s: float = 0.0
+    look_s: float = 0.0
 
 
 _Time = TypeVar("_Time")
@@ -141,9 +143,22 @@ class DuetExecutor:
                 for at, arm in enumerate(course.arms)
                 if at not in course.failures or course.rounds
             }
+            self._look(course, order)
             return course
         finally:
             self._discard(course.arms)
+
+    def _look(self, course: _Course, order: SetOrder) -> None:
+        """Look at the original and the plan in detail, where there is time for it."""
+        if order.look_left_s is None or self._left_s() < order.look_left_s or not course.rounds:
+            return
+        began = time.monotonic()
+        for at in (0, len(course.arms) - 1):
+            if at in course.records and at not in course.failures:
+                self._progress(f"detailed profiling {'of the plan' if at else 'of the program as it is'}")
+                deep = detailed_look(course.arms[at], lambda _: None)
+                course.records[at] = msgspec.structs.replace(course.records[at], deep=deep)
+        course.look_s = time.monotonic() - began
 
     def _alone(self, order: SetOrder) -> SetRecord | SetFailed:
         """Run whole processes in ABBA order, one alive at a time."""
@@ -293,6 +308,7 @@ class DuetExecutor:
             arms=tuple(failures.get(at) or course.records[at] for at in range(len(course.arms))),
             contention=course.contention,
             start_s=course.start_s,
+            look_s=course.look_s,
             noisy=tuple(course.noisy),
         )
 

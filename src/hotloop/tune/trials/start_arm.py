@@ -10,6 +10,7 @@ from hotloop.launch.environment import own_caches, probed, quiet, with_changes
 from hotloop.launch.isolation.decide import guard_orders
 from hotloop.launch.isolation.scratch import new_scratch
 from hotloop.launch.process import start
+from hotloop.observe.profile.windows import orders
 from hotloop.optimize.catalogue.system.openmp_wait_policy import PASSIVE
 from hotloop.probe.control.control_page import ControlPage
 from hotloop.probe.process.config import ProbeConfig
@@ -17,6 +18,7 @@ from hotloop.stats.parity import perturbation
 from hotloop.tune.executor import PlanSteps, SetOrder
 from hotloop.tune.plan.orders import activation_orders, with_plan
 from hotloop.tune.trials.arm import Arm
+from hotloop.tune.trials.detailed_look import INSTRUMENTS
 from hotloop.tune.trials.ranks import REAP_S, of_ranks
 from hotloop.tune.trials.setting import Setting
 
@@ -38,8 +40,8 @@ def start_arm(setting: Setting, order: SetOrder, at: int, caches: Path, memory_l
     folder = scratch / "probe"
     folder.mkdir()
     page = ControlPage.create(folder / "control", go_until=0)
-    orders = scratch / "probe.json"
-    _config(setting, order, at, folder, scratch).save(orders)
+    told = scratch / "probe.json"
+    _config(setting, order, at, folder, scratch).save(told)
     plan = order.plans[at]
     own = _caches_of(plan, caches)
     seed_caches(setting.environment, own / "caches")
@@ -49,7 +51,7 @@ def start_arm(setting: Setting, order: SetOrder, at: int, caches: Path, memory_l
     environment.setdefault("PYTHONHASHSEED", "0")
     if order.passive:
         environment = with_changes(environment, PASSIVE)
-    environment = probed(with_plan(environment, plan), orders)
+    environment = probed(with_plan(environment, plan), told)
     return Arm(
         start(
             setting.argv, environment, setting.isolation, scratch, log=scratch / "log", stdin=setting.stdin
@@ -73,6 +75,7 @@ def _config(setting: Setting, order: SetOrder, at: int, folder: Path, scratch: P
         perturb=perturbation("bfloat16") if at in order.perturbed else 0.0,
         perturb_number=1 + order.num_perturbed + sum(other < at for other in order.perturbed),
         losses=True,
+        instruments=orders(INSTRUMENTS) if order.look_left_s is not None else (),
         **guard_orders(setting.isolation, scratch),
     )
 
