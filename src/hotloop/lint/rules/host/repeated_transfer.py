@@ -103,6 +103,7 @@ rule = Rule(
     title="The same tensor is moved to the device again and again",
     severity=Severity.WARNING,
     advice="Move it once, before the loop, or once at the top of the step.",
+    optimization="created_on_device",
     holds_its_cost=True,
     page=__doc__,
     words=("backward",),

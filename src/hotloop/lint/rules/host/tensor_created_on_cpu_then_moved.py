@@ -84,6 +84,7 @@ rule = Rule(
     title="A tensor is made on the host and then moved, in each step",
     severity=Severity.WARNING,
     advice="Give the factory device=...",
+    optimization="created_on_device",
     fix=FixSafety.SAFE,
     holds_its_cost=True,
     page=__doc__,

@@ -3,6 +3,7 @@
 from hotloop.optimize.catalogue.compute.channels_last import ChannelsLast, ChannelsLast3d
 from hotloop.optimize.catalogue.compute.compile import Compile
 from hotloop.optimize.catalogue.compute.conv_bias_off import ConvBiasOff
+from hotloop.optimize.catalogue.compute.created_on_device import CreatedOnDevice
 from hotloop.optimize.catalogue.compute.debug_apis_off import DebugApisOff
 from hotloop.optimize.catalogue.compute.deferred_sync import DeferredSync
 from hotloop.optimize.catalogue.compute.flash_attention import FlashAttention
@@ -23,5 +24,6 @@ FAMILY: tuple[type[Optimization], ...] = (
     ZeroGradNone,
     DeferredSync,
     FrozenInference,
+    CreatedOnDevice,
     DebugApisOff,
 )

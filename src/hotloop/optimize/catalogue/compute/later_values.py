@@ -59,6 +59,6 @@ class LaterValues(Knob):
         if not self._lines:
             return False, kept or "no statement that only logs or adds up a value was read"
         at_once = "; ".join(sorted(self._counts.reasons))
-        said = f"{self._counts.num_later} values were given a step later to {', '.join(self._lines)}"
+        said = f"{self._counts.num_later} values were given a step later to {', '.join(dict.fromkeys(self._lines))}"
         said += f"; at once: {at_once}" if at_once else ""
         return self._counts.num_later > 0, f"{said}; {kept}" if kept else said
