@@ -21,6 +21,7 @@ WITHOUT_A_PAGE = {
     "openmp_wait_policy": "a launch line",
     "cpu_allocator": "a launch line",
     "huge_pages": "a launch line",
+    "ram_disk": "a copy, and a path on the program's command line",
     "slow_in_half": "measured when the program starts",
 }
 BF16_TOLERANCE = 0.02

@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 
 import hotloop
-from hotloop.launch.isolation.scratch import belongs_to, remove, scratch_root, sweep
+from hotloop.launch.isolation.scratch import belongs_to, remove, scratch_root, sweep, sweep_memory
 from hotloop.probe.process.config import VARIABLE
 
 _START = "import sys; sys.path[:0] = sys.argv[2:]; from hotloop.launch.watchdog import main; main(int(sys.argv[1]))"
@@ -54,3 +54,4 @@ def main(owner: int) -> None:
     for folder in folders:
         remove(folder)
     sweep(scratch_root())
+    sweep_memory()

@@ -147,6 +147,15 @@ class LoadingPart(msgspec.Struct, frozen=True, kw_only=True):
     """Of a transform: it drew from a global generator while it was looked at; None: it was not looked at."""
 
 
+class OpenedFolder(msgspec.Struct, frozen=True, kw_only=True):
+    """The folder in which all files lie that are opened while samples are made."""
+
+    path: str
+    files_per_sample: float
+    bytes: int | None
+    """Of all files below it; None: there were too many to count."""
+
+
 class Loading(msgspec.Struct, frozen=True, kw_only=True):
     """Where a sample's time goes."""
 
@@ -167,6 +176,8 @@ class Loading(msgspec.Struct, frozen=True, kw_only=True):
     reads_per_sample: float | None
     private_bytes_per_worker: float | None = None
     """Memory that a worker shares with no other process; None: no worker, or the system does not tell."""
+    folder: OpenedFolder | None = None
+    """None: no file is opened for a sample."""
 
 
 class Deep(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,6 +22,7 @@ MIN_FREE_BYTES = 64 << 20
 FULL_BYTES = 1 << 20
 """Less than this is nothing: a file system keeps some blocks for itself."""
 _LOCK = ".owner-"
+_MEMORY = Path("/dev/shm")
 
 
 def scratch_root() -> Path:
@@ -173,6 +174,20 @@ def _is_free(lock: Path) -> bool:
         return not lock.name.endswith(".new")
     finally:
         os.close(descriptor)
+
+
+def memory_root() -> Path | None:
+    """Return the folder of this user's scratch folders in memory; None: this system has no such file system."""
+    return _private(_MEMORY) if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) else None
+
+
+def sweep_memory() -> None:
+    """Remove what programs that were killed have left in memory; in a namespace they had another user's number."""
+    for root in _MEMORY.glob("hotloop-*"):
+        with contextlib.suppress(OSError):
+            status = root.lstat()
+            if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid():
+                sweep(root)
 
 
 def remove(scratch: Path) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hotloop.model.deep import Loading, LoadingPart
+from hotloop.model.deep import Loading, LoadingPart, OpenedFolder
 from hotloop.observe.decode.instrument_files import DeepFile, read_deep
 from hotloop.observe.decode.spans import NS, Timeline
 
@@ -42,6 +43,7 @@ def read_loading(folder: Path, file: DeepFile, lead: Timeline) -> Loading | None
         read_bytes_per_sample=sum(read[0] for read in reads) / samples if told else None,
         reads_per_sample=sum(read[1] for read in reads) / samples if told else None,
         private_bytes_per_worker=sum(private) / len(private) if private else None,
+        folder=_folder(makers, samples),
     )
 
 
@@ -56,6 +58,19 @@ def _added(files: Sequence[DeepFile]) -> dict[Key, list[Any]]:
             if row["random"] is not None:
                 entry[2] = bool(entry[2]) or row["random"]
     return spent
+
+
+def _folder(files: Sequence[DeepFile], samples: int) -> OpenedFolder | None:
+    told = [one.value["folder"] for one in files if one.value["folder"] is not None]
+    if not told:
+        return None
+    path = os.path.commonpath([each["path"] for each in told])
+    same = [each["bytes"] for each in told if each["path"] == path]
+    return OpenedFolder(
+        path=path,
+        files_per_sample=sum(each["opened"] for each in told) / samples,
+        bytes=same[0] if same else None,
+    )
 
 
 def _at_once(files: Sequence[DeepFile]) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 from hotloop.probe.frameless import Around
 from hotloop.probe.instruments.frames import Frames
 from hotloop.probe.instruments.loading_calls import loading_calls
+from hotloop.probe.instruments.opened_folder import OpenedFolder
 from hotloop.probe.instruments.part_clock import Part, PartClock
 from hotloop.probe.instruments.replaced import Replaced
 from hotloop.probe.instruments.sample_transforms import (
@@ -42,6 +43,7 @@ class BatchParts:
         self._known: dict[int, tuple[Any, Part]] = {}
         self._num_batches = self._num_samples = self._used_bytes = 0
         self._read_before: tuple[int, int] | None = None
+        self._opened = OpenedFolder()
 
     def install(self) -> None:
         """Replace the calls."""
@@ -72,6 +74,7 @@ class BatchParts:
             "samples": self._num_samples,
             "used_bytes": self._used_bytes,
             "read": read,
+            "folder": self._opened.value(),
         }
 
     # Replacing -----------------------------------------------------------------------------------------------------
@@ -107,6 +110,8 @@ class BatchParts:
         @functools.wraps(original)
         def opened(*args: Any, **kwargs: Any) -> Any:
             file = timed(*args, **kwargs)
+            if clock.inside():
+                self._opened.note(getattr(file, "name", None))
             if type(file) is not io.BufferedReader or not clock.counts("read"):
                 return file
             return _TimedReader(file.detach(), clock)

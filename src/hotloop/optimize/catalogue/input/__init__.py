@@ -7,6 +7,7 @@ from hotloop.optimize.catalogue.input.loader_prefetch import LoaderPrefetch
 from hotloop.optimize.catalogue.input.loader_workers import LoaderWorkers
 from hotloop.optimize.catalogue.input.persistent_workers import PersistentWorkers
 from hotloop.optimize.catalogue.input.pinned_memory import PinnedMemory
+from hotloop.optimize.catalogue.input.ram_disk import RamDisk
 from hotloop.optimize.catalogue.input.vectorized_fetch import VectorizedFetch
 from hotloop.optimize.optimization import Optimization
 
@@ -19,4 +20,5 @@ FAMILY: tuple[type[Optimization], ...] = (
     PersistentWorkers,
     PinnedMemory,
     DevicePrefetch,
+    RamDisk,
 )

@@ -48,7 +48,7 @@ class CachedPreprocessing(Optimization):
     name: ClassVar[str] = "cached_preprocessing"
     family: ClassVar[str] = "input"
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    conflicts: ClassVar[frozenset[str]] = frozenset({"dataset_in_memory", "vectorized_fetch"})
+    conflicts: ClassVar[frozenset[str]] = frozenset({"dataset_in_memory", "vectorized_fetch", "ram_disk"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the one candidate, for map-style loaders whose data is waited for."""

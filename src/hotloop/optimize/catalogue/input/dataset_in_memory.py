@@ -62,6 +62,7 @@ class DatasetInMemory(Optimization):
             "persistent_workers",
             "cached_preprocessing",
             "vectorized_fetch",
+            "ram_disk",
         }
     )
 
