@@ -14,7 +14,11 @@ FOLDER = Path(__file__).parent / "screens"
 
 def matches(name: str, what: RenderableType) -> bool:
     """Whether a screen is what its file says."""
-    text = f"{shown(what)}\n"
+    return reads(name, f"{shown(what)}\n")
+
+
+def reads(name: str, text: str) -> bool:
+    """Whether text that is printed as it stands is what its file says."""
     file = FOLDER / f"{name}.txt"
     if os.environ.get("HOTLOOP_WRITE_SCREENS"):
         file.write_text(text)

@@ -119,7 +119,7 @@ def test_lint() -> None:
     assert text.count("net.py:40") == 1, "one line of a file is told once"
     assert "(fix by hand)" in text
     assert text.endswith(
-        "1 file: 1 error, 2 warnings, 1 info. `hotloop explain anomaly-mode-on` tells more.\n"
+        "1 file: 1 error, 2 warnings, 1 info.\n`hotloop explain anomaly-mode-on` tells more.\n"
     )
     assert render_text([], 2) == "No findings in 2 files.\n"
     assert Text(text)

@@ -15,7 +15,7 @@ from ..trace.conftest import example_trace
 from .snapshots import matches
 
 
-class _Kept(Screen):
+class Kept(Screen):
     """A screen that keeps what it is shown."""
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class _Kept(Screen):
 def test_a_trace(tmp_path: Path) -> None:
     path = tmp_path / "small.json"
     path.write_text(json.dumps(example_trace()))
-    report, kept = analyze(path), _Kept()
+    report, kept = analyze(path), Kept()
     show_report(kept, report, 10)
     kept.show(render_next(report))
     assert matches("trace", Group(*kept.parts))  # type: ignore[arg-type]

@@ -9,6 +9,8 @@ from pathlib import Path
 import click
 import msgspec
 import numpy as np
+from rich.console import RenderableType
+from rich.text import Text
 
 from hotloop.cli.files import check_writable, write_json, write_text
 from hotloop.cli.options import COMMAND_SETTINGS, TimeSpan, command_argument, output_options
@@ -16,14 +18,15 @@ from hotloop.launch.signals import ended_like_ctrl_c
 from hotloop.machine.environment.code_state import code_state
 from hotloop.machine.host.identity import fingerprint, identity
 from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.model.foreign_text import shown
 from hotloop.model.gate import ClassBaseline, GateBaseline, GateRun, GateVerdict
 from hotloop.model.observation import Observation
 from hotloop.model.quantities import duration, percent
 from hotloop.model.secrets import redacted_words
 from hotloop.model.step_series import StepKind
 from hotloop.observe.run.stopping import StopRule
-from hotloop.report.content.figures import speedup
 from hotloop.report.gate import annotation, gate_markdown, junit
+from hotloop.report.terminal.layout import next_steps
 from hotloop.report.terminal.screen import Screen
 from hotloop.stats.gate import is_proven_slower, is_settled, slowdown, typical_s
 from hotloop.tune.compare.program import program
@@ -98,6 +101,9 @@ def command(
         return ExitCode.DONE
     verdict = _judged(command, then, runs, margin / 100)
     _tell(verdict, junit_file, markdown_file, json_file, github=github)
+    screen.show(told(verdict))
+    if not verdict.passed:
+        screen.show(_next(file, command))
     return ExitCode.DONE if verdict.passed else ExitCode.GATE
 
 
@@ -154,12 +160,10 @@ def _judged(
     says = "slower" if found.ratio > 1 else "faster"
     proof = "" if is_settled(found, margin) else "; that is not proven to be beyond the margin, nor within it"
     if noisy:
-        proof = (
-            f"; others took up to {percent(busiest)} of the machine, so it is not held against the program"
-        )
+        proof = f"; other processes used up to {percent(busiest)} of the CPU, so it is not held against the program"
     sentence = (
-        f"a step took {duration(typical_s(before))} and takes {duration(typical_s(now))}: {speedup(found)} times as "
-        f"long ({says}; margin {percent(margin)}){proof}"
+        f"a step took {duration(typical_s(before))} and takes {duration(typical_s(now))}: {found.ratio:.2f} times as "
+        f"long [{found.low:.2f}, {found.high:.2f}] ({says}; margin {percent(margin)}){proof}"
     )
     return GateVerdict(
         passed=not slower or noisy,
@@ -196,4 +200,21 @@ def _tell(
         if summary:
             with Path(summary).open("a", encoding="utf-8") as target:
                 target.write(gate_markdown(verdict))
-    click.echo(f"hotloop check {'passed' if verdict.passed else 'FAILED'}: {verdict.sentence}")
+
+
+def _next(file: Path, command: tuple[str, ...]) -> RenderableType:
+    return next_steps(
+        [
+            ("why it takes so long now", ["hotloop", "diagnose", *command]),
+            (
+                "if it is meant to: hold it to this from now on",
+                ["hotloop", "check", "--baseline", str(file), "--update", *command],
+            ),
+        ]
+    )
+
+
+def told(verdict: GateVerdict) -> Text:
+    """Return the verdict, ready to print."""
+    word, style = ("passed", "bold green") if verdict.passed else ("FAILED", "bold red")
+    return Text.assemble((f"hotloop check {word}: ", style), shown(verdict.sentence))

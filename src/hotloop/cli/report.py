@@ -18,7 +18,7 @@ from hotloop.report.content.content import ReportContent
 from hotloop.report.html.page import page
 from hotloop.report.markdown import markdown
 from hotloop.report.sections.all import document
-from hotloop.report.terminal.report import render
+from hotloop.report.terminal.report import render, render_next
 from hotloop.report.terminal.screen import Screen
 from hotloop.store.session import find_session
 
@@ -73,6 +73,8 @@ def command(
     for file in (html, markdown_file, json_file):
         if file is not None:
             screen.note(f"hotloop: wrote {file}")
+    if html is None and markdown_file is None:
+        screen.show(render_next(content.session))
     return ExitCode.DONE
 
 

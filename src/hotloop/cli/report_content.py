@@ -213,8 +213,11 @@ def _missing(seen: Observation | None, tuning: TuneResult | None) -> Iterator[Co
     yield from seen.coverage
     if seen.deep is None:
         yield Coverage(
-            "operators, host samples, call sites",
-            "this session did not look in detail: hotloop diagnose does",
+            "operators, host samples, memory over a step",
+            "no detailed profiling was done: hotloop diagnose does it, and hotloop tune where a plan is proven and "
+            "time is left (--budget)"
+            if tuning
+            else "no detailed profiling was done: hotloop diagnose does it",
         )
     if seen.ceilings is None and not any("ceilings" in gap.what for gap in seen.coverage):
         yield Coverage("ceilings", "not asked for: hotloop diagnose measures them")

@@ -19,7 +19,7 @@ from hotloop.launch.isolation.decide import Exceptions, Isolation, check_covered
 from hotloop.launch.isolation.scratch import new_scratch, remove, scratch_root
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.observation import STARTUP_PARTS, Observation
-from hotloop.model.quantities import counted
+from hotloop.model.quantities import counted, duration
 from hotloop.model.tuning import TuneResult
 from hotloop.observe.run.live import Interrupted, LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
@@ -102,9 +102,9 @@ def tune(
         contextlib.closing(session_of(order.words, script_of(argv), resume=order.resume)) as session,
         _Input() as stdin,
     ):
-        budget_said = f"budget {order.budget_s / 60:g} min"
         note(
-            f"hotloop: session {session.name}, {budget_said}; your program runs many times, its output is not shown"
+            f"hotloop: session {session.name}, budget {duration(order.budget_s)}; your program runs many times, "
+            "its output is not shown"
         )
         ledger = Ledger(session, budget, free=session.get("result", TuneResult) is not None)
         observation = ledger.once("observation", Observation, lambda: _observe(order, say, budget))

@@ -28,6 +28,10 @@ BUSY = 0.08
 """Share of the machine that others took while the program was observed, from which screening waits passively."""
 
 
+LOOK_SHARE = 0.08
+"""Of the budget, at most, for detailed profiling of the program and its plan: proofs are worth more."""
+
+
 class Tuner:
     """Tunes one program.
 
@@ -54,10 +58,7 @@ class Tuner:
         self._ledger = ledger
         arms = Arms(executor, ledger, design.costs, design.max_rounds)
         self._arms = arms
-        step = observation.step
-        self._confirmer = Confirmer(
-            arms, design.switchable, progress, look_s(step.median_s) if step is not None else None
-        )
+        self._confirmer = Confirmer(arms, design.switchable, progress, _look_s(observation, ledger))
         self._contest = Contest(arms, design.conflicts, design.interactions, progress)
         screen = KnobScreen(executor, design.conflicts, design.interactions, typical=design.typical)
         busy = (observation.foreign_share or 0.0) > BUSY
@@ -99,6 +100,12 @@ class Tuner:
             wall_s=self._ledger.budget.spent(),
         )
         return tune_result(self._observation, found)
+
+
+def _look_s(observation: Observation, ledger: Ledger) -> float | None:
+    """Return the time for detailed profiling; None: it is too much of the budget."""
+    needed_s = look_s(observation.step.median_s) if observation.step is not None else None
+    return needed_s if needed_s is not None and needed_s <= LOOK_SHARE * ledger.budget.seconds else None
 
 
 def _worth_trying(candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[Refusal]]:

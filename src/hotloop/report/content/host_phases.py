@@ -23,4 +23,6 @@ def host_sentence(host: HostSamples) -> str:
     if not found:
         return "The training thread was not seen."
     largest = max(found, key=found.__getitem__)
-    return f"{found[largest]:.0%} of the training thread's time is in the phase {largest.value}, seen from outside."
+    return (
+        f"{found[largest]:.0%} of the training thread's time goes to {largest.value}, as seen from outside."
+    )

@@ -59,7 +59,7 @@ const hotloopDraw = (() => {
     const colors = [theme.other, ...data.steps.map((step) => (step.to >= step.from ? theme.optimizer : theme.communication)), theme.good];
     const said = ["1.00x", ...data.steps.map((step) => `${step.to.toFixed(2)}x`), `${ratio.toFixed(2)}x`, ...data.refused.map((one) => `${one.ratio.toFixed(2)}x`)];
     const tip = (at) => at === 0 ? say("the program as it was")
-      : at < last ? say(data.steps[at - 1].name, `x${data.steps[at - 1].factor}`)
+      : at < last ? say(data.steps[at - 1].name, `factor ${data.steps[at - 1].factor}`)
       : at === last ? say(`confirmed in fresh processes: ${ratio.toFixed(2)}x [${low.toFixed(2)}, ${high.toFixed(2)}]`)
       : say(data.refused[at - last - 1].name, data.refused[at - last - 1].reason);
     const look = (at) => at <= last ? { color: colors[at], borderRadius: 3 } : { color: "transparent", borderColor: theme.soft, borderType: "dashed", borderWidth: 1.2, borderRadius: 3 };

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.quantities import duration
@@ -39,7 +40,8 @@ def _finding(content: ReportContent, one: Finding, number: int) -> Block:
     excerpt = next(
         (each for each in content.excerpts if (each.path, each.line) == (one.path, one.line)), None
     )
-    blocks: list[Block] = [Facts(tuple(_rows(one)))]
+    command = content.observation.command if content.observation else ()
+    blocks: list[Block] = [Facts((*_rows(one), *_tried(one, command)))]
     if excerpt is not None:
         blocks.append(_code(excerpt))
     links = [("manual page", f"manual-{one.code}")] if one.code in content.manual else []
@@ -57,6 +59,11 @@ def _finding(content: ReportContent, one: Finding, number: int) -> Block:
 
 def _code(excerpt: Excerpt) -> Code:
     return Code(excerpt.text, "python", first=excerpt.first, marked=excerpt.line)
+
+
+def _tried(one: Finding, command: Sequence[str]) -> Iterator[tuple[str, str]]:
+    if one.optimization:
+        yield "try it", shlex.join(["hotloop", "tune", "--only", one.optimization, *command])
 
 
 def _rows(one: Finding) -> Iterator[tuple[str, str]]:

@@ -46,7 +46,7 @@ def _waterfall(tuning: TuneResult) -> Chart:
     refused = [_refused_bar(one) for one in tuning.trials if _is_refused(one, tuning)][:MAX_REFUSED]
     rows = [("as it was", "", "1.00x", "")]
     rows += [
-        (label(step.name, step.params), f"x{speedup(step)}", f"{total:.2f}x", step.numerics.value)
+        (label(step.name, step.params), speedup(step), f"{total:.2f}x", step.numerics.value)
         for step, total in zip(steps, totals, strict=True)
     ]
     rows.append(("confirmed against the original", "", speedup(confirmed), ""))

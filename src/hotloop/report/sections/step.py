@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping
 from statistics import median
 
 from hotloop.model.observation import Observation, Phase
-from hotloop.model.quantities import counted, duration, percent, rate
+from hotloop.model.quantities import counted, duration, parts, percent, rate, shares
 from hotloop.report.charts.histogram import histogram
 from hotloop.report.charts.steps import steady_durations, step_lines
 from hotloop.report.charts.thinning import rule
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import NOT_MEASURED, times
+from hotloop.report.content.run_parts import part_name
 from hotloop.report.document import Block, Chart, Section, Table
 
 
@@ -39,17 +40,18 @@ def _lead(seen: Observation) -> str:
 
 def _phases(content: ReportContent, seen: Observation) -> Chart:
     rows = list(_bars(content, seen))
-    names = [phase.value for phase in Phase if any(phase.value in parts for _, parts in rows)]
+    names = [phase.value for phase in Phase if any(phase.value in spent for _, spent in rows)]
+    cells = [_cells(spent) for _, spent in rows]
     table = Table(
         ("phase", *(name for name, _ in rows)),
-        tuple((name, *(_cell(parts, name) for _, parts in rows)) for name in names),
+        tuple((name, *(column.get(name, "none seen") for column in cells)) for name in names),
         figures=tuple(range(1, len(rows) + 1)),
     )
     return Chart(
         kind="phases",
         title="A step by phase" + (", before and after" if len(rows) > 1 else ""),
-        summary="; ".join(f"{row}: {_said(parts)}" for row, parts in rows),
-        data={"phases": names, "rows": [{"name": row, "parts": parts} for row, parts in rows]},
+        summary="; ".join(f"{row}: {_said(spent)}" for row, spent in rows),
+        data={"phases": names, "rows": [{"name": row, "parts": spent} for row, spent in rows]},
         table=table,
         rule="Means of the confirmation's own runs, not the step of the observation above."
         if len(rows) > 1
@@ -103,10 +105,11 @@ def _middle(arms: list[dict[str, float]]) -> dict[str, float]:
     return {name: median(arm.get(name, 0.0) for arm in arms) for name in names}
 
 
-def _cell(parts: Mapping[str, float], name: str) -> str:
-    if name not in parts:
-        return "none seen"
-    return f"{duration(parts[name])} ({percent(parts[name] / sum(parts.values()))})"
+def _cells(spent: Mapping[str, float]) -> dict[str, str]:
+    """Return time and share of each phase; what is shown adds up to the step, and to 100.0%."""
+    times = parts(list(spent.values()), sum(spent.values()))
+    said = zip(spent, times, shares(list(spent.values())), strict=True)
+    return {name: f"{time} ({share})" for name, time, share in said}
 
 
 def _said(parts: Mapping[str, float]) -> str:
@@ -179,14 +182,18 @@ def _ranks(seen: Observation) -> Iterator[Block]:
 
 
 def _run(seen: Observation) -> Iterator[Block]:
-    parts = sorted(seen.run.parts.items(), key=lambda item: -item[1])
-    rows = tuple(
-        (name.removesuffix("_s").replace("_", " "), duration(spent)) for name, spent in parts if spent
+    found = sorted(
+        ((name, spent) for name, spent in seen.run.parts.items() if spent), key=lambda one: -one[1]
     )
-    if rows:
-        yield Table(
-            ("part", "time"),
-            (*rows, ("the whole run, as observed", duration(seen.run.wall_s))),
-            caption="The whole run by part",
-            figures=(1,),
-        )
+    seconds = [spent for _, spent in found]
+    if not found:
+        return
+    total = parts([sum(seconds)], sum(seconds))
+    spent = [*parts(seconds, sum(seconds)), *total]
+    names = [*(part_name(name) for name, _ in found), "the whole run, as observed"]
+    yield Table(
+        ("part", "time", "share"),
+        tuple(zip(names, spent, [*shares(seconds), "100%"], strict=True)),
+        caption="The whole run by part",
+        figures=(1, 2),
+    )

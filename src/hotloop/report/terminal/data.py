@@ -24,7 +24,7 @@ def render_pack(report: PackReport) -> RenderableType:
             f"{report.folder}: {counted(plan.num_shards, 'shard')} of {plan.format}, {byte_size(report.total_bytes)}",
         ),
         ("took", f"{duration(report.wall_s)} for {counted(report.num_written, 'shard')}{_kept(report)}"),
-        ("classes", str(len(plan.classes)) if plan.classes else ""),
+        ("classes", f"{len(plan.classes):,}" if plan.classes else ""),
         ("read", "from hotloop.data import PackedDataset"),
         ("", f"dataset = PackedDataset({report.folder!r})"),
     ]
@@ -51,7 +51,8 @@ def render_check(report: CheckReport) -> RenderableType:
         ("samples", _compared(report)),
         *_speeds(report),
     ]
-    lines = [Text(f"  {name}", style="red") for name in (*report.missing_shards, *report.damaged_shards)[:20]]
+    lines = [Text(f"  missing: {name}", style="red") for name in report.missing_shards[:20]]
+    lines += [Text(f"  damaged: {name}", style="red") for name in report.damaged_shards[:20]]
     lines += [Text(f"  differs: {key}", style="red") for key in report.different_keys[:20]]
     return Group(Text(rows[0][0], style="bold"), facts(rows[1:]), *lines)
 

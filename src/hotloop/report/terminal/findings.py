@@ -14,7 +14,7 @@ from hotloop.model.foreign_text import shown
 from hotloop.model.quantities import counted, duration
 from hotloop.report.terminal.busy_machine import busy_machine, is_too_busy
 from hotloop.report.terminal.ceilings import ceilings
-from hotloop.report.terminal.layout import next_steps
+from hotloop.report.terminal.layout import WIDTH, next_steps, paste
 from hotloop.report.terminal.ratios import WIDE, told_gain
 
 SHOWN = 3
@@ -62,7 +62,7 @@ def _parts(diagnosis: Diagnosis, *, verbose: bool) -> Iterator[RenderableType]:
     on_screen = diagnosis.findings if verbose else worth[:SHOWN]
     for finding in on_screen:
         yield Text("")
-        yield from _finding(finding)
+        yield from _finding(finding, seen.command)
     yield Text("")
     yield Text(_summary(diagnosis, len(on_screen)))
     if verbose and diagnosis.abstained:
@@ -86,16 +86,22 @@ def _gains(finding: Finding) -> bool:
     return finding.gain is not None and finding.gain.ratio >= LEAST_GAIN
 
 
-def _finding(finding: Finding) -> Iterator[RenderableType]:
+def _finding(finding: Finding, command: Sequence[str]) -> Iterator[RenderableType]:
     head = Text()
     head.append(f"{finding.severity.value}[{finding.code}]", style=_STYLES[finding.severity])
     head.append(f" {shown(finding.title)}")
     yield head
     where = f"{place(finding)}: " if finding.path is not None else ""
     yield Padding(Text(shown(f"{where}{finding.evidence}")), (0, 0, 0, 2))
-    for name, text in (("costs", _cost(finding)), ("gain", _gain(finding)), ("do", advice(finding))):
+    by_hand = "" if finding.optimization else " (fix by hand)"
+    rows = (("costs", _cost(finding)), ("gain", _gain(finding)), ("do", f"{finding.advice}{by_hand}"))
+    for name, text in rows:
         if text:
             yield Padding(Text(shown(f"{name}: {text}")), (0, 0, 0, 2))
+    if finding.optimization:
+        words = paste(trying(finding.optimization, command), width=WIDTH - 2)
+        begin = "try it: " if len(words) + 10 <= WIDTH else "try it:\n"
+        yield Padding(Text(f"{begin}{words}"), (0, 0, 0, 2))
 
 
 def place(finding: Finding) -> str:
@@ -106,9 +112,18 @@ def place(finding: Finding) -> str:
 
 
 def advice(finding: Finding) -> str:
-    """Return what to do, and what tries it."""
-    tried = f"try it: hotloop tune --only {finding.optimization}" if finding.optimization else "fix by hand"
+    """Return what to do, and what tries it, where the user's command is not known."""
+    tried = (
+        f"hotloop tune --only {finding.optimization} in front of your command tries it"
+        if finding.optimization
+        else "fix by hand"
+    )
     return f"{finding.advice} ({tried})"
+
+
+def trying(optimization: str, command: Sequence[str]) -> list[str]:
+    """Return the words that try one optimization on a command."""
+    return ["hotloop", "tune", "--only", optimization, *command]
 
 
 def _cost(finding: Finding) -> str:

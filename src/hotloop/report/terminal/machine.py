@@ -62,9 +62,9 @@ def _when(report: MachineReport) -> str:
     card = report.card
     when = f"measured {card.measured_at[:16].replace('T', ' ')} UTC in {card.wall_s:.0f} s"
     if card.foreign_ratio is not None:
-        when += f", beside {card.foreign_ratio:.0%} foreign load"
+        when += f"; other processes used {card.foreign_ratio:.0%} of the CPU meanwhile"
     if is_noisy(card):
-        return f"{when}\nso the rates are too low: hotloop machine --fresh when it is quiet"
+        return f"{when}\nthe rates are too low: hotloop machine --fresh when the machine is quiet"
     return f"{when}\nkept since then; --fresh measures again" if report.cached else when
 
 
@@ -76,11 +76,15 @@ def _rates(report: MachineReport) -> Table:
     table.add_column("low to high", justify="right", no_wrap=True)
     table.add_column("a petabyte takes", justify="right", no_wrap=True)
     for name, rate in byte_rates(report.card):
-        table.add_row(name.replace("_", " "), *_spread(rate, "B/s"), span(report.petabyte_s[name]))
+        table.add_row(
+            name.replace("_", " ").replace("kib", " KiB"),
+            *_spread(rate, "B/s"),
+            span(report.petabyte_s[name]),
+        )
     reads = report.card.disk and report.card.disk.random_4kib_reads_per_s
     if reads:
         spread = f"{reads.low:,.0f} to {reads.high:,.0f}"
-        table.add_row("disk random 4kib read", f"{reads.median:,.0f} reads/s", spread, "")
+        table.add_row("disk random 4 KiB read", f"{reads.median:,.0f} reads/s", spread, "")
     for device in report.card.devices:
         for kind, rates in (
             ("matmul", device.matmul_flop_per_s),
@@ -123,7 +127,7 @@ def _advice(card: MachineCard) -> Iterator[RenderableType]:
         yield Text(f"\ndisk of {disk.folder} ({disk.filesystem} at {disk.mount})", style="dim")
         if not disk.cache_bypassed:
             yield Text("its files came from memory: these are memory's rates")
-    yield Text("to compare: a hard disk reads about 150 MB/s in order, an NVMe disk 3000 MB/s", style="dim")
+    yield Text("to compare: a hard disk reads about 150 MB/s in order, an NVMe disk 3,000 MB/s", style="dim")
 
 
 def _loader(settings: LoaderSettings) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
+from rich.table import Table as Grid
 from rich.text import Text
 
+from hotloop.model.foreign_text import shown
 from hotloop.report.document import Block, Chart, Details, Document, Table
-from hotloop.report.terminal.layout import facts
+from hotloop.report.terminal.layout import facts, next_steps
 
 SHOWN = ("plan", "step", "findings", "parity", "changes")
 """Sections of which the lead is shown, with the table of the first chart of the first two."""
@@ -20,11 +22,25 @@ def render(document: Document) -> RenderableType:
     return Group(*_parts(document))
 
 
+def render_next(session: str) -> RenderableType:
+    """Return what to type next."""
+    return next_steps(
+        [
+            (
+                "the whole report, as a page with charts",
+                ["hotloop", "report", session, "--html", "report.html"],
+            ),
+            ("for a pull request", ["hotloop", "report", session, "--markdown", "report.md"]),
+        ]
+    )
+
+
 def _parts(document: Document) -> Iterator[RenderableType]:
     yield Text(document.verdict, style="bold")
     yield Text(document.subtitle, style="dim")
     yield Text("")
-    yield facts(((tile.name, f"{tile.value}  {tile.detail}") for tile in document.tiles), key_width=19)
+    width = max((len(tile.name) for tile in document.tiles), default=0) + 1
+    yield facts(((tile.name, f"{tile.value}  {tile.detail}") for tile in document.tiles), key_width=width)
     for section in document.sections:
         if section.anchor not in SHOWN:
             continue
@@ -41,11 +57,21 @@ def _parts(document: Document) -> Iterator[RenderableType]:
 
 
 def _table(blocks: tuple[Block, ...]) -> Iterator[RenderableType]:
-    """The figures of the first chart: the waterfall, the phases."""
+    """The figures of the first chart, or the first table: the waterfall, the phases."""
     found = (
         one.table if isinstance(one, Chart) else one for one in blocks if isinstance(one, (Chart, Table))
     )
     table = next(found, None)
     if isinstance(table, Table):
-        width = max(len(row[0]) for row in table.rows) if table.rows else 0
-        yield facts(((row[0], "  ".join(row[1:])) for row in table.rows), key_width=min(34, width + 1))
+        yield Text("")
+        yield _aligned(table)
+
+
+def _aligned(table: Table) -> RenderableType:
+    """Return columns under their names, figures to the right."""
+    grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for at, name in enumerate(table.header):
+        grid.add_column(name, justify="right" if at in table.figures else "left", overflow="fold")
+    for row in table.rows:
+        grid.add_row(*(Text(shown(cell)) for cell in row))
+    return grid

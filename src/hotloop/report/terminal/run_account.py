@@ -10,24 +10,12 @@ from rich.text import Text
 
 from hotloop.model.observation import RunAccount
 from hotloop.model.quantities import counted, duration, parts, shares
+from hotloop.report.content.run_parts import part_name
 
 BAR = 18
 """Columns of a full bar; with name, time, share and how often a line is 78 wide."""
 LEAST = 0.005
 """Of the run: less is summed up in one line."""
-_NAMES = {
-    "interpreter": "interpreter",
-    "launcher": "launcher",
-    "import": "imports",
-    "setup": "set-up",
-    "first_batch": "first batch",
-    "first_step": "first step",
-    "irregular_step": "between steps",
-    "held_by_hotloop": "held by hotloop",
-    "deep_windows": "detailed profiling",
-    "shutdown": "shut-down",
-    "unaccounted": "not accounted for",
-}
 
 
 def run_account(account: RunAccount) -> RenderableType:
@@ -57,7 +45,7 @@ def _rows(account: RunAccount) -> Iterator[tuple[str, float, str]]:
     if steps:
         shown["steps"] = steps
     for name, seconds in sorted(shown.items(), key=lambda part: -part[1]):
-        yield _NAMES.get(name, name.replace("_", " ")), seconds, _often(account, name, seconds)
+        yield part_name(name), seconds, _often(account, name, seconds)
     less = [seconds for name, seconds in rest.items() if name not in shown]
     if less:
         yield counted(len(less), "smaller part"), sum(less), ""

@@ -19,6 +19,8 @@ from hotloop.tune.verdict.decision import blamed, failure_reason
 
 MIN_ROUNDS, ROUNDS, MAX_ROUNDS = 4, 10, 16
 """Of a set. Pairs are the samples; with fewer than six blocks the wild ones among them cannot be told."""
+LOOK_LEFT = 0.6
+"""Of the time that was kept for detailed profiling: with so much left of it, it is begun."""
 WIDE = 0.05
 """Half-width of the whole plan's interval, relative, above which more sets are worth the time that is left."""
 
@@ -122,21 +124,19 @@ class Confirmer:
         originals, perturbed = self._originals(plan)
         ends = self._ends(plan, len(originals), to_come)
         num_arms = len(originals) + len(ends)
-        rounds = self._arms.costs.rounds_in(self._arms.left_s() / to_come, num_arms)
+        look_s = 0.0 if self._look_s is None or self.sets.looked_at(plan) else self._look_s
+        rounds = self._arms.costs.rounds_in((self._arms.left_s() - look_s) / to_come, num_arms)
         rounds = max(MIN_ROUNDS, min(rounds, ROUNDS if num_arms > 2 else MAX_ROUNDS))
         most = self._arms.max_rounds
         return SetOrder(
             plans=(*originals, *ends),
             max_rounds=min(rounds, most or rounds),
             perturbed=perturbed,
-            look_left_s=self._look_left_s(plan, to_come - 1),
+            # The proof's other sets go first.
+            look_left_s=LOOK_LEFT * look_s + (to_come - 1) * self._arms.costs.set_s(num_arms, rounds)
+            if look_s
+            else None,
         )
-
-    def _look_left_s(self, plan: PlanSteps, to_come: int) -> float | None:
-        """Return the time that has to be left for detailed profiling: the proof's other sets go first."""
-        if self._look_s is None or self.sets.looked_at(plan):
-            return None
-        return self._look_s + to_come * self._arms.costs.set_s(2, ROUNDS)
 
     def _ends(self, plan: PlanSteps, num_originals: int, to_come: int) -> tuple[PlanSteps, ...]:
         """The plan and, where there is time, what it is with and without each step that needs a process of its own."""

@@ -1,0 +1,343 @@
+"""The screens of commands that show what is stored, compared, packed, linted or patched, letter by letter."""
+
+from __future__ import annotations
+
+import pytest
+from rich.console import Group
+from rich.text import Text
+
+from hotloop.cli.app import run
+from hotloop.cli.check import told
+from hotloop.machine.report import byte_rates
+from hotloop.model.comparison import Change, Comparison, PhaseChange, Side
+from hotloop.model.data import BenchReport, CheckReport, PackPlan, PackReport, ReadRate
+from hotloop.model.deep import HostSamples, Sample
+from hotloop.model.finding import Finding, Severity
+from hotloop.model.gate import GateVerdict
+from hotloop.model.machine import (
+    CheckStatus,
+    Cores,
+    DeviceRates,
+    DiskRates,
+    EnvironmentCheck,
+    MachineCard,
+    MachineIdentity,
+    MachineReport,
+    NotMeasured,
+    Rate,
+)
+from hotloop.model.ratio import Ratio
+from hotloop.model.sites import Sites
+from hotloop.patch.account import told as told_of_patch
+from hotloop.patch.rewrite_plan import Patch, StepOutcome
+from hotloop.report.sections.all import document
+from hotloop.report.sections.comparison import comparison_document
+from hotloop.report.terminal.attached import attached
+from hotloop.report.terminal.data import render_bench, render_check, render_pack
+from hotloop.report.terminal.lint import render_text
+from hotloop.report.terminal.machine import render as render_machine
+from hotloop.report.terminal.report import render as render_report
+from hotloop.report.terminal.sessions import StoredSession
+from hotloop.report.terminal.sessions import render as render_sessions
+from hotloop.report.terminal.trace_diff import show_diff
+from hotloop.report.terminal.tuning import what_is_on
+from hotloop.source.outcome import AlreadySo, Edited, Refused, Safety
+from hotloop.trace.compare.diff import Change as TraceChange
+from hotloop.trace.compare.diff import TraceDiff
+
+from .results import full
+from .rich_session import content
+from .snapshots import matches, reads
+from .test_trace_screen import Kept
+
+COMMAND = ("python", "train.py", "--epochs", "3")
+RATE = Rate(median=1.234e9, low=1.1e9, high=1.3e9, num=5, method="median of 5 repeats")
+
+
+@pytest.mark.parametrize("tuned", [True, False])
+def test_a_report(tuned: bool) -> None:
+    name = "report_tuned" if tuned else "report_observed"
+    assert matches(name, render_report(document(content(tuned=tuned))))
+
+
+def test_sessions() -> None:
+    found = [
+        StoredSession(
+            name="20261122-033204",
+            when="2026-11-22 03:32",
+            kind="tune",
+            command="python train.py --epochs 3 --data /data/imagenet --batch-size 256 --output runs/first",
+            verdict="2.82x [2.71, 2.96] faster",
+            size_bytes=3 << 20,
+        ),
+        StoredSession(
+            name="20261121-120000",
+            when="2026-11-21 12:00",
+            kind="observe",
+            command="python train.py",
+            verdict="134 ms a step",
+            size_bytes=200 << 10,
+        ),
+    ]
+    assert matches("sessions", render_sessions(found))
+    assert matches("sessions_none", render_sessions([]))
+
+
+def _comparison(verdict: str, ratio: Ratio, reason: str) -> Comparison:
+    before = Side(
+        name="20261121-120000", command=COMMAND, step_s=0.134, phases={"data": 0.06}, peak_bytes=1 << 30
+    )
+    after = Side(
+        name="20261122-033204", command=COMMAND, step_s=0.061, phases={"data": 0.01}, peak_bytes=None
+    )
+    return Comparison(
+        before=before,
+        after=after,
+        ratio=ratio,
+        verdict=verdict,
+        reason=reason,
+        phases={
+            "data": PhaseChange(before_s=0.06, after_s=0.01, ratio=Ratio(6.0, 5.2, 6.9)),
+            "forward": PhaseChange(before_s=0.03, after_s=0.031),
+            "optimizer": PhaseChange(before_s=0.004, after_s=None),
+        },
+        changes=(Change("torch", "2.9.0", "2.13.0"), Change("OMP_NUM_THREADS", "not set", "8")),
+        code=("c0ffee1 load in the background", "train.py: 3 lines changed, not committed"),
+        method="from the steps of both sessions; 95% interval over stretches of steps",
+    )
+
+
+def test_a_comparison() -> None:
+    proven = _comparison("faster", Ratio(2.2, 2.05, 2.31), "2.20x [2.05, 2.31], beyond what counts, 1.0%")
+    assert matches("compare", render_report(comparison_document(proven)))
+    unproven = _comparison("inconclusive", Ratio(1.04, 0.97, 1.12), "1.04x [0.97, 1.12] holds 1")
+    assert matches("compare_inconclusive", render_report(comparison_document(unproven)))
+
+
+def _verdict(ratio: Ratio, *, passed: bool) -> GateVerdict:
+    return GateVerdict(
+        passed=passed,
+        proven=True,
+        slowdown=ratio,
+        margin=0.05,
+        before_s=0.134,
+        now_s=0.134 * ratio.ratio,
+        num_runs=(3, 3),
+        sentence="a step took 134 ms and takes 158 ms: 1.18 times as long [1.12, 1.24] (slower; margin 5.0%)",
+        command=COMMAND,
+    )
+
+
+def test_a_gate() -> None:
+    assert matches("check", told(_verdict(Ratio(1.18, 1.12, 1.24), passed=False)))
+
+
+def test_packed_data() -> None:
+    plan = PackPlan(
+        source="/data/imagenet/train",
+        fingerprint="0" * 64,
+        format="tar",
+        num_samples=1_281_167,
+        samples_per_shard=10_000,
+        classes=tuple(map(str, range(1000))),
+    )
+    packed = PackReport(
+        plan=plan, folder="/data/packed", num_kept=1, num_written=128, total_bytes=138 << 30, wall_s=812.0
+    )
+    assert matches("data_pack", render_pack(packed))
+    check = CheckReport(
+        folder="/data/packed",
+        format="tar",
+        num_samples=1_281_167,
+        num_shards=129,
+        missing_shards=("shard-000007.tar",),
+        damaged_shards=(),
+        num_compared=1_281_000,
+        different_keys=("n01440764/1.jpeg",),
+        num_different=1,
+        original=None,
+        original_samples_per_s=Rate(median=410.0, low=400.0, high=420.0, num=6, method="in turns"),
+        packed_samples_per_s=Rate(median=1640.0, low=1600.0, high=1700.0, num=6, method="in turns"),
+        speedup=Rate(median=4.0, low=3.8, high=4.2, num=6, method="blocks of 2 s in turns, warm"),
+    )
+    assert matches("data_check", render_check(check))
+
+
+def test_what_storage_gives() -> None:
+    rates = tuple(
+        ReadRate(
+            order=order,
+            cache=cache,
+            num_workers=workers,
+            bytes_per_s=Rate(median=speed, low=0.9 * speed, high=1.1 * speed, num=3, method="reads"),
+            reads_per_s=speed / 1e5,
+            terabyte_s=1e12 / speed,
+            petabyte_s=1e15 / speed,
+        )
+        for cache, order, workers, speed in (
+            ("cold", "sequential", 1, 5e8),
+            ("cold", "random", 4, 9e7),
+            ("warm", "random", 4, 4e9),
+        )
+    )
+    report = BenchReport(
+        folder="/data/imagenet",
+        filesystem="nfs4",
+        mount="/data",
+        server="store:/export/data",
+        in_memory=False,
+        num_files=1_281_167,
+        total_bytes=138 << 30,
+        median_file_bytes=110 << 10,
+        block_bytes=1 << 20,
+        rates=rates,
+    )
+    assert matches("data_bench", render_bench(report))
+
+
+def test_the_machine() -> None:
+    card = MachineCard(
+        measured_at="2026-11-22T03:00:00Z",
+        identity=MachineIdentity(
+            cpu_model="AMD EPYC 9R45",
+            num_cores=8,
+            memory_bytes=64 << 30,
+            os="Linux 6.8 x86_64",
+            python_version="3.11.7",
+        ),
+        cores=Cores(num_logical=16, num_usable=8, numa_nodes=((0, 1, 2, 3), (4, 5, 6, 7)), hypervisor=True),
+        torch_version="2.13.0",
+        foreign_ratio=0.01,
+        wall_s=14.2,
+        memory_bytes_per_s=Rate(median=9.1e10, low=8.8e10, high=9.3e10, num=5, method="copies"),
+        devices=(
+            DeviceRates(
+                device="cpu",
+                name="EPYC",
+                matmul_flop_per_s={"fp32": RATE, "bf16": RATE},
+                memory_bytes_per_s=RATE,
+            ),
+        ),
+        disk=DiskRates(
+            folder="/data",
+            mount="/",
+            filesystem="ext4",
+            cache_bypassed=True,
+            sequential_read_bytes_per_s=RATE,
+            random_4kib_reads_per_s=Rate(median=21_000, low=20_000, high=22_000, num=5, method="reads"),
+        ),
+        not_measured=(NotMeasured("network", "that takes a second machine"),),
+    )
+    checks = (
+        EnvironmentCheck(
+            name="other processes",
+            status=CheckStatus.WARNING,
+            seen="python (pid 4711) uses 80% of the CPU",
+            why="Times will be too long.",
+            fix="Stop it, or wait.",
+        ),
+        EnvironmentCheck(name="swap", status=CheckStatus.OK, seen="none in use", why=""),
+        EnvironmentCheck(name="temperature", status=CheckStatus.UNKNOWN, seen="not told", why=""),
+    )
+    petabyte_s = {name: 1e15 / rate.median for name, rate in byte_rates(card)}
+    report = MachineReport(card=card, cached=True, petabyte_s=petabyte_s, checks=checks)
+    assert matches("machine", render_machine(report))
+
+
+def test_lint() -> None:
+    found = [
+        Finding(
+            code="sync-in-step",
+            title="The host waits for the device in every step",
+            severity=Severity.WARNING,
+            path="project/training/train.py",
+            line=107,
+            evidence=".item() on a tensor of the training loop; the next step is launched only after it",
+            advice="Add the losses up on the device, and read them every hundred steps.",
+            optimization="deferred_sync",
+        ),
+        Finding(
+            code="full-precision-step",
+            title="All arithmetic is in fp32",
+            severity=Severity.INFO,
+            path="train.py",
+            line=7,
+            evidence="no autocast around the forward",
+            advice="Try torch.autocast with bfloat16.",
+        ),
+    ]
+    assert reads("lint", render_text(found, 3))
+    assert reads("lint_nothing", render_text([], 1))
+
+
+def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain"]) == 0
+    assert all(len(line) <= 80 for line in capsys.readouterr().out.splitlines())
+    assert run(["explain", "channels_last"]) == 0
+    assert capsys.readouterr().out.startswith("# channels_last")
+
+
+def test_a_patch() -> None:
+    plan = full().plan
+    outcomes = (
+        StepOutcome(
+            plan.steps[0], Edited(("train.py:30: num_workers=2, persistent_workers=True",), Safety.SAFE)
+        ),
+        StepOutcome(plan.steps[1], Refused("the forward is called from a library")),
+    )
+    patch = Patch(before={}, after={}, outcomes=outcomes, sites=Sites())
+    assert reads("patch", "\n".join(told_of_patch(patch, plan, "hotloop.toml")) + "\n")
+    already = (StepOutcome(plan.steps[0], AlreadySo("train.py:30")),)
+    assert "in the source already" in "\n".join(
+        told_of_patch(Patch(before={}, after={}, outcomes=already, sites=Sites()), plan, "hotloop.toml")
+    )
+
+
+def test_a_run() -> None:
+    assert matches("run", Text(f"hotloop: {what_is_on(full().plan)}"))
+
+
+def test_a_trace_comparison() -> None:
+    def change(name: str, before: float, after: float, **more: object) -> TraceChange:
+        values: dict[str, object] = {
+            "path": ("nn.Module: Net_0", f"nn.Module: Layer_{3}", name),
+            "status": "changed",
+            "num_before": 12.0,
+            "num_after": 12.0,
+            "device_before_us": before,
+            "device_after_us": after,
+            "host_before_us": before,
+            "host_after_us": after,
+            **more,
+        }
+        return TraceChange(**values)  # type: ignore[arg-type]
+
+    diff = TraceDiff(
+        before="/home/ada/project/traces/before.json.gz",
+        after="/home/ada/project/traces/after.json.gz",
+        per_step=True,
+        device_before=None,
+        device_after=None,
+        step_before_us=13_400.0,
+        step_after_us=9_100.0,
+        idle_causes_before={"data": 2100.0},
+        idle_causes_after={"data": 300.0},
+        operators=(change("aten::convolution", 5000.0, 2500.0), change("aten::addmm", 900.0, 950.0)),
+        modules=(change("aten::relu", 300.0, 100.0),),
+        slower_in_half=(
+            change("aten::sum", 100.0, 180.0, types_before="float", types_after="c10::BFloat16"),
+        ),
+    )
+    kept = Kept()
+    show_diff(kept, diff, 10)
+    assert matches("trace_diff", Group(*kept.parts))  # type: ignore[arg-type]
+
+
+def test_a_process_that_is_looked_at() -> None:
+    samples = (
+        Sample((), "train", "data", 4.6, 460),
+        Sample((), "train", "forward", 2.0, 200),
+        Sample((), "train", "backward", 3.4, 340),
+    )
+    host = HostSamples(num_steps=None, window_s=10.0, interval_s=0.01, lines=(), frames=(), samples=samples)
+    assert matches("observe_pid", Group(*attached(host)))
