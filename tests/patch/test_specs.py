@@ -22,6 +22,9 @@ WITHOUT_A_PAGE = {
     "cpu_allocator": "a launch line",
     "huge_pages": "a launch line",
     "ram_disk": "a copy, and a path on the program's command line",
+    "cpu_affinity": "a launch line, where one can say it",
+    "numa_binding": "a launch line",
+    "device_selection": "a launch line",
     "slow_in_half": "measured when the program starts",
 }
 BF16_TOLERANCE = 0.02

@@ -113,7 +113,7 @@ def _current(plan: Plan, screen: Screen) -> Plan:
 
 def _proven(plan: Plan, patch: Patch, allowed: Safety, seconds: float, screen: Screen) -> bool:
     """Say what the patched program was measured to be; return whether that is what the plan promised."""
-    if not patch.changed and not patch.environment:
+    if not patch.changed and not patch.is_launched:
         return True
     try:
         prover = Prover(plan.fit.command, Path.cwd(), seconds, screen.progress)

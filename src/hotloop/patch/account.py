@@ -94,6 +94,8 @@ def _started(patch: Patch) -> _Rows:
     for each in patch.outcomes:
         if isinstance(each.outcome, Edited) and not each.is_held_back:
             rows[each.step.name] = [f"{name}={value}" for name, value in each.outcome.environment.items()]
+            if each.outcome.prefix:
+                rows[each.step.name].append(" ".join(each.outcome.prefix))
             if each.outcome.options and not each.outcome.notes:
                 rows[each.step.name].append("options of the program's own command line")
     return rows

@@ -70,7 +70,18 @@ class Patch:
             if isinstance(each.outcome, Edited) and not each.is_held_back:
                 in_source = bool(each.outcome.notes)
                 command = with_options(command, each.outcome.options, only_given=in_source)
+                if each.outcome.prefix:
+                    own = ("python",) * command[0].endswith(".py")  # what hotloop takes for `python train.py`
+                    command = (*each.outcome.prefix, *own, *command)
         return command
+
+    @property
+    def is_launched(self) -> bool:
+        """Whether the program has to be started in another way than its files say."""
+        return bool(self.environment) or any(
+            isinstance(each.outcome, Edited) and bool(each.outcome.prefix) and not each.is_held_back
+            for each in self.outcomes
+        )
 
     @property
     def environment(self) -> dict[str, str]:

@@ -27,12 +27,14 @@ class Edited:
         safety: of all edits together.
         environment: variables that the program has to be started with; no source can set them in time.
         options: words that the program's own command line has to hold: `("--workers", "2")`.
+        prefix: words that have to stand before the command: `("taskset", "-c", "0-3")`.
     """
 
     notes: tuple[str, ...] = ()
     safety: Safety = Safety.SAFE
     environment: Mapping[str, str] = field(default_factory=dict)
     options: tuple[str, ...] = ()
+    prefix: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

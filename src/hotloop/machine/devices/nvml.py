@@ -28,36 +28,36 @@ class Nvml:
     """An initialized NVML."""
 
     def __init__(self, library: Any) -> None:
-        self._nvml = library
+        self.library = library
         self._seen_us: dict[int, int] = {}
         """The time stamp of the last look at each device's processes."""
 
     def devices(self) -> list[GpuDevice]:
         """Return the devices, in NVML's order (by PCI address)."""
-        return [self._device(index) for index in range(self._nvml.nvmlDeviceGetCount())]
+        return [self._device(index) for index in range(self.library.nvmlDeviceGetCount())]
 
     def sample(self, index: int) -> GpuSample:
         """Return one look at the device."""
-        nvml, handle = self._nvml, self._nvml.nvmlDeviceGetHandleByIndex(index)
+        nvml, handle = self.library, self.library.nvmlDeviceGetHandleByIndex(index)
         return GpuSample(
-            utilization_ratio=self._ask(lambda: nvml.nvmlDeviceGetUtilizationRates(handle).gpu / 100),
-            memory_used_bytes=self._ask(lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).used)),
-            power_w=self._ask(lambda: nvml.nvmlDeviceGetPowerUsage(handle) / 1000),
-            temperature_c=self._ask(
+            utilization_ratio=self.ask(lambda: nvml.nvmlDeviceGetUtilizationRates(handle).gpu / 100),
+            memory_used_bytes=self.ask(lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).used)),
+            power_w=self.ask(lambda: nvml.nvmlDeviceGetPowerUsage(handle) / 1000),
+            temperature_c=self.ask(
                 lambda: float(nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU))
             ),
-            clock_hz=self._ask(lambda: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM) * 1e6),
-            throttle_reasons=self._ask(
+            clock_hz=self.ask(lambda: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM) * 1e6),
+            throttle_reasons=self.ask(
                 lambda: _reasons(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle))
             ),
-            pids=self._ask(
+            pids=self.ask(
                 lambda: tuple(int(p.pid) for p in nvml.nvmlDeviceGetComputeRunningProcesses(handle))
             ),
         )
 
     def process_shares(self, index: int) -> dict[int, float] | None:
         """Return the share of the device's compute time of each process since the last call, by pid."""
-        nvml, handle = self._nvml, self._nvml.nvmlDeviceGetHandleByIndex(index)
+        nvml, handle = self.library, self.library.nvmlDeviceGetHandleByIndex(index)
         since = self._seen_us.get(index, 0)
         try:
             looks = nvml.nvmlDeviceGetProcessUtilization(handle, since)
@@ -73,23 +73,23 @@ class Nvml:
         return {pid: sum(each) / len(each) for pid, each in shares.items()}
 
     def _device(self, index: int) -> GpuDevice:
-        nvml, handle = self._nvml, self._nvml.nvmlDeviceGetHandleByIndex(index)
+        nvml, handle = self.library, self.library.nvmlDeviceGetHandleByIndex(index)
         name = nvml.nvmlDeviceGetName(handle)
         return GpuDevice(
             index=index,
             name=name.decode() if isinstance(name, bytes) else str(name),
-            memory_bytes=self._ask(lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).total)),
-            uuid=self._ask(lambda: _plain_uuid(nvml.nvmlDeviceGetUUID(handle))),
-            max_clock_hz=self._ask(lambda: nvml.nvmlDeviceGetMaxClockInfo(handle, nvml.NVML_CLOCK_SM) * 1e6),
-            power_limit_w=self._ask(lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000),
-            compute_mode=self._ask(lambda: _MODES.get(nvml.nvmlDeviceGetComputeMode(handle))),
-            mig=self._ask(lambda: bool(nvml.nvmlDeviceGetMigMode(handle)[0])),
-            pcie=self._ask(lambda: self._pcie(handle)),
-            num_links=self._ask(lambda: self._num_links(handle)),
+            memory_bytes=self.ask(lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).total)),
+            uuid=self.ask(lambda: _plain_uuid(nvml.nvmlDeviceGetUUID(handle))),
+            max_clock_hz=self.ask(lambda: nvml.nvmlDeviceGetMaxClockInfo(handle, nvml.NVML_CLOCK_SM) * 1e6),
+            power_limit_w=self.ask(lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000),
+            compute_mode=self.ask(lambda: _MODES.get(nvml.nvmlDeviceGetComputeMode(handle))),
+            mig=self.ask(lambda: bool(nvml.nvmlDeviceGetMigMode(handle)[0])),
+            pcie=self.ask(lambda: self._pcie(handle)),
+            num_links=self.ask(lambda: self._num_links(handle)),
         )
 
     def _pcie(self, handle: Any) -> str:
-        nvml = self._nvml
+        nvml = self.library
         return (
             f"gen {nvml.nvmlDeviceGetCurrPcieLinkGeneration(handle)}"
             f" x{nvml.nvmlDeviceGetCurrPcieLinkWidth(handle)}"
@@ -99,16 +99,16 @@ class Nvml:
 
     def _num_links(self, handle: Any) -> int:
         states = (
-            self._ask(lambda link=link: self._nvml.nvmlDeviceGetNvLinkState(handle, link))  # type: ignore[misc]
+            self.ask(lambda link=link: self.library.nvmlDeviceGetNvLinkState(handle, link))  # type: ignore[misc]
             for link in range(_MAX_NVLINKS)
         )
         return sum(1 for state in states if state)
 
-    def _ask(self, question: Callable[[], _T]) -> _T | None:
+    def ask(self, question: Callable[[], _T]) -> _T | None:
         """Return the answer, None where this device or this version of the library has none."""
         try:
             return question()
-        except (self._nvml.NVMLError, AttributeError):
+        except (self.library.NVMLError, AttributeError):
             return None
 
 

@@ -7,6 +7,7 @@ import psutil
 
 from hotloop.machine.host import cgroup
 from hotloop.machine.host.identity import num_cores
+from hotloop.machine.host.kernel_list import core_list
 from hotloop.model.machine import Cores
 
 
@@ -25,16 +26,6 @@ def cores(root: Path = Path("/")) -> Cores:
         governor=_read(cpu0 / "cpufreq/scaling_governor") or None,
         hypervisor=_hypervisor(root),
     )
-
-
-def core_list(text: str) -> tuple[int, ...]:
-    """Return the cores of a kernel list: `0-3,8` is 0, 1, 2, 3, 8."""
-    found: list[int] = []
-    for part in text.split(","):
-        first, _, last = part.strip().partition("-")
-        if first.isdigit():
-            found += range(int(first), int(last or first) + 1)
-    return tuple(found)
 
 
 def _numa_nodes(root: Path) -> tuple[tuple[int, ...], ...]:

@@ -25,6 +25,11 @@ def launched_with(environment: Mapping[str, str]) -> Edited:
     return Edited(environment=dict(environment))
 
 
+def launched_behind(*words: str) -> Edited:
+    """Return the outcome of what another command does to the processes that it starts: `taskset -c 0-3`."""
+    return Edited(prefix=words)
+
+
 def not_observed(what: str, snippet: str) -> Refused:
     """Return the refusal where the observed run never came by such a place."""
     return Refused(f"the observed run shows no {what}", snippet)

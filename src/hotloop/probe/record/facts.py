@@ -21,6 +21,7 @@ from hotloop.probe.record.sites import CallSites
 _Fact = TypeVar("_Fact")
 FRAMEWORKS = ("lightning", "pytorch_lightning", "transformers", "accelerate")
 VARIABLES = (
+    "OMP_PROC_BIND", "GOMP_CPU_AFFINITY", "KMP_AFFINITY",
     "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "LD_PRELOAD",
     "GLIBC_TUNABLES", "MALLOC_MMAP_MAX_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "MALLOC_ARENA_MAX",
     "THP_MEM_ALLOC_ENABLE",

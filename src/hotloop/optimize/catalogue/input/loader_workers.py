@@ -64,7 +64,7 @@ class LoaderWorkers(Optimization):
     family: ClassVar[str] = "input"
     numerics: ClassVar[Numerics] = Numerics.TOLERANCE
     touches_numbers: ClassVar[bool] = False
-    conflicts: ClassVar[frozenset[str]] = frozenset({"thread_count", "dataset_in_memory"})
+    conflicts: ClassVar[frozenset[str]] = frozenset({"thread_count", "cpu_affinity", "dataset_in_memory"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return worker counts to try, the most promising first."""

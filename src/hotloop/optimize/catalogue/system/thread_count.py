@@ -45,7 +45,7 @@ class ThreadCount(Optimization):
     name: ClassVar[str] = "thread_count"
     family: ClassVar[str] = "system"
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    conflicts: ClassVar[frozenset[str]] = frozenset({"loader_workers"})
+    conflicts: ClassVar[frozenset[str]] = frozenset({"loader_workers", "cpu_affinity"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the counts to try, the one that fills the cores first."""
