@@ -11,9 +11,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from hotloop.machine.devices.links import node_of_device, wiring
+from hotloop.machine.devices.links import pci_address, wiring
 from hotloop.machine.devices.nvml import Nvml
-from hotloop.machine.host.kernel_list import as_list, core_list, memory_nodes, physical_cores, usable
+from hotloop.machine.host.kernel_list import (
+    as_list,
+    core_list,
+    memory_nodes,
+    node_of_pci_device,
+    physical_cores,
+    usable,
+)
 from hotloop.model.observation import DeviceMemory, Memory, Observation
 from hotloop.model.sites import Sites
 from hotloop.model.tuning import PlanStep
@@ -173,8 +180,10 @@ def test_a_node_that_is_not_there_is_no_effect() -> None:
 def test_the_node_next_to_the_device_is_taken(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numa_binding, "memory_nodes", lambda: memory_nodes(machine))
     assert [one.params["node"] for one in NumaBinding().candidates(observation())] == [0, 1]
-    assert node_of_device(driver([[]]), "GPU-0", machine) == 1
-    assert node_of_device(driver([[]]), "GPU-7", machine) is None
+    assert pci_address(driver([[]]), "GPU-7") is None
+    address = pci_address(driver([[]]), "GPU-0")
+    assert address is not None
+    assert node_of_pci_device(address, machine) == 1
 
 
 def test_one_node_is_no_choice(monkeypatch: pytest.MonkeyPatch) -> None:

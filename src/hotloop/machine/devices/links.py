@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 from itertools import combinations
-from pathlib import Path
 
 import msgspec
 
 from hotloop.machine.devices.nvml import Nvml
-from hotloop.machine.host.kernel_list import ROOT, node_of_pci_device
 
 NVLINK = 0
 """Closer than any way over the PCIe bus (`nvmlGpuTopologyLevel_t`: 10 a single switch, 50 across sockets)."""
@@ -85,8 +83,8 @@ def wiring(nvml: Nvml) -> Wiring:
     )
 
 
-def node_of_device(nvml: Nvml, uuid: str, root: Path = ROOT) -> int | None:
-    """Return the memory node that a device hangs on; None: there is one node, or nobody tells."""
+def pci_address(nvml: Nvml, uuid: str) -> str | None:
+    """Return a device's address on the bus as the kernel writes it; None: there is no such device."""
     library = nvml.library
     wanted = uuid.removeprefix("GPU-").lower()
     index = next((device.index for device in nvml.devices() if device.uuid == wanted), None)
@@ -95,7 +93,7 @@ def node_of_device(nvml: Nvml, uuid: str, root: Path = ROOT) -> int | None:
     address = nvml.ask(lambda: library.nvmlDeviceGetPciInfo(library.nvmlDeviceGetHandleByIndex(index)).busId)
     text = address.decode() if isinstance(address, bytes) else str(address or "")
     domain, _, rest = text.partition(":")  # NVML gives the domain eight digits, the kernel four
-    return node_of_pci_device(f"{domain[-4:]}:{rest}", root)
+    return f"{domain[-4:]}:{rest}"
 
 
 def _lanes(library: object, handle: object) -> int:

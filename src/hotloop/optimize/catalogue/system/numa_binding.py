@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from hotloop.machine.host.kernel_list import memory_nodes
+from hotloop.machine.host.kernel_list import memory_nodes, node_of_pci_device
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.system.memory_policy import MemoryPolicy
@@ -86,9 +86,10 @@ def _near_device(observation: Observation) -> int | None:
     """Return the node that the program's device hangs on; None: it is on the CPU, or nobody tells."""
     if observation.program.device != "cuda":
         return None
-    from hotloop.machine.devices.links import node_of_device
+    from hotloop.machine.devices.links import pci_address
     from hotloop.machine.devices.nvml import open_nvml
 
     uuids = [use.uuid for use in observation.memory.devices if use.uuid]
     with open_nvml() as nvml:
-        return node_of_device(nvml, uuids[0]) if nvml is not None and uuids else None
+        address = pci_address(nvml, uuids[0]) if nvml is not None and uuids else None
+    return node_of_pci_device(address) if address is not None else None
