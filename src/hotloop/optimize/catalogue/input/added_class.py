@@ -1,4 +1,4 @@
-"""A small class put into the user's source, behind its imports."""
+"""A small class or function put into the user's source, behind its imports."""
 
 from __future__ import annotations
 
@@ -8,28 +8,34 @@ from hotloop.source.calls import code
 from hotloop.source.draft import Editor
 from hotloop.source.imports import last_import, module_name
 from hotloop.source.outcome import CannotEdit
+from hotloop.source.source_file import SourceFile
 from hotloop.source.statements import parsed
 
-_MODULES = {"torch": "torch", "futures": "concurrent.futures"}
+_MODULES = {
+    "torch": "torch",
+    "futures": "concurrent.futures",
+    "image": "PIL.Image",
+    "simplejpeg": "simplejpeg",
+    "io": "io",
+}
 
 
 def define(source: Editor, path: str, name: str, text: str) -> None:
-    """Put a class behind the imports, unless it is there.
+    """Put a class or function behind the imports, unless it is there.
 
     Args:
         source: the user's files.
         path: of the file.
         name: of the class.
-        text: of the class; `{torch}` stands for the name by which the file knows torch, `{futures}` for
-            `concurrent.futures`.
+        text: of the class; `{torch}` stands for the name by which the file knows torch, and so for other modules.
 
     Raises:
         CannotEdit: the file means something else by the name.
     """
     file = source.file(path)
-    if any(code(each.name) == name for each in file.all(cst.ClassDef)):
+    if any(code(each.name) == name for kind in (cst.ClassDef, cst.FunctionDef) for each in file.all(kind)):
         return
-    if any(each.value == name for each in file.all(cst.Name)):
+    if any(each.value == name for each in file.all(cst.Name) if not _is_called(file, each)):
         raise CannotEdit(f"{path} uses the name {name} for something else")
     modules = {
         word: module_name(source, path, module) for word, module in _MODULES.items() if f"{{{word}}}" in text
@@ -38,6 +44,12 @@ def define(source: Editor, path: str, name: str, text: str) -> None:
     assert line is not None  # torch's, at least
     new = parsed(source.file(path), text.format(**modules))
     source.change(path, source.file(path).module, lambda module: _behind(module, line, new))
+
+
+def _is_called(file: SourceFile, name: cst.Name) -> bool:
+    """A call of it may have been put in before."""
+    above = file.parent(name)
+    return isinstance(above, cst.Call) and above.func is name
 
 
 def _behind(module: cst.Module, line: cst.CSTNode, new: cst.CSTNode) -> cst.Module:

@@ -48,7 +48,9 @@ class CachedPreprocessing(Optimization):
     name: ClassVar[str] = "cached_preprocessing"
     family: ClassVar[str] = "input"
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    conflicts: ClassVar[frozenset[str]] = frozenset({"dataset_in_memory", "vectorized_fetch", "ram_disk"})
+    conflicts: ClassVar[frozenset[str]] = frozenset(
+        {"dataset_in_memory", "vectorized_fetch", "ram_disk", "faster_decode"}
+    )
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the one candidate, for map-style loaders whose data is waited for."""

@@ -5,17 +5,15 @@ from __future__ import annotations
 import builtins
 import functools
 import io
-import mmap
 import os
-import struct
 from typing import Any
 
+from hotloop.optimize.catalogue.input.shared_count import SharedCount
 from hotloop.optimize.dataset.refusal import CannotKeep
 from hotloop.optimize.dataset.staged_folder import StagedFolder
 from hotloop.probe.activation.activation import Activation
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC
-_COUNT = struct.Struct("q")
 
 
 class RedirectedOpens(Activation):
@@ -31,7 +29,7 @@ class RedirectedOpens(Activation):
         self._max_share = max_share
         self._staged: StagedFolder | None = None
         self._reason = f"{folder} was not copied yet"
-        self._opened = mmap.mmap(-1, _COUNT.size)  # shared with the workers that are forked
+        self._num_opened = SharedCount()
 
     def on_torch(self) -> None:
         """Copy the files."""
@@ -68,17 +66,14 @@ class RedirectedOpens(Activation):
             return file
         if place is None:
             return file
-        _COUNT.pack_into(self._opened, 0, self._num_opened() + 1)
+        self._num_opened.add()
         return place
-
-    def _num_opened(self) -> int:
-        return int(_COUNT.unpack_from(self._opened, 0)[0])
 
     def effect(self) -> tuple[bool, str]:
         """Return whether files were opened in the copy, by this process or its workers."""
         if self._staged is None:
             return False, self._reason
-        num = self._num_opened()
+        num = self._num_opened.value
         if not num:
             return False, f"nothing below {self._folder} was opened for reading by Python"
         return (
