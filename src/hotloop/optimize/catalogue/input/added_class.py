@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import libcst as cst
 
-from hotloop.source.calls import code
 from hotloop.source.draft import Editor
 from hotloop.source.imports import last_import, module_name
 from hotloop.source.outcome import CannotEdit
@@ -33,7 +32,8 @@ def define(source: Editor, path: str, name: str, text: str) -> None:
         CannotEdit: the file means something else by the name.
     """
     file = source.file(path)
-    if any(code(each.name) == name for kind in (cst.ClassDef, cst.FunctionDef) for each in file.all(kind)):
+    defined = [*file.all(cst.ClassDef), *file.all(cst.FunctionDef)]
+    if any(each.name.value == name for each in defined):
         return
     if any(each.value == name for each in file.all(cst.Name) if not _is_called(file, each)):
         raise CannotEdit(f"{path} uses the name {name} for something else")

@@ -90,7 +90,7 @@ class FastJpegs(Knob):
 
 def _is_whole(image: Any, cls: Any) -> bool:
     """Whether nothing of an image was decoded yet, and all of it is wanted as it is in the file."""
-    if type(image) is not cls or len(image.tile) != 1 or getattr(image, "decoderconfig", ()):
+    if type(image) is not cls or len(image.tile) != 1 or image.decoderconfig:
         return False
     name, _, _, arguments = image.tile[0]
     return (
