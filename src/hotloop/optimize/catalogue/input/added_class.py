@@ -32,8 +32,8 @@ def define(source: Editor, path: str, name: str, text: str) -> None:
         CannotEdit: the file means something else by the name.
     """
     file = source.file(path)
-    defined = [*file.all(cst.ClassDef), *file.all(cst.FunctionDef)]
-    if any(each.name.value == name for each in defined):
+    defined = {each.name.value for each in file.all(cst.ClassDef)}
+    if name in defined | {each.name.value for each in file.all(cst.FunctionDef)}:
         return
     if any(each.value == name for each in file.all(cst.Name) if not _is_called(file, each)):
         raise CannotEdit(f"{path} uses the name {name} for something else")
