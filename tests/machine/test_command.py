@@ -114,7 +114,7 @@ _SNAPSHOT = """\
 EPYC 7742
 64 of 128 cores usable, 2 NUMA nodes, 512.0 GiB
 Linux 6.8 x86_64, Python 3.11.7, torch 2.9.0
-measured 2026-01-02 03:04 UTC in 21 s, beside 2% foreign load
+measured 2026-01-02 03:04 UTC in 21 s; other processes used 2% of the CPU
 
 rate                              median         low to high  a petabyte takes
 disk sequential read           5.00 GB/s        4.50 to 5.50         2.31 days
@@ -122,7 +122,7 @@ pinned to cuda:0               24.0 GB/s        21.6 to 26.4        11.6 hours
 cuda:0 to itself                600 GB/s          540 to 660      27.8 minutes
 memory                          180 GB/s          162 to 198        1.54 hours
 cuda:0 memory                  1.30 TB/s        1.17 to 1.43      12.8 minutes
-disk random 4kib read    500,000 reads/s  450,000 to 550,000
+disk random 4 KiB read   500,000 reads/s  450,000 to 550,000
 cpu matmul fp32             2.50 TFLOP/s        2.25 to 2.75
 cuda:0 matmul fp32          18.0 TFLOP/s        16.2 to 19.8
 cuda:0 matmul bf16           250 TFLOP/s          225 to 275
@@ -135,7 +135,7 @@ gpu 0: NVIDIA A100-SXM4-40GB, 40 GiB, PCIe gen 4 x16 of gen 4 x16, 12 links
 
 disk of /dev/shm (tmpfs at /dev/shm)
 its files came from memory: these are memory's rates
-to compare: a hard disk reads about 150 MB/s in order, an NVMe disk 3000 MB/s
+to compare: a hard disk reads about 150 MB/s in order, an NVMe disk 3,000 MB/s
 
 not measured
   convolution: torch is not installed

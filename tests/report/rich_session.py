@@ -12,8 +12,15 @@ from hotloop.model.ceilings import Ceilings
 from hotloop.model.deep import CallSite, CallSites, Deep, Frame, HostLine, HostSamples, Sample
 from hotloop.model.diagnosis import Bottleneck
 from hotloop.model.finding import Finding, Severity
+from hotloop.model.machine import (
+    CheckStatus,
+    DeviceRates,
+    EnvironmentCheck,
+    MachineCard,
+    MachineIdentity,
+    Rate,
+)
 from hotloop.model.machine import Cores as MachineCores
-from hotloop.model.machine import DeviceRates, MachineCard, MachineIdentity, Rate
 from hotloop.model.monitors import Monitor, Monitors
 from hotloop.model.observation import (
     Anchor,
@@ -530,6 +537,16 @@ PATCH = """--- a/train.py
 +    loader = DataLoader(data, batch_size=32, shuffle=True, num_workers=4, persistent_workers=True)
      for images, labels in loader:
 """
+CHECKS = (
+    EnvironmentCheck(
+        name="background-load",
+        status=CheckStatus.WARNING,
+        seen="18% of the usable cores: python (pid 4711) 18%",
+        why="a busy neighbour does not cost its share",
+        fix="end what you can",
+    ),
+    EnvironmentCheck(name="swap", status=CheckStatus.OK, seen="none in use", why="pages come back slowly"),
+)
 RATE = Rate(median=1.1e12, low=1e12, high=1.2e12, num=5, method="matmul")
 
 
@@ -566,6 +583,7 @@ def content(
             hotloop_version="0.1.0",
             code=CodeState(commit="c0ffee" * 6 + "abcd", branch="main", changed=("train.py",)),
             packages={"torch": "2.13.0", "numpy": "2.3.0"},
+            checks=CHECKS,
         ),
         observation=seen,
         tuning=result,

@@ -10,10 +10,12 @@ import msgspec
 import pytest
 from markdown_it import MarkdownIt
 
+from hotloop.model.monitors import Monitor
 from hotloop.model.quantities import duration
 from hotloop.model.ratio import Ratio
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import speedup
+from hotloop.report.content.headline import savings
 from hotloop.report.document import Block, Chart, Details, Document, Facts, Table
 from hotloop.report.html.page import page
 from hotloop.report.markdown import LEFT_OUT, markdown
@@ -215,6 +217,22 @@ def _structure(text: str) -> list[str]:
         found.append(token.type)
         found += [one.type for one in token.children or () if one.type not in _TEXT]
     return found
+
+
+def test_energy_is_priced_and_has_a_figure_of_its_own() -> None:
+    said = content()
+    seen = said.observation
+    assert seen is not None
+    assert seen.monitors is not None
+    power = Monitor(mean=250.0, p95=300.0, max=310.0, samples=())
+    monitors = msgspec.structs.replace(seen.monitors, metrics={"cpu_power_w": power})
+    seen = msgspec.structs.replace(seen, monitors=monitors)
+    saved = savings(seen, said.tuning, price_per_hour=None, power_price=0.4)
+    assert saved is not None
+    assert saved.energy_kwh == pytest.approx(250 * saved.saved_s / 3.6e6)
+    assert saved.money == pytest.approx(0.4 * saved.energy_kwh)
+    tiles = {tile.name: tile.value for tile in document(msgspec.structs.replace(said, savings=saved)).tiles}
+    assert tiles["energy saved"] == f"{250 * saved.saved_s / 3600:.3g} Wh"
 
 
 def test_secrets_are_not_shown() -> None:

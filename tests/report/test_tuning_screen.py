@@ -33,7 +33,7 @@ def test_an_empty_plan() -> None:
 def test_an_interrupted_session() -> None:
     screen = shown(render(empty(interrupted=True, floor=None, trials=())))
     assert screen.startswith("No change was proven faster: the session was interrupted before.")
-    assert "measured  0 trials in 6.9 min\n" in screen
+    assert "measured  40 blocks in 6.9 min\n" in screen
     assert screen.endswith("          interrupted: go on with --resume")
 
 

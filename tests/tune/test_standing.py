@@ -28,4 +28,5 @@ def test_it_says_what_is_believed_in_and_what_is_proven() -> None:
     assert standing(plan, trials, None) == (
         "3 trials done; best so far: about 1.80x, not proven yet, with a + b"
     )
+    assert standing(plan, (), None) == "0 trials done; expected to help, not measured yet: a + b"
     assert standing(plan, trials, 1.74) == "3 trials done; proven so far: 1.74x"

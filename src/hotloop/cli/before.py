@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
 from hotloop.launch.command import script_of
-from hotloop.machine.environment.check import MAX_FOREIGN_RATIO
-from hotloop.machine.environment.contention import ForeignLoad, foreign_processes, foreign_share
+from hotloop.machine.environment.check import MAX_FOREIGN_RATIO, check_environment
+from hotloop.machine.environment.snapshot import MachineSnapshot, look
+from hotloop.model.machine import EnvironmentCheck
 from hotloop.report.terminal.layout import WIDTH
 from hotloop.report.terminal.screen import Screen
 
@@ -18,10 +18,12 @@ LOOK_S = 0.6
 """60 ticks of the kernel's clock a core: one tick is below 2% of one."""
 
 
-def before_run(screen: Screen, words: Sequence[str]) -> None:
-    """Say what would make the run worthless, before time is spent on it."""
+def before_run(screen: Screen, words: Sequence[str]) -> tuple[EnvironmentCheck, ...]:
+    """Say what would make the run worthless, before time is spent on it; return all that was looked at."""
     _hint_options(screen, words)
-    _warn_if_busy(screen)
+    seen = look(Path.cwd(), seconds=LOOK_S)
+    _warn_if_busy(screen, seen)
+    return check_environment(seen)
 
 
 def _hint_options(screen: Screen, words: Sequence[str]) -> None:
@@ -39,16 +41,12 @@ def _hint_options(screen: Screen, words: Sequence[str]) -> None:
             )
 
 
-def _warn_if_busy(screen: Screen) -> None:
+def _warn_if_busy(screen: Screen, seen: MachineSnapshot) -> None:
     """Say that others use the machine."""
-    load = ForeignLoad()
-    before = load.snapshot((os.getpid(),))
-    time.sleep(LOOK_S)
-    after = load.snapshot((os.getpid(),))
-    share = foreign_share(before, after)
+    share = seen.foreign_ratio
     if share is None or share < MAX_FOREIGN_RATIO:
         return
-    who = ", ".join(f"{process.name} (pid {process.pid})" for process, _ in foreign_processes(before, after))
+    who = ", ".join(f"{name} (pid {pid})" for name, pid, _ in seen.busiest)
     screen.warn(
         f"hotloop: other processes use {share:.0%} of the CPU now{f': {who}' if who else ''}. "
         "Times will be too long, and differences hard to prove; stop them first if you can."

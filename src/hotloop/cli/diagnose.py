@@ -133,8 +133,7 @@ def _stop_rule(
 
 
 def _observed(screen: Screen, live: LiveRun, *, ceilings: bool) -> Diagnosis:
-    of = origin("diagnose", live.words)
-    before_run(screen, live.words)
+    of = origin("diagnose", live.words, before_run(screen, live.words))
     say_whose_output(screen, live.words)
     with ended_like_ctrl_c():
         observation = observe(live, screen.progress)

@@ -93,8 +93,7 @@ def command(
         raise click.UsageError("COMMAND is missing: the program to run, or --pid of one that runs")
     kept = Path(FOLDER) / datetime.now().strftime("%Y%m%d-%H%M%S") / "files" if full else None
     rule = StopRule(steps=steps, seconds=seconds, full=full)
-    of = origin("observe", command)
-    before_run(screen, command)
+    of = origin("observe", command, before_run(screen, command))
     say_whose_output(screen, command)
     try:
         with ended_like_ctrl_c():

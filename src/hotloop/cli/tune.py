@@ -80,13 +80,14 @@ def command(
     """
     _check_targets(plan_file, json_file)
     screen = Screen(quiet=quiet, no_color=no_color, verbose=verbose, budget_s=budget)
-    before_run(screen, command)
+    checks = before_run(screen, command)
     order = TuneOrder(
         words=command,
         budget_s=budget,
         wishes=Wishes(allow=Numerics(allow), only=only, skip=skip),
         resume=resume,
         exceptions=Exceptions(writable, allow_writes),
+        checks=checks,
     )
     try:
         result = tune(order, screen.progress, screen.note, lambda line: screen.detail([line]))

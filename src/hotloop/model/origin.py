@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from hotloop.model.machine import EnvironmentCheck
+
 
 class CodeState(msgspec.Struct, frozen=True, kw_only=True):
     """The user's repository when a session began."""
@@ -31,3 +33,5 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     """None: the folder is in no Git repository."""
     packages: dict[str, str] = {}
     """Installed distributions that bear on speed, and their versions."""
+    checks: tuple[EnvironmentCheck, ...] = ()
+    """What could have spoiled the measurement, as it was before it; empty: of an earlier version."""

@@ -13,6 +13,8 @@ from hotloop.stats.spending import look_levels
 
 MIN_MARGIN = 0.01
 """No difference below 1% is claimed: the same program varies 5-15% from run to run."""
+TELLING = 4.0
+"""An interval that spans more than this factor tells nothing, and is not shown."""
 
 
 class Verdict(str, Enum):
@@ -123,4 +125,6 @@ def _place(ratio: Ratio, edge: float) -> Verdict:
 
 
 def _shown(ratio: Ratio, num: int) -> str:
+    if ratio.high > TELLING * ratio.low:
+        return f"times varied too much to tell, over {num} pair{'s' * (num != 1)}"
     return f"{ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}] over {num} pair{'s' * (num != 1)}"

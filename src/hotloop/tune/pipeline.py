@@ -18,8 +18,9 @@ from hotloop.launch.command import resolve, script_of
 from hotloop.launch.isolation.decide import Exceptions, Isolation, check_covered, plan_isolation
 from hotloop.launch.isolation.scratch import new_scratch, remove, scratch_root
 from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.model.machine import EnvironmentCheck
 from hotloop.model.observation import STARTUP_PARTS, Observation
-from hotloop.model.quantities import counted, duration
+from hotloop.model.quantities import counted
 from hotloop.model.tuning import TuneResult
 from hotloop.observe.run.live import Interrupted, LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
@@ -67,6 +68,7 @@ class TuneOrder(msgspec.Struct, frozen=True, kw_only=True):
         wishes: what may be tried.
         resume: go on with the newest session of this command.
         exceptions: what of the user's files the program may change.
+        checks: of the environment, before it.
     """
 
     words: tuple[str, ...]
@@ -74,6 +76,7 @@ class TuneOrder(msgspec.Struct, frozen=True, kw_only=True):
     wishes: Wishes
     resume: bool = False
     exceptions: Exceptions = Exceptions()
+    checks: tuple[EnvironmentCheck, ...] = ()
 
 
 def tune(
@@ -99,11 +102,13 @@ def tune(
     budget = Budget(order.budget_s, time.monotonic)
     say = progress
     with (
-        contextlib.closing(session_of(order.words, script_of(argv), resume=order.resume)) as session,
+        contextlib.closing(
+            session_of(order.words, script_of(argv), order.checks, resume=order.resume)
+        ) as session,
         _Input() as stdin,
     ):
         note(
-            f"hotloop: session {session.name}, budget {duration(order.budget_s)}; your program runs many times, "
+            f"hotloop: session {session.name}, budget {order.budget_s / 60:.3g} min; your program runs many times, "
             "its output is not shown"
         )
         ledger = Ledger(session, budget, free=session.get("result", TuneResult) is not None)
@@ -221,7 +226,7 @@ def _observe(order: TuneOrder, say: Callable[[str], None], budget: Budget) -> Ob
             exceptions=order.exceptions,
             warn=warnings.append,
         )
-        seen = observe(live, lambda text: say(f"observing your program: {text}"))
+        seen = observe(live, lambda text: say(f"observing your program: {text.removeprefix('measuring: ')}"))
         return _works(seen, warnings)
     except Interrupted:
         raise KeyboardInterrupt from None  # too little was seen to go on with

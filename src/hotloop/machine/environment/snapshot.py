@@ -78,14 +78,15 @@ class MachineSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 def look(
     folder: Path,
     *,
+    seconds: float = _LOOK_S,
     environment: Mapping[str, str] = os.environ,
     wait: Callable[[float], None] = time.sleep,
     load: ForeignLoad | None = None,
 ) -> MachineSnapshot:
-    """Watch the machine for a second and return what was seen; `folder` is where trials would write."""
+    """Watch the machine for some seconds and return what was seen; `folder` is where trials would write."""
     load = load or ForeignLoad()
     before, swap_before, clocks_before = load.snapshot((os.getpid(),)), _swapped(), _clocks()
-    wait(_LOOK_S)
+    wait(seconds)
     after, swap_after, clocks_after = load.snapshot((os.getpid(),)), _swapped(), _clocks()
     wall_s = max(clocks_after[1] - clocks_before[1], 1e-9)
     disk = shutil.disk_usage(folder)

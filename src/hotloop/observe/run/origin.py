@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hotloop import __version__
 from hotloop.machine.environment.code_state import code_state, packages
+from hotloop.model.machine import EnvironmentCheck
 from hotloop.model.origin import Origin
 from hotloop.model.secrets import redacted_words
 
@@ -15,8 +16,14 @@ ORIGIN = "origin"
 """Under which every session says what it is of."""
 
 
-def origin(kind: str, words: Sequence[str]) -> Origin:
-    """Return what a session that begins here and now is of."""
+def origin(kind: str, words: Sequence[str], checks: tuple[EnvironmentCheck, ...] = ()) -> Origin:
+    """Return what a session that begins here and now is of.
+
+    Args:
+        kind: of the command.
+        words: of the program's command.
+        checks: of the environment, before it.
+    """
     folder = Path.cwd()
     return Origin(
         kind=kind,
@@ -26,4 +33,5 @@ def origin(kind: str, words: Sequence[str]) -> Origin:
         hotloop_version=__version__,
         code=code_state(folder),
         packages=packages(),
+        checks=checks,
     )

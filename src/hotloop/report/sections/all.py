@@ -88,6 +88,12 @@ def _tiles(content: ReportContent) -> Iterator[Tile]:
                 value=f"{content.savings.money:,.2f}",
                 detail=f"per {unit}, in the price's currency",
             )
+        if content.savings.energy_kwh is not None:
+            yield Tile(
+                name="energy saved",
+                value=f"{1000 * content.savings.energy_kwh:.3g} Wh",
+                detail=f"per {_unit(content.savings)}, at the power that was measured",
+            )
     if content.tuning is not None and head.speedup is not None:
         same = head.learns_the_same
         said = NOT_MEASURED if same is None else "the same" if same else "not the same"
@@ -119,9 +125,8 @@ def _unit(saved: Savings) -> str:
 
 
 def _saved(saved: Savings) -> Tile:
-    energy = f", {saved.energy_kwh:.3g} kWh" if saved.energy_kwh is not None else ""
     return Tile(
         name="time saved",
         value=long_duration(saved.saved_s),
-        detail=f"per {_unit(saved)} [{long_duration(saved.low_s)}, {long_duration(saved.high_s)}]{energy}",
+        detail=f"per {_unit(saved)} [{long_duration(saved.low_s)}, {long_duration(saved.high_s)}]",
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from hotloop.model.machine import CheckStatus, EnvironmentCheck
 from hotloop.model.observation import Observation
 from hotloop.model.origin import Origin
-from hotloop.model.quantities import byte_size, duration, percent, significant
+from hotloop.model.quantities import byte_size, counted, duration, percent, significant
 from hotloop.model.tuning import Contention
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import NOT_MEASURED
@@ -35,10 +36,28 @@ def method(content: ReportContent) -> Section:
     blocks: list[Block] = [Facts(tuple(_rows(content)))]
     if content.observation is not None:
         blocks += _monitors(content.observation)
+    if content.origin is not None and content.origin.checks:
+        blocks.append(_checks(content.origin.checks))
     if content.origin is not None and content.origin.packages:
         rows = tuple(content.origin.packages.items())
         blocks.append(Details(f"All {len(rows)} installed packages", (Table(("package", "version"), rows),)))
     return Section(anchor="method", title="How it was measured", lead="", blocks=tuple(blocks))
+
+
+def _checks(checks: Sequence[EnvironmentCheck]) -> Block:
+    """What could have spoiled it, as it was before the measurement."""
+    loud = [one for one in checks if one.status is CheckStatus.WARNING]
+    said = f"{counted(len(loud), 'warning')}: {', '.join(one.name for one in loud)}" if loud else "no warning"
+    order = list(CheckStatus)
+    rows = tuple(
+        (one.name, one.status.value, one.seen, one.why)
+        for one in sorted(checks, key=lambda one: (one not in loud, order.index(one.status)))
+    )
+    return Details(
+        f"The environment before the measurement: {said}",
+        (Table(("check", "verdict", "seen", "why it matters"), rows),),
+        badge="warning" if loud else "",
+    )
 
 
 def coverage(content: ReportContent) -> Section:

@@ -62,7 +62,7 @@ def _when(report: MachineReport) -> str:
     card = report.card
     when = f"measured {card.measured_at[:16].replace('T', ' ')} UTC in {card.wall_s:.0f} s"
     if card.foreign_ratio is not None:
-        when += f"; other processes used {card.foreign_ratio:.0%} of the CPU meanwhile"
+        when += f"; other processes used {card.foreign_ratio:.0%} of the CPU"
     if is_noisy(card):
         return f"{when}\nthe rates are too low: hotloop machine --fresh when the machine is quiet"
     return f"{when}\nkept since then; --fresh measures again" if report.cached else when

@@ -104,6 +104,9 @@ def _why_empty(result: TuneResult) -> str:
     if result.likely:
         return "something is likely to help, and the time was too short to prove it (below)"
     num = len(result.trials)
+    if not num and result.contention.num_blocks:
+        beside = "beside other processes " if result.contention.num_noisy else ""
+        return f"{beside}the time was too short to prove what was tried (--budget gives more)"
     if not num and any("time" in refusal.reason for refusal in result.refused):
         return "the time was too short to try anything (--budget gives more)"
     if not num:
@@ -198,7 +201,9 @@ def _how(result: TuneResult) -> Iterator[tuple[str, str]]:
         f"; smallest difference measurable here: {percent(result.floor)}" if result.floor is not None else ""
     )
     key = "" if result.plan.steps else "measured"
-    yield key, f"{counted(len(result.trials), 'trial')} in {duration(result.wall_s)}{floor}"
+    blocks, trials = result.contention.num_blocks, len(result.trials)
+    what = counted(trials, "trial") if trials or not blocks else counted(blocks, "block")
+    yield key, f"{what} in {duration(result.wall_s)}{floor}"
     error = prediction_error(result.trials)
     if error is not None:
         yield "", error

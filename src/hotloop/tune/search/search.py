@@ -159,6 +159,7 @@ class Search:
                     self._screen_knobs(knobs)
             elif todo or number == 0:
                 self.plan = self._guessed([*self.screened.unknown, *todo])
+            self._say_standing()
             self._confirmer.run(self.plan, self._reserve_s() if todo and batch else 0.0)
             self._say_standing()
             self.plan = tuple(step for step in self.plan if step.label not in self._confirmer.dropped)

@@ -11,6 +11,7 @@ import msgspec
 
 from hotloop.machine.host.identity import identity
 from hotloop.model.errors import HotloopError
+from hotloop.model.machine import EnvironmentCheck
 from hotloop.model.secrets import keyed_hash, redacted_words
 from hotloop.observe.run.origin import ORIGIN, origin
 from hotloop.store.session import Session, find_session, new_session, sessions
@@ -42,8 +43,16 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
         return [*moved(self.machine), *changed]
 
 
-def session_of(words: tuple[str, ...], script: Path | None, *, resume: bool) -> Session:
+def session_of(
+    words: tuple[str, ...], script: Path | None, checks: tuple[EnvironmentCheck, ...] = (), *, resume: bool
+) -> Session:
     """Return a new session, or the newest one of this command.
+
+    Args:
+        words: the command.
+        script: of it, if it has one.
+        checks: of the environment, before it.
+        resume: go on with what is there.
 
     Raises:
         HotloopError: there is none to go on with.
@@ -59,7 +68,7 @@ def session_of(words: tuple[str, ...], script: Path | None, *, resume: bool) -> 
         session = new_session(Path.cwd(), datetime.now().strftime("%Y%m%d-%H%M%S"))
         session.claim()
         session.put("head", head)
-        session.put(ORIGIN, origin("tune", words))
+        session.put(ORIGIN, origin("tune", words, checks))
         return session
     return _resumed(head)
 

@@ -27,6 +27,8 @@ def _best(plan: Sequence[Candidate], trials: Sequence[Trial], proven: float | No
     if not plan:
         return "nothing has helped so far"
     seen = {trial.candidate.label: trial.ratio.ratio for trial in trials if trial.ratio is not None}
-    about = math.prod(seen.get(step.label, 1.0) for step in plan)
     names = " + ".join(dict.fromkeys(step.name for step in plan))
+    if not any(step.label in seen for step in plan):
+        return f"expected to help, not measured yet: {names}"
+    about = math.prod(seen.get(step.label, 1.0) for step in plan)
     return f"best so far: about {about:.2f}x, not proven yet, with {names}"
