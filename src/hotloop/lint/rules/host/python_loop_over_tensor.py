@@ -171,6 +171,7 @@ rule = Rule(
     title="A Python loop goes over a tensor",
     severity=Severity.WARNING,
     advice="Write it as one operation on the whole tensor, or use torch.vmap.",
+    optimization="vectorized_loop",
     holds_its_cost=True,
     page=__doc__,
     words=("backward", "scaler", "training_step", "compute_loss", "forward"),

@@ -10,6 +10,7 @@ from hotloop.optimize.catalogue.compute.flash_attention import FlashAttention
 from hotloop.optimize.catalogue.compute.frozen_inference import FrozenInference
 from hotloop.optimize.catalogue.compute.fused_optimizer import FusedOptimizer
 from hotloop.optimize.catalogue.compute.kernel_autotune import KernelAutotune
+from hotloop.optimize.catalogue.compute.vectorized_loop import VectorizedLoop
 from hotloop.optimize.catalogue.compute.zero_grad_none import ZeroGradNone
 from hotloop.optimize.optimization import Optimization
 
@@ -25,5 +26,6 @@ FAMILY: tuple[type[Optimization], ...] = (
     DeferredSync,
     FrozenInference,
     CreatedOnDevice,
+    VectorizedLoop,
     DebugApisOff,
 )
