@@ -160,7 +160,7 @@ def test_the_report_at_80_columns() -> None:
 def test_a_kept_card_and_a_noisy_one_say_so() -> None:
     assert "kept since then; --fresh measures again" in _text(_report(_card(), cached=True))
     noisy = msgspec.structs.replace(_card(), foreign_ratio=0.5)
-    assert "beside 50% foreign load\nso the rates are too low" in _text(_report(noisy))
+    assert "other processes used 50% of the CPU\nthe rates are too low" in _text(_report(noisy))
 
 
 def test_a_machine_without_anything_special() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hotloop.model.optimization import Refusal
-from hotloop.model.tuning import LikelyPlan, TuneResult
+from hotloop.model.tuning import Contention, LikelyPlan, TuneResult
 from hotloop.report.terminal.tuning import render, render_next, what_is_on
 
 from .results import COMMAND, STEPS, empty, full, shown
@@ -28,6 +28,16 @@ def test_a_full_result() -> None:
 
 def test_an_empty_plan() -> None:
     assert matches("tune_empty", render(empty()))
+
+
+def test_a_plan_that_could_not_be_proven_in_time_is_no_lack_of_trials() -> None:
+    refused = (Refusal("channels_last", "not proven when confirmed: times varied too much to tell"),)
+    noisy = Contention(num_blocks=17, num_void=3, num_noisy=14, max_foreign_share=0.89)
+    screen = shown(render(empty(trials=(), refused=refused, contention=noisy)))
+    said = (
+        "No change was proven faster: beside other processes the time was too short to prove what was tried"
+    )
+    assert said in " ".join(screen.split())
 
 
 def test_an_interrupted_session() -> None:

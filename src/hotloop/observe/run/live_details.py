@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from hotloop.machine.monitor.columns import Metric
 from hotloop.model.observation import Phase
-from hotloop.model.quantities import byte_size, percent, rate
+from hotloop.model.quantities import byte_size, rate
 from hotloop.observe.decode.spans import Timeline
 from hotloop.observe.run.stopping import StopRule
 from hotloop.observe.steps.rates import rates
@@ -49,7 +49,7 @@ def _phases(lead: Timeline, latest: Sequence[Window]) -> Iterator[str]:
     }
     for name, share in sorted(shares.items(), key=lambda item: -item[1]):
         if share >= LEAST_SHARE:
-            yield f"{percent(share)} {name}"
+            yield f"{share:.0%} {name}"
     samples, tokens = rates(lead, latest, ())
     if tokens or samples:
         yield f"{rate(tokens)} tokens/s" if tokens else f"{rate(samples or 0.0)} samples/s"
@@ -59,8 +59,8 @@ def _machine(sample: Mapping[Metric, float]) -> Iterator[str]:
     values = {str(metric): value for metric, value in sample.items()}
     busy, foreign = values.get("cpu_busy_ratio"), values.get("cpu_foreign_ratio")
     if busy is not None:
-        others = f" ({percent(foreign)} by other processes)" if foreign else ""
-        yield f"CPU {percent(busy)} busy{others}"
+        others = f" ({foreign:.0%} by other processes)" if foreign else ""
+        yield f"CPU {busy:.0%} busy{others}"
     for name, word in (("program_memory_bytes", "memory"), ("disk_read_bytes_per_s", "disk")):
         found = values.get(name)
         if found:
@@ -69,4 +69,4 @@ def _machine(sample: Mapping[Metric, float]) -> Iterator[str]:
         if metric.name == "gpu_utilization_ratio":
             labels = ",".join(label for _, label in metric.labels)
             used = sample.get(Metric("gpu_memory_used_bytes", metric.labels))
-            yield f"GPU {labels} {percent(value)} busy" + (f", {byte_size(used)}" if used else "")
+            yield f"GPU {labels} {value:.0%} busy" + (f", {byte_size(used)}" if used else "")

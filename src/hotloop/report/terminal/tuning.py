@@ -104,7 +104,7 @@ def _why_empty(result: TuneResult) -> str:
     if result.likely:
         return "something is likely to help, and the time was too short to prove it (below)"
     num = len(result.trials)
-    if not num and result.contention.num_blocks:
+    if not num and any("when confirmed" in refusal.reason for refusal in result.refused):
         beside = "beside other processes " if result.contention.num_noisy else ""
         return f"{beside}the time was too short to prove what was tried (--budget gives more)"
     if not num and any("time" in refusal.reason for refusal in result.refused):
