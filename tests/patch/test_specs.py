@@ -24,6 +24,7 @@ WITHOUT_A_PAGE = {
     "ram_disk": "a copy, and a path on the program's command line",
     "cpu_affinity": "a launch line, where one can say it",
     "numa_binding": "a launch line",
+    "cuda_graphs": "shown, not written: a graph is captured with a batch",
     "device_selection": "a launch line",
     "slow_in_half": "measured when the program starts",
 }

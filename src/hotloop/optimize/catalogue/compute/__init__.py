@@ -4,6 +4,7 @@ from hotloop.optimize.catalogue.compute.channels_last import ChannelsLast, Chann
 from hotloop.optimize.catalogue.compute.compile import Compile
 from hotloop.optimize.catalogue.compute.conv_bias_off import ConvBiasOff
 from hotloop.optimize.catalogue.compute.created_on_device import CreatedOnDevice
+from hotloop.optimize.catalogue.compute.cuda_graphs import CudaGraphs
 from hotloop.optimize.catalogue.compute.debug_apis_off import DebugApisOff
 from hotloop.optimize.catalogue.compute.deferred_sync import DeferredSync
 from hotloop.optimize.catalogue.compute.flash_attention import FlashAttention
@@ -16,6 +17,7 @@ from hotloop.optimize.optimization import Optimization
 
 FAMILY: tuple[type[Optimization], ...] = (
     Compile,
+    CudaGraphs,
     FlashAttention,
     ChannelsLast,
     ChannelsLast3d,

@@ -59,7 +59,7 @@ class Compile(Optimization):
     name: ClassVar[str] = "compile"
     family: ClassVar[str] = "compute"
     numerics: ClassVar[Numerics] = Numerics.TOLERANCE
-    conflicts: ClassVar[frozenset[str]] = frozenset({"conv_bias_off", "created_on_device"})
+    conflicts: ClassVar[frozenset[str]] = frozenset({"conv_bias_off", "created_on_device", "cuda_graphs"})
     interacts: ClassVar[frozenset[str]] = frozenset({"autocast_bf16", "autocast_fp16"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:

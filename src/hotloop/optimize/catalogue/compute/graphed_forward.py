@@ -1,0 +1,152 @@
+"""The activation of cuda_graphs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from hotloop.optimize.program.containers import map_tensors, tensors_in
+from hotloop.probe.activation.activation import Activation
+
+WARM_UP = 3
+"""Forwards and backwards before the capture: torch's own default."""
+
+
+class GraphedForward(Activation):
+    """Captures the call of each root at its first training forward, and replays it."""
+
+    def __init__(self) -> None:
+        self._num_replays = 0
+        self._num_plain = 0
+        self._left: list[str] = []
+
+    def wrap_forward(self, module: Any, call: Any) -> Any:
+        """Return what replays where it can, and calls the program's own code where it cannot."""
+        graph = _Graph(module)
+
+        @functools.wraps(call)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            if graph.replay is None and not graph.why_not:
+                graph.capture(args, kwargs)
+                if graph.why_not:
+                    self._left.append(f"{type(module).__name__}: {graph.why_not}")
+            if not graph.takes(args, kwargs):
+                self._num_plain += 1
+                return call(*args, **kwargs)
+            self._num_replays += 1
+            return graph.run(args)
+
+        return run
+
+    def effect(self) -> tuple[bool, str]:
+        """Return whether graphs were replayed."""
+        left = "".join(f"; left: {each}" for each in self._left)
+        if not self._num_replays:
+            return False, left.removeprefix("; ") or "no training forward was captured"
+        plain = f", {self._num_plain} calls as they were" if self._num_plain else ""
+        return True, f"{self._num_replays} forwards replayed as CUDA graphs{plain}{left}"
+
+
+class _Graph:
+    """The graph of one root.
+
+    Args:
+        module: the root.
+    """
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+        self.replay: Any = None
+        self.why_not = ""
+        self._kinds: list[Any] = []
+        self._training = module.training
+        self._grad = True
+        self._pending = False
+        """A forward was replayed whose backward has not come: its activations are in the graph's memory."""
+
+    def capture(self, args: Any, kwargs: Any) -> None:
+        """Capture a forward and its backward, and leave the model as it was."""
+        import torch
+
+        self.why_not = _reason_against(self._module, args, kwargs)
+        if self.why_not:
+            return
+        self._kinds, self._training = _kinds(args), self._module.training
+        self._grad = torch.is_grad_enabled()
+        samples = map_tensors(args, lambda one: one.detach().clone().requires_grad_(one.requires_grad))
+        try:
+            with _unchanged(self._module):
+                torch.cuda.make_graphed_callables(
+                    self._module, samples, num_warmup_iters=WARM_UP, allow_unused_input=True
+                )
+                # It has put itself into the instance, where it could not be pickled.
+                self.replay = self._module.__dict__.pop("forward")
+        except Exception as error:  # whatever the program's forward does that cannot be captured
+            self._module.__dict__.pop("forward", None)
+            self.why_not = f"{type(error).__name__}: {str(error).strip().splitlines()[0][:200]}"
+
+    def takes(self, args: Any, kwargs: Any) -> bool:
+        """Whether a call is like the one that was captured, and the graph's memory is free."""
+        import torch
+
+        return (
+            self.replay is not None
+            and not kwargs
+            and not self._pending
+            and self._module.training == self._training
+            and torch.is_grad_enabled() == self._grad
+            and _kinds(args) == self._kinds
+        )
+
+    def run(self, args: Any) -> Any:
+        """Replay; the output is copied, as the next replay writes over it."""
+        output = map_tensors(self.replay(*args), lambda tensor: tensor.clone())
+        learning = [each for each in tensors_in(output) if each.requires_grad]
+        for each in learning:
+            each.register_hook(self._backward_came)
+        self._pending = bool(learning)
+        return output
+
+    def _backward_came(self, gradient: Any) -> None:
+        self._pending = False
+
+
+def _reason_against(module: Any, args: Any, kwargs: Any) -> str:
+    import torch
+
+    if kwargs or not args or not all(isinstance(each, torch.Tensor) for each in args):
+        return "it is called with something else than tensors, or by name"
+    hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    if any(getattr(part, name, None) for part in module.modules() for name in hooks):
+        return "it has hooks, which a replay does not call"
+    if any(buffer.requires_grad for buffer in module.buffers()):
+        return "a buffer of it is trained"
+    return ""
+
+
+def _kinds(args: Any) -> list[Any]:
+    return [
+        (each.shape, each.dtype, each.device, each.requires_grad, each.stride()) for each in tensors_in(args)
+    ]
+
+
+@contextmanager
+def _unchanged(module: Any) -> Iterator[None]:
+    """Give buffers, gradients' state and random numbers back as they were: the warm-up runs the model for nothing."""
+    import torch
+
+    buffers = [(buffer, buffer.clone()) for buffer in module.buffers()]
+    random = torch.cuda.get_rng_state() if torch.cuda.is_available() else None
+    caches = torch.is_autocast_cache_enabled()
+    torch.set_autocast_cache_enabled(False)
+    try:
+        yield
+    finally:
+        torch.set_autocast_cache_enabled(caches)
+        if random is not None:
+            torch.cuda.set_rng_state(random)
+        with torch.no_grad():
+            for buffer, value in buffers:
+                buffer.copy_(value)
