@@ -10,7 +10,7 @@ GPU_PYTHON ?= python3
 WHEELS ?= wheels
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow slow-again attack acceptance gpu gpu-tests wheels check format docs screens clean
+.PHONY: help demo case-study test slow slow-again attack acceptance gpu gpu-tests wheels check format docs screens clean
 # What the checks look at: a program of yours that lies in this folder is none of theirs.
 CODE := src tests benchmarks
 # Caches lie beside the environment, so that the tree may be one that cannot be written to.
@@ -18,6 +18,7 @@ export RUFF_CACHE_DIR := $(abspath $(VENV))/.ruff_cache
 export MYPY_CACHE_DIR := $(abspath $(VENV))/.mypy_cache
 PYTEST := $(BIN)/python -m pytest -o cache_dir=$(abspath $(VENV))/.pytest_cache
 BUDGET ?= 4m
+N ?= 1
 # Of all tests only these, where they are named: make test TESTS=tests/cli
 TESTS ?=
 
@@ -26,6 +27,9 @@ help: ## this list
 
 demo: $(VENV)/.base ## tune the shipped example; sets everything up
 	$(BIN)/hotloop demo --budget $(BUDGET)
+
+case-study: $(VENV)/.base ## a published claim tried on a shipped program; N=1, 3 or 6
+	$(BIN)/python -m examples.case_studies $(N) --budget $(BUDGET)
 
 test: $(VENV)/.test check ## static checks and the everyday tests; sets everything up
 	$(PYTEST) -n auto --dist loadfile -m "not slow and not gpu" $(TESTS)
