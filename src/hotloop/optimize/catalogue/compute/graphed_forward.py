@@ -29,9 +29,7 @@ class GraphedForward(Activation):
         @functools.wraps(call)
         def run(*args: Any, **kwargs: Any) -> Any:
             if graph.replay is None and not graph.why_not:
-                graph.capture(args, kwargs)
-                if graph.why_not:
-                    self._left.append(f"{type(module).__name__}: {graph.why_not}")
+                self._left += graph.capture(args, kwargs)
             if not graph.takes(args, kwargs):
                 self._num_plain += 1
                 return call(*args, **kwargs)
@@ -66,13 +64,16 @@ class _Graph:
         self._pending = False
         """A forward was replayed whose backward has not come: its activations are in the graph's memory."""
 
-    def capture(self, args: Any, kwargs: Any) -> None:
-        """Capture a forward and its backward, and leave the model as it was."""
+    def capture(self, args: Any, kwargs: Any) -> list[str]:
+        """Capture a forward and its backward, and leave the model as it was; return why not."""
+        self.why_not = _reason_against(self._module, args, kwargs)
+        if not self.why_not:
+            self._try(args)
+        return [f"{type(self._module).__name__}: {self.why_not}"] if self.why_not else []
+
+    def _try(self, args: Any) -> None:
         import torch
 
-        self.why_not = _reason_against(self._module, args, kwargs)
-        if self.why_not:
-            return
         self._kinds, self._training = _kinds(args), self._module.training
         self._grad = torch.is_grad_enabled()
         samples = map_tensors(args, lambda one: one.detach().clone().requires_grad_(one.requires_grad))
