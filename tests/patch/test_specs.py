@@ -26,6 +26,7 @@ WITHOUT_A_PAGE = {
     "numa_binding": "a launch line",
     "cuda_graphs": "shown, not written: a graph is captured with a batch",
     "device_selection": "a launch line",
+    "length_bucketing": "offered: a person decides",
     "slow_in_half": "measured when the program starts",
 }
 BF16_TOLERANCE = 0.02

@@ -176,6 +176,8 @@ class Loading(msgspec.Struct, frozen=True, kw_only=True):
     reads_per_sample: float | None
     private_bytes_per_worker: float | None = None
     """Memory that a worker shares with no other process; None: no worker, or the system does not tell."""
+    padding: float = 0.0
+    """Share of a batch that is added when its samples are padded to the longest, 0 to 1; 0: all are of one length."""
     folder: OpenedFolder | None = None
     """None: no file is opened for a sample."""
 

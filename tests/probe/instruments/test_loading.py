@@ -144,6 +144,18 @@ def test_the_programs_random_numbers_are_not_touched(tmp_path: Path, probe: Prob
     assert all(torch.equal(one, other) for one, other in zip(fresh, looked_at, strict=True))
 
 
+def test_what_is_padded_is_counted(probe: Probe) -> None:
+    rows = [(torch.ones(length), 1) for length in (2, 6, 4, 4)]
+    instrument = Loading(probe)
+    instrument.start()
+
+    def pad(samples: list[Any]) -> torch.Tensor:
+        return torch.nn.utils.rnn.pad_sequence([row for row, _ in samples])
+
+    list(DataLoader(rows, batch_size=2, collate_fn=pad))  # type: ignore[arg-type]
+    assert instrument.stop()["lengths"] == (16, 4)
+
+
 def test_a_data_set_that_raises_raises(tmp_path: Path, probe: Probe) -> None:
     dataset = Images(tmp_path)
     dataset.paths[1].unlink()

@@ -43,6 +43,7 @@ def read_loading(folder: Path, file: DeepFile, lead: Timeline) -> Loading | None
         read_bytes_per_sample=sum(read[0] for read in reads) / samples if told else None,
         reads_per_sample=sum(read[1] for read in reads) / samples if told else None,
         private_bytes_per_worker=sum(private) / len(private) if private else None,
+        padding=_padding(makers),
         folder=_folder(makers, samples),
     )
 
@@ -58,6 +59,11 @@ def _added(files: Sequence[DeepFile]) -> dict[Key, list[Any]]:
             if row["random"] is not None:
                 entry[2] = bool(entry[2]) or row["random"]
     return spent
+
+
+def _padding(files: Sequence[DeepFile]) -> float:
+    length, padded = (sum(one.value["lengths"][at] for one in files) for at in (0, 1))
+    return padded / (length + padded) if length else 0.0
 
 
 def _folder(files: Sequence[DeepFile], samples: int) -> OpenedFolder | None:

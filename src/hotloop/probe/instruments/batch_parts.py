@@ -18,6 +18,7 @@ from hotloop.probe.instruments.loading_calls import loading_calls
 from hotloop.probe.instruments.opened_folder import OpenedFolder
 from hotloop.probe.instruments.part_clock import Part, PartClock
 from hotloop.probe.instruments.replaced import Replaced
+from hotloop.probe.instruments.sample_length import length_of, padded
 from hotloop.probe.instruments.sample_transforms import (
     code_of,
     innermost,
@@ -42,6 +43,7 @@ class BatchParts:
         self._replaced = Replaced(self._frames)
         self._known: dict[int, tuple[Any, Part]] = {}
         self._num_batches = self._num_samples = self._used_bytes = 0
+        self._length = self._padded = 0
         self._read_before: tuple[int, int] | None = None
         self._opened = OpenedFolder()
 
@@ -74,6 +76,7 @@ class BatchParts:
             "samples": self._num_samples,
             "used_bytes": self._used_bytes,
             "read": read,
+            "lengths": (self._length, self._padded),
             "folder": self._opened.value(),
         }
 
@@ -145,7 +148,7 @@ class BatchParts:
                 return original(fetcher, index)
             own = self._part_of(fetcher.dataset)
             collate = fetcher.collate_fn
-            fetcher.collate_fn = self._timed(collate, Part("collate", _called(collate), *self._at(collate)))
+            fetcher.collate_fn = self._collating(collate)
             clock.begin(own)
             try:
                 batch = original(fetcher, index)
@@ -156,6 +159,24 @@ class BatchParts:
             return batch
 
         return fetch
+
+    def _collating(self, collate: Any) -> Any:
+        """Collating is timed; how long the samples are is looked at first."""
+        timed = self._timed(collate, Part("collate", _called(collate), *self._at(collate)))
+
+        def collated(samples: Any) -> Any:
+            with contextlib.suppress(Exception):  # the probe fails open
+                self._note_lengths(samples)
+            return timed(samples)
+
+        return collated
+
+    def _note_lengths(self, samples: Any) -> None:
+        lengths = [length_of(sample) for sample in samples] if isinstance(samples, list) else []
+        known = [length for length in lengths if length is not None]
+        if len(known) == len(lengths):
+            self._length += sum(known)
+            self._padded += padded(known)
 
     def _at(self, function: Any) -> tuple[str | None, int | None]:
         code = code_of(function)

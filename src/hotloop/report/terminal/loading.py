@@ -16,6 +16,7 @@ from hotloop.report.terminal.profile import place
 MAX_ROWS = 9
 LEAST = 0.005
 """Of a sample's time: less is not named on the screen."""
+LEAST_PADDING = 0.01
 NAME = 32
 _KINDS = {"own": "own code", "hand_over": "hand-over"}
 
@@ -41,6 +42,8 @@ def loading(seen: Loading) -> Iterator[RenderableType]:
         table.add_row(*_row(part))
     yield table
     yield Text(f" {_read(seen)}")
+    if seen.padding >= LEAST_PADDING:
+        yield Text(f" {percent(seen.padding)} of a batch is padding to its longest sample")
     if seen.private_bytes_per_worker is not None:
         yield Text(
             f" {byte_size(round(seen.private_bytes_per_worker))} of memory that each worker shares with nobody"

@@ -4,6 +4,7 @@ from hotloop.optimize.catalogue.input.cached_preprocessing import CachedPreproce
 from hotloop.optimize.catalogue.input.dataset_in_memory import DatasetInMemory
 from hotloop.optimize.catalogue.input.device_prefetch import DevicePrefetch
 from hotloop.optimize.catalogue.input.faster_decode import FasterDecode
+from hotloop.optimize.catalogue.input.length_bucketing import LengthBucketing
 from hotloop.optimize.catalogue.input.loader_prefetch import LoaderPrefetch
 from hotloop.optimize.catalogue.input.loader_workers import LoaderWorkers
 from hotloop.optimize.catalogue.input.persistent_workers import PersistentWorkers
@@ -23,4 +24,5 @@ FAMILY: tuple[type[Optimization], ...] = (
     DevicePrefetch,
     RamDisk,
     FasterDecode,
+    LengthBucketing,
 )
