@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from html.parser import HTMLParser
+from typing import Any
 
 import msgspec
 import pytest
 from markdown_it import MarkdownIt
 
+from hotloop.model.foreign_text import encodable, inert_json
 from hotloop.model.monitors import Monitor
-from hotloop.model.quantities import duration
+from hotloop.model.operators import DetailedTimeline, TimelineLane
+from hotloop.model.quantities import byte_size, duration, percent
 from hotloop.model.ratio import Ratio
+from hotloop.model.step_series import TimelineSpan
 from hotloop.report.content.content import ReportContent
-from hotloop.report.content.figures import speedup
+from hotloop.report.content.figures import long_duration, speedup
 from hotloop.report.content.headline import savings
 from hotloop.report.document import Block, Chart, Details, Document, Facts, Table
 from hotloop.report.html.page import page
@@ -117,13 +122,64 @@ def test_figures_agree_in_page_markdown_json_and_terminal(tuned: bool) -> None:
             assert " ".join(figure.split()) in html
             assert " ".join(figure.split()) in text
     figures = json.loads(msgspec.json.encode(said.without_series()))
-    assert duration(figures["headline"]["step_before_s"]) in html
-    if tuned:
-        ratio = speedup(Ratio(**figures["headline"]["speedup"]))
-        assert ratio == speedup(Ratio(**figures["tuning"]["plan"]["speedup"]))
-        for rendering in (html, text, terminal):
-            assert ratio in rendering
-            assert "0.01" in rendering, "the money that is saved"
+    everywhere = list(_said_everywhere(figures))
+    assert len(everywhere) > (9 if tuned else 2)
+    for figure in everywhere:
+        assert figure in html
+        assert figure in text
+        assert figure in terminal
+    for figure in _said_on_the_page(figures):
+        assert figure in html
+    assert "series" not in figures["observation"] or not figures["observation"]["series"]
+
+
+def _said_everywhere(figures: dict[str, Any]) -> Iterator[str]:
+    """Figures of the JSON as every rendering writes them."""
+    head, seen, tuning = figures["headline"], figures["observation"], figures["tuning"]
+    yield duration(head["step_before_s"])
+    yield duration(seen["step"]["median_s"])
+    if tuning is None:
+        for phase in seen["phases"].values():
+            yield percent(phase["share"])
+        return
+    whole = speedup(Ratio(**head["speedup"]))
+    assert whole == speedup(Ratio(**tuning["plan"]["speedup"]))
+    yield whole
+    yield duration(head["step_after_s"])
+    for step in tuning["plan"]["steps"]:
+        yield speedup(Ratio(step["ratio"], step["low"], step["high"]))
+    yield long_duration(figures["savings"]["saved_s"])
+    yield f"{figures['savings']['money']:,.2f}"
+
+
+def _said_on_the_page(figures: dict[str, Any]) -> Iterator[str]:
+    """Figures of the JSON that only the page has room for."""
+    seen, tuning = figures["observation"], figures["tuning"]
+    for name in ("p50_s", "p95_s", "p99_s"):
+        yield duration(seen["step"][name])
+    yield byte_size(seen["memory"]["peak_bytes"])
+    yield byte_size(seen["deep"]["memory"]["peak_bytes"])
+    for phase in seen["deep"]["memory"]["phases"].values():
+        yield byte_size(phase["peak_bytes"])
+    for module in seen["deep"]["memory"]["modules"][:1]:
+        yield module["path"]
+    for one in seen["deep"]["operators"]["operators"]:
+        yield duration(one["self_s"])
+    for site in seen["deep"]["call_sites"]["sites"]:
+        yield duration(site["time_per_step_s"])
+    for finding in figures["findings"]:
+        yield duration(finding["cost_s"])
+        if finding["gain"] is not None:
+            yield speedup(Ratio(**finding["gain"]))
+    if tuning is not None:
+        for peak in tuning["peak_bytes"]:
+            yield byte_size(peak)
+        for trial in tuning["trials"]:
+            if trial["ratio"] is not None:
+                yield speedup(Ratio(**trial["ratio"]))
+        yield tuning["plan"]["parity"]["evidence"]
+        for refusal in tuning["refused"]:
+            yield refusal["reason"]
 
 
 def _poisoned(text: str) -> ReportContent:
@@ -136,9 +192,30 @@ def _poisoned(text: str) -> ReportContent:
     host = said.observation.deep.host
     assert host is not None
     replace = msgspec.structs.replace
+    found = said.observation.deep
+    assert found.operators is not None
+    assert found.call_sites is not None
+    assert found.memory is not None
+    assert found.memory.modules is not None
+    lanes = tuple(
+        TimelineLane(kind=kind, number=1, spans=(TimelineSpan(text, 0.0, 1.0, 0),), busy_s=1.0)
+        for kind in ("operators", "device")
+    )
     deep = replace(
-        said.observation.deep,
+        found,
         host=replace(host, frames=tuple(replace(one, path=text, function=text) for one in host.frames)),
+        operators=replace(
+            found.operators,
+            operators=tuple(replace(one, name=text) for one in found.operators.operators),
+            timeline=DetailedTimeline(window_s=1.0, num_spans=2, lanes=lanes),
+        ),
+        call_sites=replace(
+            found.call_sites,
+            sites=tuple(replace(one, path=text, function=text, call=text) for one in found.call_sites.sites),
+        ),
+        memory=replace(
+            found.memory, modules=tuple(replace(one, path=text, cls=text) for one in found.memory.modules[:1])
+        ),
     )
     program = replace(said.observation.program, environment={"OMP_NUM_THREADS": text})
     trials = tuple(
@@ -155,7 +232,14 @@ def _poisoned(text: str) -> ReportContent:
     return replace(
         said,
         session=text,
-        origin=replace(said.origin, words=("python", text), folder=text, packages={text: text}),
+        origin=replace(
+            said.origin,
+            words=("python", text),
+            folder=text,
+            packages={text: text},
+            checks=tuple(replace(one, seen=text) for one in said.origin.checks),
+        ),
+        after=None,
         observation=replace(said.observation, deep=deep, program=program, command=("python", text)),
         tuning=replace(said.tuning, trials=trials, coverage=(text,)),
         findings=(finding, *said.findings[1:]),
@@ -204,6 +288,10 @@ def test_hostile_strings_stay_text(text: str, expected: _Expected) -> None:
     assert not raw_in(shown(render(shape)))
     assert _structure(markdown(shape)) == expected.markdown
     assert not raw_in(_one_line(markdown(shape)))
+    plain = msgspec.json.encode(encodable(said.without_series())).decode()
+    inert = inert_json(plain)
+    assert not raw_in(inert)
+    assert json.loads(inert) == json.loads(plain)
 
 
 def _one_line(text: str) -> str:

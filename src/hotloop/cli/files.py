@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from hotloop.model.errors import ExitCode, HotloopError
-from hotloop.model.foreign_text import encodable
+from hotloop.model.foreign_text import encodable, inert_json
 
 _STDOUT = Path("-")
 _OUTPUT = "hotloop.cli.files.output"
@@ -51,7 +51,7 @@ def write_json(path: Path, value: Any) -> None:
         encoded = msgspec.json.encode(value)
     except UnicodeEncodeError:
         encoded = msgspec.json.encode(encodable(value))
-    write_text(path, msgspec.json.format(encoded, indent=2).decode() + "\n")
+    write_text(path, inert_json(msgspec.json.format(encoded, indent=2).decode()) + "\n")
 
 
 def check_writable(path: Path) -> None:

@@ -41,6 +41,18 @@ def _written_out(char: str) -> str:
     return char.encode("unicode_escape").decode()
 
 
+def inert_json(text: str) -> str:
+    r"""Return JSON that means the same and can be shown as it is: what would steer a terminal is written `\u009b`."""
+    return "".join(
+        char if char.isprintable() or char in " \n\t" or char in _JOINERS else _in_json(char) for char in text
+    )
+
+
+def _in_json(char: str) -> str:
+    units = char.encode("utf-16-be")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+
+
 def encodable(value: Any) -> Any:
     """Return a value as plain lists and dicts whose strings all have a UTF-8 form, for JSON and msgpack.
 
