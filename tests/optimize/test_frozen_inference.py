@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,10 +16,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from hotloop.launch.environment import probed
 from hotloop.model.observation import Anchor, Observation
+from hotloop.model.optimization import Candidate
 from hotloop.optimize.catalogue.compute.frozen_inference import FrozenInference
 from hotloop.optimize.optimization import DoesNotApply
 from hotloop.probe.activation.activation import Activation
+from hotloop.probe.process.config import ProbeConfig
+from hotloop.tune.plan.orders import activation_orders
 
 from .harness import observation, root
 
@@ -198,3 +206,31 @@ def test_candidates_fold_where_there_are_norms() -> None:
 def test_it_is_refused_with_a_reason(seen: Observation, why: str) -> None:
     with pytest.raises(DoesNotApply, match=why):
         FrozenInference().candidates(seen)
+
+
+FOLDS = """
+import torch
+from torch import nn
+from torch.fx import symbolic_trace
+model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 2)).eval()
+symbolic_trace(model)  # it puts back what the class of modules showed before
+with torch.no_grad():
+    for _ in range(12):
+        model(torch.randn(4, 3, 8, 8))
+print(isinstance(model[1], nn.Identity))
+"""
+
+
+@pytest.mark.parametrize("infers", [True, False])
+def test_a_plan_acts_on_forwards_without_gradients_where_nothing_is_trained(
+    infers: bool, tmp_path: Path
+) -> None:
+    step = Candidate(name="frozen_inference", params={"fold": True})
+    config = ProbeConfig(
+        folder=None, activations=tuple(activation_orders((step,))), infers=infers, record=False
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", FOLDS],
+        env=probed(os.environ, config.inline()), cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == str(infers), "evaluations of a program that trains are none of its business"

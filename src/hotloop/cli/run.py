@@ -62,16 +62,17 @@ def command(
     seen_by = followers(metrics, otlp, nvtx=nvtx)
     argv = resolve(command)
     screen = Screen(quiet=quiet, no_color=no_color)
-    if plan_file is None and seen_by and not likely:
-        steps: tuple[Candidate, ...] = ()
-    else:
+    steps: tuple[Candidate, ...] = ()
+    infers = False
+    if plan_file is not None or likely or not seen_by:
         plan_file = plan_file or Path("hotloop.toml")
         plan = likely_plan(Path.cwd()) if likely else read_plan(plan_file)
         of = "of the session" if likely else str(plan_file)
         steps = _steps_that_fit(plan, of, script_of(argv), screen, force=force)
+        infers = plan.fit.infers
     environment = with_plan(os.environ, steps)
     sys.stdout.flush()
-    os.execvpe(argv[0], argv, _with_probe(environment, steps, seen_by))
+    os.execvpe(argv[0], argv, _with_probe(environment, steps, seen_by, infers=infers))
 
 
 def _steps_that_fit(
@@ -97,12 +98,17 @@ def _steps_that_fit(
 
 
 def _with_probe(
-    environment: dict[str, str], steps: tuple[Candidate, ...], seen_by: tuple[dict[str, Any], ...]
+    environment: dict[str, str],
+    steps: tuple[Candidate, ...],
+    seen_by: tuple[dict[str, Any], ...],
+    *,
+    infers: bool,
 ) -> dict[str, str]:
     """The orders travel in the environment itself: no file of ours has to outlive this process."""
     config = ProbeConfig(
         folder=None,
         activations=tuple(activation_orders(steps)),
+        infers=infers,
         record=False,
         lean=not seen_by,
         followers=seen_by,

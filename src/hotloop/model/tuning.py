@@ -144,6 +144,8 @@ class Compatibility(msgspec.Struct, frozen=True, kw_only=True):
     script: str | None
     script_sha256: str | None
     command: tuple[str, ...]
+    infers: bool = False
+    """The program trains nothing: steps act on forwards without gradients."""
 
 
 class Patched(msgspec.Struct, frozen=True, kw_only=True):

@@ -39,7 +39,9 @@ def switch_on(path: Path, *, force: bool) -> None:
         return
     steps = rest_of(plan, in_source(plan, Path.cwd()))
     _start_again_with(with_plan(os.environ, steps))
-    config = ProbeConfig(folder=None, activations=tuple(activation_orders(steps)), record=False)
+    config = ProbeConfig(
+        folder=None, activations=tuple(activation_orders(steps)), infers=plan.fit.infers, record=False
+    )
     when_torch_is_imported(lambda: install(config))
 
 

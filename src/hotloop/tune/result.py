@@ -87,6 +87,7 @@ def _plan(observation: Observation, proven: Confirmation | None, steps: tuple[Pl
         speedup=proven.total.ratio if proven else None,
         parity=proven.parity if proven else None,
         fit=Compatibility(
+            infers=observation.anchor is not None and observation.anchor.infers,
             machine=observation.machine,
             torch_version=program.torch_version,
             script=program.script,

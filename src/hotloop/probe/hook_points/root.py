@@ -60,7 +60,7 @@ class Root:
         """What is known of the call site of the call under way, if it is looked at."""
         self._looks_left = LOOKS if probe.sites.wanted else 0
         anchor = probe.config.anchor
-        self._infers = anchor is not None and anchor[0] in INFERRING
+        self._infers = probe.config.infers or (anchor is not None and anchor[0] in INFERRING)
         """The program trains nothing: what is tried acts on forwards without gradients."""
         self._perturbed = not probe.config.perturb
         self._learns = True

@@ -23,6 +23,7 @@ class ProbeConfig:
         program_seeds: of the program's own, seen when it was observed and given again in a trial; None: not a trial.
         perturb: relative noise put on all parameters once, before the first step; 0: none.
         perturb_number: which draw of that noise, from 1.
+        infers: the program trains nothing: activations act on forwards without gradients.
         losses: keep the value of every loss that backward is called on.
         record: time the phases; off for the overhead benchmark and for `hotloop run`.
         lean: short steps may be timed in bursts, so that observing them costs less (see `probe.pace`).
@@ -44,6 +45,7 @@ class ProbeConfig:
     program_seeds: tuple[int, ...] | None = None
     perturb: float = 0.0
     perturb_number: int = 1
+    infers: bool = False
     losses: bool = False
     record: bool = True
     lean: bool = True
