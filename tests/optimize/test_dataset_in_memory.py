@@ -150,7 +150,7 @@ def test_an_attribute_that_the_program_sets_is_seen(
 
 
 def test_what_does_not_fit_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hotloop.optimize.dataset.keep.allowed_bytes", lambda share: 100)
+    monkeypatch.setattr("hotloop.optimize.dataset.budget.allowed_bytes", lambda share: 100)
     with pytest.raises(CannotKeep, match=r"40 samples take about .* are allowed \(25% of the free memory\)"):
         KeptDataset(DataLoader(Base(tmp_path)), 0.25)
 

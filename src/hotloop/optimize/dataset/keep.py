@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hotloop.optimize.dataset.budget import Budget
 from hotloop.optimize.dataset.determinism import DeterminismCheck, refuse_if_drawn
 from hotloop.optimize.dataset.kept_samples import Columns, KeptSamples, ListOfSamples
-from hotloop.optimize.dataset.memory import allowed_bytes
 from hotloop.optimize.dataset.refusal import CannotKeep
 from hotloop.optimize.dataset.samples import num_bytes, same
 from hotloop.probe.instruments.generators import GlobalGenerators
@@ -48,15 +48,16 @@ class KeptDataset:
         self._check = DeterminismCheck(self.dataset)
         self._check.probe()
         self._length = len(self.dataset)
-        self.num_bytes = self._expected_bytes(max_share)
+        self._budget = Budget(max_share)
+        self.num_bytes = self._expected_bytes()
         self._samples, self.fill_s = self._fill()
         self._refuse_unlike_fresh()
 
-    def _expected_bytes(self, max_share: float) -> int:
+    def _expected_bytes(self) -> int:
         step = max(1, self._length // CHECKED_BATCH)
         sizes = [num_bytes(self.dataset[index]) for index in range(0, self._length, step)]
         expected = sum(sizes) * self._length // len(sizes)
-        refuse_large(expected, self._length, max_share)
+        self._budget.expect(expected, self._length)
         return expected
 
     def _fill(self) -> tuple[KeptSamples, float]:
@@ -65,7 +66,9 @@ class KeptDataset:
         with self._check.files:
             for first in range(0, self._length, CHUNK):
                 index = range(first, min(first + CHUNK, self._length))
-                store.add(self._fetch(index))
+                samples = self._fetch(index)
+                self._budget.take(samples)
+                store.add(samples)
                 refuse_slow(self._clock() - started, self._length, index.stop)
         refuse_if_drawn(before)
         return store, self._clock() - started
@@ -112,20 +115,6 @@ class KeptDataset:
         """Return the batch of these indices."""
         self.num_batches += 1
         return self._samples.batch(index)
-
-
-def refuse_large(expected: int, length: int, max_share: float) -> None:
-    """Refuse what does not fit.
-
-    Raises:
-        CannotKeep: the samples take more than the allowed share of the free memory.
-    """
-    allowed = allowed_bytes(max_share)
-    if allowed is not None and expected > allowed:
-        raise CannotKeep(
-            f"{length} samples take about {expected / 1e9:.2g} GB, and {allowed / 1e9:.2g} GB are allowed "
-            f"({max_share:.0%} of the free memory)"
-        )
 
 
 def refuse_slow(spent_s: float, length: int, num: int) -> None:

@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hotloop.optimize.dataset.budget import Budget
 from hotloop.optimize.dataset.determinism import MAX_CHECKING_SHARE, NUM_CHECKED_AGAIN, NUM_PROBED
-from hotloop.optimize.dataset.keep import refuse_large, refuse_slow
+from hotloop.optimize.dataset.keep import refuse_slow
 from hotloop.optimize.dataset.opened_files import OpenedFiles
 from hotloop.optimize.dataset.pace import Pace
 from hotloop.optimize.dataset.refusal import CannotKeep
@@ -50,16 +51,18 @@ class KeptPrefix:
         self._chain.find_prefix(self.dataset, self._indices(NUM_PROBED))
         if not self._chain.suffix:
             raise CannotKeep("all of its transforms are deterministic: dataset_in_memory keeps whole samples")
-        started, before = clock(), GlobalGenerators()
+        started, before, budget = clock(), GlobalGenerators(), Budget(max_share)
         self._state = state_of(self.dataset)
         self._probe()
         sizes = [num_bytes(held_in(self._half(index)).value) for index in self._indices(NUM_PROBED)]
         self.num_bytes = sum(sizes) * self._length // len(sizes)
-        refuse_large(self.num_bytes, self._length, max_share)
+        budget.expect(self.num_bytes, self._length)
         self._samples: list[Any] = []
         with self._files:
             for index in range(self._length):
-                self._samples.append(copied(self._half(index)))
+                half = copied(self._half(index))
+                budget.take([held_in(half).value])
+                self._samples.append(half)
                 refuse_slow(clock() - started, self._length, index + 1)
         self._refuse_drawn(before)
         self.fill_s = clock() - started

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hotloop.launch.isolation.scratch import memory_root, new_scratch, remove, sweep
-from hotloop.optimize.dataset.keep import refuse_large
+from hotloop.optimize.dataset.budget import Budget
 from hotloop.optimize.dataset.refusal import CannotKeep
 
 Stamp = tuple[int, int]
@@ -41,7 +41,7 @@ class StagedFolder:
         if not files:
             raise CannotKeep(f"the folder {folder} is not there, or holds no files")
         self.num_bytes = sum(size for _, (_, size) in files)
-        refuse_large(self.num_bytes, len(files), max_share)
+        Budget(max_share).expect(self.num_bytes, len(files))
         if self.num_bytes > shutil.disk_usage(root).free:
             raise CannotKeep(f"{self.num_bytes / 1e9:.2g} GB do not fit into /dev/shm")
         self._stamps: dict[str, Stamp] = dict(files)

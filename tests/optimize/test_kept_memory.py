@@ -1,0 +1,98 @@
+"""What is kept never takes more than its share of the memory, and workers share it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from hotloop.optimize.catalogue.input.dataset_cache import DatasetCache
+from hotloop.optimize.dataset.keep import KeptDataset
+from hotloop.optimize.dataset.keep_prefix import KeptPrefix
+from hotloop.optimize.dataset.refusal import CannotKeep
+
+from .test_dataset_in_memory import cache  # noqa: F401 - a fixture
+
+ROW = 256 * 1024
+"""Numbers a sample: 1 MiB."""
+
+
+class Chain:
+    def __init__(self) -> None:
+        self.transforms = [lambda row: row * 2, lambda row: row.flip(0) if random.random() < 0.5 else row]
+
+    def __call__(self, row: Any) -> Any:
+        for transform in self.transforms:
+            row = transform(row)
+        return row
+
+
+class FewAreHuge(Dataset[Any]):
+    """One sample in a hundred and one is a thousand times as large; none of those is looked at ahead."""
+
+    def __init__(self, chain: Any = None) -> None:
+        self.transform = chain
+
+    def __len__(self) -> int:
+        return 2048
+
+    def __getitem__(self, index: int) -> Any:
+        row = torch.zeros(1000 * 64 if index % 101 == 7 else 64)
+        return self.transform(row) if self.transform is not None else row
+
+
+@pytest.mark.parametrize(("keep", "chain"), [(KeptDataset, None), (KeptPrefix, Chain())])
+def test_what_turns_out_larger_than_it_looked_is_let_go(
+    keep: Any, chain: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allowed = 3_000_000
+    taken: list[int] = []
+    dataset = FewAreHuge(chain)
+    read = type(dataset).__getitem__
+
+    def counted(self: Any, index: int) -> Any:
+        sample = read(self, index)
+        taken.append(getattr(sample, "nbytes", 0))
+        return sample
+
+    monkeypatch.setattr("hotloop.optimize.dataset.budget.allowed_bytes", lambda share: allowed)
+    monkeypatch.setattr("hotloop.optimize.dataset.keep.CHECKED_BATCH", 2)
+    monkeypatch.setattr(FewAreHuge, "__getitem__", counted)
+    with pytest.raises(CannotKeep, match=r"take more than 0\.003 GB|take about"):
+        keep(DataLoader(dataset, collate_fn=list), 0.25)
+    assert sum(taken) < 1.5 * allowed, "it stopped where the share was reached"
+
+
+class Rows(Dataset[Any]):
+    """96 MiB."""
+
+    def __len__(self) -> int:
+        return 96
+
+    def __getitem__(self, index: int) -> Any:
+        return torch.full((ROW,), float(index))
+
+
+def private_bytes(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
+
+
+@pytest.mark.parametrize("collate", [None, torch.stack], ids=["columns", "samples"])
+def test_workers_share_what_is_kept(collate: Any, cache: Callable[..., DatasetCache]) -> None:  # noqa: F811
+    activation = cache()
+    batches = DataLoader(
+        Rows(), batch_size=4, num_workers=1, persistent_workers=True, prefetch_factor=1, collate_fn=collate
+    )
+    for _ in range(2):
+        for batch in batches:
+            assert batch.shape == (4, ROW)
+    assert activation.effect()[0]
+    workers: Any = batches._iterator._workers  # type: ignore[union-attr]
+    sizes = [private_bytes(worker.pid) for worker in workers]
+    assert max(sizes) < 0.8 * 96 * (1 << 20), f"each worker has {sizes} bytes of 96 MiB to itself"
