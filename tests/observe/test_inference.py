@@ -56,6 +56,24 @@ def test_latency_to_the_first_token_and_between_tokens(tmp_path: Path) -> None:
     assert found.forwards_per_request == pytest.approx(5)
 
 
+def test_an_encoder_makes_no_tokens_and_beams_end_as_one_text(tmp_path: Path) -> None:
+    script = Script(tmp_path)
+    for _ in range(8):
+        script.mark(end(Kind.REQUEST)).wait(0.01).size(2, 20).span(Kind.EVALUATE, 6)
+        for _ in range(4):
+            script.wait(1).size(6, 6).span(Kind.EVALUATE, 3, slot=1)
+        script.wait(3.99)
+    timeline = script.timeline()
+    found = inference(timeline, REQUEST, steady_windows(timeline, REQUEST))
+    step = observe_rank(timeline, REQUEST, None).step
+    assert found is not None
+    assert found.first_token is not None
+    assert step is not None
+    assert found.forwards_per_request == pytest.approx(4)
+    assert found.first_token.p50_s == pytest.approx(10e-3), "the encoder, and the first call of the decoder"
+    assert (step.samples_per_s, step.tokens_per_s) == (pytest.approx(2 / 26e-3), pytest.approx(8 / 26e-3))
+
+
 def test_texts_that_are_scored_are_no_generation(tmp_path: Path) -> None:
     timeline = generation(tmp_path, tokens=1).timeline()
     anchor = find_anchor(timeline.spans)

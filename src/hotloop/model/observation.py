@@ -87,7 +87,7 @@ class Inference(msgspec.Struct, frozen=True, kw_only=True):
     latency: Latency
     """Of a request: from the beginning of its first forward to the end of its last."""
     first_token: Latency | None = None
-    """The first forward of a request, which reads the prompt; None: nothing is generated, and so below."""
+    """Until the first token is there: the prompt is read; None: nothing is generated, and so below."""
     between_tokens: Latency | None = None
     """From the end of a forward to the end of the next one."""
     forwards_per_request: float | None = None

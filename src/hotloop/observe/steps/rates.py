@@ -33,8 +33,8 @@ def rates(
     step_of = _finder(steady)
     given = _given(timeline, step_of)
     if generates:
-        prompts = sum({step_of(size.begin_s): size.samples for size in reversed(given)}.values())
-        return prompts / wall or None, (_least(given, lambda size: size.samples) or 0) / wall or None
+        prompts, generated = _generated(given, step_of)
+        return prompts / wall or None, generated / wall or None
     samples = _loaded(timeline, step_of, loaders, given) or _least(given, lambda size: size.samples)
     tokens = _least(given, lambda size: size.tokens)
     return (samples or 0) / wall or None, (tokens or 0) / wall or None
@@ -73,6 +73,21 @@ def _given(timeline: Timeline, step_of: Callable[[float], int | None]) -> list[S
         if size.depth:
             once.setdefault((step, size.slot), size)
     return [size for _, size in inside if not size.depth] + list(once.values())
+
+
+def _generated(given: Sequence[Size], step_of: Callable[[float], int | None]) -> tuple[int, int]:
+    """Return how many prompts were answered, and the tokens that came of them.
+
+    The model that is called most in a request makes the tokens, one for each prompt at a time: an encoder is called
+    once, and several beams of a prompt end as one text.
+    """
+    prompts: dict[int | None, int] = {}
+    calls: dict[int | None, Counter[int]] = {}
+    for size in given:
+        step = step_of(size.begin_s)
+        prompts.setdefault(step, size.samples)
+        calls.setdefault(step, Counter())[size.slot] += 1
+    return sum(prompts.values()), sum(prompts[step] * max(calls[step].values()) for step in prompts)
 
 
 def _loaded(

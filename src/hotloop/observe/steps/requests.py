@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean
 
@@ -38,17 +39,25 @@ def _forwards(timeline: Timeline, steady: Sequence[Window]) -> list[list[Span]]:
 
 
 def _with_tokens(found: Inference, requests: Sequence[Sequence[Span]]) -> Inference:
-    between = [after.end_s - before.end_s for each in requests for before, after in itertools.pairwise(each)]
-    num = sum(len(each) for each in requests)
-    if not between or not generates(num, len(requests)):
+    made = [_decoding(each) for each in requests]
+    between = [after.end_s - before.end_s for each in made for before, after in itertools.pairwise(each)]
+    if not between or not generates(sum(map(len, made)), len(made)):
         return found
     return Inference(
         requests_per_s=found.requests_per_s,
         latency=found.latency,
-        first_token=_latency([each[0].duration_s for each in requests]),
+        first_token=_latency(
+            [tokens[0].end_s - each[0].begin_s for tokens, each in zip(made, requests, strict=True)]
+        ),
         between_tokens=_latency(between),
-        forwards_per_request=fmean(len(each) for each in requests),
+        forwards_per_request=fmean(map(len, made)),
     )
+
+
+def _decoding(forwards: Sequence[Span]) -> list[Span]:
+    """Return those of the model that makes the tokens: an encoder before it is called once."""
+    most = Counter(span.slot for span in forwards).most_common(1)[0][0]
+    return [span for span in forwards if span.slot == most]
 
 
 def _latency(samples_s: Sequence[float]) -> Latency:
