@@ -149,6 +149,9 @@ def _refusal(error: OSError | MemoryError | ImportError) -> tuple[str, str]:
 
 
 def _show_usage(error: click.ClickException) -> None:
+    if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+        sys.stderr.write(f"{error.format_message()}\n")  # nothing was typed wrong: the help, and no more
+        return
     context = getattr(error, "ctx", None)
     usage = f"{context.get_usage()}\n" if context is not None else ""
     sys.stderr.write(f"{usage}Error: {shown(error.format_message(), lines=True)}\n")

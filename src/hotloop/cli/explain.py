@@ -1,6 +1,7 @@
 """`hotloop explain NAME`: the manual page of a finding or an optimization."""
 
 import difflib
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -89,7 +90,19 @@ def command(name: str | None) -> None:
     page = manual_page(name)
     if page is None:
         raise _unknown(name)
-    click.echo(page, nl=False)
+    if sys.stdout.isatty():
+        _show(page)
+    else:
+        click.echo(page, nl=False)
+
+
+def _show(page: str) -> None:
+    """Lay a page out for a terminal, in the terminal's own colours."""
+    from rich.markdown import Markdown
+
+    from hotloop.report.terminal.screen import Screen
+
+    Screen().show(Markdown(page, code_theme="ansi_dark", hyperlinks=False))
 
 
 def manual_page(name: str) -> str | None:

@@ -9,6 +9,7 @@ from hotloop.model.tuning import TuneResult
 from hotloop.report.content.content import Headline, Savings
 from hotloop.report.content.figures import speedup
 from hotloop.report.content.host_phases import host_sentence
+from hotloop.report.terminal.busy_machine import is_too_busy
 
 FALLBACK_STEPS = 1000
 """Where no epoch was seen whole, savings are of so many steps."""
@@ -43,6 +44,11 @@ def headline(
 
 
 def _observed(observation: Observation | None, bottleneck: Bottleneck | None) -> str:
+    if bottleneck is not None and observation is not None and is_too_busy(observation.foreign_share):
+        return (
+            f"This machine was too busy to judge: other processes used {observation.foreign_share:.0%} of the CPU. As "
+            f"measured, the program is {bottleneck.sentence}."
+        )
     if bottleneck is not None:
         return f"This program is {bottleneck.sentence}."
     if observation is not None and observation.step is not None:

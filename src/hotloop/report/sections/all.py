@@ -105,7 +105,7 @@ def _tiles(content: ReportContent) -> Iterator[Tile]:
         yield Tile(name="it was held back by", value=was.kind, detail=f"{percent(was.share)} of the time")
     if seen is not None and seen.foreign_share is not None and seen.foreign_share > BUSY:
         value = percent(seen.foreign_share)
-        yield Tile(name="taken by others", value=value, detail="of the machine, meanwhile", good=False)
+        yield Tile(name="used by other processes", value=value, detail="of the CPU, meanwhile", good=False)
 
 
 def _observed(content: ReportContent) -> Iterator[Tile]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -27,7 +28,7 @@ def render_next(session: str) -> RenderableType:
     return next_steps(
         [
             (
-                "the whole report, as a page with charts",
+                "as a page with charts",
                 ["hotloop", "report", session, "--html", "report.html"],
             ),
             ("for a pull request", ["hotloop", "report", session, "--markdown", "report.md"]),
@@ -50,7 +51,8 @@ def _parts(document: Document) -> Iterator[RenderableType]:
         yield from _table(section.blocks)
         details = [block for block in section.blocks if isinstance(block, Details)]
         yield from (
-            Text(f"  {one.badge + ': ' if one.badge else ''}{one.title}") for one in details[:MAX_ROWS]
+            Padding(Text(shown(f"{one.badge + ': ' if one.badge else ''}{one.title}")), (0, 0, 0, 2))
+            for one in details[:MAX_ROWS]
         )
         if len(details) > MAX_ROWS:
             yield Text(f"  and {len(details) - MAX_ROWS} more")
