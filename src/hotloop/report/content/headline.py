@@ -9,7 +9,7 @@ from hotloop.model.tuning import TuneResult
 from hotloop.report.content.content import Headline, Savings
 from hotloop.report.content.figures import speedup
 from hotloop.report.content.host_phases import host_sentence
-from hotloop.report.terminal.busy_machine import is_too_busy
+from hotloop.report.content.quietness import is_too_busy
 
 FALLBACK_STEPS = 1000
 """Where no epoch was seen whole, savings are of so many steps."""

@@ -7,11 +7,8 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-TOO_BUSY = 0.25
-"""With one of two cores taken by others, programs were seen 5 to 25 times slower: nothing can be said. With a quarter
-of the machine they are slower by a factor, too."""
-BUSY = 0.10
-"""Under 10% of the machine was a workable limit for comparisons."""
+from hotloop.report.content.quietness import BUSY, TOO_BUSY
+
 _STYLE = "bold yellow"
 
 
@@ -33,8 +30,3 @@ def busy_machine(foreign_share: float | None) -> Iterator[RenderableType]:
     else:
         yield Text(f"Read with care: {used}, so the times below are too long.", style=_STYLE)
     yield Text("")
-
-
-def is_too_busy(foreign_share: float | None) -> bool:
-    """Whether no sentence about the program can be trusted."""
-    return foreign_share is not None and foreign_share >= TOO_BUSY

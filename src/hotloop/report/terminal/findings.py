@@ -12,7 +12,8 @@ from hotloop.model.diagnosis import Diagnosis
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.foreign_text import shown
 from hotloop.model.quantities import counted, duration
-from hotloop.report.terminal.busy_machine import busy_machine, is_too_busy
+from hotloop.report.content.quietness import is_too_busy
+from hotloop.report.terminal.busy_machine import busy_machine
 from hotloop.report.terminal.ceilings import ceilings
 from hotloop.report.terminal.layout import WIDTH, next_steps, paste
 from hotloop.report.terminal.ratios import WIDE, told_gain

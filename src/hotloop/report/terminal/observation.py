@@ -11,9 +11,10 @@ from rich.text import Text
 from hotloop.model.deep import Deep
 from hotloop.model.observation import Observation, Phase, PhaseTime, RankObservation, StepTime
 from hotloop.model.quantities import byte_size, counted, duration, parts, percent, rate, shares
+from hotloop.report.content.quietness import is_too_busy
 from hotloop.report.terminal.attached import attached
 from hotloop.report.terminal.bars import BAR, COLORS
-from hotloop.report.terminal.busy_machine import busy_machine, is_too_busy
+from hotloop.report.terminal.busy_machine import busy_machine
 from hotloop.report.terminal.inference import rows as rows_of_inference
 from hotloop.report.terminal.layout import facts, next_steps
 from hotloop.report.terminal.loading import loading
