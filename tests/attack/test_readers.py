@@ -7,15 +7,18 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from hotloop.observe.run.origin import ORIGIN, origin
 from hotloop.store.session import new_session
 from tests.attack.counts import count
-from tests.attack.mutated import bent
+from tests.attack.mutated import bent, bent_values
 from tests.lint.test_hostile_files import DEEP
+from tests.report import rich_session
 
 pytestmark = [pytest.mark.attack, pytest.mark.slow, pytest.mark.timeout(1500)]
 LIMIT_S = 30
@@ -77,16 +80,18 @@ from hotloop.lint.check.run import lint_files
 def read(path): lint_files([str(path)], LintConfig())
 """
 _SESSIONS = """
-from hotloop.model.observation import Observation
-from hotloop.model.tuning import TuneResult
+import contextlib, io
+from hotloop.cli.report_content import report_content
+from hotloop.report.html.page import page
+from hotloop.report.markdown import markdown
+from hotloop.report.sections.all import document
 from hotloop.store.session import Session
 def read(path):
-    session = Session(path)
-    try:
-        for key in session.keys():
-            session.get(key, Observation if key == "observation" else TuneResult)
-    finally:
-        session.close()
+    with contextlib.closing(Session(path)) as session:
+        content = report_content(session)
+        shown = document(content)
+        markdown(shown)
+        page(shown, content.manual)
 """
 _TRACES = """
 from hotloop.trace.ranks.study import analyze
@@ -113,13 +118,33 @@ def _trace() -> bytes:
     return json.dumps({"schemaVersion": 1, "traceEvents": events}).encode()
 
 
-def _session(folder: Path) -> bytes:
-    session = new_session(folder, "good")
-    for number in range(20):
-        session.put(f"trial|{number}", {"losses": [0.5] * 20})
-    session.put("observation", {"command": ["a"]})
+def _whole(folder: Path, name: str, parts: Mapping[str, object]) -> bytes:
+    """A session as `tune` leaves it, with these parts."""
+    folder.mkdir(exist_ok=True)
+    session = new_session(folder, name)
+    for key, value in parts.items():
+        session.put(key, value)
     session.close()
     return session.path.read_bytes()
+
+
+def _parts() -> dict[str, object]:
+    kept = {
+        "observation": rich_session.observation(),
+        "result": rich_session.tuning(),
+        ORIGIN: origin("tune", ["a"]),
+    }
+    return {key: msgspec.msgpack.decode(msgspec.msgpack.encode(value)) for key, value in kept.items()}
+
+
+def _session(folder: Path) -> bytes:
+    return _whole(folder, "good", _parts())
+
+
+def _bent_sessions(folder: Path, num: int) -> Iterator[bytes]:
+    """Databases that are whole, with values in them that are not."""
+    for number, parts in enumerate(bent_values(_parts(), num, seed=15)):
+        yield _whole(folder, f"bent{number}", parts)
 
 
 def _deep_sources() -> Iterator[bytes]:
@@ -142,6 +167,8 @@ def test_hostile_files_are_answered_in_words(kind: str, tmp_path: Path) -> None:
     contents = list(bent(good(tmp_path), num, seed=14))
     if kind == "sources":
         contents[: len(DEEP)] = _deep_sources()
+    if kind == "sessions":  # the others are rarely a database any more
+        contents[: num // 2] = _bent_sessions(tmp_path / "bent", num // 2)
     paths = []
     for number, content in enumerate(contents):
         path = tmp_path / f"{number}{suffix}"

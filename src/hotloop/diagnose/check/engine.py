@@ -38,6 +38,10 @@ def diagnose(
         except Abstain as missing:
             abstained.append(Abstention(rule.code, str(missing)))
             continue
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            # Figures that make no sense: one rule that stumbles over them does not take the others with it.
+            abstained.append(Abstention(rule.code, f"it failed here ({type(error).__name__}: {error})"))
+            continue
         found = [_finding(rule, symptom, _gain(rule, symptom, observation)) for symptom in seen]
         findings.extend(found)
         for code in rule.explains if found else ():

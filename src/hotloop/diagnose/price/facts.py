@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from hotloop.diagnose.abstain import Abstain
 from hotloop.model.observation import LoaderFacts, Observation
 
@@ -45,9 +47,10 @@ def batch_samples(observation: Observation) -> float | None:
     step, loader = observation.step, step_loader(observation)
     if step is None or step.samples_per_s is None:
         return None
-    return max(
-        round(step.samples_per_s * (step.mean_s or step.median_s)), (loader and loader.batch_size) or 1
-    )
+    seen = step.samples_per_s * (step.mean_s or step.median_s)
+    if not math.isfinite(seen):
+        return None
+    return max(round(seen), (loader and loader.batch_size) or 1)
 
 
 def trains(observation: Observation) -> bool:

@@ -12,6 +12,10 @@ Box = tuple[int, float, float, int]
 """Row, beginning and length in milliseconds, and the place of the name."""
 
 
+DEEPEST = 200
+"""Rows of a lane: what is nested deeper stands in the last one."""
+
+
 class Lane(NamedTuple):
     """What one thread, stream or worker did."""
 
@@ -30,11 +34,11 @@ def lanes(found: Iterable[Lane]) -> dict[str, Any]:
     boxes: list[Box] = []
     for lane in found:
         top = len(rows)
-        depth = max(span.depth for span in lane.spans)
+        depth = min(DEEPEST, max(span.depth for span in lane.spans))
         rows += [{"name": "" if at else lane.name, "kind": lane.kind} for at in range(depth + 1)]
         boxes += [
             (
-                top + span.depth,
+                top + min(span.depth, depth),
                 round((span.begin_s - first_s) * 1e3, 4),
                 round((span.end_s - span.begin_s) * 1e3, 4),
                 names.setdefault(span.name, len(names)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from hotloop.model.quantities import duration
@@ -29,7 +30,7 @@ def label(name: str, params: Mapping[str, object]) -> str:
 
 def long_duration(seconds: float) -> str:
     """Return what a person plans with: `2 h 5 min`, `41 s`."""
-    if abs(seconds) < 120:
+    if abs(seconds) < 120 or not math.isfinite(seconds):
         return duration(seconds)
     minutes = round(seconds / 60)
     hours, rest = divmod(minutes, 60)

@@ -95,7 +95,7 @@ def savings(
         power_price: of a kilowatt-hour.
     """
     ratio = tuning.plan.speedup if tuning and tuning.plan.steps else None
-    if tuning is None or ratio is None:
+    if tuning is None or ratio is None or not min(ratio.ratio, ratio.low, ratio.high) > 0:
         return None
     seen = observation.epoch_steps if observation else None
     num = seen or FALLBACK_STEPS

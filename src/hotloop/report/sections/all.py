@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from hotloop import __version__
 from hotloop.model.quantities import byte_size, duration, percent, rate
@@ -35,7 +35,7 @@ def document(content: ReportContent) -> Document:
 
 
 def _document(content: ReportContent) -> Document:
-    found = [make(content) for make in ALL]
+    found = [_made(make, content) for make in ALL]
     head = content.headline
     return Document(
         title=_title(content),
@@ -48,6 +48,15 @@ def _document(content: ReportContent) -> Document:
         sections=tuple(section for section in found if isinstance(section, Section)),
         footer=f"hotloop {__version__}, session {content.session}. This page is one file and loads nothing.",
     )
+
+
+def _made(make: Callable[[ReportContent], Section | None], content: ReportContent) -> Section | None:
+    """Return a section; one that cannot be made of what a session holds takes none of the others with it."""
+    try:
+        return make(content)
+    except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as error:
+        lead = f"This part could not be made of what the session holds ({type(error).__name__}: {error})."
+        return Section(anchor=make.__name__, title=make.__name__.capitalize(), lead=lead, blocks=())
 
 
 def _title(content: ReportContent) -> str:

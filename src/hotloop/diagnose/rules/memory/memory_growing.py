@@ -134,7 +134,7 @@ def _growth(monitors: Monitors, name: str) -> Growth | None:
         return None
     seen = [
         (time, value)
-        for time, value in zip(monitors.times_s, monitors.metrics[name].samples, strict=True)
+        for time, value in zip(monitors.times_s, monitors.metrics[name].samples, strict=False)
         if value is not None and monitors.begin_s <= time <= monitors.end_s
     ]
     if len(seen) < MIN_SAMPLES:
