@@ -27,6 +27,8 @@ WITHOUT_A_PAGE = {
     "cuda_graphs": "shown, not written: a graph is captured with a batch",
     "device_selection": "a launch line",
     "length_bucketing": "offered: a person decides",
+    "pad_to_multiple": "offered: a person decides",
+    "preallocate_longest": "offered: a person decides",
     "slow_in_half": "measured when the program starts",
 }
 BF16_TOLERANCE = 0.02

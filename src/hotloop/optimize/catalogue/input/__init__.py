@@ -7,8 +7,10 @@ from hotloop.optimize.catalogue.input.faster_decode import FasterDecode
 from hotloop.optimize.catalogue.input.length_bucketing import LengthBucketing
 from hotloop.optimize.catalogue.input.loader_prefetch import LoaderPrefetch
 from hotloop.optimize.catalogue.input.loader_workers import LoaderWorkers
+from hotloop.optimize.catalogue.input.pad_to_multiple import PadToMultiple
 from hotloop.optimize.catalogue.input.persistent_workers import PersistentWorkers
 from hotloop.optimize.catalogue.input.pinned_memory import PinnedMemory
+from hotloop.optimize.catalogue.input.preallocate_longest import PreallocateLongest
 from hotloop.optimize.catalogue.input.ram_disk import RamDisk
 from hotloop.optimize.catalogue.input.vectorized_fetch import VectorizedFetch
 from hotloop.optimize.optimization import Optimization
@@ -25,4 +27,6 @@ FAMILY: tuple[type[Optimization], ...] = (
     RamDisk,
     FasterDecode,
     LengthBucketing,
+    PadToMultiple,
+    PreallocateLongest,
 )

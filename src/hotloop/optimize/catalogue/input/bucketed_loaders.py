@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from hotloop.optimize.dataset.bucketed_order import BucketedOrder
+from hotloop.optimize.dataset.lengths import read_lengths
+from hotloop.optimize.dataset.refusal import CannotKeep
 from hotloop.probe.activation.activation import Activation
-from hotloop.probe.instruments.generators import GlobalGenerators
-from hotloop.probe.instruments.sample_length import length_of
-
-MAX_READ_S = 120.0
-"""To learn the lengths; longer than that before the first step would be taken for a hang."""
 
 
 class BucketedLoaders(Activation):
@@ -42,29 +38,12 @@ class BucketedLoaders(Activation):
         return self._lengths[id(dataset)][1] or None
 
     def _read(self, dataset: Any) -> list[int]:
-        """Read every sample once; empty: they have no lengths, or reading them does more than that."""
-        before, begin_s = GlobalGenerators(), time.monotonic()
-        lengths: list[int] = []
+        """Return the lengths; empty: the data set keeps its order."""
         try:
-            for index in range(len(dataset)):
-                length = length_of(dataset[index])
-                if length is None:
-                    self._reason = "its samples have no lengths"
-                    return []
-                lengths.append(length)
-                if time.monotonic() - begin_s > MAX_READ_S:
-                    self._reason = f"reading all samples takes longer than {MAX_READ_S:.0f} s"
-                    return []
-            drawn = before.drawn()
-        finally:
-            before.restore()
-        if drawn:
-            self._reason = f"reading a sample draws random numbers from {' and '.join(drawn)}"
+            return read_lengths(dataset)
+        except CannotKeep as refusal:
+            self._reason = str(refusal)
             return []
-        if len(set(lengths)) < 2:
-            self._reason = "its samples are all of one length"
-            return []
-        return lengths
 
     def effect(self) -> tuple[bool, str]:
         """Return whether an epoch had the order, and what became of the padding."""
