@@ -156,7 +156,9 @@ def _open(found: Found, label: str) -> str:
             return f"not proven when confirmed: {confirmation.total.reason}"
     if found.interrupted:
         return "promising, but interrupted before it was confirmed"
-    return "promising, but no time was left to confirm it (see likely)"
+    if label in {trial.candidate.label for trial in found.search.trials}:
+        return "promising, but no time was left to confirm it"
+    return "expected to help, but too little time was left to try it (--budget)"
 
 
 def _contention(found: Found) -> Contention:

@@ -66,6 +66,10 @@ class _Course(msgspec.Struct):
 _Time = TypeVar("_Time")
 
 
+class _TimeOver(Exception):  # noqa: N818 - an end, not an error
+    """The time ended within a round, which is left out: it says nothing of the arm that was under way."""
+
+
 class DuetExecutor:
     """Runs sets of arms on this machine.
 
@@ -242,25 +246,26 @@ class DuetExecutor:
                 return
             noisy, left = watchman.num_noisy, order.max_rounds - len(course.rounds)
             backwards = len(course.rounds) % 2 == 1
-            if self._setting.devices:
-                times = self._round(
-                    course,
-                    on,
-                    backwards,
-                    lambda arm: self._watched_block(arm, watchman, left),  # noqa: B023
-                )
-            else:
-                spare = min(self._spare(course.arms[at], left) for at in on)
-                times = watchman.block(
-                    lambda: self._round(course, on, backwards, self._block),  # noqa: B023
-                    course.arms[0].run.pid,
-                    spare,
-                )
+            try:
+                times = self._watched_round(course, on, backwards, watchman, left)
+            except _TimeOver:
+                return
             if 0 in course.failures or all(math.isnan(spent) for spent in times[1:]):
                 return
             if watchman.num_noisy > noisy:
                 course.noisy.append(len(course.rounds))
             course.rounds.append(times)
+
+    def _watched_round(
+        self, course: _Course, on: Collection[int], backwards: bool, watchman: ContentionWatch, left: int
+    ) -> tuple[float, ...]:
+        """Run a round; on a device each block is repeated by itself where others were busy, else the whole round."""
+        if self._setting.devices:
+            return self._round(course, on, backwards, lambda arm: self._watched_block(arm, watchman, left))
+        spare = min(self._spare(course.arms[at], left) for at in on)
+        return watchman.block(
+            lambda: self._round(course, on, backwards, self._block), course.arms[0].run.pid, spare
+        )
 
     def _round(
         self, course: _Course, on: Collection[int], backwards: bool, block: Callable[[Arm], float]
@@ -284,8 +289,10 @@ class DuetExecutor:
         try:
             return work(course.arms[at])
         except ArmFailed as failed:
-            if self._over(failed) and len(course.rounds) < MIN_BLOCKS:
-                raise BudgetOver(failed.failure.message) from failed
+            if self._over(failed):
+                if len(course.rounds) < MIN_BLOCKS:
+                    raise BudgetOver(failed.failure.message) from failed
+                raise _TimeOver from failed
             course.failures[at] = failed.failure
             return None
 
