@@ -71,6 +71,7 @@ class LengthBucketing(Optimization):
     name: ClassVar[str] = "length_bucketing"
     family: ClassVar[str] = "input"
     numerics: ClassVar[Numerics] = Numerics.SEMANTIC
+    conflicts: ClassVar[frozenset[str]] = frozenset({"sequential_shards"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the one candidate, where batches were seen to be padded."""
