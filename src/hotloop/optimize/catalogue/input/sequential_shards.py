@@ -111,7 +111,7 @@ class _InShards(Activation):
 
     def on_loader(self, keywords: dict[str, Any]) -> dict[str, Any]:
         """Give a shuffled loader the order."""
-        dataset = keywords.get("dataset")
+        dataset: Any = keywords.get("dataset")
         plain = all(keywords.get(name) is None for name in ("sampler", "batch_sampler"))
         if not keywords.get("shuffle") or not plain or not hasattr(dataset, "__getitem__"):
             return keywords
