@@ -36,7 +36,7 @@ def image_classification(args):
         subprocess.run([sys.executable, *command[1:], "--steps", "0"], cwd=folder, check=True)  # draws the data
         print("1. profile", flush=True)
         subprocess.run([*study.HOTLOOP, "diagnose", *command], cwd=folder, check=False)
-        results, whole, samples = study.waterfall(command, rows, folder=folder, budget=args.budget)
+        results, whole, samples = study.waterfall(command, rows[: args.rows], folder=folder, budget=args.budget)
         study.show(f"Case study 1: ResNet-{args.depth} on JPEG files", results, whole, samples, command)
 
 
@@ -50,7 +50,7 @@ def volumetric_unet(args):
         Row("checkpointing", ("--checkpoint",)),
     ]
     with folder_of(args) as folder:
-        results, whole, samples = study.waterfall(command, rows, folder=folder, budget=args.budget)
+        results, whole, samples = study.waterfall(command, rows[: args.rows], folder=folder, budget=args.budget)
         study.show("Case study 3: volumetric U-Net", results, whole, samples, command)
         one_cycle(command, folder, args)
         base_channels(command, (16, 32, 64) if args.full else (4, 8, 16), folder)
@@ -118,7 +118,7 @@ def text_generation(args):
         Row("torch.compile, dynamic", ("--compile",)),
     ]
     with folder_of(args) as folder:
-        results, whole, samples = study.waterfall(command, rows, folder=folder, budget=args.budget)
+        results, whole, samples = study.waterfall(command, rows[: args.rows], folder=folder, budget=args.budget)
         study.show("Case study 6: text generation; a step is a request", results, whole, samples, command)
         kept = [word for each in results if each.kept for word in each.row.options]
         latencies([("as it was", command), ("all that was kept", [*command, *kept])][: 2 if kept else 1], folder)
@@ -152,6 +152,7 @@ STUDIES = {1: image_classification, 3: volumetric_unet, 6: text_generation}
 parser = argparse.ArgumentParser(prog="python -m examples.case_studies", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("number", type=int, choices=sorted(STUDIES))
 parser.add_argument("--budget", default="90s", help="of each comparison")
+parser.add_argument("--rows", type=int, help="only so many changes, the first ones")
 parser.add_argument("--full", action="store_true", help="the published sizes, for a GPU")
 parser.add_argument("--depth", type=int, choices=(18, 50), default=18, help="of case study 1")
 parser.add_argument("--loss", type=float, default=0.45, help="of case study 3: what OneCycle is compared at")

@@ -93,6 +93,7 @@ def waterfall(command, rows, *, folder, budget):
         result.ratio = (middle, low, high)
         result.kept = low > 1.01
         result.verdict = "faster" if result.kept else "slower" if high < 1 / 1.01 else "not proven"
+        print(f"case study: {row.name}: {middle:.2f}x [{low:.2f}, {high:.2f}], {result.verdict}", file=sys.stderr, flush=True)
         if result.kept:
             kept, samples = [*kept, *row.options], samples * row.samples
         result.total = samples

@@ -16,6 +16,8 @@ from hotloop.probe.record.sketch_rows import GIVEN, MADE
 
 MAX_FORWARDS = 512
 """Of a run; more say no more."""
+MAX_ON_DEVICE = 64
+"""There each one waits for the device, which later steps must not be seen to do: these are in an arm's warm-up."""
 MAX_VALUES = 8192
 """Of a tensor; of a larger one every n-th value is taken. A sketch of so many takes some 50 us, off the clock."""
 MAX_TENSORS = 4
@@ -36,11 +38,12 @@ class Outputs:
         self._pending: list[tuple[list[float], list[Any]]] = []
         self._signs: dict[tuple[int, str], Any] = {}
         self._num = 0
+        self._most = MAX_FORWARDS
 
     @property
     def full(self) -> bool:
         """Whether enough forwards were kept."""
-        return self._num >= MAX_FORWARDS
+        return self._num >= self._most
 
     def given(self, args: Any, kwargs: Any) -> list[Any]:
         """Return the sketch of what a forward is given; before the call, which may change it in place."""
@@ -61,7 +64,10 @@ class Outputs:
         head = [float(slot), float(continues), float(given[0]), epsilon]
         self._pending.append((head, [given[1], self._sketch(tensors, MADE), _largest(tensors)]))
         self._num += 1
-        if len(self._pending) >= MAX_PENDING or all(each.device.type == "cpu" for each in tensors):
+        on_cpu = all(each.device.type == "cpu" for each in tensors)
+        if not on_cpu:
+            self._most = MAX_ON_DEVICE
+        if on_cpu or len(self._pending) >= MAX_PENDING:
             self._fetch()
 
     def _sketch(self, tensors: list[Any], num: int) -> Any:
