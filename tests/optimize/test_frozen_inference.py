@@ -192,7 +192,7 @@ def test_candidates_fold_where_there_are_norms() -> None:
     ("seen", "why"),
     [
         (msgspec.structs.replace(inferring(), anchor=Anchor("optimizer", 0)), "the program trains"),
-        (inferring(training=True), "training mode"),
+        (inferring(training=True, grad_mode="inference"), "training mode"),
         (inferring(compiled=True), "compiles its model"),
         (inferring(layer_counts={"Linear": 3}, grad_mode="inference"), "no batch norm"),
         (

@@ -30,6 +30,10 @@ DISCOVERY_CALLS = 64
 """Outermost calls after which it ends where no step does (inference)."""
 
 
+QUANTIZED = ("torch.ao.nn.", "torch.nn.quantized", "torchao.")
+"""Modules that keep their weights packed, not as parameters."""
+
+
 def install(probe: Probe) -> Roots:
     """Start looking for root modules."""
     roots = Roots(probe)
@@ -64,7 +68,7 @@ class Roots:
         self._original = Module.__call__
         self._patched = Before(self._original, self._called)
         self._is_traced = reader()
-        self._calls = 0
+        self._calls = self._calls_of_scripted = 0
         self._calls_at_step = 0
         self._idle_steps = 0
         self.inside = False
@@ -120,12 +124,24 @@ class Roots:
     def _discover(self, module: Any) -> None:
         if self._probe.in_backward or self._is_traced() or not self.own_call():
             return
-        if next(module.parameters(), None) is None:  # a loss, a transform of each sample
-            return
+        if next(module.parameters(), None) is None and not self._is_frozen(module):
+            return  # a loss, a transform of each sample
         self.adopt(module)
         self._calls += 1
         if self._calls > DISCOVERY_CALLS and self._probe.boundary.steps == 0:
             self.settle()
+
+    def _is_frozen(self, module: Any) -> bool:
+        """Whether a module without parameters is a model: quantized, or frozen by TorchScript.
+
+        A scripted transform of samples has none either: only where nothing else is called for long it is the model.
+        """
+        if any(type(part).__module__.startswith(QUANTIZED) for part in module.modules()):
+            return True
+        if not hasattr(module, "_c") or not self._probe.boundary.never_trained:
+            return False
+        self._calls_of_scripted += 1
+        return self._calls_of_scripted > DISCOVERY_CALLS + self._num_calls()
 
     def _slot_for(self, module: Any) -> int:
         """A model made anew (a fold, an episode), the old one gone, has the old one's slot."""

@@ -212,7 +212,7 @@ def describe_root(
         "input_shapes": [list(value.shape) for value in inputs],
         "input_dtypes": [str(value.dtype).removeprefix("torch.") for value in inputs],
         "compiled": compiled or inner is not module,
-        "training": bool(module.training),
+        "training": bool(getattr(module, "training", False)),  # frozen by TorchScript it has none
         "grad_mode": _grad_mode(),
         "blocks": repeated_blocks(inner),
         "biased_before_norm": biased_before_norm(inner),

@@ -35,8 +35,8 @@ class FrozenInference(Optimization):
     has no version counter and keeps no record of views, which saves a few microseconds an operation.
 
     When it does not help: models without batch norms, or with other layers between; the compiler folds them too.
-    Refused where the program trains, saves its model (the saved weights would be the folded ones) or leaves it in
-    training mode.
+    Refused where the program trains or saves its model (the saved weights would be the folded ones); norms of a model
+    in training mode are not folded.
 
     Effect on numerics: the folded weights are rounded once more; outputs move by some units in the last place.
 
@@ -62,7 +62,9 @@ class FrozenInference(Optimization):
         if any(root.grad_mode != "inference" for root in roots):
             wanted.append(({}, 1.02))
         if not wanted:
-            raise DoesNotApply("the model has no batch norm to fold, and runs under inference_mode already")
+            why = "its norms take the statistics of each batch (training mode)"
+            norms = why if any(root.training for root in roots) else "the model has no batch norm to fold"
+            raise DoesNotApply(f"{norms}, and it runs under inference_mode already")
         part = share(observation, Phase.FORWARD)
         return [
             Candidate(name=self.name, params=params, numerics=self.numerics, prior=expected(part, factor))
@@ -95,8 +97,6 @@ def _require_inference(observation: Observation) -> None:
         raise DoesNotApply("the program trains")
     if not program.roots:
         raise DoesNotApply("no module is called as a whole, so there is nothing to freeze")
-    if all(root.training for root in program.roots):
-        raise DoesNotApply("the model is in training mode: its norms take the statistics of each batch")
     if any(root.compiled for root in program.roots):
         raise DoesNotApply("the program compiles its model, and the compiler freezes it")
     if observation.run.num_checkpoints:

@@ -53,7 +53,7 @@ class FrozenModel(ComparedSwap):
         self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Any, Any]:
         """Give a model that is about to be trained its own layers back."""
-        if module.training:
+        if self._fold and getattr(module, "training", False):
             if self._is_on:
                 self.switch(False)
                 self._left.append("the model was put in training mode, and has its own layers back")
