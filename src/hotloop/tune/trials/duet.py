@@ -43,6 +43,8 @@ from hotloop.tune.trials.whole_processes import Lived, in_abba_order
 
 LAST_PATIENCE_S = 5.0
 """What is under way when the time is over may take so much longer."""
+LATEST_S = 30.0
+"""A set that has said nothing by then is given up."""
 START_SHARE = 0.5
 """Of the time that is left: an arm that has not started by then is left out, so that the others can be compared."""
 FEW_ARMS = 3
@@ -276,6 +278,7 @@ class DuetExecutor:
             if number and self._left_s() <= 0:
                 break
             for at in sorted(on, reverse=backwards == (number % 2 == 0)):
+                self._check_time(course)
                 spent = self._guarded(course, at, block) if at not in course.failures else None
                 turns[at].append(Turn(math.nan if spent is None else spent, course.arms[at].evaluated))
         # A worker that is late makes single steps long, and those are the plan's own.
@@ -283,6 +286,13 @@ class DuetExecutor:
         typical = self._blocks.typical and not waits
         times = block_times(turns, typical=typical, trains=self._blocks.trains)
         return tuple(times.get(at, math.nan) for at in range(len(course.arms)))
+
+    def _check_time(self, course: _Course) -> None:
+        """End a round whose set says enough without it, and a set that says nothing yet and is far too late."""
+        if len(course.rounds) >= MIN_BLOCKS and self._left_s() <= 0:
+            raise _TimeOver
+        if self._left_s() < -LATEST_S:
+            raise BudgetOver("the time was over before the set gave anything")
 
     def _guarded(self, course: _Course, at: int, work: Callable[[Arm], _Time]) -> _Time | None:
         """Return what an arm gave, or note how it failed; the others go on without it."""
