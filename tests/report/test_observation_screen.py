@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -10,6 +11,8 @@ import pytest
 from hotloop.model.observation import (
     Anchor,
     Coverage,
+    Inference,
+    Latency,
     Memory,
     Observation,
     Phase,
@@ -19,6 +22,8 @@ from hotloop.model.observation import (
     RunAccount,
     StepTime,
 )
+from hotloop.report.document import Table
+from hotloop.report.sections.step import step
 from hotloop.report.terminal.observation import render, render_next
 
 from .results import shown
@@ -116,6 +121,41 @@ def test_all_phases_of_eight_ranks_fit_the_screen() -> None:
     lines = shown(render(observation(ranks=ranks, phases=phases))).splitlines()
     assert max(map(len, lines)) <= 80
     assert sum(line.lstrip().startswith(("0 ", "7 ")) for line in lines) == 2
+
+
+def waited(scale: float) -> Latency:
+    return Latency(
+        num=214,
+        p50_s=0.02 * scale,
+        low_s=0.019 * scale,
+        high_s=0.021 * scale,
+        p95_s=0.03 * scale,
+        p99_s=0.05 * scale,
+    )
+
+
+def test_a_program_that_generates_says_what_somebody_waits_for() -> None:
+    found = Inference(
+        requests_per_s=7.5,
+        latency=waited(6),
+        first_token=waited(1),
+        between_tokens=waited(0.1),
+        forwards_per_request=48,
+    )
+    seen = observation(inference=found, anchor=Anchor("request", 0))
+    screen = shown(render(seen))
+    assert "request     214 requests, 7.50 requests/s\n" in screen
+    assert "latency     p50 120 ms [114 ms, 126 ms], p95 180 ms, p99 300 ms\n" in screen
+    assert "next tokens p50 2.00 ms [1.90 ms, 2.10 ms], p95 3.00 ms, p99 5.00 ms\n" in screen
+    assert "48 tokens for each prompt" in screen
+    assert max(map(len, screen.splitlines())) <= 80
+    content: Any = SimpleNamespace(observation=seen, sets=(), tuning=None)
+    section = step(content)
+    assert section is not None
+    table = next(
+        block for block in section.blocks if isinstance(block, Table) and "Requests" in block.caption
+    )
+    assert table.rows[1] == ("its first token", "214", "20.0 ms", "19.0 ms to 21.0 ms", "30.0 ms", "50.0 ms")
 
 
 def test_without_a_step_it_says_so() -> None:

@@ -161,3 +161,18 @@ def test_a_text_that_went_another_way_is_not_compared_from_there_on(tmp_path: Pa
     seen = check(references, generate(tmp_path / "b", flips=True), LOOSE)
     assert seen.passed, seen.evidence
     assert seen.num_steps == 59
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
+def test_outputs_on_a_device_are_fetched_together(model: nn.Module, tmp_path: Path) -> None:
+    there = copy.deepcopy(model).cuda()
+
+    def run(images: Tensor) -> Tensor:
+        return torch.as_tensor(there(images.cuda()))
+
+    runs = tuple(record(tmp_path / name, run) for name in "ab")
+    references = ReferenceLosses(originals=(), outputs=ReferenceOutputs(originals=runs))
+    assert check(references, record(tmp_path / "c", run), EXACT).passed
+    broken = record(tmp_path / "d", lambda images: run(images) * 1.05)
+    assert not check(references, broken, EXACT).passed
