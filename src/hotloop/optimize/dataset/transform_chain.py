@@ -47,6 +47,11 @@ class TransformChain:
         """So many transforms, from the first on, are deterministic."""
 
     @property
+    def holder(self) -> Any:
+        """The object that has the list."""
+        return self._chain
+
+    @property
     def suffix(self) -> Sequence[Any]:
         """The transforms that run each time."""
         return self._transforms[self.prefix :]

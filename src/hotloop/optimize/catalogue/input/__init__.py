@@ -2,6 +2,7 @@
 
 from hotloop.optimize.catalogue.input.cached_preprocessing import CachedPreprocessing
 from hotloop.optimize.catalogue.input.dataset_in_memory import DatasetInMemory
+from hotloop.optimize.catalogue.input.device_augmentation import DeviceAugmentation
 from hotloop.optimize.catalogue.input.device_prefetch import DevicePrefetch
 from hotloop.optimize.catalogue.input.faster_decode import FasterDecode
 from hotloop.optimize.catalogue.input.length_bucketing import LengthBucketing
@@ -27,6 +28,7 @@ FAMILY: tuple[type[Optimization], ...] = (
     DevicePrefetch,
     RamDisk,
     FasterDecode,
+    DeviceAugmentation,
     SequentialShards,
     LengthBucketing,
     PadToMultiple,

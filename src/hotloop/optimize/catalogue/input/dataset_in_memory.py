@@ -64,6 +64,7 @@ class DatasetInMemory(Optimization):
             "vectorized_fetch",
             "ram_disk",
             "faster_decode",
+            "device_augmentation",
         }
     )
 
