@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from hotloop.observe.decode.spans import timelines
 from hotloop.probe.record.events import Kind
 
@@ -32,6 +34,8 @@ with torch.inference_mode():
 """
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(120)
 def test_each_form_is_found(run_probed: RunProgram, tmp_path: Path) -> None:
     seen: Counter[str] = Counter()
     for form in ("frozen", "fused", "quantized"):
