@@ -103,9 +103,10 @@ CASES = {
     ),
     "same-work-each-epoch": with_parts_of_a_sample(
         with_loader(with_phases(data=0.6), num_iterators=3),
-        {"kind": "decode", "name": "PIL.ImageFile.load", "share": 0.5},
-        {"kind": "transform", "name": "Resize", "share": 0.2, "random": False},
+        {"kind": "decode", "name": "PIL.ImageFile.load", "share": 0.5, "repeats": True},
+        {"kind": "transform", "name": "Resize", "share": 0.2, "random": False, "repeats": True},
         {"kind": "transform", "name": "RandomCrop", "share": 0.1, "random": True},
+        {"kind": "transform", "name": "ToTensor", "share": 0.1, "random": False},
     ),
     "small-reads": with_parts_of_a_sample(
         with_loader(with_phases(data=0.6)),

@@ -174,7 +174,7 @@ def test_the_slowest_transform_is_named_with_its_line_and_its_part_of_the_wait()
     assert "Blur takes 5.00 ms of the 10.0 ms that a sample takes (50%)" in finding.evidence
 
 
-def test_what_repeats_is_decoding_and_the_transforms_that_draw_nothing() -> None:
+def test_what_repeats_is_decoding_and_the_transforms_before_chance_comes_in() -> None:
     (finding,) = found(CASES["same-work-each-epoch"], "same-work-each-epoch")
     assert finding.cost_s is not None
     assert abs(finding.cost_s - 0.7 * 0.6 * STEP_S) < 1e-9

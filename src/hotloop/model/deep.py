@@ -145,6 +145,8 @@ class LoadingPart(msgspec.Struct, frozen=True, kw_only=True):
     """Of the time in which samples are made and handed over, 0 to 1."""
     random: bool | None = None
     """Of a transform: it drew from a global generator while it was looked at; None: it was not looked at."""
+    repeats: bool = False
+    """It comes before any chance: opening, reading, decoding, and the transforms before the first random one."""
 
 
 class OpenedFolder(msgspec.Struct, frozen=True, kw_only=True):

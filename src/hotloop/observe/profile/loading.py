@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,8 @@ def read_loading(folder: Path, file: DeepFile, lead: Timeline) -> Loading | None
         return None
     spent = _added([*makers, *([file] if workers else [])])
     whole = sum(times[1] for times in spent.values())
-    parts = [_part(key, times, samples, whole) for key, times in spent.items()]
+    fixed = _before_chance(spent)
+    parts = [_part(key, times, samples, whole, repeats=key in fixed) for key, times in spent.items()]
     reads = [one.value["read"] for one in makers]
     told = None not in reads
     private = [one.value["private_bytes"] for one in workers if one.value["private_bytes"] is not None]
@@ -84,7 +85,19 @@ def _at_once(files: Sequence[DeepFile]) -> int:
     return max(sum(one.begin_ns <= other.begin_ns < one.end_ns for one in files) for other in files)
 
 
-def _part(key: Key, spent: Sequence[Any], samples: int, whole: int) -> LoadingPart:
+def _before_chance(spent: Mapping[Key, Sequence[Any]]) -> set[Key]:
+    """Return what gives the same in every epoch; parts come in the order in which they were first begun."""
+    fixed: set[Key] = set()
+    chance = False
+    for key, (_, _, random) in spent.items():
+        if key[0] == "transform":
+            chance = chance or random is not False
+        if key[0] in {"open", "read", "decode"} or (key[0] == "transform" and not chance):
+            fixed.add(key)
+    return fixed
+
+
+def _part(key: Key, spent: Sequence[Any], samples: int, whole: int, *, repeats: bool) -> LoadingPart:
     kind, name, path, line = key
     count, nanoseconds, random = spent
     return LoadingPart(
@@ -96,4 +109,5 @@ def _part(key: Key, spent: Sequence[Any], samples: int, whole: int) -> LoadingPa
         time_per_sample_s=nanoseconds * NS / samples,
         share=nanoseconds / max(1, whole),
         random=random,
+        repeats=repeats,
     )

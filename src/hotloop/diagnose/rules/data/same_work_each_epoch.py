@@ -1,8 +1,8 @@
 """Samples are opened, read, decoded and transformed anew in every epoch, with the same result.
 
 ## What it does
-Adds up what is done for a sample before chance comes in: opening, reading, decoding, and the transforms that were seen
-to draw no random numbers. Only where a second epoch was seen, or the program is known to have one.
+Adds up what is done for a sample before chance comes in: opening, reading, decoding, and the transforms before the
+first that was seen to draw random numbers. Only where a second epoch was seen, or the program is known to have one.
 
 ## Why it is slow
 The second epoch computes what the first one has computed.
@@ -32,7 +32,6 @@ from collections.abc import Iterator
 from hotloop.diagnose.price.cost import MIDWAY
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.data.making_samples import MUCH, said_wait, timed_samples, wait_for
-from hotloop.model.deep import LoadingPart
 from hotloop.model.observation import Observation
 from hotloop.model.quantities import duration
 
@@ -42,7 +41,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     loader, seen = timed_samples(observation)
     if loader.iterable or loader.num_iterators < 2:
         return
-    parts = [part for part in seen.parts if _is_fixed(part)]
+    parts = [part for part in seen.parts if part.repeats]
     share = sum(part.share for part in parts)
     if share < MUCH:
         return
@@ -57,10 +56,6 @@ def check(observation: Observation) -> Iterator[Symptom]:
         cost=cost,
         gain=cost.gain(expected=MIDWAY),
     )
-
-
-def _is_fixed(part: LoadingPart) -> bool:
-    return part.kind in {"open", "read", "decode"} or (part.kind == "transform" and part.random is False)
 
 
 rule = Rule(
