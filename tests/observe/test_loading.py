@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from hotloop.model.observation import Observation
+from hotloop.store.session import find_session
 
 from .conftest import Observed, hotloop, run_observe
 
@@ -79,3 +83,32 @@ def test_the_screen_and_the_finding_name_class_and_line(seen: Observed) -> None:
     found = json.loads(hotloop(seen.folder, "diagnose", "--format", "json").stdout)["findings"]
     slow = next(finding for finding in found if finding["code"] == "slow-transform")
     assert (Path(slow["path"]).name, slow["line"]) == ("train.py", line)
+
+
+def test_the_timeline_has_lanes_of_phases_operators_and_the_worker(seen: Observed) -> None:
+    with contextlib.closing(find_session(seen.folder)) as session:
+        kept = session.get("observation", Observation)
+    assert kept is not None
+    assert kept.deep is not None
+    assert kept.deep.operators is not None
+    found = kept.deep.operators.timeline
+    assert found is not None
+    lanes = {lane.kind: lane for lane in found.lanes}
+    assert {"phases", "operators", "worker"} <= set(lanes)
+    assert {span.name for span in lanes["worker"].spans} == {"batch"}
+    assert "backward" in {span.name for span in lanes["phases"].spans}
+    assert any(span.name.startswith("aten::") for span in lanes["operators"].spans)
+    for lane in found.lanes:
+        assert 0 < lane.busy_s <= found.window_s * 1.001
+        assert all(-1e-6 <= span.begin_s <= found.window_s for span in lane.spans)
+    assert "timeline" not in json.dumps(seen.seen["deep"]["operators"]) or (
+        seen.seen["deep"]["operators"]["timeline"] is None
+    )
+
+
+def test_memory_is_told_by_phase_and_module(seen: Observed) -> None:
+    memory: dict[str, Any] = seen.seen["deep"]["memory"]
+    assert memory["device"] == "cpu"
+    (linear,) = memory["modules"]
+    assert (linear["cls"], linear["parameter_bytes"]) == ("Linear", 4 * 9)
+    assert memory["phases"]["forward"]["change_bytes"] >= 4 * 4, "the output stays for the backward"

@@ -82,7 +82,9 @@ def average(num: float, one: str, many: str | None = None) -> str:
 
 
 def plain(num: float) -> str:
-    """Return a mean count without decimals that say nothing: `1`, `1.5`, `12`."""
+    """Return a mean count without decimals that say nothing: `1`, `1.5`, `12`; what is rare is `<0.1`, never zero."""
+    if 0 < num < 0.05:
+        return "<0.1"
     return f"{num:,.0f}" if num >= 10 or abs(num - round(num)) < 0.05 else f"{num:.1f}"
 
 

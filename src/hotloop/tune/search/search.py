@@ -42,8 +42,8 @@ WAITING = "openmp_wait_policy"
 """It is what screening beside a neighbour does itself."""
 
 
-class Proven(Protocol):
-    """A plan that held."""
+class Standing(Protocol):
+    """A plan in fresh processes."""
 
     @property
     def speed(self) -> float:
@@ -58,8 +58,11 @@ class Confirms(Protocol):
     def run(self, plan: PlanSteps, until_left_s: float = 0.0) -> None:
         """Confirm a plan."""
 
-    def proven(self) -> Proven | None:
+    def proven(self) -> Standing | None:
         """Return what held so far."""
+
+    def promising(self) -> Standing | None:
+        """Return what may hold."""
 
 
 class Search:
@@ -254,10 +257,14 @@ class Search:
 
     def _say_standing(self) -> None:
         if self._tell_standing is not None:
-            proven = self._confirmer.proven()
-            self._tell_standing(
-                standing(self.plan, self.trials, proven.speed if proven is not None else None)
+            proven, promising = self._confirmer.proven(), self._confirmer.promising()
+            line = standing(
+                self.plan,
+                len(self.trials),
+                promising=promising.speed if promising is not None else None,
+                proven=proven.speed if proven is not None else None,
             )
+            self._tell_standing(line)
 
     def _displaced(self, candidate: Candidate) -> str:
         """Why something that helped is not in the plan."""

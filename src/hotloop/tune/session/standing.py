@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from hotloop.model.optimization import Candidate
 from hotloop.model.quantities import counted
-from hotloop.model.tuning import Trial
 
 
-def standing(plan: Sequence[Candidate], trials: Sequence[Trial], proven: float | None) -> str:
+def standing(
+    plan: Sequence[Candidate], num_trials: int, *, promising: float | None, proven: float | None
+) -> str:
     """Return the line.
+
+    Gains of single trials are not multiplied: what they are worth together only fresh processes show.
 
     Args:
         plan: what is believed in by now.
-        trials: everything that was tried.
+        num_trials: that are over.
+        promising: the speed of the fastest plan in fresh processes that is not proven; None: there is none.
         proven: the speed of the fastest plan that held in fresh processes; None: none did yet.
     """
-    return f"{counted(len(trials), 'trial')} done; {_best(plan, trials, proven)}"
+    return f"{counted(num_trials, 'trial')} done; {_best(plan, promising, proven)}"
 
 
-def _best(plan: Sequence[Candidate], trials: Sequence[Trial], proven: float | None) -> str:
+def _best(plan: Sequence[Candidate], promising: float | None, proven: float | None) -> str:
     if proven is not None:
         return f"proven so far: {proven:.2f}x"
     if not plan:
         return "nothing has helped so far"
-    seen = {trial.candidate.label: trial.ratio.ratio for trial in trials if trial.ratio is not None}
     names = " + ".join(dict.fromkeys(step.name for step in plan))
-    if not any(step.label in seen for step in plan):
-        return f"expected to help, not measured yet: {names}"
-    about = math.prod(seen.get(step.label, 1.0) for step in plan)
-    return f"best so far: about {about:.2f}x, not proven yet, with {names}"
+    if promising is None:
+        return f"likely to help: {names}"
+    return f"best so far: {promising:.2f}x, not proven yet, with {names}"
