@@ -34,6 +34,7 @@ def _nvml(**changes: Any) -> SimpleNamespace:
         "nvmlDeviceGetMaxClockInfo": lambda handle, kind: 1410,
         "nvmlDeviceGetCurrentClocksThrottleReasons": lambda handle: 0x1 | 0x4 | 0x40,
         "nvmlDeviceGetComputeRunningProcesses": lambda handle: [SimpleNamespace(pid=7)],
+        "nvmlDeviceGetPersistenceMode": lambda handle: 1,
         "nvmlDeviceGetCurrPcieLinkGeneration": lambda handle: 3,
         "nvmlDeviceGetCurrPcieLinkWidth": lambda handle: 16,
         "nvmlDeviceGetMaxPcieLinkGeneration": lambda handle: 4,
@@ -64,6 +65,7 @@ def test_nvml_values_come_in_our_units() -> None:
         temperature_c=71.0,
         clock_hz=1.41e9,
         throttle_reasons=("software power cap", "hardware thermal slowdown"),
+        persistent=True,
         pids=(7,),
     )
 

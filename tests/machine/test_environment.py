@@ -34,7 +34,7 @@ def _quiet() -> MachineSnapshot:
         temperature_limit_c=90.0,
         hash_seed="0",
         num_gpus=1,
-        gpus={0: GpuSample(throttle_reasons=())},
+        gpus={0: GpuSample(throttle_reasons=(), persistent=True)},
         foreign_gpu_processes={0: 0},
     )
 
@@ -81,7 +81,7 @@ def _cores(**changes: object) -> Cores:
         ("gpu-processes", {"foreign_gpu_processes": {0: 2}}, "gpu 0: 2"),
         (
             "gpu-throttling",
-            {"gpus": {0: GpuSample(throttle_reasons=("hardware thermal slowdown",))}},
+            {"gpus": {0: GpuSample(throttle_reasons=("hardware thermal slowdown",), persistent=True)}},
             "gpu 0: hardware thermal slowdown",
         ),
     ],
@@ -104,6 +104,7 @@ def test_a_spoiler_is_warned_of(name: str, changes: dict[str, object], seen: str
         ("swap", {"swap_used_bytes": 10**9}),
         ("thread-variables", {"variables": {"OMP_NUM_THREADS": "2"}}),
         ("same-device", {"num_gpus": 4}),
+        ("gpu-persistence", {"gpus": {0: GpuSample(throttle_reasons=(), persistent=False)}}),
         ("seeds", {"hash_seed": None}),
         ("seeds", {"hash_seed": "random"}),
     ],
@@ -125,6 +126,7 @@ def test_what_spoils_nothing_by_itself_is_told(name: str, changes: dict[str, obj
         ("gpu-processes", {"gpus": {}}),
         ("gpu-processes", {"foreign_gpu_processes": {}}),
         ("gpu-throttling", {"gpus": {0: GpuSample()}}),
+        ("gpu-persistence", {"gpus": {0: GpuSample()}}),
     ],
 )
 def test_what_is_not_told_is_never_ok(name: str, changes: dict[str, object]) -> None:

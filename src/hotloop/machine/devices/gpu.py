@@ -37,6 +37,8 @@ class GpuSample(msgspec.Struct, frozen=True, kw_only=True):
     clock_hz: float | None = None
     throttle_reasons: tuple[str, ...] | None = None
     """Why clocks are held below what was asked for; idling is not among them."""
+    persistent: bool | None = None
+    """The driver stays loaded between programs."""
     pids: tuple[int, ...] | None = None
     """Processes that hold a context on the device."""
 

@@ -50,6 +50,7 @@ class Nvml:
             throttle_reasons=self.ask(
                 lambda: _reasons(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle))
             ),
+            persistent=self.ask(lambda: bool(nvml.nvmlDeviceGetPersistenceMode(handle))),
             pids=self.ask(
                 lambda: tuple(int(p.pid) for p in nvml.nvmlDeviceGetComputeRunningProcesses(handle))
             ),

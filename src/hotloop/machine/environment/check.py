@@ -180,6 +180,19 @@ def _gpu_throttling(seen: MachineSnapshot) -> EnvironmentCheck:
     return _check("gpu-throttling", status, "; ".join(held) or "none", why, fix)
 
 
+def _gpu_persistence(seen: MachineSnapshot) -> EnvironmentCheck:
+    why = "without it the driver is unloaded between programs: each start waits for it, at clocks that have to rise"
+    if not seen.gpus:
+        return _no_gpu("gpu-persistence", seen, why)
+    told = {index: sample.persistent for index, sample in seen.gpus.items()}
+    if all(mode is None for mode in told.values()):
+        return _check("gpu-persistence", CheckStatus.UNKNOWN, "the driver does not tell", why)
+    off = [f"gpu {index}" for index, mode in told.items() if mode is False]
+    status = CheckStatus.INFO if off else CheckStatus.OK
+    shown = f"off: {', '.join(off)}" if off else "on"
+    return _check("gpu-persistence", status, shown, why, "sudo nvidia-smi -pm 1")
+
+
 def _same_device(seen: MachineSnapshot) -> EnvironmentCheck:
     why = "two runs are comparable on the same device only: even devices of one kind differ by percents"
     shown = " ".join(f"{name}={value}" for name, value in seen.device_variables.items())
@@ -210,6 +223,7 @@ CHECKS: tuple[Check, ...] = (
     _clock,
     _gpu_processes,
     _gpu_throttling,
+    _gpu_persistence,
     _same_device,
     _seeds,
 )
