@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import torch
 from torch.autograd import profiler
+from torch.nn import utils
+from torch.nn.utils import clip_grad
 from torch.optim import optimizer as optim
 from torch.utils.data import dataloader
 
@@ -19,6 +21,10 @@ _PATCHED: tuple[tuple[Any, str], ...] = (
     (torch.Tensor, "cuda"),
     (torch.optim.Optimizer, "zero_grad"),
     (torch.nn.Module, "zero_grad"),
+    (clip_grad, "_get_total_norm"),
+    (clip_grad, "_clip_grads_with_norm_"),
+    (clip_grad, "clip_grad_value_"),
+    (utils, "clip_grad_value_"),
     (profiler.profile, "__enter__"),
     (profiler.profile, "__exit__"),
     (profiler.emit_nvtx, "__enter__"),

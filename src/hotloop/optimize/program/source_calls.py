@@ -20,7 +20,7 @@ def program_files(observation: Observation) -> Iterator[tuple[str, str]]:
 
 
 def calls_of(observation: Observation, method: str) -> Iterator[tuple[str, ast.Call]]:
-    """Return path and call of each method call of this name."""
+    """Return path and call of each call of this name, of a method or of a function."""
     for path, text in program_files(observation):
         if method not in text:
             continue
@@ -29,12 +29,18 @@ def calls_of(observation: Observation, method: str) -> Iterator[tuple[str, ast.C
         except SyntaxError:
             continue
         for node in ast.walk(tree):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr == method
+            if isinstance(node, ast.Call) and method in (
+                getattr(node.func, "attr", None),
+                getattr(node.func, "id", None),
             ):
                 yield path, node
+
+
+def says_foreach(call: ast.Call) -> bool | None:
+    """Return what a call says of `foreach`; None: nothing, or nothing that can be read."""
+    given = [word.value for word in call.keywords if word.arg == "foreach"]
+    value = given[0].value if given and isinstance(given[0], ast.Constant) else None
+    return value if isinstance(value, bool) else None
 
 
 def keeps_gradients(call: ast.Call) -> bool:

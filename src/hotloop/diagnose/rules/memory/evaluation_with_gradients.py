@@ -76,6 +76,7 @@ rule = Rule(
     title="Evaluation keeps a graph that no backward uses",
     advice="Evaluate under torch.inference_mode() or torch.no_grad().",
     explains=frozenset({"frequent-evaluation"}),
+    optimization="no_grad_evaluation",
     page=__doc__ or "",
     check=check,
 )

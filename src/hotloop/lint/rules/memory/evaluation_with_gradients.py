@@ -95,6 +95,7 @@ rule = Rule(
     title="Evaluation records gradients",
     severity=Severity.WARNING,
     advice="Put it under torch.inference_mode() or torch.no_grad().",
+    optimization="no_grad_evaluation",
     page=__doc__,
     words=(".eval()",),
     visits=(Visit(cst.Call, check),),

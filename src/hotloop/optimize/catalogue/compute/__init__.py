@@ -8,9 +8,11 @@ from hotloop.optimize.catalogue.compute.cuda_graphs import CudaGraphs
 from hotloop.optimize.catalogue.compute.debug_apis_off import DebugApisOff
 from hotloop.optimize.catalogue.compute.deferred_sync import DeferredSync
 from hotloop.optimize.catalogue.compute.flash_attention import FlashAttention
+from hotloop.optimize.catalogue.compute.foreach_clipping import ForeachClipping
 from hotloop.optimize.catalogue.compute.frozen_inference import FrozenInference
 from hotloop.optimize.catalogue.compute.fused_optimizer import FusedOptimizer
 from hotloop.optimize.catalogue.compute.kernel_autotune import KernelAutotune
+from hotloop.optimize.catalogue.compute.no_grad_evaluation import NoGradEvaluation
 from hotloop.optimize.catalogue.compute.vectorized_loop import VectorizedLoop
 from hotloop.optimize.catalogue.compute.zero_grad_none import ZeroGradNone
 from hotloop.optimize.optimization import Optimization
@@ -24,10 +26,12 @@ FAMILY: tuple[type[Optimization], ...] = (
     KernelAutotune,
     ConvBiasOff,
     FusedOptimizer,
+    ForeachClipping,
     ZeroGradNone,
     DeferredSync,
     FrozenInference,
     CreatedOnDevice,
     VectorizedLoop,
+    NoGradEvaluation,
     DebugApisOff,
 )
