@@ -132,6 +132,14 @@ def test_it_ends_where_steps_end_within_the_optimizers_hooks(
         handle.remove()
 
 
+def test_it_works_where_the_program_s_own_profiles_are_kept_off(
+    probe: Probe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a plan does that switches debugging tools off; it is looked at, too."""
+    monkeypatch.setattr(torch.autograd.profiler.profile, "__enter__", lambda profile: profile)
+    assert len(_trained(probe, _Lead())["sizes"])
+
+
 def test_modules_of_a_compiling_program_are_left_alone(probe: Probe, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe, "compiles", lambda: True)
     value = _trained(probe, _Lead())

@@ -45,7 +45,9 @@ class TorchProfiler:
         device = "cuda" if torch.cuda.is_initialized() else None
         self._unix_ns = time.time_ns() - time.monotonic_ns()
         self._profiler = profiler.profile(use_device=device, **options)
-        self._profiler.__enter__()
+        # Not by entering it: an optimization that switches debugging tools off lets that do nothing.
+        self._profiler._prepare_trace()
+        self._profiler._start_trace()
         for name in _STARTERS:
             self._give_way_to(profiler, name)
 

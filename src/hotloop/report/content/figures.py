@@ -29,9 +29,11 @@ def label(name: str, params: Mapping[str, object]) -> str:
 
 
 def long_duration(seconds: float) -> str:
-    """Return what a person plans with: `2 h 5 min`, `41 s`."""
+    """Return what a person plans with: `2 h 5 min`, `8.6 min`, `41 s`."""
     if abs(seconds) < 120 or not math.isfinite(seconds):
         return duration(seconds)
+    if seconds < 600:
+        return f"{seconds / 60:.1f} min"
     minutes = round(seconds / 60)
     hours, rest = divmod(minutes, 60)
     return f"{hours:,} h {rest} min" if hours else f"{minutes} min"
