@@ -105,7 +105,7 @@ def trained(batches: Any, num_epochs: int = 3, leave_at: int | None = None) -> l
 @pytest.mark.parametrize(
     "keywords",
     [{"shuffle": True}, {}, {"shuffle": True, "generator": torch.Generator()}, {"drop_last": True}],
-    ids=str,
+    ids=["shuffled", "in order", "its own generator", "last dropped"],
 )
 def test_batches_and_random_numbers_are_the_same(
     keywords: dict[str, Any], leave_at: int | None, prefetch: Callable[[], NextBatch]
