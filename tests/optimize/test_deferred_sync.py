@@ -306,6 +306,44 @@ STEERS = {
             scheduler.step(watch[0].avg)
         print(meter.avg)
     """,
+    "a method reads what a short name fills": """
+        class Trainer:
+            def __init__(self):
+                self.history = []
+            def converged(self):
+                return len(self.history) > 2
+            def fit(self):
+                history = self.history
+                for x in data:
+                    optimizer.step()
+                    history.append(x.item())
+                    if self.converged():
+                        break
+                return history
+        print(Trainer().fit())
+    """,
+    "an object that is called": """
+        class Stopper:
+            best = 10.0
+            def __call__(self, value):
+                self.stop = value > 2
+        stopper = Stopper()
+        for x in data:
+            optimizer.step()
+            stopper(x.item())
+            if stopper.stop:
+                break
+        print(stopper.stop, x)
+    """,
+    "the optimizer": """
+        groups = [{"lr": 1.0}]
+        for x in data:
+            optimizer.step()
+            for group in groups:
+                group["lr"] = x.item() / 2
+            scheduler.seen.append(groups[0]["lr"])
+        print(scheduler.seen)
+    """,
     "it chooses what is evaluated": """
         for x in data:
             optimizer.step()

@@ -415,6 +415,12 @@ def test_it_applies_where_a_loop_takes_its_part(tmp_path: Path, share: float | N
     assert candidate.prior > (1.5 if share else 1.0)
 
 
+def test_a_loss_in_a_file_of_its_own_is_found(tmp_path: Path) -> None:
+    measured = seen(tmp_path, ACTS["rows"], 0.4)
+    facts = msgspec.structs.replace(measured.program, roots=())
+    assert VectorizedLoop().candidates(msgspec.structs.replace(measured, program=facts))
+
+
 @pytest.mark.parametrize(
     ("program", "share", "reason"),
     [

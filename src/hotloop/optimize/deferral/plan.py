@@ -183,7 +183,11 @@ class _Planner:
         named = {path for part in place.head for path in mentions(part)}
         reach = self._reach[id(place.statement)]
         own = {path for path in late if reach.touches(path) or any(overlaps(path, each) for each in named)}
-        return own | {of for name, of in aliases.items() if any(overlaps(name, each) for each in named)}
+        return own | {
+            of
+            for name, of in aliases.items()
+            if reach.touches(name) or any(overlaps(name, each) for each in named)
+        }
 
     def _ban(self, path: str, reason: str) -> None:
         self._banned.setdefault(path, reason)

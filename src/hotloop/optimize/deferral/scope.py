@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from hotloop.optimize.deferral.mentions import LocalFunctions, mentions, read_by_inner_functions
+from hotloop.optimize.deferral.mentions import LocalFunctions, mentions, path_of, read_by_inner_functions
 
 _SCOPES = (ast.FunctionDef, ast.Module)
 _STEPS = frozenset({"backward", "step"})
@@ -42,13 +42,15 @@ def loops_of(tree: ast.Module, functions: LocalFunctions) -> Iterator[Loop]:
             continue
         inner = read_by_inner_functions(scope) | _declared(scope)
         shared = functions.free_names() if isinstance(scope, ast.Module) else inner
-        assignments = [
-            (name, mentions(each.value))
+        assigned = [
+            (target, each.value)
             for each in ast.walk(scope)
             if isinstance(each, ast.Assign)
             for target in each.targets
-            for name in mentions(target)
         ]
+        assignments = [(name, mentions(value)) for target, value in assigned for name in mentions(target)]
+        # The other way round: what `history = self.history` changes by one name is changed by the other, too.
+        assignments += [(path_of(value), mentions(target)) for target, value in assigned if path_of(value)]
         for node, block in reversed(list(_loops(scope))):
             if _looks_at_names(node):
                 continue

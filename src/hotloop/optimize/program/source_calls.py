@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from hotloop.model.deep import Deep
 from hotloop.model.observation import Observation
 
 
 def program_files(observation: Observation) -> Iterator[tuple[str, str]]:
     """Return path and text of each file that the program was seen to run."""
     roots = [path for root in observation.program.roots for path in root.code_files]
-    for path in dict.fromkeys([*observation.sites.sources, *roots]):
+    paths = [*observation.sites.sources, *roots, *_profiled(observation.deep)]
+    for path in {os.path.abspath(path): path for path in reversed(paths)}.values():
         try:
             yield path, Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
             continue
+
+
+def _profiled(deep: Deep | None) -> list[str]:
+    """Return the files with lines of the user's that the profilers saw: a loss may stand in one of its own."""
+    host = deep.host.lines if deep is not None and deep.host is not None else ()
+    sites = deep.call_sites.sites if deep is not None and deep.call_sites is not None else ()
+    return [*(line.path for line in host if line.process == "train"), *(site.path for site in sites)]
 
 
 def calls_of(observation: Observation, method: str) -> Iterator[tuple[str, ast.Call]]:

@@ -111,6 +111,7 @@ class BatchedTurns(Knob):
             if not torch.equal(one, other):
                 raise NotThis(f"its {what} differ")
             return
+        one, other = one.detach(), other.detach()
         if torch.equal(one.isnan(), other.isnan()):
             one, other = one.nan_to_num(), other.nan_to_num()
         apart = float((one - other).norm()) / max(float(one.norm()), 1e-30)
