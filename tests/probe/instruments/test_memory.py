@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from array import array
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from hotloop.model.step_memory import StepMemory
 from hotloop.observe.decode.instrument_files import DeepFile
 from hotloop.observe.decode.spans import NS, Span
 from hotloop.observe.profile.memory import read_memory
-from hotloop.probe.instruments.memory import Memory
+from hotloop.probe.instruments.memory import Memory, _Allocation, _busiest
 from hotloop.probe.probe import Probe
 from hotloop.probe.record.events import Kind
 
@@ -145,3 +146,31 @@ def test_modules_of_a_compiling_program_are_left_alone(probe: Probe, monkeypatch
     value = _trained(probe, _Lead())
     assert value["modules"] == []
     assert len(value["sizes"])
+
+
+def test_an_accelerator_goes_before_the_host_and_the_busiest_of_several_is_shown() -> None:
+    host = [_Allocation(1, 0, 1 << 30, 1 << 30)]
+    idle, busy = [_Allocation(1, 1, 8, 8)], [_Allocation(3, 2, -16, 84), _Allocation(2, 2, 16, 100)]
+    assert _busiest({"cpu": host, "cuda:0": idle, "cuda:1": busy}) == ("cuda:1", sorted(busy))
+    assert _busiest({"cpu": host}) == ("cpu", host)
+    assert _busiest({}) == (None, [])
+
+
+def test_on_a_device_the_curve_is_all_that_tensors_take(tmp_path: Path) -> None:
+    value = {
+        "device": "cuda:0",
+        "base_bytes": 1000,
+        "times_ns": array("q", [10, 20, 30]).tobytes(),
+        "addresses": array("Q", [1, 2, 1]).tobytes(),
+        "sizes": array("q", [100, 50, -100]).tobytes(),
+        "ends_ns": [0, 40],
+        "calls": [[0, 5, 25, 0]],
+        "modules": [{"path": "m", "cls": "M", "parameters": 0, "gradients": 0, "buffers": 0, "optimizer": 0}],
+    }
+    file = DeepFile(name="memory", pid=1, rank=None, steps=1, begin_ns=0, end_ns=40, value=value)
+    seen = read_memory(tmp_path, file, _Lead())  # type: ignore[arg-type]
+    assert seen is not None
+    assert seen.absolute
+    assert seen.bytes == (1000, 1100, 1150, 1050)
+    assert seen.modules is not None
+    assert seen.modules[0].activation_bytes == 150, "both outlive the model's call"
