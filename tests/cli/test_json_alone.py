@@ -27,6 +27,15 @@ def test_the_programs_words_and_the_screen_go_to_standard_error(tmp_path: Path) 
     assert json.loads(done.stdout)["step"]["num"] >= 5
     assert "my own words" in done.stderr
     assert "mean step" in done.stderr
+    for words in (["report", "--json"], ["report", "--perfetto"], ["report", "--html"]):
+        shown = hotloop(*words, "-", cwd=tmp_path)
+        assert shown.returncode == 0, shown.stderr
+        assert "A step takes" in shown.stderr
+        if words[1] == "--html":
+            assert shown.stdout.startswith("<!doctype html>")
+            assert shown.stdout.rstrip().endswith("</html>")
+        else:
+            json.loads(shown.stdout)
 
 
 def test_a_result_without_a_program(tmp_path: Path) -> None:

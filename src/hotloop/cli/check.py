@@ -13,7 +13,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from hotloop.cli.files import check_writable, write_json, write_text
-from hotloop.cli.options import COMMAND_SETTINGS, TimeSpan, command_argument, output_options
+from hotloop.cli.options import COMMAND_SETTINGS, ResultFile, TimeSpan, command_argument, output_options
 from hotloop.launch.signals import ended_like_ctrl_c
 from hotloop.machine.environment.code_state import code_state
 from hotloop.machine.host.identity import fingerprint, identity
@@ -31,14 +31,15 @@ from hotloop.report.terminal.screen import Screen
 from hotloop.stats.gate import is_proven_slower, is_settled, slowdown, typical_s
 from hotloop.tune.compare.program import program
 
-_OUT = click.Path(dir_okay=False, path_type=Path)
+_OUT = ResultFile()
+_FILE = click.Path(dir_okay=False, path_type=Path)
 NOISY = 0.1
 """Share of the machine taken by others above which a slowdown may be theirs, as for blocks of trials."""
 
 
 @click.command("check", context_settings=COMMAND_SETTINGS)
 @click.option(
-    "--baseline", "file", type=_OUT, required=True, metavar="FILE", help="What to hold the program to."
+    "--baseline", "file", type=_FILE, required=True, metavar="FILE", help="What to hold the program to."
 )
 @click.option("--update", is_flag=True, help="Measure and write the baseline of this class of machines.")
 @click.option(

@@ -11,7 +11,7 @@ import msgspec
 
 from hotloop.cli.changes import changes, code_between
 from hotloop.cli.files import check_writable, write_json, write_text
-from hotloop.cli.options import TimeSpan, output_options
+from hotloop.cli.options import ResultFile, TimeSpan, output_options
 from hotloop.cli.stored import OBSERVATION
 from hotloop.launch.signals import ended_like_ctrl_c
 from hotloop.machine.environment.code_state import code_state
@@ -32,7 +32,7 @@ from hotloop.tune.compare.baseline_tree import tree_at
 from hotloop.tune.compare.compare import compare_observations, compare_programs
 from hotloop.tune.compare.program import Program, program
 
-_OUT = click.Path(dir_okay=False, path_type=Path)
+_OUT = ResultFile()
 OBSERVED_S = 3.0
 """Of each program before the duet: rhythm, step time and start-up are all that is wanted of it."""
 

@@ -36,7 +36,7 @@ from hotloop.report.terminal.observation import render, render_next
 from hotloop.report.terminal.screen import Screen
 from hotloop.store.session import FOLDER, session_folder
 
-_OUT = click.Path(dir_okay=False, path_type=Path)
+_OUT = ResultFile()
 
 
 @click.command("observe", context_settings=COMMAND_SETTINGS)

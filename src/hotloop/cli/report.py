@@ -10,7 +10,7 @@ import click
 
 from hotloop.cli.compare import compare_sessions, show_comparison
 from hotloop.cli.files import check_writable, write_json, write_text
-from hotloop.cli.options import output_options
+from hotloop.cli.options import ResultFile, output_options
 from hotloop.cli.report_content import Prices, report_content
 from hotloop.cli.report_exports import export, export_options
 from hotloop.model.errors import ExitCode, HotloopError
@@ -23,7 +23,7 @@ from hotloop.report.terminal.screen import Screen
 from hotloop.store.session import find_session
 
 _PRICE = click.FloatRange(min=0)
-_OUT = click.Path(dir_okay=False, path_type=Path)
+_OUT = ResultFile()
 
 
 @click.command("report")

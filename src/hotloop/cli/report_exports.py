@@ -12,6 +12,7 @@ import click
 import numpy as np
 
 from hotloop.cli.files import write_json, write_text
+from hotloop.cli.options import ResultFile
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.observation import Observation
 from hotloop.report.content.content import ReportContent
@@ -20,7 +21,7 @@ from hotloop.report.exports.tables import as_csv, raw_tables
 from hotloop.report.formats.speedscope import speedscope
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
-_FILE = click.Path(dir_okay=False, path_type=Path)
+_FILE = ResultFile()
 NAMES = ("csv", "parquet", "tensorboard", "perfetto", "speedscope")
 
 
