@@ -107,8 +107,7 @@ QUIET = {
     "busy-machine",
     "too-many-workers", "undersubscribed-threads", "unstable-step", "full-precision-step", "compilation-heavy",
     "evaluation-in-step", "slow-start",
-    *QUIET_WATCHED,
-}  # fmt: skip
+    *QUIET_WATCHED, "memory-copied-per-worker"}  # fmt: skip
 """Codes that are information by their pages, whatever the program."""
 
 

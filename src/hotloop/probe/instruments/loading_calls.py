@@ -22,8 +22,9 @@ class LoadingCall(NamedTuple):
 
     @property
     def says(self) -> str:
-        """As a reader names it."""
-        return ".".join(part for part in (self.module, self.owner, self.name) if part)
+        """As a reader names it: `PIL.ImageFile.load`, where module and class have one name."""
+        owner = "" if self.module.endswith(f".{self.owner}") else self.owner
+        return ".".join(part for part in (self.module, owner, self.name) if part)
 
     def place(self) -> Any:
         """Return what has it as an attribute; None: the program has not imported it."""

@@ -17,7 +17,9 @@ MAX_ROWS = 9
 LEAST = 0.005
 """Of a sample's time: less is not named on the screen."""
 LEAST_PADDING = 0.01
-NAME = 32
+LEAST_READS = 0.1
+"""A sample: less is the process's own affairs."""
+NAME = 30
 _KINDS = {"own": "own code", "hand_over": "hand-over"}
 
 
@@ -30,14 +32,9 @@ def loading(seen: Loading) -> Iterator[RenderableType]:
         style="bold",
     )
     table = Table(box=None, pad_edge=False, padding=(0, 1))
-    for title, right in (
-        ("part", False),
-        ("what", False),
-        ("a sample", True),
-        ("share", True),
-        ("where", False),
-    ):
-        table.add_column(title, justify="right" if right else "left", no_wrap=True)
+    for title in ("part", "what", "a sample", "share", "where"):
+        right = title in {"a sample", "share"}
+        table.add_column(title, justify="right" if right else "left", no_wrap=True, min_width=len(title))
     for part in [part for part in seen.parts if part.share >= LEAST][:MAX_ROWS]:
         table.add_row(*_row(part))
     yield table
@@ -51,8 +48,7 @@ def loading(seen: Loading) -> Iterator[RenderableType]:
 
 
 def _row(part: LoadingPart) -> Iterator[str]:
-    kind = _KINDS.get(part.kind, part.kind)
-    yield f"{kind} (random)" if part.random else kind
+    yield "random" if part.random else _KINDS.get(part.kind, part.kind)
     name = shown(part.name)
     yield name if len(name) <= NAME else f"{name[: NAME - 1]}…"
     yield duration(part.time_per_sample_s)
@@ -62,7 +58,11 @@ def _row(part: LoadingPart) -> Iterator[str]:
 
 def _read(seen: Loading) -> str:
     says = f"{byte_size(round(seen.used_bytes_per_sample))} of tensors a sample"
-    if seen.read_bytes_per_sample is not None and seen.reads_per_sample:
+    if (
+        seen.read_bytes_per_sample is not None
+        and seen.reads_per_sample
+        and seen.reads_per_sample >= LEAST_READS
+    ):
         reads = counted(round(seen.reads_per_sample), "read")
         says += f", {byte_size(round(seen.read_bytes_per_sample))} of files in {reads}"
     return says
