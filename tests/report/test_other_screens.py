@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 from rich.console import Group
 from rich.text import Text
@@ -28,6 +30,7 @@ from hotloop.model.machine import (
 )
 from hotloop.model.ratio import Ratio
 from hotloop.model.sites import Sites
+from hotloop.patch.account import launch_line
 from hotloop.patch.account import told as told_of_patch
 from hotloop.patch.rewrite_plan import Patch, StepOutcome
 from hotloop.report.sections.all import document
@@ -291,6 +294,15 @@ def test_a_patch() -> None:
     assert "in the source already" in "\n".join(
         told_of_patch(Patch(before={}, after={}, outcomes=already, sites=Sites()), plan, "hotloop.toml")
     )
+
+
+def test_how_to_start_a_patched_program_can_be_pasted() -> None:
+    environment = {f"MALLOC_VARIABLE_{at}": "a value" for at in range(6)}
+    lines = list(launch_line(environment, full().plan))[2:]
+    assert all(len(line) <= 80 for line in lines)
+    assert all(line.endswith(" \\") for line in lines[:-1])
+    words = shlex.split("\n".join(lines))
+    assert words == [*(f"{name}={value}" for name, value in environment.items()), *full().plan.fit.command]
 
 
 def test_a_run() -> None:

@@ -61,7 +61,18 @@ def launch_line(
             words.append("python")
         yield ""
         yield "start the program with:"
-        yield f"  {' '.join([*words, *(shlex.quote(word) for word in command)])}"
+        yield from _pasted([*words, *(shlex.quote(word) for word in command)])
+
+
+def _pasted(words: Sequence[str]) -> Iterator[str]:
+    """Yield a command in lines that fit the screen and that a shell takes as one."""
+    line = " "
+    for word in words:
+        if line.strip() and len(line) + 1 + len(word) > WIDTH - 2:
+            yield f"{line} \\"
+            line = "   "
+        line = f"{line} {word}"
+    yield line
 
 
 def proof_told(proof: Proof) -> Iterator[str]:

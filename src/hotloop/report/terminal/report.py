@@ -75,5 +75,13 @@ def _aligned(table: Table) -> RenderableType:
     for at, name in enumerate(table.header):
         grid.add_column(name, justify="right" if at in table.figures else "left", overflow="fold")
     for row in table.rows:
-        grid.add_row(*(Text(shown(cell)) for cell in row))
+        grid.add_row(*(Text(shown(_in_lines(cell), lines=True)) for cell in row))
     return grid
+
+
+def _in_lines(cell: str) -> str:
+    """Return `loader_workers(num_workers=2)` as its name with the parameters below it."""
+    name, _, params = cell.partition("(")
+    if not name.isidentifier() or not params.endswith(")"):
+        return cell
+    return "\n  ".join([name, *params[:-1].split(", ")])
