@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from hotloop.diagnose.check.engine import diagnose
 from hotloop.model.deep import Deep
@@ -38,6 +39,12 @@ def test_each_line_that_waits_is_a_finding_with_its_price() -> None:
     assert seen[0].cost_s is not None
     assert abs(seen[0].cost_s - 0.03) < 1e-9
     assert ".item() 3 times a step, bool(tensor) 3 times a step" in seen[0].evidence
+
+
+@pytest.mark.parametrize(("device", "optimization"), [("cpu", None), ("cuda", "deferred_sync")])
+def test_values_can_come_later_from_a_device_alone(device: str, optimization: str | None) -> None:
+    (finding,) = found(with_sites(site(30, 0.2, device=device)), "sync-in-step")
+    assert finding.optimization == optimization
 
 
 def test_what_costs_nothing_is_not_said() -> None:

@@ -28,6 +28,8 @@ class Symptom:
     """None: by the cost."""
     advice: str | None = None
     """Where it differs from the rule's."""
+    by_hand: bool = False
+    """The rule's optimization does nothing here."""
 
 
 @dataclass(frozen=True, kw_only=True)

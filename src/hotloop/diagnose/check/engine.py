@@ -71,7 +71,9 @@ def _counts(symptom: Symptom) -> bool:
 def _gain(rule: Rule, symptom: Symptom, observation: Observation) -> Ratio | None:
     """What was predicted for the optimization that is the fix, the best of its parameters; else the rule's own."""
     told = [one.ratio for one in observation.predictions if one.name == rule.optimization]
-    return max(told, key=lambda one: one.ratio) if told and rule.fixed_by_it else symptom.gain
+    if not told or not rule.fixed_by_it or symptom.by_hand:
+        return symptom.gain
+    return max(told, key=lambda one: one.ratio)
 
 
 def _finding(rule: Rule, symptom: Symptom, gain: Ratio | None) -> Finding:
@@ -89,7 +91,7 @@ def _finding(rule: Rule, symptom: Symptom, gain: Ratio | None) -> Finding:
         gain=gain,
         evidence=symptom.evidence,
         advice=symptom.advice or rule.advice,
-        optimization=rule.optimization,
+        optimization=None if symptom.by_hand else rule.optimization,
     )
 
 

@@ -24,7 +24,7 @@ def drop_biases(source: Editor) -> Rewrite:
                 source.change(path, edit.old, _as(edit.new))
             notes.append(f"{path}:{found[0].finding.line}: bias=False in front of batch norm; {CHECKPOINTS}")
     if notes:
-        return Edited(tuple(notes), Safety.UNSAFE)
+        return Edited(tuple(dict.fromkeys(notes)), Safety.UNSAFE)
     if any("bias=False" in source.file(path).module.code for path in source.draft.files):
         return AlreadySo("convolutions in front of batch norm have bias=False")
     return not_observed("convolution directly followed by batch norm in the source", "bias=False")

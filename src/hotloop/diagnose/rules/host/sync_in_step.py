@@ -56,6 +56,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
             line=line.line,
             cost=cost,
             gain=cost.gain(expected=MIDWAY) if waits else cost.gain(least=MIDWAY),
+            by_hand=not waits,
         )
 
 
@@ -84,6 +85,7 @@ rule = Rule(
     explains=frozenset({"many-tiny-operators", "batch-too-small"}),
     advice="Keep the value in a tensor and read it every N steps, or read all of them in one call.",
     optimization="deferred_sync",
+    fixed_by_it=False,
     page=__doc__ or "",
     check=check,
 )
