@@ -60,15 +60,16 @@ def one_cycle(command, folder, args):
     """Compare the steps to the same loss, seed by seed: a schedule is another training, not another speed."""
     ratios = []
     for seed in range(args.seeds):
-        steps = [reached([*command, "--until-loss", str(args.loss), "--seed", str(seed), *more], folder) for more in ([], ["--one-cycle"])]
+        steps = [reached([*command, "--until-loss", str(args.loss), "--seed", str(seed), *more], folder) for more in ([], ["--one-cycle", str(args.cycle)])]
         if None not in steps:
             ratios.append(math.log(steps[0] / steps[1]))
-    print(f"\nOneCycle: steps until the smoothed loss is below {args.loss}, constant rate over OneCycle")
+    print(f"\nOneCycle: steps until the smoothed loss is below {args.loss}, constant rate over OneCycle of {args.cycle} steps")
     if len(ratios) < 3:
         print(f"  {len(ratios)} of {args.seeds} seeds reached it both ways: too few to tell (--loss, --seeds)")
         return
     low, middle, high = interval(ratios)
-    print(f"  {middle:.2f}x fewer steps [{low:.2f}, {high:.2f}], {len(ratios)} seeds (Student's t of log ratios); class: semantic")
+    told = f"{len(ratios)} seeds, Student's t of log ratios; above 1 OneCycle needs fewer; class: semantic"
+    print(f"  {middle:.2f}x [{low:.2f}, {high:.2f}] ({told})")
 
 
 def reached(command, folder):
@@ -155,7 +156,8 @@ parser.add_argument("--budget", default="90s", help="of each comparison")
 parser.add_argument("--rows", type=int, help="only so many changes, the first ones")
 parser.add_argument("--full", action="store_true", help="the published sizes, for a GPU")
 parser.add_argument("--depth", type=int, choices=(18, 50), default=18, help="of case study 1")
-parser.add_argument("--loss", type=float, default=0.45, help="of case study 3: what OneCycle is compared at")
+parser.add_argument("--loss", type=float, default=0.3, help="of case study 3: what OneCycle is compared at")
+parser.add_argument("--cycle", type=int, default=60, help="of case study 3: steps of the schedule")
 parser.add_argument("--seeds", type=int, default=5, help="of case study 3")
 parser.add_argument("--folder", type=Path, help="where data and sessions are kept; default: a temporary one")
 

@@ -1,7 +1,7 @@
 """The program of case study 3: a U-Net on volumes, drawn as it goes, with each change of the guide as an option.
 
     python volumetric_unet.py --base-channels 8 --channels-last --amp
-    python volumetric_unet.py --until-loss 0.25 --one-cycle --seed 3      # ends when the loss stays below
+    python volumetric_unet.py --until-loss 0.3 --one-cycle 120 --seed 3      # ends when the loss stays below
 """
 
 import argparse
@@ -19,7 +19,7 @@ parser.add_argument("--workers", type=int, default=0)
 parser.add_argument("--channels-last", action="store_true")
 parser.add_argument("--amp", action="store_true")
 parser.add_argument("--checkpoint", action="store_true")
-parser.add_argument("--one-cycle", action="store_true")
+parser.add_argument("--one-cycle", type=int, metavar="STEPS", help="a OneCycle schedule of so many steps")
 parser.add_argument("--lr", type=float, default=0.02)
 parser.add_argument("--seed", type=int, default=0)
 parser.add_argument("--until-loss", type=float)
@@ -95,7 +95,10 @@ def main():
         model.to(memory_format=torch.channels_last_3d)
     optimizer = torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9)
     limit = 400 if args.until_loss is not None else args.steps
-    cycle = torch.optim.lr_scheduler.OneCycleLR(optimizer, 5 * args.lr, total_steps=limit) if args.one_cycle else None
+    cycle = None
+    if args.one_cycle:
+        limit = min(limit, args.one_cycle)
+        cycle = torch.optim.lr_scheduler.OneCycleLR(optimizer, 5 * args.lr, total_steps=limit)
     loader = DataLoader(Volumes(args.size), args.batch_size, shuffle=True, num_workers=args.workers, persistent_workers=args.workers > 0)
     step, smooth = 0, None
     while step < limit:
