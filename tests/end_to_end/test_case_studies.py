@@ -15,7 +15,15 @@ FOLDER = Path(__file__).parents[2] / "examples" / "case_studies"
 STUDY = importlib.import_module("examples.case_studies.study")
 PROGRAMS = {
     "image_classification.py": ("--depth", "50", "--amp", "--channels-last", "--checkpoint", "--steps", "2"),
-    "volumetric_unet.py": ("--amp", "--channels-last", "--checkpoint", "--one-cycle", "9", "--until-loss", "9"),
+    "volumetric_unet.py": (
+        "--amp",
+        "--channels-last",
+        "--checkpoint",
+        "--one-cycle",
+        "9",
+        "--until-loss",
+        "9",
+    ),
     "text_generation.py": ("--cache", "--half", "--inference-mode", "--steps", "2"),
 }
 
