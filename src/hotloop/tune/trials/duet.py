@@ -162,7 +162,11 @@ class DuetExecutor:
         for at in (0, len(course.arms) - 1):
             if at in course.records and at not in course.failures:
                 self._progress(f"detailed profiling {'of the plan' if at else 'of the program as it is'}")
-                deep = detailed_look(course.arms[at], lambda _: None)
+                try:
+                    deep = detailed_look(course.arms[at], lambda _: None)
+                except Exception as error:  # a proof is not lost over a picture of it
+                    self._progress(f"detailed profiling failed: {error}")
+                    continue
                 course.records[at] = msgspec.structs.replace(course.records[at], deep=deep)
         course.look_s = time.monotonic() - began
 
