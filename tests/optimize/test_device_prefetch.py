@@ -80,6 +80,8 @@ def prefetch(monkeypatch: pytest.MonkeyPatch) -> Callable[[], NextBatch]:
     for cls in (dataloader._SingleProcessDataLoaderIter, dataloader._MultiProcessingDataLoaderIter):
         monkeypatch.setattr(cls, "_next_data", cls._next_data)
     monkeypatch.setattr(DataLoader, "_get_iterator", DataLoader._get_iterator)
+    workers = dataloader._MultiProcessingDataLoaderIter
+    monkeypatch.setattr(workers, "_reset", workers._reset)
 
     def install() -> NextBatch:
         activation = NextBatch()
@@ -221,6 +223,33 @@ def test_loaders_with_workers_can_be_made_while_a_batch_is_under_way(
     for number, _ in enumerate(DataLoader(data, batch_size=5)):
         if number in (6, 9):
             assert len(list(DataLoader(data, batch_size=20, num_workers=1))) == 3
+
+
+class Moves:
+    """Stands for a device: notes what is moved."""
+
+    def __init__(self) -> None:
+        self.num_used = 0
+
+    def move(self, batch: Any) -> None:
+        self.num_used += len(batch)
+
+
+@pytest.mark.parametrize("leave_at", [None, 4])
+@pytest.mark.parametrize("persistent", [False, True])
+def test_beside_workers_batches_are_moved_ahead(
+    persistent: bool, leave_at: int | None, prefetch: Callable[[], NextBatch]
+) -> None:
+    def batches() -> Any:
+        return DataLoader(Rows(), batch_size=7, shuffle=True, num_workers=1, persistent_workers=persistent)
+
+    fresh = trained(batches(), 2, leave_at)
+    activation = prefetch()
+    moves: Any = Moves()
+    activation._moved = moves
+    assert same(trained(batches(), 2, leave_at), fresh)
+    assert activation.effect()[0]
+    assert moves.num_used >= 2 * activation.num_ahead
 
 
 def test_only_a_plain_copy_to_the_device_takes_the_one_made_ahead() -> None:

@@ -43,6 +43,7 @@ class NextBatch(Knob):
         for name in ("_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"):
             self._patch(getattr(dataloader, name))
         self._patch_iterator(DataLoader)
+        self._patch_reset(dataloader._MultiProcessingDataLoaderIter)
         if torch.cuda.is_available():
             self._moved = MovedAhead()
             self._moved.install()
@@ -66,6 +67,19 @@ class NextBatch(Knob):
             return original(loader)
 
         cls._get_iterator = get_iterator
+
+    def _patch_reset(self, cls: Any) -> None:
+        """Workers that live on begin the next epoch here: a batch of the one that was left is nobody's."""
+        original = cls._reset
+
+        @functools.wraps(original)
+        def reset(iterator: Any, *args: Any, **kwargs: Any) -> None:
+            self._maker.wait()
+            iterator.__dict__.pop(_AHEAD, None)
+            iterator.__dict__[_BEGUN] = False
+            original(iterator, *args, **kwargs)
+
+        cls._reset = reset
 
     def _next(self, iterator: Any, original: Callable[[Any], Any]) -> Any:
         import torch
