@@ -37,6 +37,8 @@ def test_every_knob_has_what_the_run_needs() -> None:
         "loader_prefetch": {"prefetch_factor": 4},
         "thread_count": {"num_threads": 1},
         "cpu_allocator": {"allocator": "glibc"},
+        "cpu_affinity": {"cores": "physical"},
+        "faster_decode": {"decoder": "simplejpeg"},
     }
     knobs = {one.name: one.knob(params.get(one.name, {})) for one in all_optimizations()}
     assert {name for name, knob in knobs.items() if knob is None} <= {
@@ -46,6 +48,15 @@ def test_every_knob_has_what_the_run_needs() -> None:
         "huge_pages",
         "autocast_fp16",
         "slow_in_half",
+        "no_grad_evaluation",
+        "ram_disk",
+        "device_augmentation",
+        "sequential_shards",
+        "length_bucketing",
+        "pad_to_multiple",
+        "preallocate_longest",
+        "numa_binding",
+        "device_selection",
     }
     assert all(isinstance(knob, Knob) for knob in knobs.values() if knob is not None)
 
