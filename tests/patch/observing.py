@@ -135,7 +135,7 @@ def _sizes_of_parameters() -> list[float]:
 
 
 def _and_of_answers(sizes: list[float]) -> None:
-    """Keep the size of what a whole model gives without gradients, too: some programs only evaluate."""
+    """Keep the size of what a whole model gives in evaluation, too: some programs do nothing else."""
     import torch
     from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
@@ -146,7 +146,8 @@ def _and_of_answers(sizes: list[float]) -> None:
 
     def ends(module: object, args: object, output: object) -> None:
         called.pop()
-        if not called and not torch.is_grad_enabled() and isinstance(output, torch.Tensor):
+        evaluates = not torch.is_grad_enabled() or not getattr(module, "training", True)
+        if not called and evaluates and isinstance(output, torch.Tensor):
             sizes.append(output.double().norm().item())
 
     register_module_forward_pre_hook(begins)
