@@ -32,10 +32,14 @@ def tuned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Tuned:
 
     def prepare(result: TuneResult) -> list[TuneOrder]:
         def tune(
-            order: TuneOrder, progress: Callable[[str], None], note: Callable[[str], None]
+            order: TuneOrder,
+            progress: Callable[[str], None],
+            note: Callable[[str], None],
+            standing: Callable[[str], None],
         ) -> TuneResult:
             orders.append(order)
             progress("at work")
+            standing("2 trials done")
             note("hotloop: a session")
             return result
 
