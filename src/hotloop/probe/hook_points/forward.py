@@ -30,6 +30,8 @@ DISCOVERY_CALLS = 64
 """Outermost calls after which it ends where no step does (inference)."""
 
 
+TRACER = "torch.jit._trace"
+"""Its modules stand around a model while that is traced (for ONNX); they begin before the tracer does."""
 QUANTIZED = ("torch.ao.nn.", "torch.nn.quantized", "torchao.")
 """Modules that keep their weights packed, not as parameters."""
 
@@ -123,6 +125,8 @@ class Roots:
 
     def _discover(self, module: Any) -> None:
         if self._probe.in_backward or self._is_traced() or not self.own_call():
+            return
+        if type(module).__module__ == TRACER:
             return
         if next(module.parameters(), None) is None and not self._is_frozen(module):
             return  # a loss, a transform of each sample
