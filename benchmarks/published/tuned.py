@@ -146,7 +146,8 @@ def table(rows: Sequence[Tuned]) -> list[str]:
     """Return the rows as a table, with the geometric means below."""
     ran = [row for row in rows if not row.absent]
     lines = [
-        "| script | repository | step | wall | trials | claimed | measured anew | by hand | plan over by hand | plan | the plan by hand |",
+        "| script | repository | step | wall | trials | claimed | measured anew | by hand | plan over by hand | plan "
+        "| the plan by hand |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
         *(
             f"| {row.name} | {row.repository} | {row.step_s * 1e3:.1f} ms | {row.wall_s:.0f} s | {row.num_trials} "
