@@ -113,6 +113,12 @@ def test_what_to_type_next() -> None:
     assert matches("diagnose_next", render_next(_diagnosis()))
 
 
+def test_a_program_that_fails_is_not_to_be_tuned() -> None:
+    failed = shown(render_next(_diagnosis(observation=observation(exit_code=3))))
+    assert "correct your program first; alone it is" in failed
+    assert "hotloop tune" not in failed
+
+
 def test_lint() -> None:
     found = [*FINDINGS[:2], FINDINGS[1], msgspec.structs.replace(FINDINGS[2], path="train.py", line=9)]
     text = render_text(found, 1)

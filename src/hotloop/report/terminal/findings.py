@@ -38,9 +38,12 @@ def render(diagnosis: Diagnosis, *, verbose: bool = False) -> RenderableType:
 
 
 def render_next(diagnosis: Diagnosis) -> RenderableType:
-    """Return what to type next."""
-    words = ["hotloop", "tune", *diagnosis.observation.command]
-    steps = [("try what helps, and prove it", words)]
+    """Return what to type next: a program that fails cannot be tuned."""
+    seen = diagnosis.observation
+    if seen.exit_code:
+        steps = [("correct your program first; alone it is", list(seen.command))]
+    else:
+        steps = [("try what helps, and prove it", ["hotloop", "tune", *seen.command])]
     first = next(iter(_worth_showing(diagnosis)), None)
     if first is not None:
         steps.append(("the manual of a finding", ["hotloop", "explain", first.code]))

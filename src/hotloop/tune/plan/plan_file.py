@@ -97,7 +97,7 @@ def _toml(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise HotloopError(
             f"there is no plan {str(path)!r}",
-            "make one: hotloop tune COMMAND, or name another with --plan FILE",
+            "make one: hotloop tune COMMAND, or name another file",
         ) from None
     except tomllib.TOMLDecodeError as error:
         raise HotloopError(f"the plan {path} is not TOML: {error}", CORRECT) from error
