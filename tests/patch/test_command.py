@@ -158,6 +158,7 @@ def test_run_switches_on_what_is_not_in_the_source(folder: Path) -> None:
     assert "in the source already: autocast_bf16" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("torch_version", "prints"),
     [("", "autocast True workers 2\n"), ("9.9.9", PLAIN)],

@@ -213,6 +213,7 @@ def test_hook_points_leave_and_come_back(run_probed: RunProgram, tmp_path: Path)
     assert [span.kind for span in timeline.spans if span.kind is not Kind.LOG][-1] is Kind.EVALUATE
 
 
+@pytest.mark.slow
 def test_nothing_is_timed_where_nothing_is_kept(run_probed: RunProgram, tmp_path: Path) -> None:
     program = _LEAVES.replace("assert places() == seen[0]", "assert places() == seen[-1]")
     config = ProbeConfig(folder=str(tmp_path / "probe"), record=False)

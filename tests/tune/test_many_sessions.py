@@ -40,6 +40,7 @@ def test_five_per_cent_are_found_within_the_default_budget() -> None:
     assert max(result.wall_s for result in results) < 1.1 * DEFAULT_BUDGET_S
 
 
+@pytest.mark.slow
 def test_the_interval_holds_the_truth() -> None:
     truth = Truth(factors={"a": 1.5, "b": 1.2})
     speedups = [_session(truth, ["a", "b", *NULLS[:3]], 2000 + seed).plan.speedup for seed in range(40)]
