@@ -153,6 +153,8 @@ STARTUP_PARTS = (
 )
 """Of a run's account: what is paid once, before and in the first step."""
 
+_NOT_TRAINING = ("held_by_hotloop_s", "after_training_s", "unaccounted_s")
+
 
 class RunAccount(msgspec.Struct, frozen=True, kw_only=True):
     """The wall time of the whole command, by part."""
@@ -180,6 +182,16 @@ class RunAccount(msgspec.Struct, frozen=True, kw_only=True):
     """What those took; it is a part of whatever they came in the middle of."""
     scored_with_gradients_s: float | None = None
     """What of `evaluation_s` are forwards that kept a graph which no backward used."""
+
+    @property
+    def startup_s(self) -> float:
+        """Seconds that are paid once, before and in the first step."""
+        return sum(self.parts.get(name, 0.0) for name in STARTUP_PARTS)
+
+    @property
+    def training_s(self) -> float:
+        """Seconds from the second step to the last, with all that comes between steps (evaluation, new epochs)."""
+        return self.wall_s - sum(self.parts.get(name, 0.0) for name in (*STARTUP_PARTS, *_NOT_TRAINING))
 
 
 class Coverage(msgspec.Struct, frozen=True):

@@ -19,7 +19,7 @@ from hotloop.launch.isolation.decide import Exceptions, Isolation, check_covered
 from hotloop.launch.isolation.scratch import new_scratch, remove, scratch_root
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.machine import EnvironmentCheck
-from hotloop.model.observation import STARTUP_PARTS, Observation
+from hotloop.model.observation import Observation
 from hotloop.model.quantities import counted
 from hotloop.model.tuning import TuneResult
 from hotloop.observe.run.live import Interrupted, LiveRun, observe
@@ -28,7 +28,7 @@ from hotloop.optimize.optimization import Optimization
 from hotloop.optimize.registry import all_optimizations, broken_plugins
 from hotloop.tune.design.block_length import Blocks, shape_blocks
 from hotloop.tune.design.candidates import Wishes, conflicts, propose
-from hotloop.tune.design.costs import Costs
+from hotloop.tune.design.costs import expected_costs
 from hotloop.tune.design.experience import keep_outcomes, kept_outcomes
 from hotloop.tune.design.experiment import Design
 from hotloop.tune.design.preflight import Hindrance, hindrances, look
@@ -164,17 +164,9 @@ def _without_neighbours(observation: Observation) -> Observation:
 def _design(observation: Observation, blocks: Blocks, catalogue: Sequence[Optimization]) -> Design:
     step = observation.step
     assert step is not None
-    startup_s = _startup_s(observation)
     on_host = observation.program.device == "cpu"
     return Design(
-        costs=Costs(
-            start_s=startup_s + blocks.warm_steps * step.median_s,
-            round_s=blocks.per_block() * step.median_s,
-            turns=blocks.turns,
-            num_cores=len(os.sched_getaffinity(0))
-            if hasattr(os, "sched_getaffinity")
-            else os.cpu_count() or 1,
-        ),
+        costs=expected_costs(observation, blocks),
         hold_s=HOLD_S + 3 * step.median_s,
         max_rounds=blocks.max_rounds,
         # Steps of a device are queued, so single ones say nothing on the host's clock.
@@ -184,10 +176,6 @@ def _design(observation: Observation, blocks: Blocks, catalogue: Sequence[Optimi
         switchable=switchable,
         buffered=lambda plan: has_workers(observation, plan),
     )
-
-
-def _startup_s(observation: Observation) -> float:
-    return sum(observation.run.parts.get(name, 0.0) for name in STARTUP_PARTS)
 
 
 def _blocks(observation: Observation) -> Blocks:
@@ -288,7 +276,7 @@ def _executor(
         anchor=observation.anchor,
         num_ranks=len(observation.ranks),
         step_s=observation.step.p95_s,
-        startup_s=_startup_s(observation),
+        startup_s=observation.run.startup_s,
         typical_s=_without_neighbours(observation).step.median_s,  # type: ignore[union-attr]
         hold_s=HOLD_S,
         peak_bytes=observation.memory.host_peak_bytes,

@@ -124,13 +124,16 @@ def test_it_ends_where_steps_end_within_the_optimizers_hooks(
     monkeypatch.setattr(probe, "compiles", lambda: False)
     memory = Memory(probe)
     optimizer = torch.optim.SGD(_Model().parameters())
-    handle = register_optimizer_step_post_hook(lambda *_: memory.stop())
+    values = []
+    handle = register_optimizer_step_post_hook(lambda *_: values.append(memory.stop()))
     gc.collect()
     memory.start()
     try:
         optimizer.step()
     finally:
         handle.remove()
+    assert len(values) == 1, "torch's loop over its hooks went to its end"
+    assert len(values[0]["ends_ns"]) == 1
 
 
 def test_it_works_where_the_program_s_own_profiles_are_kept_off(

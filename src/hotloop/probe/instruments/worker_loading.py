@@ -5,18 +5,15 @@ A worker looks at the control page when it is asked for a batch; it costs nothin
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from time import monotonic_ns
 from typing import Any
 
-import msgspec
-
 from hotloop.probe.control.control_page import DEEP
-from hotloop.probe.frameless import Before, Timed
+from hotloop.probe.frameless import Before
 from hotloop.probe.instruments.batch_parts import BatchParts
+from hotloop.probe.instruments.in_workers import watch_workers, write_result
 from hotloop.probe.probe import Probe
-from hotloop.probe.sections import Section
 
 NAME = "worker_loading"
 WRITE_EVERY_NS = 200_000_000
@@ -25,22 +22,7 @@ WRITE_EVERY_NS = 200_000_000
 
 def install(probe: Probe, number: int) -> None:
     """Let workers that are started from now on look, when instrument `number` is wanted."""
-    from torch.utils.data._utils import worker
-
-    watches: list[_Watch] = []
-
-    def enter() -> bool:
-        with probe.survive(NAME):
-            watch = _Watch(probe, number)
-            watch.install()
-            watches.append(watch)
-        return bool(watches)
-
-    def leave() -> None:
-        with probe.survive(NAME):
-            watches.pop().end()
-
-    worker._worker_loop = Timed(worker._worker_loop, Section(enter, leave))
+    watch_workers(probe, NAME, lambda: _Watch(probe, number))
 
 
 class _Watch:
@@ -87,26 +69,11 @@ class _Watch:
             self._parts = None
 
     def _write(self) -> None:
-        """Write what was seen, whole or not at all."""
-        folder = self._probe.folder
-        if self._parts is None or folder is None:
+        if self._parts is None:
             return
         self._written_ns = monotonic_ns()
-        value = {**self._parts.value(), "parent": os.getppid(), "private_bytes": _private_bytes()}
-        result = {
-            "name": NAME,
-            "pid": os.getpid(),
-            "rank": None,
-            "steps": 0,
-            "begin_ns": self._begin_ns,
-            "end_ns": self._written_ns,
-            "value": value,
-            "error": None,
-        }
-        path = folder / f"deep-{NAME}-{os.getpid()}.msgpack"
-        scratch = path.with_suffix(".part")
-        scratch.write_bytes(msgspec.msgpack.encode(result))
-        scratch.replace(path)
+        value = {**self._parts.value(), "private_bytes": _private_bytes()}
+        write_result(self._probe, NAME, self._begin_ns, self._written_ns, value)
 
 
 def _private_bytes() -> int | None:

@@ -6,16 +6,13 @@ thread. It costs nothing otherwise, and nothing at all where no worker is.
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
-import msgspec
-
 from hotloop.probe.control.control_page import DEEP
-from hotloop.probe.frameless import Before, Timed
+from hotloop.probe.frameless import Before
+from hotloop.probe.instruments.in_workers import watch_workers, write_result
 from hotloop.probe.instruments.sampler import Sampler
 from hotloop.probe.probe import Probe
-from hotloop.probe.sections import Section
 
 NAME = "worker"
 KEEP_EVERY = 64
@@ -24,22 +21,7 @@ KEEP_EVERY = 64
 
 def install(probe: Probe, number: int) -> None:
     """Let workers that are started from now on look, when instrument `number` is wanted."""
-    from torch.utils.data._utils import worker
-
-    watches: list[_Watch] = []
-
-    def enter() -> bool:
-        with probe.survive("worker"):
-            watch = _Watch(probe, number)
-            watch.install()
-            watches.append(watch)
-        return bool(watches)
-
-    def leave() -> None:
-        with probe.survive("worker"):
-            watches.pop().write()
-
-    worker._worker_loop = Timed(worker._worker_loop, Section(enter, leave))
+    watch_workers(probe, NAME, lambda: _Watch(probe, number))
 
 
 class _Watch:
@@ -60,34 +42,20 @@ class _Watch:
         for cls in (fetch._MapDatasetFetcher, fetch._IterableDatasetFetcher):
             self._patch(cls)
 
-    def write(self) -> None:
-        """Write what was seen, whole or not at all."""
-        folder = self._probe.folder
-        if self._sampler is None or folder is None:
+    def end(self) -> None:
+        """Write what was seen."""
+        if self._sampler is None:
             return
         value = self._sampler.value()
         times = [sample[0] for sample in value["samples"]]
-        result = {
-            "name": NAME,
-            "pid": os.getpid(),
-            "rank": None,
-            "steps": 0,
-            "begin_ns": min(times, default=0),
-            "end_ns": max(times, default=0),
-            "value": {**value, "parent": os.getppid()},
-            "error": None,
-        }
-        path = folder / f"deep-{NAME}-{os.getpid()}.msgpack"
-        scratch = path.with_suffix(".part")
-        scratch.write_bytes(msgspec.msgpack.encode(result))
-        scratch.replace(path)
+        write_result(self._probe, NAME, min(times, default=0), max(times, default=0), value)
 
     def _patch(self, cls: Any) -> None:
         numbers, number = self._numbers, self._number
 
         def asked(_: Any) -> None:
             if numbers[DEEP] == number:
-                with self._probe.survive("worker"):
+                with self._probe.survive(NAME):
                     self._look()
 
         cls.fetch = Before(vars(cls)["fetch"], asked)
@@ -95,10 +63,10 @@ class _Watch:
     def _look(self) -> None:
         self._fetches += 1
         if self._sampler is None:
-            self._sampler = Sampler(goes_on=self._wanted, at_end=self.write)
+            self._sampler = Sampler(goes_on=self._wanted, at_end=self.end)
             self._sampler.start()
         elif self._fetches % KEEP_EVERY == 0:
-            self.write()
+            self.end()
 
     def _wanted(self) -> bool:
         return bool(self._numbers[DEEP] == self._number)

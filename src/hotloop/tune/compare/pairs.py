@@ -15,7 +15,6 @@ from hotloop.launch.isolation.decide import guard_orders, plan_isolation
 from hotloop.launch.isolation.scratch import new_scratch, scratch_root
 from hotloop.launch.process import start
 from hotloop.model.errors import ExitCode, HotloopError
-from hotloop.model.observation import STARTUP_PARTS
 from hotloop.model.tuning import Failure, FailureKind
 from hotloop.probe.control.control_page import ControlPage
 from hotloop.probe.process.config import ProbeConfig
@@ -228,10 +227,9 @@ def _shape(one: Program) -> Blocks:
 
 
 def _patience(one: Program, num_steps: int) -> float:
-    step, parts = one.observation.step, one.observation.run.parts
+    step = one.observation.step
     assert step is not None
-    startup_s = sum(parts.get(name, 0.0) for name in STARTUP_PARTS)
-    return Patience(startup_s, step.p95_s).warm_up_s((), num_steps)
+    return Patience(one.observation.run.startup_s, step.p95_s).warm_up_s((), num_steps)
 
 
 def _start(one: Program, *, losses: bool = False, perturb: float = 0.0) -> Arm:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 
+from hotloop.machine.host.identity import num_cores
+from hotloop.model.observation import Observation
+from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.executor import ArmRecord, SetOrder, SetRecord
 
 SWITCH_S = 0.03
@@ -67,3 +70,28 @@ def _one_off_s(record: SetRecord) -> float:
         if isinstance(arm, ArmRecord) and arm.first_steps_s is not None and math.isfinite(arm.first_steps_s)
     ]
     return sum(first) - len(first) * min(first, default=0.0)
+
+
+def expected_costs(observation: Observation, blocks: Blocks) -> Costs:
+    """Return what sets are expected to take before one was run.
+
+    Args:
+        observation: with the step that arms are expected to take.
+        blocks: that they run.
+    """
+    step_s = _elapsed_step_s(observation, blocks)
+    return Costs(
+        start_s=observation.run.startup_s + blocks.warm_steps * step_s,
+        round_s=blocks.per_block() * step_s,
+        turns=blocks.turns,
+        num_cores=num_cores(),
+    )
+
+
+def _elapsed_step_s(observation: Observation, blocks: Blocks) -> float:
+    """Return what a step of an arm takes on the clock: blocks of whole epochs hold all that comes between steps."""
+    step, run, epoch_steps = observation.step, observation.run, observation.epoch_steps
+    assert step is not None
+    if not epoch_steps or blocks.num_steps % epoch_steps or not run.num_steps or run.num_steps < epoch_steps:
+        return step.median_s
+    return max(step.median_s, step.median_s / step.p50_s * run.training_s / run.num_steps)

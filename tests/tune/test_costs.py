@@ -1,0 +1,40 @@
+"""What sets are expected to take."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from hotloop.model.observation import RunAccount
+from hotloop.tune.design.block_length import Blocks
+from hotloop.tune.design.costs import expected_costs
+
+from .simulated import STEP_S, observation
+
+EPOCH = 20
+_PARTS = {"import_s": 3.0, "step_forward_s": 12.0, "evaluation_s": 8.0, "after_training_s": 2.0}
+_RUN = RunAccount(wall_s=25.0, parts=_PARTS, num_steps=100)
+
+
+def _blocks(num_steps: int) -> Blocks:
+    return Blocks(num_steps=num_steps, discard=0, warm_steps=10, max_rounds=None)
+
+
+def test_start_up_is_what_comes_before_the_second_step() -> None:
+    seen = msgspec.structs.replace(observation(), run=_RUN)
+    assert expected_costs(seen, _blocks(7)).start_s(1) == pytest.approx(3.0 + 10 * STEP_S)
+
+
+def test_blocks_of_whole_epochs_hold_what_comes_between_steps() -> None:
+    seen = msgspec.structs.replace(observation(), run=_RUN, epoch_steps=EPOCH)
+    turns = expected_costs(seen, _blocks(7)).set_s(1, 1) - expected_costs(seen, _blocks(7)).start_s(1)
+    whole = expected_costs(seen, _blocks(EPOCH)).set_s(1, 1) - expected_costs(seen, _blocks(EPOCH)).start_s(1)
+    assert turns == pytest.approx(7 * STEP_S, rel=0.1)
+    assert whole == pytest.approx(EPOCH * 20.0 / 100, rel=0.02)
+
+
+def test_an_epoch_that_was_not_seen_whole_says_nothing_of_its_end() -> None:
+    short = msgspec.structs.replace(_RUN, num_steps=EPOCH - 1)
+    seen = msgspec.structs.replace(observation(), run=short, epoch_steps=EPOCH)
+    costs = expected_costs(seen, _blocks(EPOCH))
+    assert costs.set_s(1, 1) - costs.start_s(1) == pytest.approx(EPOCH * STEP_S, rel=0.05)
