@@ -13,7 +13,7 @@ from hotloop.probe.control import running_clock
 from hotloop.probe.control.contention import BlockContention
 from hotloop.probe.probe import Probe
 from hotloop.probe.process.config import ProbeConfig
-from hotloop.probe.windows.knob_blocks import Shape, WhatIf
+from hotloop.probe.windows.knob_blocks import Shape, WhatIf, memory
 
 SHAPE = Shape(warm_steps=4, num_steps=5, discard=2, rounds=3)
 
@@ -37,10 +37,11 @@ class World:
 
 
 class Faster(Knob):
-    """Halves the step while on."""
+    """Halves the step while on, or does what it is told to it."""
 
-    def __init__(self, world: World, *, fails_at: int = 99, acts: bool = True) -> None:
+    def __init__(self, world: World, *, fails_at: int = 99, acts: bool = True, step_s: float = 0.5) -> None:
         self.name = "faster"
+        self.on_s = step_s
         self.world = world
         self.switches = 0
         self.fails_at = fails_at
@@ -50,7 +51,7 @@ class Faster(Knob):
         self.switches += 1
         if self.switches == self.fails_at:
             raise ValueError("it does not fit")
-        self.world.step_s = 0.5 if on else 1.0
+        self.world.step_s = self.on_s if on else 1.0
 
     def effect(self) -> tuple[bool, str]:
         return self.acts, "seen"
@@ -64,14 +65,19 @@ class Alone(Bench):
 
 
 def course(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, world: World, *acting: Any, evaluates_every: int = 1000
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    world: World,
+    *acting: Any,
+    evaluates_every: int = 1000,
+    shape: Shape = SHAPE,
 ) -> dict[str, Any]:
     """Run three hundred steps, some with an evaluation of thirty steps' time before them; return what was written."""
     monkeypatch.setattr(running_clock, "monotonic_ns", world.clock)
     monkeypatch.setattr(BlockContention, "look", lambda _: (world.now, world.foreign_s))
     probe = Probe(ProbeConfig(folder=str(tmp_path)))
     probe.activations.extend(acting)
-    driver = WhatIf(probe, SHAPE)
+    driver = WhatIf(probe, shape)
     for step in range(1, 301):
         if step % evaluates_every == 0:
             world.now += 30.0
@@ -172,3 +178,46 @@ def test_a_program_that_evaluates_in_most_steps_is_timed_with_it(
     world = World()
     written = course(tmp_path, monkeypatch, world, Faster(world), evaluates_every=2)
     assert max(step for _, times in written["blocks"] for step in times) == pytest.approx(31.0)
+
+
+PATTERNS = Shape(
+    warm_steps=4, num_steps=8, discard=0, rounds=2, hold_steps=8, patterns=(("faster",), (), ("faster",))
+)
+
+
+def test_before_patterns_a_knob_has_one_block_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    written = course(tmp_path, monkeypatch, world, Faster(world), shape=PATTERNS)
+    assert [knob for knob, _ in written["blocks"]] == [None, "faster", None]
+    assert [on for on, _ in written["holds"]] == [["faster"], [], ["faster"]]
+
+
+def test_a_knob_that_looks_hopeless_has_a_second_block_and_no_pattern(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World()
+    written = course(tmp_path, monkeypatch, world, Faster(world, step_s=1.5), shape=PATTERNS)
+    assert [knob for knob, _ in written["blocks"]] == [None, "faster", None, "faster", None]
+    assert not written["holds"]
+
+
+def test_a_burst_of_others_does_not_make_a_knob_hopeless(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World()
+    knob = Faster(world, step_s=1.5)
+    switch = knob.switch
+
+    def burst(on: bool) -> None:
+        switch(on)
+        knob.on_s = 0.5
+
+    monkeypatch.setattr(knob, "switch", burst)
+    written = course(tmp_path, monkeypatch, world, knob, shape=PATTERNS)
+    assert [knob for knob, _ in written["blocks"]] == [None, "faster", None, "faster", None]
+    assert [on for on, _ in written["holds"]] == [["faster"], [], ["faster"]]
+
+
+def test_steps_that_scatter_are_no_memory() -> None:
+    assert memory([2.0, 1.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]) == 2
+    assert memory([1.15, 1.15, 1.0, 1.0, 1.1, 1.0, 0.9, 1.12]) == 0

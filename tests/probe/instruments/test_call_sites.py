@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from torch import nn
 
 from hotloop.probe.instruments.call_sites import CallSites
 from hotloop.probe.probe import Probe
+from hotloop.probe.record.call_site import installed_in
 from hotloop.probe.windows.profiling_windows import hide_from_dynamo
 
 from .conftest import Watch
@@ -329,3 +331,11 @@ def test_compiled_code_is_not_compiled_again(probe: Probe) -> None:
     scaled(x)
     assert len(compiled) == before
     assert not value["functions"]
+
+
+def test_packages_installed_in_any_folder_are_no_code_of_the_user_s(tmp_path: Path) -> None:
+    own, target = tmp_path / "project", tmp_path / "packages"
+    (own / "model").mkdir(parents=True)
+    (target / "timm-1.0.dist-info").mkdir(parents=True)
+    found = installed_in([str(own), str(target), str(tmp_path / "missing"), ""])
+    assert found == {str(target)}

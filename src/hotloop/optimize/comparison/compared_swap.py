@@ -8,6 +8,7 @@ from typing import Any
 
 from hotloop.optimize.comparison.exchange import Exchange
 from hotloop.optimize.comparison.refusal import NotReached, NotThis
+from hotloop.optimize.evidence import evidence
 from hotloop.probe.activation.knob import Knob
 
 
@@ -100,11 +101,10 @@ class ComparedSwap(Knob):
 
     def effect(self) -> tuple[bool, str]:
         """Return whether what was exchanged ran, and how near it came to the program's own."""
-        left = "; ".join(f"left: {each}" for each in self._left)
         if not self._agreed:
-            return False, left or self.nothing
+            return False, evidence("", self._left, self.nothing)
         num = sum(each.num_calls for each in self._agreed)
         names = ", ".join(each.place for each in self._agreed)
         said = f"{names}: outputs and gradients within {max(self._differences):.1e} of the program's own; "
         said += f"{num} calls counted{self.kernels()}"
-        return num > 0, f"{said}; {left}" if left else said
+        return num > 0, evidence(said, self._left)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import site
 import sys
-import sysconfig
 from enum import Enum
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import NamedTuple
 
 import torch
+
+from hotloop.probe.record.call_site import is_library
 
 
 class Owner(Enum):
@@ -52,17 +52,10 @@ _GENERATED = "torchinductor_"
 """In the name of the folder for code that torch.compile writes."""
 
 
-def _library_folders() -> tuple[str, ...]:
-    paths = sysconfig.get_paths()
-    named = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    return tuple(folder + os.sep for folder in (*named, site.getusersitepackages()))
-
-
 class Frames:
     """Tells frames apart; remembers what it knows of each code object."""
 
     def __init__(self) -> None:
-        self._libraries = _library_folders()
         self._owners: dict[CodeType, Owner] = {}
 
     def owner(self, frame: FrameType) -> Owner:
@@ -119,8 +112,7 @@ class Frames:
             return Owner.OURS
         if path.startswith(_TORCH) or _GENERATED in path:
             return Owner.TORCH
-        packaged = f"{os.sep}site-packages{os.sep}" in path or f"{os.sep}dist-packages{os.sep}" in path
-        return Owner.LIBRARY if packaged or path.startswith(self._libraries) else Owner.USER
+        return Owner.LIBRARY if is_library(path) else Owner.USER
 
 
 def line_of(frame: FrameType) -> Line:

@@ -3,15 +3,39 @@
 from __future__ import annotations
 
 import os
+import site
 import sys
 import sysconfig
+from collections.abc import Iterable
 from functools import lru_cache
 from types import CodeType, FrameType
 
 _PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 """Of any environment: one may be linked to another by a `.pth` file."""
-_LIBRARIES = tuple({sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "purelib", "platlib")})
+_NAMED = ("stdlib", "platstdlib", "purelib", "platlib")
 _OWN = os.path.dirname(os.path.dirname(os.path.dirname(__file__))) + os.sep
+
+
+def installed_in(folders: Iterable[str]) -> set[str]:
+    """Return those that packages were installed in: `pip install --target` names no folder site-packages."""
+    found = set()
+    for folder in folders:
+        try:
+            names = os.listdir(folder)
+        except OSError:  # a zip file, or nothing
+            continue
+        if any(name.endswith(".dist-info") for name in names):
+            found.add(folder)
+    return found
+
+
+def _library_folders() -> tuple[str, ...]:
+    # The folder of the user's script is not on the path yet: what lies in it is the user's.
+    folders = {sysconfig.get_paths()[name] for name in _NAMED} | {site.getusersitepackages()}
+    return tuple(folder + os.sep for folder in folders | installed_in(sys.path))
+
+
+_LIBRARIES = _library_folders()
 
 
 def user_line(depth: int = 1) -> tuple[str | None, int | None]:
@@ -39,7 +63,12 @@ def is_users(code: CodeType) -> bool:
 
 def is_users_file(path: str) -> bool:
     """Whether a file is the user's: neither a library's nor ours."""
-    return not (path.startswith((*_LIBRARIES, _OWN, "<frozen")) or any(part in path for part in _PACKAGES))
+    return not (path.startswith((_OWN, "<frozen")) or is_library(path))
+
+
+def is_library(path: str) -> bool:
+    """Whether a file belongs to the standard library or to an installed package."""
+    return path.startswith(_LIBRARIES) or any(part in path for part in _PACKAGES)
 
 
 def user_stack(depth: int = 8) -> tuple[tuple[str, int], ...]:

@@ -14,6 +14,7 @@ import os
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from itertools import pairwise
+from statistics import median
 from time import monotonic
 from typing import Any
 
@@ -26,11 +27,11 @@ MAX_REPEATS, MAX_VOID = 2, 12
 """Of one block, and of all: a machine that never becomes quiet must not eat the time."""
 PARTS, SLOW = 4, 3.0
 """A block that takes so many times as long as the first one ends after a quarter of its steps, or a later one."""
-HOPELESS = 1.6
+HOPELESS = 1.4
 """So many times as slow alone, and again: a knob is left out of the patterns, whose steps it would take."""
-MEMORY, MAX_MEMORY = 0.1, 8
-"""Steps after a switch count as remembering while they are further than a tenth from the steps to come; at most so many
-are waited for."""
+MEMORY, SCATTERS, MAX_MEMORY = 0.1, 3.0, 8
+"""Steps after a switch count as remembering while they are further than a tenth from the steps to come, and than three
+times what those scatter; at most so many are waited for."""
 RARE = 1 / 3
 """Of all steps: what evaluates less often does so between steps of its training."""
 WRITE_EVERY_S = 0.5
@@ -46,7 +47,8 @@ class Shape:
         warm_steps: before anything is measured.
         num_steps: timed in a block.
         discard: first steps of a block that are not timed.
-        rounds: blocks with each knob on; one with it off is before and after each.
+        rounds: blocks with each knob on; one with it off is before and after each. Where patterns follow, one is
+            enough of a knob that does not look hopeless in it.
         hold_steps: timed while a pattern is held.
         patterns: the names of the knobs that are on together in each hold.
     """
@@ -180,16 +182,19 @@ class WhatIf:
 
     def _worth_it(self, knob: Knob) -> bool:
         name = knob.name
-        if name in self._report.failed or not self._report.effects.get(name, (False, ""))[0]:
-            return False
+        acts, _ = self._report.effects.get(name, (False, ""))
+        return acts and name not in self._report.failed and not self._hopeless(knob)
+
+    def _hopeless(self, knob: Knob) -> bool:
+        """Whether every block with a knob on was far slower than the blocks around it."""
         means = [(on, sum(times) / len(times)) for on, times in self._report.blocks if times]
         slower = [
             during / min(around)
             for index, (on, during) in enumerate(means)
-            if on == name
+            if on == knob.name
             and (around := [spent for other, spent in means[max(0, index - 1) : index + 2] if other is None])
         ]
-        return not slower or min(slower) < HOPELESS
+        return bool(slower) and min(slower) >= HOPELESS
 
     def _drive(self, bench: Bench) -> None:
         self._report.current = bench.name
@@ -225,7 +230,7 @@ class WhatIf:
             self._report.current = None
             yield from self._block(None, knob.settle_steps)
             self._write()
-            if not on:
+            if not on or (self._shape.patterns and not self._hopeless(knob)):
                 break
         self._report.current = None
         self._write()
@@ -311,9 +316,11 @@ def memory(times: list[float]) -> int:
     """Return for how many steps after a switch the times still differ from those that follow."""
     if len(times) < 4:
         return 0
-    later = sorted(times[len(times) // 2 :])
-    usual = later[len(later) // 2]
-    still = [index for index, spent in enumerate(times[: len(times) // 2]) if abs(spent / usual - 1) > MEMORY]
+    later = times[len(times) // 2 :]
+    usual = median(later)
+    scatter = median([abs(spent / usual - 1) for spent in later])
+    limit = max(MEMORY, SCATTERS * scatter)
+    still = [index for index, spent in enumerate(times[: len(times) // 2]) if abs(spent / usual - 1) > limit]
     run = 0
     while run in still:
         run += 1

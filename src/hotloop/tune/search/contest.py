@@ -24,7 +24,8 @@ from hotloop.tune.verdict.decision import (
     one_off_s,
 )
 
-MAX_ROUNDS = 14
+MAX_ROUNDS = 8
+"""Of one set: what is not told from nothing by then differs by less than processes do, and is looked at in fresh ones."""
 PRUNE_AFTER = 4
 """Rounds after which an arm that is clearly slower is ended: two forwards, two backwards."""
 WORTH_A_LOOK, MAX_LOOKS = 1.02, 3
@@ -32,8 +33,13 @@ WORTH_A_LOOK, MAX_LOOKS = 1.02, 3
 CLEAR = 6.0
 """Standard errors: what is so far from the original is settled here, its size is for the confirmation."""
 METHOD = "with and without in processes of their own, side by side"
-CONFIDENCE = 0.9
-"""Of screening: one null in twenty gets through, and rides along in a confirmation until that shows."""
+STEADY = 0.015
+"""Standard error of an arm's log ratio at which it is known well enough for a screening."""
+CONFIDENCE = 0.8
+"""Of screening: one null in ten gets through, and rides along in a confirmation until that shows. A gain of a tenth in
+one pair of processes is often no surer than this, and is worth three more of them."""
+SURE = 0.9
+"""Confidence at which an arm counts as slower than another one."""
 
 
 class Contest:
@@ -142,7 +148,8 @@ class Contest:
                 return ()
             if len(rounds) < PRUNE_AFTER:
                 return range(num)
-            if are_steady(rounds, [at for at in range(num) if at not in originals], clear=CLEAR, worth=worth):
+            others = [at for at in range(num) if at not in originals]
+            if are_steady(rounds, others, steady=STEADY, clear=CLEAR, worth=worth):
                 return ()
             return [at for at in range(num) if at in originals or not _clearly_slower(rounds, originals, at)]
 
@@ -254,7 +261,7 @@ def _added(order: SetOrder, at: int, plan: PlanSteps) -> Candidate:
 
 
 def _proven_slower(ratios: Sequence[float], ground: NoiseBaseline) -> bool:
-    ratio = screening_ratio([ratios] if len(ratios) >= MIN_BLOCKS else [], ground, CONFIDENCE)
+    ratio = screening_ratio([ratios] if len(ratios) >= MIN_BLOCKS else [], ground, SURE)
     return ratio is not None and ratio.high < 1
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from hotloop.optimize.comparison.compare import ROUNDINGS
 from hotloop.optimize.comparison.refusal import NotThis
+from hotloop.optimize.evidence import evidence
 from hotloop.optimize.vectorize.edit import CALL, put_beside
 from hotloop.optimize.vectorize.loops import row_loops
 from hotloop.probe.activation.knob import Knob
@@ -121,14 +122,13 @@ class BatchedTurns(Knob):
 
     def effect(self) -> tuple[bool, str]:
         """Return whether loops were made in one call, and how near it came."""
-        left = [f"left: {each}" for each in self._unread]
-        left += [f"left: {self._places[site]}: {reason}" for site, reason in self._left.items()]
+        left = [*(f"{self._places[site]}: {reason}" for site, reason in self._left.items()), *self._unread]
         acted = {site: num for site, num in self._num_loops.items() if site not in self._left}
         if not acted:
-            return False, "; ".join(left) or "no loop over rows whose turns are independent ran"
+            return False, evidence("", left, "no loop over rows whose turns are independent ran")
         done = ", ".join(f"{self._places[site]} {num}x" for site, num in sorted(acted.items()))
         within = max(self._differences, default=0.0)
-        return True, "; ".join([f"in one call: {done}, within {within:.1e} of the loop's own results", *left])
+        return True, evidence(f"in one call: {done}, within {within:.1e} of the loop's own results", left)
 
 
 def _rows(over: Sequence[Any], num: Any) -> list[Any] | None:

@@ -7,6 +7,7 @@ import os
 import weakref
 from typing import Any, NamedTuple
 
+from hotloop.optimize.evidence import evidence
 from hotloop.optimize.program.host_tensors import Move, moves_of
 from hotloop.probe.activation.knob import Knob
 
@@ -154,16 +155,16 @@ class DeviceMade(Knob):
 
     def effect(self) -> tuple[bool, str]:
         """Return whether a move was saved, and where."""
-        left = [f"left: {self._sites[site]}: {reason}" for site, reason in self._left.items()]
+        left = [f"{self._sites[site]}: {reason}" for site, reason in self._left.items()]
         if not self._num_made + self._num_kept:
             nothing = "no line that was read makes or moves the same tensor again" if not self._sites else ""
             unseen = (
                 f"nothing was moved twice at {', '.join(self._sites)}" if self._sites and not left else ""
             )
-            return False, "; ".join([part for part in (nothing, unseen) if part] + left)
+            return False, evidence(nothing or unseen, left)
         at = ", ".join(sorted({self._sites[site] for site in self._acted}))
         said = f"{self._num_made} tensors were made on the device, {self._num_kept} moves of the same saved, at {at}"
-        return True, "; ".join([said, *left])
+        return True, evidence(said, left)
 
 
 def _is_as_it_was(kept: _Kept, tensor: Any, how: Any) -> bool:

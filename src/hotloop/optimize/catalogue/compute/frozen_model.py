@@ -8,6 +8,7 @@ from typing import Any
 
 from hotloop.optimize.comparison.compared_swap import ComparedSwap
 from hotloop.optimize.comparison.exchange import Exchange
+from hotloop.optimize.evidence import evidence
 from hotloop.optimize.program.containers import map_tensors
 
 
@@ -87,14 +88,13 @@ class FrozenModel(ComparedSwap):
         said = f"{self._num_inferred} forwards under inference mode"
         if not self._fold:
             return self._num_inferred > 0, said
-        left = "".join(f"; left: {each}" for each in self._left)
         if not self._agreed:
             why = "no batch norm was seen to follow a convolution or a linear layer directly"
-            return False, left.removeprefix("; ") or why
+            return False, evidence("", self._left, why)
         names = ", ".join(each.place for each in self._agreed)
         worst = max(self._differences)
         folded = f"{names}: outputs within {worst:.1e} of the program's own; {self._num_folded} forwards"
-        return self._num_folded > 0, f"{folded}, {said}{left}"
+        return self._num_folded > 0, evidence(f"{folded}, {said}", self._left)
 
 
 class _Inference(AbstractContextManager[Any]):

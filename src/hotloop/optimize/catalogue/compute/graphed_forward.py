@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from hotloop.optimize.evidence import evidence
 from hotloop.optimize.program.containers import map_tensors, tensors_in
 from hotloop.probe.activation.activation import Activation
 
@@ -40,11 +41,10 @@ class GraphedForward(Activation):
 
     def effect(self) -> tuple[bool, str]:
         """Return whether graphs were replayed."""
-        left = "".join(f"; left: {each}" for each in self._left)
         if not self._num_replays:
-            return False, left.removeprefix("; ") or "no training forward was captured"
+            return False, evidence("", self._left, "no training forward was captured")
         plain = f", {self._num_plain} calls as they were" if self._num_plain else ""
-        return True, f"{self._num_replays} forwards replayed as CUDA graphs{plain}{left}"
+        return True, evidence(f"{self._num_replays} forwards replayed as CUDA graphs{plain}", self._left)
 
 
 class _Graph:

@@ -8,6 +8,7 @@ from typing import Any
 
 from hotloop.optimize.deferral.edit import MAKE, defer
 from hotloop.optimize.deferral.later import Counts, Later, Way, sent
+from hotloop.optimize.evidence import evidence
 from hotloop.probe.activation.knob import Knob
 
 
@@ -55,10 +56,9 @@ class LaterValues(Knob):
 
     def effect(self) -> tuple[bool, str]:
         """Return whether values came later, and at which lines."""
-        kept = "; ".join(f"left: {each}" for each in self._kept)
         if not self._lines:
-            return False, kept or "no statement that only logs or adds up a value was read"
+            return False, evidence("", self._kept, "no statement that only logs or adds up a value was read")
         at_once = "; ".join(sorted(self._counts.reasons))
         said = f"{self._counts.num_later} values were given a step later to {', '.join(dict.fromkeys(self._lines))}"
         said += f"; at once: {at_once}" if at_once else ""
-        return self._counts.num_later > 0, f"{said}; {kept}" if kept else said
+        return self._counts.num_later > 0, evidence(said, self._kept)
