@@ -25,7 +25,7 @@ from hotloop.tune.verdict.decision import (
 )
 
 MAX_ROUNDS = 8
-"""Of one set: what is not told from nothing by then differs by less than processes do, and is looked at in fresh ones."""
+"""Of one set: what is not told from nothing by then differs by less than processes do: fresh ones look at it again."""
 PRUNE_AFTER = 4
 """Rounds after which an arm that is clearly slower is ended: two forwards, two backwards."""
 WORTH_A_LOOK, MAX_LOOKS = 1.02, 3
