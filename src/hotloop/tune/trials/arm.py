@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from pathlib import Path
@@ -95,6 +96,11 @@ class Arm:
     def folder(self) -> Path:
         """Where the probe writes."""
         return self.run.scratch / "probe"
+
+    def wait_for_start(self, timeout_s: float) -> None:
+        """Wait until it is at its first boundary, has ended, or takes too long: `advance` says which."""
+        with contextlib.suppress(ArmFailed):
+            self.run.wait(lambda: self._arrived(0), timeout_s=timeout_s)
 
     def advance(self, num_steps: int, *, discard: int, timeout_s: float) -> float:
         """Run so many steps, then freeze; return the seconds of all but the first `discard` ones.

@@ -13,6 +13,7 @@ import psutil
 
 from hotloop.launch.isolation.decide import Isolation
 from hotloop.launch.isolation.scratch import new_scratch, remove
+from hotloop.machine.host.identity import num_cores
 from hotloop.model.tuning import Contention, Failure, FailureKind
 from hotloop.optimize.registry import get
 from hotloop.stats.pairs import MIN_BLOCKS
@@ -222,8 +223,9 @@ class DuetExecutor:
     def _start_all(self, order: SetOrder, course: _Course) -> None:
         """Start an arm of each plan, until all have warmed up.
 
-        On a CPU all start up side by side and wait at their first boundary. Where kernels are chosen by timing them
-        they come one by one, the others frozen: what was timed beside a neighbour is not what is fastest.
+        On a CPU as many as there are cores start up side by side, and all wait at their first boundary (eight that
+        imported at once on two cores took twice the processor time). Where kernels are chosen by timing them they come
+        one by one, the others frozen: what was timed beside a neighbour is not what is fastest.
         """
         one_by_one = bool(self._setting.devices) or any(_times_kernels(plan) for plan in order.plans)
         # Of a plan and the original neither can be left out.
@@ -233,7 +235,10 @@ class DuetExecutor:
         def warm(arm: Arm) -> None:
             self._warm(arm, math.inf if arm is course.arms[0] else ready_by)
 
+        at_once = num_cores()
         for at in range(len(order.plans)):
+            if not one_by_one and at >= at_once:
+                course.arms[at - at_once].wait_for_start(self._within_budget(self._patience.warm_up_s((), 0)))
             course.arms.append(self._start(order, at))
             if one_by_one:
                 self._guarded(course, at, warm)
