@@ -35,11 +35,10 @@ CLEAR = 6.0
 METHOD = "with and without in processes of their own, side by side"
 STEADY = 0.015
 """Standard error of an arm's log ratio at which it is known well enough for a screening."""
-CONFIDENCE = 0.8
-"""Of screening: one null in ten gets through, and rides along in a confirmation until that shows. A gain of a tenth in
-one pair of processes is often no surer than this, and is worth three more of them."""
-SURE = 0.9
-"""Confidence at which an arm counts as slower than another one."""
+CONFIDENCE = 0.9
+"""Of screening: one null in twenty gets through, and rides along in a confirmation until that shows."""
+LARGE, LARGE_CONFIDENCE = 1.06, 0.8
+"""One pair of processes is rarely surer of a gain of a tenth than this, and such a gain is worth three pairs more."""
 
 
 class Contest:
@@ -261,7 +260,7 @@ def _added(order: SetOrder, at: int, plan: PlanSteps) -> Candidate:
 
 
 def _proven_slower(ratios: Sequence[float], ground: NoiseBaseline) -> bool:
-    ratio = screening_ratio([ratios] if len(ratios) >= MIN_BLOCKS else [], ground, SURE)
+    ratio = screening_ratio([ratios] if len(ratios) >= MIN_BLOCKS else [], ground, CONFIDENCE)
     return ratio is not None and ratio.high < 1
 
 
@@ -307,7 +306,9 @@ def _label(base: PlanSteps, plan: PlanSteps, candidate: Candidate) -> str:
 
 def _speed(ratios: Sequence[float], pairs: Sequence[Sequence[float]], ground: NoiseBaseline) -> str:
     """Whether it is worth a confirmation, and why not."""
-    ratio, inner = screening_ratio(pairs, ground, 0.95), screening_ratio(pairs, ground, CONFIDENCE)
+    ratio = screening_ratio(pairs, ground, 0.95)
+    large = ratio is not None and ratio.ratio > LARGE
+    inner = screening_ratio(pairs, ground, LARGE_CONFIDENCE if large else CONFIDENCE)
     if ratio is None or inner is None:
         if len(ratios) >= 2 and max(ratios) < math.log(1 / 1.25):
             return f"{SLOWER}: {math.exp(fmean(ratios)):.2f} in {len(ratios)} blocks"
