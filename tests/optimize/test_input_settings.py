@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-from hotloop.model.observation import Phase
+from hotloop.model.observation import Phase, RunAccount
 from hotloop.optimize.catalogue.input.loader_prefetch import LoaderPrefetch
 from hotloop.optimize.catalogue.input.persistent_workers import PersistentWorkers
 from hotloop.optimize.catalogue.input.pinned_copies import PinnedCopies
@@ -104,6 +105,17 @@ def test_persistence_applies_where_workers_start_again_and_again() -> None:
         observation(loaders=(loader(num_workers=2, num_iterators=3),))
     )
     assert candidate.label == "persistent_workers"
+    assert candidate.prior == pytest.approx(1.05)
+
+
+def test_persistence_is_expected_to_save_what_lies_between_epochs() -> None:
+    parts = {"import_s": 3.0, "step_forward_s": 6.0, "epoch_boundary_s": 2.0}
+    seen = msgspec.structs.replace(
+        observation(loaders=(loader(num_workers=2, num_iterators=3),)),
+        run=RunAccount(wall_s=11.0, parts=parts),
+    )
+    (candidate,) = PersistentWorkers().candidates(seen)
+    assert candidate.prior == pytest.approx(8 / 6)
 
 
 def test_pinning_needs_a_device() -> None:
