@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hotloop.model.optimization import Refusal
+from hotloop.model.optimization import NOT_ASKED, Refusal
 from hotloop.model.tuning import Contention, LikelyPlan, TuneResult
 from hotloop.report.terminal.tuning import render, render_next, what_is_on
 
@@ -54,7 +54,7 @@ def test_an_interrupted_session_with_a_plan_shows_the_plan() -> None:
 
 
 def test_what_many_have_in_common_is_said_once() -> None:
-    refused = [Refusal(f"optimization_{number}", "not asked for (--only)") for number in range(5)]
+    refused = [Refusal(f"optimization_{number}", "left out (--skip)") for number in range(5)]
     screen = shown(
         render(empty(refused=(*refused, Refusal("compile", "slower: 0.5 in 2 blocks")), trials=()))
     )
@@ -62,9 +62,18 @@ def test_what_many_have_in_common_is_said_once() -> None:
     assert screen.splitlines()[4:8] == [
         "not in the plan",
         "  compile  slower: 0.5 in 2 blocks",
-        "  not asked for (--only): optimization_0, optimization_1, optimization_2,",
+        "  left out (--skip): optimization_0, optimization_1, optimization_2,",
         "  optimization_3, optimization_4",
     ]
+
+
+def test_of_what_was_asked_for_by_name_the_reason_is_shown_and_nothing_of_the_rest() -> None:
+    others = [Refusal(f"optimization_{number}", NOT_ASKED) for number in range(5)]
+    refused = (*others, Refusal("tf32", "does not apply: the program runs on the CPU"))
+    screen = shown(render(empty(refused=refused, trials=())))
+    assert "  tf32  does not apply: the program runs on the CPU" in screen
+    assert "optimization_0" not in screen
+    assert "--verbose" not in screen
 
 
 @pytest.mark.parametrize("result", [full(), empty(), full(refused=(Refusal("n" * 90, "r" * 200),))])

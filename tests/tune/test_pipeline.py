@@ -12,6 +12,7 @@ import pytest
 from hotloop.machine.host.identity import identity
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.observation import Observation
+from hotloop.model.optimization import Candidate, Refusal
 from hotloop.model.tuning import Failure, FailureKind
 from hotloop.observe.run.live import Interrupted
 from hotloop.store.session import find_session
@@ -102,6 +103,22 @@ def test_killed_and_resumed_it_does_nothing_twice(program: _Program) -> None:
     assert program.num_observed == 2
     # The run that was under way when it was killed is the only one that is there twice.
     assert sum(len(executor.orders) for executor in program.executors[1:]) == num_runs + 1
+
+
+def test_a_resumed_session_tries_what_was_wished_for_before(
+    program: _Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Wishes] = []
+
+    def propose(_: object, __: object, wishes: Wishes, ___: object) -> tuple[list[Candidate], list[Refusal]]:
+        asked.append(wishes)
+        return candidates("a"), []
+
+    monkeypatch.setattr(whole, "propose", propose)
+    only, other = Wishes(only=("compile",)), Wishes(skip=("compile",))
+    for wishes, resume in ((only, False), (Wishes(), True), (other, True), (Wishes(), True)):
+        tune(msgspec.structs.replace(_order(resume=resume), wishes=wishes), _silent, _silent)
+    assert asked == [only, only, other, other]
 
 
 def test_resuming_finds_the_newest_session_of_this_command(program: _Program, tmp_path: Path) -> None:

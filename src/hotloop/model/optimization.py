@@ -50,6 +50,10 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.name}({inside})" if inside else self.name
 
 
+NOT_ASKED = "not asked for (--only)"
+"""The reason of a refusal that is the user's own."""
+
+
 class Refusal(msgspec.Struct, frozen=True):
     """An optimization that was not taken, and why."""
 

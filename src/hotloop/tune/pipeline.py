@@ -26,6 +26,7 @@ from hotloop.observe.run.live import Interrupted, LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
 from hotloop.optimize.optimization import Optimization
 from hotloop.optimize.registry import all_optimizations, broken_plugins
+from hotloop.store.session import Session
 from hotloop.tune.design.block_length import Blocks, shape_blocks
 from hotloop.tune.design.candidates import Wishes, conflicts, propose
 from hotloop.tune.design.costs import expected_costs
@@ -111,6 +112,7 @@ def tune(
             f"hotloop: session {session.name}, budget {order.budget_s / 60:.3g} min; your program runs many times, "
             "its output is not shown"
         )
+        order = msgspec.structs.replace(order, wishes=_wishes(session, order.wishes))
         ledger = Ledger(session, budget, free=session.get("result", TuneResult) is not None)
         observation = ledger.once("observation", Observation, lambda: _observe(order, say, budget))
         try:
@@ -148,6 +150,14 @@ def _tuned(
     tuner = Tuner(observation, executor, ledger, _design(expected, blocks, catalogue), say, standing)
     result = tuner.run(candidates, [*refused, *broken_plugins()])
     return msgspec.structs.replace(result, coverage=(*_coverage(executor), *(one.text for one in in_the_way)))
+
+
+def _wishes(session: Session, wishes: Wishes) -> Wishes:
+    """Return what may be tried: who goes on with a session and says nothing of it wants what was wanted before."""
+    if wishes == Wishes():
+        return session.get("wishes", Wishes) or wishes
+    session.put("wishes", wishes)
+    return wishes
 
 
 def _without_neighbours(observation: Observation) -> Observation:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from hotloop.model.optimization import Refusal
+from hotloop.model.optimization import NOT_ASKED, Refusal
 from hotloop.model.quantities import counted
 from hotloop.model.tuning import LikelyPlan
 from hotloop.report.terminal.layout import facts
@@ -35,10 +35,15 @@ def likely(plans: Sequence[LikelyPlan]) -> Iterator[RenderableType]:
 
 
 def refused(every: tuple[Refusal, ...], *, verbose: bool) -> Iterator[RenderableType]:
-    """Variants of one optimization stand together, and what many have in common is said once."""
-    kept = [one for one in every if verbose or not one.reason.startswith(DOES_NOT_APPLY)]
-    hidden = len(every) - len(kept)
-    if not every:
+    """Variants of one optimization stand together, and what many have in common is said once.
+
+    Of what the user asked for by name every reason is shown, and nothing of the rest.
+    """
+    asked = tuple(one for one in every if one.reason != NOT_ASKED)
+    verbose = verbose or len(asked) < len(every)
+    kept = [one for one in asked if verbose or not one.reason.startswith(DOES_NOT_APPLY)]
+    hidden = len(asked) - len(kept)
+    if not asked:
         return
     common = [reason for reason, num in Counter(one.reason for one in kept).items() if num >= MANY]
     yield Text("not in the plan", style="bold")

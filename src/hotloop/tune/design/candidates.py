@@ -10,7 +10,7 @@ import msgspec
 
 from hotloop.model.ceilings import Prediction
 from hotloop.model.observation import Observation
-from hotloop.model.optimization import Candidate, Numerics, Refusal
+from hotloop.model.optimization import NOT_ASKED, Candidate, Numerics, Refusal
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.registry import get
 from hotloop.tune.design.experience import Outcome, factor
@@ -114,7 +114,7 @@ def conflicts(optimizations: Sequence[Optimization]) -> dict[str, frozenset[str]
 
 def _unwanted(optimization: Optimization, wishes: Wishes) -> str | None:
     if wishes.only and optimization.name not in wishes.only:
-        return "not asked for (--only)"
+        return NOT_ASKED
     if optimization.name in wishes.skip:
         return "left out (--skip)"
     if _LEVELS.index(optimization.numerics) > _LEVELS.index(wishes.allow):
