@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from statistics import median
 
-from hotloop.model.observation import Observation, Phase
+from hotloop.model.observation import Observation, Phase, StepTime
 from hotloop.model.quantities import counted, duration, parts, percent, rate, shares
 from hotloop.report.charts.histogram import histogram
 from hotloop.report.charts.steps import steady_durations, step_lines
@@ -34,8 +34,15 @@ def _lead(seen: Observation) -> str:
     interval = times(found.low_s, found.median_s, found.high_s)
     return (
         f"A step takes {interval}: the median of {found.num:,} steps with its 95% interval"
-        f"{f', {rate(found.samples_per_s)} samples/s' if found.samples_per_s is not None else ''}."
+        f"{_mean(found)}."
     )
+
+
+def _mean(step: StepTime) -> str:
+    """Long steps count in the mean, which is what a run takes."""
+    said = [f"{duration(step.mean_s)} a step"] if step.mean_s is not None else []
+    said += [f"{rate(step.samples_per_s)} samples/s"] if step.samples_per_s is not None else []
+    return f"; the mean is {', '.join(said)}" if said else ""
 
 
 def _phases(content: ReportContent, seen: Observation) -> Chart:

@@ -131,8 +131,9 @@ def _busy(load: Contention) -> Iterator[RenderableType]:
 
 def _baseline(result: TuneResult) -> str:
     base = result.baseline
-    text = f"{duration(base.step_s)} a step [{duration(base.low_s)}, {duration(base.high_s)}]"
-    return f"{text}, {rate(base.samples_per_s)} samples/s" if base.samples_per_s is not None else text
+    text = f"{duration(base.step_s)} median step [{duration(base.low_s)}, {duration(base.high_s)}]"
+    mean = f"; {rate(base.samples_per_s)} samples/s in the mean" if base.samples_per_s is not None else ""
+    return text + mean
 
 
 def _waterfall(steps: tuple[PlanStep, ...], speedup: Ratio) -> RenderableType:
