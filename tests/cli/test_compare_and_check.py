@@ -90,12 +90,25 @@ def _baseline(file: Path, factor: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("factor", "foreign", "code"),
-    [(1.0, 0.0, 0), (1.04, 0.0, 0), (0.7, 0.0, 1), (0.7, 0.4, 0), (1.5, 0.0, 0)],
-    ids=["same", "faster", "slower", "slower beside others", "much faster"],
+    ("factor", "foreign", "code", "says"),
+    [
+        (1.0, 0.0, 0, "passed: .* (no difference is proven;"),
+        (1.04, 0.0, 0, "passed: .* (faster;"),
+        (0.96, 0.0, 0, "passed, for want of proof: .* (slower;"),
+        (0.7, 0.0, 1, "FAILED: .* (slower;"),
+        (0.7, 0.4, 0, "passed, for want of proof: .* (slower;"),
+        (1.5, 0.0, 0, "passed: .* (faster;"),
+    ],
+    ids=["same", "faster", "near the margin", "slower", "slower beside others", "much faster"],
 )
 def test_a_gate_fails_on_a_proven_slowdown_alone(
-    factor: float, foreign: float, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    factor: float,
+    foreign: float,
+    code: int,
+    says: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     summary = tmp_path / "summary.md"
@@ -111,6 +124,10 @@ def test_a_gate_fails_on_a_proven_slowdown_alone(
     monkeypatch.setattr(check, "_run", fake)
     words = ["check", "--baseline", "base.json", "--junit", "j.xml", "--markdown", "m.md", "--json", "v.json"]
     assert run([*words, "--github", "python", "x.py", "--name", "<b>&x"]) == code
+    first, _, second = says.partition(".*")
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"hotloop check {first}" in told
+    assert second in told
     suite = ElementTree.parse(tmp_path / "j.xml").getroot()
     assert suite.attrib["failures"] == str(code)
     assert suite[0].attrib["name"] == "python x.py --name '<b>&x'"

@@ -158,7 +158,8 @@ def _judged(
     slower = is_proven_slower(found, margin)
     busiest = max((run.foreign_share or 0.0 for run in runs), default=0.0)
     noisy = slower and busiest > NOISY
-    says = "slower" if found.ratio > 1 else "faster"
+    differs = found.low > 1 or found.high < 1
+    says = ("slower" if found.ratio > 1 else "faster") if differs else "no difference is proven"
     proof = "" if is_settled(found, margin) else "; that is not proven to be beyond the margin, nor within it"
     if noisy:
         proof = f"; other processes used up to {percent(busiest)} of the CPU, so it is not held against the program"
@@ -217,5 +218,5 @@ def _next(file: Path, command: tuple[str, ...]) -> RenderableType:
 
 def told(verdict: GateVerdict) -> Text:
     """Return the verdict, ready to print."""
-    word, style = ("passed", "bold green") if verdict.passed else ("FAILED", "bold red")
-    return Text.assemble((f"hotloop check {word}: ", style), shown(verdict.sentence))
+    style = "bold red" if not verdict.passed else "bold green" if verdict.proven else "bold yellow"
+    return Text.assemble((f"hotloop check {verdict.word}: ", style), shown(verdict.sentence))

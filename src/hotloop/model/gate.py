@@ -58,3 +58,10 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
     noisy: bool = False
     """Others were so busy that a slowdown could be theirs: it passes."""
     schema: int = SCHEMA
+
+    @property
+    def word(self) -> str:
+        """What is said of it first."""
+        if not self.passed:
+            return "FAILED"
+        return "passed" if self.proven else "passed, for want of proof"

@@ -33,7 +33,7 @@ def annotation(verdict: GateVerdict) -> str:
 
 def gate_markdown(verdict: GateVerdict) -> str:
     """Return a summary for a pull request or a job."""
-    word = "passed" if verdict.passed else "failed: a slowdown is proven"
+    word = verdict.word if verdict.passed else "failed: a slowdown is proven"
     before, now = verdict.num_runs
     return "\n".join(
         (

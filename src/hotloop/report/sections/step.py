@@ -32,10 +32,7 @@ def _lead(seen: Observation) -> str:
     assert seen.step is not None
     found = seen.step
     interval = times(found.low_s, found.median_s, found.high_s)
-    return (
-        f"A step takes {interval}: the median of {found.num:,} steps with its 95% interval"
-        f"{_mean(found)}."
-    )
+    return f"A step takes {interval}: the median of {found.num:,} steps with its 95% interval{_mean(found)}."
 
 
 def _mean(step: StepTime) -> str:
