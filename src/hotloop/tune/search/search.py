@@ -19,14 +19,16 @@ from hotloop.tune.session.ledger import Ledger
 from hotloop.tune.session.standing import standing
 from hotloop.tune.verdict.decision import ACCEPTED
 
-SCREEN_SHARE = 0.25
+SCREEN_SHARE = 0.2
 """Of the budget, for all switchable knobs together."""
 PROOF_SETS, PROOF_ROUNDS, LEAST_ROUNDS = 3, 8, 4
 """Of a confirmation that time is kept for while something else is tried."""
 CONTEST_SHARE = 0.35
 """Of the budget, for one set of arms: what was expected of its start may be wrong by a factor beside neighbours."""
-CONTEST_ROUNDS = 6
+CONTEST_ROUNDS = 5
 """Below so many rounds fewer arms are run instead."""
+SLACK = 1.1
+"""Of the time that is kept for a proof: a block is repeated, a start takes longer."""
 EXPECTED = 1.08
 """Prior from which a candidate that nothing is known of is part of the predicted plan."""
 MOVES, MAX_MOVERS = 1.2, 2
@@ -325,6 +327,7 @@ class Search:
         least = PROOF_SETS * self._arms.costs.set_s(2, LEAST_ROUNDS)
         if self._contest.unsure:  # and a perturbed arm
             full, least = full * 1.5, least * 1.5
+        full, least = SLACK * full, SLACK * least
         return full if full < 0.4 * self._ledger.budget.seconds else least
 
     def _guessed(self, untried: Sequence[Candidate]) -> PlanSteps:

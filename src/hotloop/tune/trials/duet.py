@@ -235,14 +235,24 @@ class DuetExecutor:
         def warm(arm: Arm) -> None:
             self._warm(arm, math.inf if arm is course.arms[0] else ready_by)
 
-        at_once = num_cores()
-        for at in range(len(order.plans)):
-            if not one_by_one and at >= at_once:
-                course.arms[at - at_once].wait_for_start(self._within_budget(self._patience.warm_up_s((), 0)))
-            course.arms.append(self._start(order, at))
-            if one_by_one:
+        if one_by_one:
+            for at in range(len(order.plans)):
+                course.arms.append(self._start(order, at))
                 self._guarded(course, at, warm)
-        for at in range(len(order.plans)) if not one_by_one else ():
+            return
+        at_once, patience = num_cores(), self._patience.warm_up_s((), 0)
+
+        def started(arm: Arm) -> None:
+            left_s = max(LAST_PATIENCE_S, ready_by - time.monotonic())
+            arm.wait_for_start(self._within_budget(min(patience, left_s)))
+
+        for at in range(len(order.plans)):
+            if at >= at_once:
+                started(course.arms[at - at_once])
+            course.arms.append(self._start(order, at))
+        for arm in course.arms:  # threads of a step that wait for one another lose their cores to imports
+            started(arm)
+        for at in range(len(order.plans)):
             self._guarded(course, at, warm)
 
     def switch(self, order: SwitchOrder, enough: Callable[[SwitchRecord], bool]) -> SwitchRecord:
