@@ -91,7 +91,8 @@ def test_a_step_may_be_removed(tmp_path: Path) -> None:
             "has 'parameters' in step 1, which says nothing",
             "name, params, ratio",
         ),
-        ('name = "loader_workers"', "", "missing required field `name`, in step 1", "correct that place"),
+        ('name = "loader_workers"', "", "step 1 has no name", "tries one optimization"),
+        ("ratio = 1.3\n", "", "step 1 has no ratio", "hotloop tune --only"),
         (
             "ratio = 1.3",
             'ratio = "fast"',

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -55,6 +56,6 @@ def _warn_if_busy(screen: Screen, seen: MachineSnapshot) -> None:
 
 def say_whose_output(screen: Screen, words: Sequence[str]) -> None:
     """Put the program's own output under a heading."""
-    line = " ".join(words)
+    line = shlex.join(words)
     room = WIDTH - len("output of ") - 6
     screen.their_output(f"output of {line if len(line) <= room else f'{line[: room - 1]}…'}")

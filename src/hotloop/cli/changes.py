@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -57,7 +58,7 @@ def _machine(before: Observation, after: Observation) -> Iterator[Change]:
 
 def _program(before: Observation, after: Observation) -> Iterator[Change]:
     old, new = before.program, after.program
-    yield from _differing("command", " ".join(before.command), " ".join(after.command))
+    yield from _differing("command", shlex.join(before.command), shlex.join(after.command))
     yield from _differing(
         "script", (old.script_sha256 or "unknown")[:12], (new.script_sha256 or "unknown")[:12]
     )

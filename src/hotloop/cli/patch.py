@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -96,7 +97,7 @@ def _current(plan: Plan, screen: Screen) -> Plan:
         if stale
         else "the plan does not say where to edit"
     )
-    words = " ".join(plan.fit.command)
+    words = shlex.join(plan.fit.command)
     if REDACTED in words:
         raise HotloopError(
             f"{why}, and the command cannot be run again: it held a secret, which is not stored",

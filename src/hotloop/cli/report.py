@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import click
+from rich.text import Text
 
 from hotloop.cli.compare import compare_sessions, show_comparison
 from hotloop.cli.files import check_writable, write_json, write_text
@@ -69,11 +70,13 @@ def command(
     write_report(content, html=html, markdown_file=markdown_file, json_file=json_file)
     for target in export(content, exports):
         screen.note(f"hotloop: wrote {target}")
-    screen.show(render(document(content)))
-    for file in (html, markdown_file, json_file):
-        if file is not None:
-            screen.note(f"hotloop: wrote {file}")
-    if html is None and markdown_file is None:
+    written = [file for file in (html, markdown_file, json_file) if file is not None]
+    for file in written:
+        screen.note(f"hotloop: wrote {file}")
+    if written:
+        screen.show(Text(content.headline.sentence))
+    else:
+        screen.show(render(document(content)))
         screen.show(render_next(content.session))
     return ExitCode.DONE
 

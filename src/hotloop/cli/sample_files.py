@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +54,6 @@ class SampleFiles:
                 "measure less before: hotloop observe --steps 3 ...",
             )
         if self.speedscope is not None:
-            write_json(self.speedscope, speedscope(host, " ".join(observation.command)))
+            write_json(self.speedscope, speedscope(host, shlex.join(observation.command)))
         if self.cprofile is not None:
             write_bytes(self.cprofile, cprofile(host))

@@ -74,12 +74,12 @@ def analyze_command(
     show_report(screen, report, top)
     verdicts = [check_gate(gate, analysis) for gate in gates for analysis in report.traces]
     show_verdicts(screen, verdicts)
-    screen.show(render_next(report))
     if all(_unreadable(analysis.health) for analysis in report.traces):
         raise HotloopError(
             f"none of the {len(report.traces)} files is a trace",
             "a trace is what torch.profiler's export_chrome_trace writes, or an Nsight Systems SQLite export",
         )
+    screen.show(render_next(report))
     return ExitCode.DONE if all(verdict.passed for verdict in verdicts) else ExitCode.GATE
 
 

@@ -84,7 +84,7 @@ def no_step(
 
 
 def _failed(code: int | None, words: Sequence[str], blame: str | None) -> HotloopError:
-    shown = " ".join(shlex.quote(word) for word in words)
+    shown = shlex.join(words)
     return HotloopError(
         f"your program failed before it had taken two steps (exit code {code}); its own output says why",
         blame or f"if it works without hotloop, please report that; try: {shown}",

@@ -21,6 +21,8 @@ from hotloop.store.ours import APPLICATION_ID, check_ours
 
 FOLDER = ".hotloop"
 SCHEMA = 1
+SHOWN = 5
+"""Sessions that are named where one is not found."""
 _SUFFIX = ".sqlite"
 _CLAIM = ".lock"
 _BESIDE = ("-wal", "-shm")
@@ -256,7 +258,10 @@ def find_session(base: Path, name: str | None = None) -> Session:
 
 def _unknown(base: Path, name: str | None) -> HotloopError:
     what = f"no session {name!r}" if name else "no session"
-    known = ", ".join(path.stem for path in sessions(base)[:5])
+    every = [path.stem for path in sessions(base)]
+    known = ", ".join(every[:SHOWN]) + (
+        f" and {len(every) - SHOWN} earlier ones" if len(every) > SHOWN else ""
+    )
     return HotloopError(
         f"there is {what} in {base / FOLDER}",
         f"known: {known}" if known else "run hotloop observe or hotloop tune here first",

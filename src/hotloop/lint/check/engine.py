@@ -2,6 +2,7 @@
 
 import ast
 import gc
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from hotloop.model.finding import Finding, Severity
 from hotloop.source.source_file import SourceFile
 
 SYNTAX_ERROR = "syntax-error"
+_PLACE = re.compile(r"^parser error: error at \d+:\d+: ")
+"""Of where the parser gave up, which is behind the mistake; the finding has the line."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,9 @@ def syntax_error(path: str, error: cst.ParserSyntaxError) -> Finding:
         severity=Severity.WARNING,
         path=path,
         line=max(error.raw_line, 1),
-        evidence=error.message.splitlines()[0] if error.message else "the parser stopped here",
+        evidence=_PLACE.sub("", error.message.splitlines()[0])
+        if error.message
+        else "the parser stopped here",
         advice="Correct the syntax, or exclude the file; no rule could read it.",
     )
 

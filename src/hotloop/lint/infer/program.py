@@ -14,6 +14,9 @@ from hotloop.source.source_file import SourceFile
 # What a program that runs on an accelerator says somewhere in its source.
 _EVALUATES = re.compile(r"val|test|eval")
 _DEVICE = re.compile(r"cuda|\bdevice\b|\.to\(|accelerat|\bmps\b|\bxpu\b|\bTrainer\b|[Ff]abric")
+_ON_HOST = re.compile(r"accelerator\s*=\s*[\"']cpu[\"']|\bcpu\s*=\s*True")
+"""What a framework's trainer is told that is to keep off accelerators."""
+_NAMED = re.compile(r"cuda|\bmps\b|\bxpu\b")
 _HALF = re.compile(
     r"autocast|bfloat16|float16|\.half\(\)|\bbf16\b|\bfp16\b|GradScaler|\bamp\b|set_float32_matmul|allow_tf32"
 )
@@ -42,8 +45,11 @@ class Program:
 
     @cached_property
     def on_device(self) -> bool:
-        """Whether anything in the source speaks of an accelerator."""
-        return _DEVICE.search(self.file.text) is not None
+        """Whether anything in the source speaks of an accelerator, other than to keep off it."""
+        text = self.file.text
+        if _ON_HOST.search(text) is not None:
+            return _NAMED.search(text) is not None
+        return _DEVICE.search(text) is not None
 
     @cached_property
     def on_cuda(self) -> bool:

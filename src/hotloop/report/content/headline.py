@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hotloop.model.diagnosis import Bottleneck
 from hotloop.model.observation import Observation
+from hotloop.model.quantities import counted
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import TuneResult
 from hotloop.report.content.content import Headline, Savings
@@ -63,11 +64,24 @@ def _tuned(tuning: TuneResult, confirmed: Ratio | None) -> str:
         num = len(tuning.plan.steps)
         changes = f"{num} change{'s' * (num != 1)}"
         return f"Training runs {speedup(confirmed)} faster with {changes}, and {_learning(tuning)}."
-    if tuning.interrupted:
-        return "The session was interrupted before anything was proven; nothing is changed."
-    if not tuning.trials:
-        return "Nothing could be tried on this program in the time given; nothing is changed."
-    return "Nothing that was tried made this program provably faster; nothing is changed."
+    return f"No change was proven faster: {why_empty(tuning)}."
+
+
+def why_empty(result: TuneResult) -> str:
+    """Return why nothing was proven, to follow a colon."""
+    if result.interrupted:
+        return "the session was interrupted before"
+    if result.likely:
+        return "something is likely to help, and the time was too short to prove it"
+    num = len(result.trials)
+    if not num and any("when confirmed" in refusal.reason for refusal in result.refused):
+        beside = "beside other processes " if result.contention.num_noisy else ""
+        return f"{beside}the time was too short to prove what was tried (--budget gives more)"
+    if not num and any("time" in refusal.reason for refusal in result.refused):
+        return "the time was too short to try anything (--budget gives more)"
+    if not num:
+        return "there was nothing to try"
+    return f"of {counted(num, 'trial')}, none beat the program as it is by more than the noise here"
 
 
 def _learning(tuning: TuneResult) -> str:

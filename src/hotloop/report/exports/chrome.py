@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,7 +21,7 @@ def chrome_trace(seen: Observation) -> dict[str, Any]:
     return {
         "schemaVersion": 1,
         "displayTimeUnit": "ms",
-        "otherData": {"exporter": "hotloop", "command": " ".join(seen.command)},
+        "otherData": {"exporter": "hotloop", "command": shlex.join(seen.command)},
         "traceEvents": [*events, *_monitors(seen)],
     }
 

@@ -76,7 +76,12 @@ def _efficiency(seen: Observation) -> Iterator[Block]:
     rows.append(("rate", f"{significant(found.flop_per_s / 1e9)} GFLOP/s"))
     if found.mfu is not None and found.peak_flop_per_s is not None:
         peak = f"{significant(found.peak_flop_per_s / 1e9)} GFLOP/s"
-        rows.append(("of this machine's peak", f"{percent(found.mfu)} of {peak}, measured"))
+        rows.append(
+            (
+                "of this machine's peak",
+                f"{percent(found.mfu)} of {peak}, the fastest matrix product or convolution measured",
+            )
+        )
     elif found.why_no_peak:
         rows.append(("of this machine's peak", f"not measured: {found.why_no_peak}"))
     yield Facts(tuple(rows))

@@ -11,13 +11,21 @@ from hotloop.model.quantities import duration, rate
 from hotloop.report.terminal.layout import facts
 from hotloop.report.terminal.ratios import told_gain
 
-
-def ceilings(found: Ceilings) -> RenderableType:
-    """Return what the step would be if a part of it came for nothing."""
-    return facts(_rows(found), key_width=8)
+BEYOND = 1.05
+"""A perfect input that gains so much more than the wait for data says why."""
 
 
-def _rows(found: Ceilings) -> Iterator[tuple[str, str]]:
+def ceilings(found: Ceilings, data_share: float = 0.0) -> RenderableType:
+    """Return what the step would be if a part of it came for nothing.
+
+    Args:
+        found: what was measured.
+        data_share: of the step, which waits for data so long.
+    """
+    return facts(_rows(found, data_share), key_width=8)
+
+
+def _rows(found: Ceilings, data_share: float) -> Iterator[tuple[str, str]]:
     key = "ceilings"
     if found.perfect_input is not None and found.perfect_input_step_s is not None:
         gain = found.perfect_input
@@ -26,6 +34,11 @@ def _rows(found: Ceilings) -> Iterator[tuple[str, str]]:
         per_s = found.compute_samples_per_s
         yield key, f"{text} ({interval}){f', {rate(per_s)} samples/s' if per_s is not None else ''}"
         key = ""
+        if gain.low * (1 - data_share) > BEYOND:
+            yield (
+                key,
+                "that is more than the wait for data: making batches takes cores from the rest of the step",
+            )
     if found.perfect_device_step_s is not None:
         yield key, f"{duration(found.perfect_device_step_s)} a step with a perfect device"
         key = ""

@@ -71,7 +71,7 @@ def _speeds(report: CheckReport) -> Iterator[tuple[str, str]]:
     if report.speedup is not None:
         speedup = report.speedup
         yield (
-            "faster",
+            "faster" if speedup.low > 1 else "slower" if speedup.high < 1 else "no difference",
             (
                 f"{significant(speedup.median)}x [{significant(speedup.low)}, {significant(speedup.high)}] over "
                 f"{counted(speedup.num, 'block')}: {speedup.method}"

@@ -11,6 +11,7 @@ from rich.text import Text
 from hotloop.model.diagnosis import Diagnosis
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.foreign_text import shown
+from hotloop.model.observation import Phase
 from hotloop.model.quantities import counted, duration
 from hotloop.report.content.quietness import is_too_busy
 from hotloop.report.terminal.busy_machine import busy_machine
@@ -61,7 +62,8 @@ def _parts(diagnosis: Diagnosis, *, verbose: bool) -> Iterator[RenderableType]:
     if seen.step is not None:
         yield Text(f"a step takes {duration(seen.step.median_s)}, median of {counted(seen.step.num, 'step')}")
     if seen.ceilings is not None:
-        yield ceilings(seen.ceilings)
+        data = seen.phases.get(Phase.DATA)
+        yield ceilings(seen.ceilings, data.share if data is not None else 0.0)
     worth = _worth_showing(diagnosis)
     on_screen = diagnosis.findings if verbose else worth[:SHOWN]
     for finding in on_screen:
@@ -136,7 +138,8 @@ def _cost(finding: Finding) -> str:
     low, high = finding.cost_low_s, finding.cost_high_s
     told = low is not None and high is not None and low > 0 and high <= WIDE * low
     interval = f" [{duration(low or 0.0)}, {duration(high or 0.0)}]" if told else ""
-    return f"{'' if told else 'about '}{duration(finding.cost_s)} a step{interval}"
+    spread = ", spread over all steps" if (finding.metric or "").startswith("run.") else ""
+    return f"{'' if told else 'about '}{duration(finding.cost_s)} a step{spread}{interval}"
 
 
 def _gain(finding: Finding) -> str:

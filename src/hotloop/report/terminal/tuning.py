@@ -12,6 +12,7 @@ from hotloop.model.foreign_text import shown
 from hotloop.model.quantities import byte_size, counted, duration, percent, rate
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Contention, Plan, PlanStep, TuneResult
+from hotloop.report.content.headline import why_empty
 from hotloop.report.terminal.layout import facts, next_steps
 from hotloop.report.terminal.not_proven import NAME_WIDTH, likely, refused
 from hotloop.report.terminal.prediction_error import prediction_error
@@ -91,27 +92,11 @@ def _verdict(result: TuneResult) -> str:
     if result.plan.steps and speedup is not None:
         interval = f"[{speedup.low:.2f}, {speedup.high:.2f}]"
         return f"{speedup.ratio:.2f}x as fast {interval}, proven in fresh processes, with {_changes(result)}."
-    return f"No change was proven faster: {_why_empty(result)}."
+    return f"No change was proven faster: {why_empty(result)}."
 
 
 def _changes(result: TuneResult) -> str:
     return counted(len(result.plan.steps), "change")
-
-
-def _why_empty(result: TuneResult) -> str:
-    if result.interrupted:
-        return "the session was interrupted before"
-    if result.likely:
-        return "something is likely to help, and the time was too short to prove it (below)"
-    num = len(result.trials)
-    if not num and any("when confirmed" in refusal.reason for refusal in result.refused):
-        beside = "beside other processes " if result.contention.num_noisy else ""
-        return f"{beside}the time was too short to prove what was tried (--budget gives more)"
-    if not num and any("time" in refusal.reason for refusal in result.refused):
-        return "the time was too short to try anything (--budget gives more)"
-    if not num:
-        return "there was nothing to try"
-    return f"of {counted(num, 'trial')}, none beat the program as it is by more than the noise here"
 
 
 def _busy(load: Contention) -> Iterator[RenderableType]:

@@ -75,6 +75,7 @@ def read_plan(path: Path) -> Plan:
     """
     raw = _toml(path)
     _check_schema(path, raw)
+    _check_complete(path, raw)
     try:
         plan = msgspec.convert(_with_none(raw), Plan)
         _check_keys(path, raw["steps"])
@@ -119,6 +120,19 @@ def _text(path: Path) -> str:
     if len(content) > MAX_BYTES:
         raise OSError(errno.EFBIG, f"it is larger than {MAX_BYTES >> 20} MiB")
     return content.decode()
+
+
+def _check_complete(path: Path, raw: dict[str, Any]) -> None:
+    """All that is missing is named at once: a plan that is written by hand has its steps without figures."""
+    steps = raw.get("steps")
+    for number, step in enumerate(steps if isinstance(steps, list) else (), start=1):
+        missing = [field.name for field in msgspec.structs.fields(PlanStep) if field.required]
+        missing = [name for name in missing if isinstance(step, dict) and name not in step]
+        if missing:
+            raise HotloopError(
+                f"{path} is not a hotloop plan: step {number} has no {', '.join(missing)}",
+                "a plan holds what was measured: hotloop tune --only NAME COMMAND tries one optimization and writes it",
+            )
 
 
 def _check_schema(path: Path, raw: dict[str, Any]) -> None:

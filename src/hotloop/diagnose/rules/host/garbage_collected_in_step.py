@@ -60,7 +60,8 @@ def check(observation: Observation) -> Iterator[Symptom]:
 rule = Rule(
     code="garbage-collected-in-step",
     title="The garbage collector stops the training",
-    advice="Take gc.collect() out of the loop; call gc.freeze() before it; keep data in arrays, not in Python objects.",
+    advice="Call gc.freeze() before the loop and keep data in arrays, not in Python objects; "
+    "if the loop calls gc.collect(), take that out.",
     page=__doc__ or "",
     check=check,
 )
