@@ -17,6 +17,7 @@ from hotloop.model.tuning import Failure, FailureKind
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.executor import ArmRecord, PlanSteps, Rounds, SetOrder, SetRecord
 from hotloop.tune.trials.arm import Arm, ArmFailed
+from hotloop.tune.trials.crew import Crew
 from hotloop.tune.trials.device_memory import DeviceBudget
 from hotloop.tune.trials.duet import DuetExecutor
 from hotloop.tune.trials.out_of_memory import ran_out_of_memory
@@ -51,23 +52,59 @@ class _Arm:
         self.device.end(self.run.pid)
 
 
+class _Crew(Crew):
+    """The real crew on a simulated device: what it starts are not processes."""
+
+    def __init__(self, setting: Setting, blocks: Blocks, device: Memory, each: int, grown: float) -> None:
+        super().__init__(setting, blocks, lambda: math.inf)
+        self._device, self._each, self._grown = device, each, grown
+        self.order: list[str] = []
+        self.events: list[str] = []
+        self.most_alive = 0
+
+    def start(self, order: SetOrder, at: int) -> Arm:
+        plan = order.plans[at]
+        arm = cast("Arm", _Arm(self._device, _Run(100 + len(self.order)), plan))
+        self.order.append("+".join(step.name for step in plan) or "original")
+        self.events.append(f"start {self.order[-1]}")
+        self.alive.append(arm)
+        return arm
+
+    def warm(self, arm: Any, ready_by: float = math.inf) -> None:
+        growth = self._grown if arm.plan else 1.0
+        self.events.append(f"warm {self.order[arm.run.pid - 100]}")
+        try:
+            self._device.allocate(round(self._each * growth), arm.run.pid)
+        except RuntimeError as error:
+            text = f"Traceback\ntorch.OutOfMemoryError: {error}\nE1122 torchrun: failed (exitcode: 1)\n"
+            kind = FailureKind.OUT_OF_MEMORY if ran_out_of_memory(1, text) else FailureKind.CRASH
+            raise ArmFailed(arm, Failure(kind=kind, message="it failed", log_end=text)) from error
+        self.most_alive = max(self.most_alive, len(self.alive))
+
+    def turn(self, arm: Any) -> float:
+        arm.blocks += 1
+        return 2.0 if not arm.plan else 1.0
+
+    def record(self, arm: Any) -> ArmRecord:
+        return ArmRecord(step_s=1.0)
+
+
 class _Executor(DuetExecutor):
-    """The real executor on a simulated device: what it starts are not processes."""
+    """The real executor with that crew."""
 
     def __init__(
         self, device: Memory, each_gib: float, *, others_gib: float = 0.0, grown: float = 1.0
     ) -> None:
-        self.device, self.each, self.grown = device, round(each_gib * GIB), grown
+        self.device, each = device, round(each_gib * GIB)
         if others_gib:
             device.held[7] = round(others_gib * GIB) - CONTEXT
-        used = device.total - device.free
         need = DeviceMemory(
             index=0,
             uuid="GPU-0",
             name="Simulated H100",
             total_bytes=device.total,
-            reserved_bytes=self.each,
-            beside_bytes=used + CONTEXT,
+            reserved_bytes=each,
+            beside_bytes=device.total - device.free + CONTEXT,
         )
         setting = Setting(
             argv=(),
@@ -80,46 +117,20 @@ class _Executor(DuetExecutor):
             peak_bytes=None,
             devices=(need,),
         )
-        self.order: list[str] = []
-        self.events: list[str] = []
         self.said: list[str] = []
-        self.most_alive = 0
+        blocks = Blocks(num_steps=4, discard=1, warm_steps=3, max_rounds=None)
+        self.crew = _Crew(setting, blocks, device, each, grown)
         super().__init__(
             setting,
-            Blocks(num_steps=4, discard=1, warm_steps=3, max_rounds=None),
+            blocks,
             self.said.append,
             watch=lambda say, num: ContentionWatch(say, num, _Load((), 0.0), lambda _: None),
             device_budget=DeviceBudget(setting.devices, self._driver, lambda _: None),
+            crew=self.crew,
         )
 
     def _driver(self) -> tuple[FreeMemory, ...]:
         return (FreeMemory(uuid="0", total_bytes=self.device.total, free_bytes=self.device.free),)
-
-    def _start(self, order: SetOrder, at: int) -> Arm:
-        plan = order.plans[at]
-        arm = cast("Arm", _Arm(self.device, _Run(100 + len(self.order)), plan))
-        self.order.append("+".join(step.name for step in plan) or "original")
-        self.events.append(f"start {self.order[-1]}")
-        self._arms.append(arm)
-        return arm
-
-    def _warm(self, arm: Any, ready_by: float = math.inf) -> None:
-        growth = self.grown if arm.plan else 1.0
-        self.events.append(f"warm {self.order[arm.run.pid - 100]}")
-        try:
-            self.device.allocate(round(self.each * growth), arm.run.pid)
-        except RuntimeError as error:
-            text = f"Traceback\ntorch.OutOfMemoryError: {error}\nE1122 torchrun: failed (exitcode: 1)\n"
-            kind = FailureKind.OUT_OF_MEMORY if ran_out_of_memory(1, text) else FailureKind.CRASH
-            raise ArmFailed(arm, Failure(kind=kind, message="it failed", log_end=text)) from error
-        self.most_alive = max(self.most_alive, len(self._arms))
-
-    def _block(self, arm: Any) -> float:
-        arm.blocks += 1
-        return 2.0 if not arm.plan else 1.0
-
-    def _record(self, arm: Any) -> ArmRecord:
-        return ArmRecord(step_s=1.0)
 
 
 @pytest.fixture(autouse=True)
@@ -140,23 +151,23 @@ def _device(total_gib: float = 80.0) -> Memory:
 
 @pytest.fixture(autouse=True)
 def no_kernels_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hotloop.tune.trials.duet._times_kernels", lambda _: False)
+    monkeypatch.setattr("hotloop.tune.trials.crew.times_kernels", lambda _: False)
 
 
 def test_two_that_fit_run_beside_one_another() -> None:
     executor = _Executor(_device(), 30)
     record = executor.run(ORDER, _both)
     assert isinstance(record, SetRecord)
-    assert executor.order == ["original", "larger"]
-    assert executor.most_alive == 2
+    assert executor.crew.order == ["original", "larger"]
+    assert executor.crew.most_alive == 2
 
 
 def test_two_that_do_not_fit_are_whole_processes_in_abba_order() -> None:
     executor = _Executor(_device(), 48)
     record = executor.run(ORDER, _both)
     assert isinstance(record, SetRecord)
-    assert executor.order == ["original", "larger", "larger", "original"]
-    assert executor.most_alive == 1
+    assert executor.crew.order == ["original", "larger", "larger", "original"]
+    assert executor.crew.most_alive == 1
     assert record.rounds == ((2.0, 1.0),) * 8
 
 
@@ -164,14 +175,14 @@ def test_on_a_device_an_arm_warms_up_with_nothing_beside_it() -> None:
     """Libraries choose kernels by timing them: beside an arm that starts up they would choose others."""
     executor = _Executor(_device(), 10)
     executor.run(ORDER, _both)
-    assert executor.events == ["start original", "warm original", "start larger", "warm larger"]
+    assert executor.crew.events == ["start original", "warm original", "start larger", "warm larger"]
 
 
 def test_the_context_counts() -> None:
     """Twice 39.8 GiB are 79.6: beside two contexts of half a GiB they do not fit in 80."""
     executor = _Executor(_device(), 39.8)
     executor.run(ORDER, _both)
-    assert executor.most_alive == 1
+    assert executor.crew.most_alive == 1
     assert not executor.fits(2)
 
 
@@ -195,7 +206,7 @@ def test_a_candidate_that_had_no_room_beside_others_has_its_turn_alone() -> None
     executor = _Executor(_device(), 30, grown=2.0)
     record = executor.run(ORDER, _both)
     assert isinstance(record, SetRecord), "60 GiB fit, alone"
-    assert executor.order == ["original", "larger", "original", "larger", "larger", "original"]
+    assert executor.crew.order == ["original", "larger", "original", "larger", "larger", "original"]
 
 
 def test_a_candidate_that_has_no_room_alone_is_to_blame() -> None:

@@ -5,23 +5,18 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from typing import TypeVar
 
 import msgspec
-import psutil
 
 from hotloop.launch.isolation.decide import Isolation
-from hotloop.launch.isolation.scratch import new_scratch, remove
-from hotloop.machine.host.identity import num_cores
 from hotloop.model.tuning import Contention, Failure, FailureKind
-from hotloop.optimize.registry import get
 from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.executor import (
     ArmRecord,
     BudgetOver,
-    PlanSteps,
     SetFailed,
     SetOrder,
     SetRecord,
@@ -30,27 +25,19 @@ from hotloop.tune.executor import (
     SwitchRecord,
 )
 from hotloop.tune.trials.arm import Arm, ArmFailed
+from hotloop.tune.trials.crew import Crew
 from hotloop.tune.trials.detailed_look import detailed_look
 from hotloop.tune.trials.device_memory import DeviceBudget
 from hotloop.tune.trials.device_neighbours import watch_devices
-from hotloop.tune.trials.patience import Patience
 from hotloop.tune.trials.ranks import port_is_taken
 from hotloop.tune.trials.setting import Setting
-from hotloop.tune.trials.start_arm import start_arm
 from hotloop.tune.trials.switching import switch_knobs
 from hotloop.tune.trials.turns import Turn, block_times
 from hotloop.tune.trials.void_blocks import MAX_REPEATS, ContentionWatch
 from hotloop.tune.trials.whole_processes import Lived, in_abba_order
 
-LAST_PATIENCE_S = 5.0
-"""What is under way when the time is over may take so much longer."""
 LATEST_S = 30.0
 """A set that has said nothing by then is given up."""
-START_SHARE = 0.5
-"""Of the time that is left: an arm that has not started by then is left out, so that the others can be compared."""
-FEW_ARMS = 3
-MEMORY_SHARE = 0.85
-"""Of the memory that was free before: an arm beyond it would push the machine into swap."""
 
 
 class _Course(msgspec.Struct):
@@ -83,6 +70,7 @@ class DuetExecutor:
         left_s: the time that is left; what hangs is not waited for beyond it.
         watch: makes what watches the machine during a set; None: this machine and the setting's devices.
         device_budget: the memory of the devices; None: of this machine's.
+        crew: handles the arms; None: processes of this machine.
     """
 
     def __init__(
@@ -93,19 +81,17 @@ class DuetExecutor:
         left_s: Callable[[], float] = lambda: math.inf,
         watch: Callable[[Callable[[str], None], int], ContentionWatch] | None = None,
         device_budget: DeviceBudget | None = None,
+        crew: Crew | None = None,
     ) -> None:
         self._setting = setting
         self._blocks = blocks
-        self._patience = Patience(setting.startup_s, setting.step_s)
+        self._crew = crew or Crew(setting, blocks, left_s)
         self._progress = progress
         self._left_s = left_s
         self._open = contextlib.ExitStack()
         neighbours = self._open.enter_context(watch_devices(setting.devices))
         self._watch = watch or (lambda say, num: ContentionWatch(say, num, device=neighbours))
         self._device_budget = device_budget or DeviceBudget(setting.devices)
-        self._free_bytes = psutil.virtual_memory().available
-        self._arms: list[Arm] = []
-        self._caches = new_scratch("caches")
 
     @property
     def isolation(self) -> Isolation:
@@ -114,12 +100,10 @@ class DuetExecutor:
 
     def fits(self, num_arms: int) -> bool:
         """Whether so many arms have room beside one another."""
-        peak, num_alive = self._setting.peak_bytes, len(self._arms)
+        num_alive = len(self._crew.alive)
         if num_arms + num_alive > 1 and self._setting.one_at_a_time:
             return False
-        needed = (num_arms + num_alive) * (peak or 0) * self._setting.num_ranks
-        on_host = peak is None or needed < MEMORY_SHARE * self._free_bytes
-        return on_host and self._device_budget.fits(num_arms, num_alive)
+        return self._crew.fits(num_arms) and self._device_budget.fits(num_arms, num_alive)
 
     def run(self, order: SetOrder, steer: Steer) -> SetRecord | SetFailed:
         """Run a set of fresh processes.
@@ -141,19 +125,19 @@ class DuetExecutor:
         watchman = self._watch(self._progress, order.max_rounds)
         course = _Course()
         try:
-            self._start_all(order, course)
+            self._crew.start_all(order, course.arms, lambda at, work: self._guarded(course, at, work))
             course.start_s = time.monotonic() - began
             self._rounds(course, order, steer, watchman)
             course.contention = watchman.report()
             course.records = {
-                at: self._record(arm)
+                at: self._crew.record(arm)
                 for at, arm in enumerate(course.arms)
                 if at not in course.failures or course.rounds
             }
             self._look(course, order)
             return course
         finally:
-            self._discard(course.arms)
+            self._crew.end(course.arms)
 
     def _look(self, course: _Course, order: SetOrder) -> None:
         """Look at the original and the plan in detail, where there is time for it."""
@@ -180,13 +164,13 @@ class DuetExecutor:
         def live(index: int, num_blocks: int) -> Lived:
             nonlocal under_way
             under_way = index
-            arm = self._start(order, index)
+            arm = self._crew.start(order, index)
             try:
-                self._warm(arm)
+                self._crew.warm(arm)
                 blocks = [self._watched_block(arm, watchman, num_blocks - n) for n in range(num_blocks)]
-                return blocks, self._record(arm)
+                return blocks, self._crew.record(arm)
             finally:
-                self._discard([arm])
+                self._crew.end([arm])
 
         try:
             rounds, records = in_abba_order(len(order.plans), order.max_rounds, live)
@@ -220,41 +204,6 @@ class DuetExecutor:
             arms=(*found.arms[:at], failure, *found.arms[at:]),
         )
 
-    def _start_all(self, order: SetOrder, course: _Course) -> None:
-        """Start an arm of each plan, until all have warmed up.
-
-        On a CPU as many as there are cores start up side by side, and all wait at their first boundary (eight that
-        imported at once on two cores took twice the processor time). Where kernels are chosen by timing them they come
-        one by one, the others frozen: what was timed beside a neighbour is not what is fastest.
-        """
-        one_by_one = bool(self._setting.devices) or any(_times_kernels(plan) for plan in order.plans)
-        # Of a plan and the original neither can be left out.
-        many = len(order.plans) > FEW_ARMS
-        ready_by = time.monotonic() + START_SHARE * self._left_s() if many else math.inf
-
-        def warm(arm: Arm) -> None:
-            self._warm(arm, math.inf if arm is course.arms[0] else ready_by)
-
-        if one_by_one:
-            for at in range(len(order.plans)):
-                course.arms.append(self._start(order, at))
-                self._guarded(course, at, warm)
-            return
-        at_once, patience = num_cores(), self._patience.warm_up_s((), 0)
-
-        def started(arm: Arm) -> None:
-            left_s = max(LAST_PATIENCE_S, ready_by - time.monotonic())
-            arm.wait_for_start(self._within_budget(min(patience, left_s)))
-
-        for at in range(len(order.plans)):
-            if at >= at_once:
-                started(course.arms[at - at_once])
-            course.arms.append(self._start(order, at))
-        for arm in course.arms:  # threads of a step that wait for one another lose their cores to imports
-            started(arm)
-        for at in range(len(order.plans)):
-            self._guarded(course, at, warm)
-
     def switch(self, order: SwitchOrder, enough: Callable[[SwitchRecord], bool]) -> SwitchRecord:
         """Switch knobs within one process."""
         return switch_knobs(order, self._setting, self._blocks, self._progress, enough)
@@ -285,7 +234,7 @@ class DuetExecutor:
             return self._round(course, on, backwards, lambda arm: self._watched_block(arm, watchman, left))
         spare = min(self._spare(course.arms[at], left) for at in on)
         return watchman.block(
-            lambda: self._round(course, on, backwards, self._block), course.arms[0].run.pid, spare
+            lambda: self._round(course, on, backwards, self._crew.turn), course.arms[0].run.pid, spare
         )
 
     def _round(
@@ -349,68 +298,19 @@ class DuetExecutor:
         )
 
     def _watched_block(self, arm: Arm, watchman: ContentionWatch, left: int) -> float:
-        return watchman.block(lambda: self._block(arm), arm.run.pid, self._spare(arm, left))
+        return watchman.block(lambda: self._crew.turn(arm), arm.run.pid, self._spare(arm, left))
 
     def _spare(self, arm: Arm, left: int) -> int:
         """Return the blocks that an arm may repeat before the program ends by itself."""
         most = self._blocks.max_rounds
-        return MAX_REPEATS if most is None else max(0, most - self._used(arm) - left)
-
-    def _used(self, arm: Arm) -> int:
-        return (arm.steps - self._blocks.warm_steps) // self._blocks.per_block()
+        return MAX_REPEATS if most is None else max(0, most - self._crew.blocks_used(arm) - left)
 
     def close(self) -> None:
         """End all arms."""
-        self._discard(list(self._arms))
+        self._crew.close()
         self._open.close()
-        remove(self._caches)
-
-    def _start(self, order: SetOrder, at: int) -> Arm:
-        arm = start_arm(self._setting, order, at, self._caches, int(MEMORY_SHARE * self._free_bytes))
-        self._arms.append(arm)
-        return arm
-
-    def _warm(self, arm: Arm, ready_by: float = math.inf) -> None:
-        steps = self._blocks.warm_steps
-        patience = self._patience.warm_up_s(arm.plan, steps)
-        patience = min(patience, max(LAST_PATIENCE_S, ready_by - time.monotonic()))
-        spent = arm.advance(steps, discard=1, timeout_s=self._within_budget(patience))
-        self._patience.warmed(arm.plan, spent)
-
-    def _within_budget(self, wanted_s: float) -> float:
-        """Nobody waits for what hangs beyond the budget."""
-        return min(wanted_s, max(LAST_PATIENCE_S, self._left_s() + LAST_PATIENCE_S))
-
-    def _block(self, arm: Arm) -> float:
-        blocks = self._blocks
-        patience = self._within_budget(self._patience.block_s(blocks.per_turn()))
-        spent = arm.advance(blocks.per_turn(), discard=blocks.discard, timeout_s=patience)
-        return spent / blocks.num_steps
-
-    def _record(self, arm: Arm) -> ArmRecord:
-        return ArmRecord(
-            step_s=arm.step_s(),
-            phases={} if self._setting.devices else arm.phases(self._blocks.warm_steps),
-            losses=tuple(arm.losses()),
-            loss_sites=tuple(arm.loss_sites()),
-            outputs=arm.outputs(),
-            effects=tuple(arm.effects()),
-            notes=tuple(arm.notes()),
-            peak_bytes=arm.peak_bytes(),
-            first_steps_s=arm.first_steps_s(),
-        )
-
-    def _discard(self, arms: Sequence[Arm]) -> None:
-        for arm in arms:
-            if arm in self._arms:
-                self._arms.remove(arm)
-                arm.end()
 
 
 def _for_want_of_room(failure: Failure) -> bool:
     """Whether an arm may have failed because others were there."""
     return failure.kind is FailureKind.OUT_OF_MEMORY or port_is_taken(failure.log_end)
-
-
-def _times_kernels(plan: PlanSteps) -> bool:
-    return any(get(step.name).times_kernels(step.params) for step in plan)

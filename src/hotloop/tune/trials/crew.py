@@ -1,0 +1,166 @@
+"""The arms that are alive: started, warmed up, given their turns, and ended."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+
+import psutil
+
+from hotloop.launch.isolation.scratch import new_scratch, remove
+from hotloop.machine.host.identity import num_cores
+from hotloop.optimize.registry import get
+from hotloop.tune.design.block_length import Blocks
+from hotloop.tune.executor import ArmRecord, PlanSteps, SetOrder
+from hotloop.tune.trials.arm import Arm
+from hotloop.tune.trials.patience import Patience
+from hotloop.tune.trials.setting import Setting
+from hotloop.tune.trials.start_arm import start_arm
+
+LAST_PATIENCE_S = 5.0
+"""What is under way when the time is over may take so much longer."""
+START_SHARE = 0.5
+"""Of the time that is left: an arm that has not started by then is left out, so that the others can be compared."""
+FEW_ARMS = 3
+MEMORY_SHARE = 0.85
+"""Of the memory that was free before: an arm beyond it would push the machine into swap."""
+
+
+class Crew:
+    """Handles the arms of one program.
+
+    Args:
+        setting: what they share.
+        blocks: the shape of a trial.
+        left_s: the time that is left; what hangs is not waited for beyond it.
+    """
+
+    def __init__(self, setting: Setting, blocks: Blocks, left_s: Callable[[], float]) -> None:
+        self._setting = setting
+        self._blocks = blocks
+        self._left_s = left_s
+        self._patience = Patience(setting.startup_s, setting.step_s)
+        self._memory_limit = int(MEMORY_SHARE * psutil.virtual_memory().available)
+        self._caches = new_scratch("caches")
+        self.alive: list[Arm] = []
+
+    def fits(self, num_arms: int) -> bool:
+        """Whether the host's memory holds so many more."""
+        peak = self._setting.peak_bytes
+        needed = (num_arms + len(self.alive)) * (peak or 0) * self._setting.num_ranks
+        return peak is None or needed < self._memory_limit
+
+    def start(self, order: SetOrder, at: int) -> Arm:
+        """Start one arm of a set."""
+        arm = start_arm(self._setting, order, at, self._caches, self._memory_limit)
+        self.alive.append(arm)
+        return arm
+
+    def start_all(
+        self, order: SetOrder, arms: list[Arm], guarded: Callable[[int, Callable[[Arm], None]], object]
+    ) -> None:
+        """Start an arm of each plan, until all have warmed up.
+
+        On a CPU as many as there are cores start up side by side, and all wait at their first boundary (eight that
+        imported at once on two cores took twice the processor time). Where kernels are chosen by timing them they come
+        one by one, the others frozen: what was timed beside a neighbour is not what is fastest.
+
+        Args:
+            order: the set.
+            arms: takes them, in the set's order.
+            guarded: does something with the arm at a place, and keeps how it failed.
+        """
+        # Of a plan and the original neither can be left out.
+        many = len(order.plans) > FEW_ARMS
+        ready_by = time.monotonic() + START_SHARE * self._left_s() if many else math.inf
+
+        def warm(arm: Arm) -> None:
+            self.warm(arm, math.inf if arm is arms[0] else ready_by)
+
+        if self._one_by_one(order):
+            for at in range(len(order.plans)):
+                arms.append(self.start(order, at))
+                guarded(at, warm)
+            return
+        at_once = num_cores()
+        for at in range(len(order.plans)):
+            if at >= at_once:
+                self._wait_for_start(arms[at - at_once], ready_by)
+            arms.append(self.start(order, at))
+        for arm in arms:  # threads of a step that wait for one another lose their cores to imports
+            self._wait_for_start(arm, ready_by)
+        for at in range(len(order.plans)):
+            guarded(at, warm)
+
+    def _one_by_one(self, order: SetOrder) -> bool:
+        return bool(self._setting.devices) or any(times_kernels(plan) for plan in order.plans)
+
+    def _wait_for_start(self, arm: Arm, ready_by: float) -> None:
+        patience = self._until(self._patience.warm_up_s((), 0), ready_by)
+        arm.wait_for_start(self._within_budget(patience))
+
+    def warm(self, arm: Arm, ready_by: float = math.inf) -> None:
+        """Let an arm take its first steps.
+
+        Raises:
+            ArmFailed: it did not.
+        """
+        steps = self._blocks.warm_steps
+        patience = self._until(self._patience.warm_up_s(arm.plan, steps), ready_by)
+        spent = arm.advance(steps, discard=1, timeout_s=self._within_budget(patience))
+        self._patience.warmed(arm.plan, spent)
+
+    def turn(self, arm: Arm) -> float:
+        """Give an arm its turn; return seconds a step.
+
+        Raises:
+            ArmFailed: it ended, hung, or took too much memory.
+        """
+        blocks = self._blocks
+        patience = self._within_budget(self._patience.block_s(blocks.per_turn()))
+        spent = arm.advance(blocks.per_turn(), discard=blocks.discard, timeout_s=patience)
+        return spent / blocks.num_steps
+
+    def blocks_used(self, arm: Arm) -> int:
+        """Return how many blocks an arm has run."""
+        return (arm.steps - self._blocks.warm_steps) // self._blocks.per_block()
+
+    def record(self, arm: Arm) -> ArmRecord:
+        """Return what an arm gave."""
+        return ArmRecord(
+            step_s=arm.step_s(),
+            phases={} if self._setting.devices else arm.phases(self._blocks.warm_steps),
+            losses=tuple(arm.losses()),
+            loss_sites=tuple(arm.loss_sites()),
+            outputs=arm.outputs(),
+            effects=tuple(arm.effects()),
+            notes=tuple(arm.notes()),
+            peak_bytes=arm.peak_bytes(),
+            first_steps_s=arm.first_steps_s(),
+        )
+
+    def end(self, arms: Sequence[Arm]) -> None:
+        """End arms that are alive."""
+        for arm in arms:
+            if arm in self.alive:
+                self.alive.remove(arm)
+                arm.end()
+
+    def close(self) -> None:
+        """End all, and remove what they compiled."""
+        self.end(list(self.alive))
+        remove(self._caches)
+
+    def _within_budget(self, wanted_s: float) -> float:
+        """Nobody waits for what hangs beyond the budget."""
+        return min(wanted_s, max(LAST_PATIENCE_S, self._left_s() + LAST_PATIENCE_S))
+
+    @staticmethod
+    def _until(wanted_s: float, ready_by: float) -> float:
+        return min(wanted_s, max(LAST_PATIENCE_S, ready_by - time.monotonic()))
+
+
+def times_kernels(plan: PlanSteps) -> bool:
+    """Whether a plan chooses kernels by timing them."""
+    return any(get(step.name).times_kernels(step.params) for step in plan)
