@@ -40,6 +40,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     loss: str = r"[Ll]oss[^0-9\-]{0,20}(-?[0-9]+\.[0-9]+(?:e-?[0-9]+)?)"
     """Finds losses in its output; the last one counts."""
     by_hand: tuple[ByHand, ...] = ()
+    or_by_hand: tuple[tuple[ByHand, ...], ...] = ()
+    """Other plans that somebody may come to by hand; the fastest of all counts."""
     long: dict[str, str] = {}
     """Arguments, or values of options, in place of those that made it short: tuning needs a program that goes on."""
 
@@ -49,6 +51,7 @@ _THREADS = ByHand("thread_count", {"num_threads": 1})
 _FUSED = ByHand("fused_optimizer")
 _WORKERS = ByHand("loader_workers", {"num_workers": 2})
 _BF16 = ByHand("autocast_bf16")
+_COMPILE = ByHand("compile", {"mode": "default"})
 _IN_MEMORY = ByHand("dataset_in_memory")
 _WAIT = ByHand("openmp_wait_policy")
 _OLD_NUMPY = {"numpy.Inf": float("inf")}
@@ -60,14 +63,14 @@ CORPUS: tuple[Entry, ...] = (
         repository=_EXAMPLES[0], commit=_EXAMPLES[1], script="mnist/main.py",
         arguments=("--epochs", "1", "--no-accel", "--log-interval", "5"),
         data="mnist", at="../data", packages=("torchvision",), seeded=True,
-        by_hand=(_BF16, _IN_MEMORY), long={"--epochs": "1000"},
+        by_hand=(_BF16, _IN_MEMORY), or_by_hand=((_BF16, ByHand("channels_last")),), long={"--epochs": "1000"},
     ),
     Entry(
         name="vae",
         repository=_EXAMPLES[0], commit=_EXAMPLES[1], script="vae/main.py",
         arguments=("--epochs", "2", "--no-accel", "--log-interval", "5"),
         data="mnist", at="../data", packages=("torchvision",), seeded=True,
-        by_hand=(_IN_MEMORY, _BF16),
+        by_hand=(_IN_MEMORY, _BF16), or_by_hand=((_IN_MEMORY,),),
         long={"--epochs": "1000"},
     ),
     Entry(
@@ -95,7 +98,7 @@ CORPUS: tuple[Entry, ...] = (
             "--lr_decay_iters=40", "--dropout=0.0", "--dataset=shakespeare_char", "--gradient_accumulation_steps=1",
         ),
         data="shakespeare", at="data/shakespeare_char", seeded=True,
-        loss=r"iter \d+: loss ([0-9.]+)", by_hand=(_FUSED, _BF16, ByHand("compile", {"mode": "default"})),
+        loss=r"iter \d+: loss ([0-9.]+)", by_hand=(_FUSED, _BF16, _COMPILE), or_by_hand=((_FUSED, _COMPILE), (_FUSED,)),
         long={"--max_iters=40": "--max_iters=1000000", "--eval_interval=20": "--eval_interval=2000"},
     ),
     Entry(
@@ -106,6 +109,7 @@ CORPUS: tuple[Entry, ...] = (
             "0",
         ),
         packages=("tensorboard",), seeded=True, by_hand=(_THREADS, _FUSED),
+        or_by_hand=((_FUSED,), (_COMPILE,)),
         long={"--max-steps": "1000000"},
     ),
     Entry(
@@ -138,13 +142,14 @@ CORPUS: tuple[Entry, ...] = (
         packages=("torchvision", "tensorboard", "matplotlib"),
         constants={"conf.settings.EPOCH": 1}, loss=r"Loss: ([0-9.]+)",
         by_hand=(ByHand("channels_last"), _BF16, ByHand("cpu_allocator", {"allocator": "glibc"})),
+        or_by_hand=((ByHand("channels_last"), _BF16, ByHand("persistent_workers")),),
     ),
     Entry(
         name="unet",
         repository="milesial/Pytorch-UNet", commit="21d7850f2af30a9695bbeea75f3136aa538cfc4a", script="train.py",
         arguments=("--epochs", "1", "--batch-size", "1", "--scale", "0.25"), data="masks",
         packages=("torchvision", "wandb", "matplotlib"), environment={"WANDB_MODE": "disabled"},
-        loss=r"loss \(batch\)=([0-9.]+)", by_hand=(ByHand("channels_last"), _BF16),
+        loss=r"loss \(batch\)=([0-9.]+)", by_hand=(ByHand("channels_last"), _BF16), or_by_hand=((_BF16,),),
         long={"--epochs": "1000"},
     ),
     Entry(
@@ -174,7 +179,7 @@ CORPUS: tuple[Entry, ...] = (
         repository="locuslab/TCN", commit="2f8c2b817050206397458dfd1f5a25ce8a32fe65",
         script="TCN/adding_problem/add_test.py",
         arguments=("--cuda", "--epochs", "1", "--levels", "2", "--seq_len", "24", "--batch_size", "256"),
-        environment={"PYTHONPATH": "{repository}"}, by_hand=(_THREADS, _FUSED),
+        environment={"PYTHONPATH": "{repository}"}, by_hand=(_THREADS, _FUSED), or_by_hand=((_BF16,), (_FUSED,)),
         long={"--epochs": "1000"},
     ),
     Entry(
@@ -230,7 +235,7 @@ CORPUS: tuple[Entry, ...] = (
             "--warmup-epochs", "0",
         ),
         data="image_folder", packages=("torchvision", "timm"), seeded=True, loss=r"Loss: *([0-9.]+)",
-        by_hand=(ByHand("channels_last"), _BF16, _WORKERS),
+        by_hand=(ByHand("channels_last"), _BF16, _WORKERS), or_by_hand=((_BF16, _FUSED), (_FUSED,)),
         long={"--epochs": "1000"},
     ),
     Entry(
@@ -246,7 +251,7 @@ CORPUS: tuple[Entry, ...] = (
         repository="Project-MONAI/tutorials", commit="b3c6c998c931d78b61c4d32b37f962a987400f8a",
         script="3d_segmentation/torch/unet_training_array.py",
         packages=("monai", "nibabel", "tensorboard"), loss=r"train_loss: ([0-9.]+)",
-        by_hand=(_BF16, ByHand("channels_last_3d")),
+        by_hand=(_BF16, ByHand("channels_last_3d")), or_by_hand=((_BF16,),),
     ),
     Entry(
         name="two_layer_net",

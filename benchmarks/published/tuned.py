@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from benchmarks.published.corpus import Entry
+from benchmarks.published.corpus import ByHand, Entry
 from benchmarks.published.place import Absent, Program, lay_out, lengthened
 from benchmarks.tune.side_by_side import Interval, SideBySide, inside, shown
 from hotloop.model.observation import Observation
@@ -109,27 +109,35 @@ def _read(row: Tuned, entry: Entry, program: Program) -> None:
     plan = tuple(
         Candidate(name=step.name, params=step.params, numerics=step.numerics) for step in result.plan.steps
     )
-    by_hand = tuple(
-        Candidate(name=one.name, params=one.params, numerics=get(one.name).numerics) for one in entry.by_hand
+    _measure(
+        row, program, observation, plan, [_plan(one) for one in (entry.by_hand, *entry.or_by_hand) if one]
     )
-    row.by_hand_steps = tuple(step.label for step in by_hand)
-    _measure(row, program, observation, plan, by_hand)
+
+
+def _plan(steps: Sequence[ByHand]) -> PlanSteps:
+    return tuple(
+        Candidate(name=one.name, params=one.params, numerics=get(one.name).numerics) for one in steps
+    )
 
 
 def _measure(
-    row: Tuned, program: Program, observation: Observation, plan: PlanSteps, by_hand: PlanSteps
+    row: Tuned, program: Program, observation: Observation, plan: PlanSteps, by_hand: Sequence[PlanSteps]
 ) -> None:
-    """Run the original and both plans beside one another."""
-    plans = [(), *([plan] if plan else []), *([by_hand] if by_hand else [])]
+    """Run the original and all plans beside one another; of those by hand the one that came out fastest counts."""
+    plans = [(), *([plan] if plan else []), *by_hand]
     if len(plans) == 1:
         return
     ran = SideBySide(program.argv, observation, plans)
     if plan:
         row.measured = ran.ratio(0, 1)
-    if by_hand:
-        row.by_hand = ran.ratio(0, len(plans) - 1)
+    measured = [
+        (ratio, at) for at in range(len(plans) - len(by_hand), len(plans)) if (ratio := ran.ratio(0, at))
+    ]
+    if measured:
+        row.by_hand, best = max(measured)
+        row.by_hand_steps = tuple(step.label for step in plans[best])
         # An empty plan leaves the program as it was.
-        row.over_by_hand = ran.ratio(len(plans) - 1, 1 if plan else 0)
+        row.over_by_hand = ran.ratio(best, 1 if plan else 0)
 
 
 def say(row: Tuned) -> str:
