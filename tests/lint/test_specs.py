@@ -6,6 +6,7 @@ from hotloop.lint.check.engine import lint_source
 from hotloop.lint.check.fix import fix_source
 from hotloop.lint.check.registry import all_rules
 from hotloop.lint.rule import FixSafety, Rule
+from hotloop.model.finding import Severity
 
 from .spec_files import Case, Fix, Spec, all_specs
 
@@ -60,3 +61,26 @@ def test_a_fix_changes_nothing_the_second_time(spec: Spec, fix: Fix) -> None:
 )
 def test_an_unsafe_fix_is_not_applied_as_a_safe_one(spec: Spec, fix: Fix) -> None:
     assert fix_source("train.py", fix.before, [RULES[spec.code]], FixSafety.SAFE).text == fix.before
+
+
+@pytest.mark.parametrize(
+    ("told", "severity"),
+    [
+        ("", Severity.WARNING),
+        ('accelerator="cpu"', Severity.INFO),
+        ('accelerator="cpu", default_root_dir="cuda"', Severity.WARNING),
+    ],
+)
+def test_a_wait_for_the_device_is_loud_where_there_may_be_one(told: str, severity: Severity) -> None:
+    source = f"""
+import torch
+import lightning.pytorch as pl
+class Model(pl.LightningModule):
+    def training_step(self, batch, index):
+        loss = self.net(batch).sum()
+        self.total += loss.item()
+        return loss
+pl.Trainer({told}).fit(Model())
+"""
+    (found,) = lint_source("train.py", source, [RULES["sync-in-step"]])
+    assert found.severity is severity

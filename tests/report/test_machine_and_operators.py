@@ -69,7 +69,10 @@ def test_operators() -> None:
 
 def test_efficiency() -> None:
     seen = Efficiency(flop=1e9, flop_per_s=2e10, precision="fp32", peak_flop_per_s=1e11, mfu=0.2)
-    says = "FLOPs 1.00 GFLOP a step, 20.0 GFLOP/s in fp32, 20.0% of this machine's 100 GFLOP/s (MFU)"
+    says = (
+        "FLOPs 1.00 GFLOP a step, 20.0 GFLOP/s in fp32, 20.0% of the 100 GFLOP/s of the fastest matrix product or "
+        "convolution measured here (MFU)"
+    )
     assert " ".join(shown(efficiency(seen)).split()) == says
     unknown = Efficiency(flop=1e9, flop_per_s=2e10, precision="fp64", why_no_peak="it was not measured")
     assert shown(efficiency(unknown)).endswith("it was not measured")

@@ -20,7 +20,7 @@ from hotloop.report.terminal.prediction_error import prediction_error
 BAR = 22
 """Columns of the waterfall's longest bar; with name, factor, interval and total a line is 80 wide."""
 BUSY = 0.1
-"""Of the blocks: with so many repeated, a budget buys a good deal less."""
+"""Of the blocks: with so many repeated or kept as they were, a budget buys a good deal less."""
 
 
 def render(result: TuneResult, *, verbose: bool = False) -> RenderableType:
@@ -101,14 +101,14 @@ def _changes(result: TuneResult) -> str:
 
 def _busy(load: Contention) -> Iterator[RenderableType]:
     """A machine that others used is said first: it is why little could be proven."""
-    repeated = load.num_void / load.num_blocks if load.num_blocks else 0.0
-    if repeated < BUSY and not load.num_noisy:
+    disturbed = load.num_void + load.num_noisy
+    if disturbed <= BUSY * load.num_blocks:
         return
     used = load.max_foreign_share
     share = f", up to {used:.0%} of the CPU" if used is not None else ""
     yield Text(
-        f"Other processes used this machine meanwhile{share}: {counted(load.num_void, 'measurement')} of "
-        f"{load.num_blocks:,} had to be repeated, so less could be tried. Stop them and tune again.",
+        f"Other processes used this machine meanwhile{share}: they disturbed {counted(disturbed, 'measurement')} of "
+        f"{load.num_blocks:,}, so less could be tried. Stop them and tune again.",
         style="bold yellow",
     )
     yield Text("")
