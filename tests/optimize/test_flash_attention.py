@@ -18,6 +18,7 @@ from hotloop.optimize.attention import live
 from hotloop.optimize.attention.pattern import attentions
 from hotloop.optimize.catalogue.compute.attention_swap import AttentionSwap
 from hotloop.optimize.catalogue.compute.flash_attention import FlashAttention
+from hotloop.optimize.comparison.function_code import functions_of
 from hotloop.optimize.optimization import DoesNotApply
 
 from . import attention_modules as written
@@ -32,7 +33,7 @@ PADDING = torch.zeros(3, 1, 1, LENGTH).index_fill(-1, torch.tensor([LENGTH - 1])
 @pytest.fixture(autouse=True)
 def code_as_it_was() -> Iterator[None]:
     classes = [cls for cls in vars(written).values() if isinstance(cls, type) and issubclass(cls, Attention)]
-    functions = [f for cls in classes for f in [*live.functions_of(cls)]]
+    functions = [f for cls in classes for f in functions_of(cls)]
     before = [(function, function.__code__) for function in functions]
     yield
     for function, code in before:

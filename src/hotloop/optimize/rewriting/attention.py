@@ -8,9 +8,9 @@ import libcst as cst
 
 from hotloop.optimize.attention.pattern import Attention, attentions
 from hotloop.optimize.attention.terms import text_of
+from hotloop.optimize.rewriting.functional import functional
 from hotloop.optimize.rewriting.outcomes import not_observed
 from hotloop.source.draft import Editor
-from hotloop.source.imports import aliases, module_name
 from hotloop.source.outcome import AlreadySo, CannotEdit, Edited, Refused, Rewrite
 from hotloop.source.statements import parsed
 
@@ -41,7 +41,7 @@ def replace_attention(source: Editor) -> Rewrite:
 
 
 def _replace(source: Editor, path: str, found: Attention) -> str:
-    name = _functional(source, path)
+    name = functional(source, path)
     found = next(each for each in attentions(source.file(path).module.code) if not each.refused)
     text = source.file(path).module.code
     call = f"{name}.{_CALL}({found.arguments}){found.turn}"
@@ -96,13 +96,3 @@ def _statement(source: Editor, path: str, statement: ast.stmt) -> cst.SimpleStat
     ):
         raise CannotEdit(f"{path}:{statement.lineno}: the statement shares its line with others")
     return lines[0]
-
-
-def _functional(source: Editor, path: str) -> str:
-    """Return the name by which a file knows torch.nn.functional."""
-    known = {full: name for name, full in aliases(source.file(path)).items()}
-    if "torch.nn.functional" in known:
-        return known["torch.nn.functional"]
-    if "torch.nn" in known:
-        return f"{known['torch.nn']}.functional"
-    return f"{module_name(source, path, 'torch')}.nn.functional"

@@ -96,12 +96,14 @@ class Arms:
         """Return the arms with nothing on that a set begins with, and which of them are perturbed.
 
         The first set shows the program against itself beside what it is run for: twice, and where numbers can
-        change a third time with rounding noise, for the floor of its losses. Later sets need one, and one more with
+        change with rounding noise, for the floor of its losses; as the second one where all plans change numbers, and
+        as a third one where some do not, which are held to what repeats exactly. Later sets need one, and one more with
         noise as long as nobody knows how far runs of this program part and that is `undecided` of a plan.
         """
-        num_plain = 1 if self.originals.measured else 2
         wanted = self.originals.wants_perturbed and (undecided or not self.originals.num_perturbed)
         perturbed = _touching(plans) and wanted
+        alike = perturbed and all(_touching([plan]) for plan in plans if plan)
+        num_plain = 1 if self.originals.measured or alike else 2
         spare = self.room(num_plain + perturbed + 1) - 1
         num_plain = max(1, min(num_plain, spare - perturbed))
         perturbed = perturbed and spare > num_plain

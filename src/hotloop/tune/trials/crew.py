@@ -22,7 +22,6 @@ LAST_PATIENCE_S = 5.0
 """What is under way when the time is over may take so much longer."""
 START_SHARE = 0.5
 """Of the time that is left: an arm that has not started by then is left out, so that the others can be compared."""
-FEW_ARMS = 3
 MEMORY_SHARE = 0.85
 """Of the memory that was free before: an arm beyond it would push the machine into swap."""
 
@@ -72,7 +71,7 @@ class Crew:
             guarded: does something with the arm at a place, and keeps how it failed.
         """
         # Of a plan and the original neither can be left out.
-        many = len(order.plans) > FEW_ARMS
+        many = sum(bool(plan) for plan in order.plans) > 1
         ready_by = time.monotonic() + START_SHARE * self._left_s() if many else math.inf
 
         def warm(arm: Arm) -> None:

@@ -93,6 +93,7 @@ rule = Rule(
     title="An activation function is written out by hand",
     severity=Severity.INFO,
     advice="Use the function of torch.nn.functional, or compile it.",
+    optimization="fused_pointwise",
     page=__doc__,
     words=("tanh", "erf", "sigmoid"),
     visits=(Visit(cst.BinaryOperation, check),),

@@ -11,6 +11,7 @@ from hotloop.optimize.catalogue.compute.flash_attention import FlashAttention
 from hotloop.optimize.catalogue.compute.foreach_clipping import ForeachClipping
 from hotloop.optimize.catalogue.compute.frozen_inference import FrozenInference
 from hotloop.optimize.catalogue.compute.fused_optimizer import FusedOptimizer
+from hotloop.optimize.catalogue.compute.fused_pointwise import FusedPointwise
 from hotloop.optimize.catalogue.compute.kernel_autotune import KernelAutotune
 from hotloop.optimize.catalogue.compute.no_grad_evaluation import NoGradEvaluation
 from hotloop.optimize.catalogue.compute.vectorized_loop import VectorizedLoop
@@ -21,6 +22,7 @@ FAMILY: tuple[type[Optimization], ...] = (
     Compile,
     CudaGraphs,
     FlashAttention,
+    FusedPointwise,
     ChannelsLast,
     ChannelsLast3d,
     KernelAutotune,
