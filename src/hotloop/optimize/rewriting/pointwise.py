@@ -30,7 +30,7 @@ def replace_pointwise(source: Editor) -> Rewrite:
         return Edited(tuple(notes))
     if reasons:
         return Refused("; ".join(reasons))
-    return not_observed("an activation function that is written out", 'F.gelu(x, approximate="tanh")')
+    return not_observed("activation function that is written out", 'F.gelu(x, approximate="tanh")')
 
 
 def _replace(source: Editor, path: str, number: int) -> str:
@@ -57,11 +57,16 @@ def _node(file: SourceFile, path: str, found: WrittenOut) -> cst.BaseExpression:
         node
         for node in [*file.all(cst.BinaryOperation), *file.all(cst.Call)]
         if file.line(node) in (found.line, found.line - 1)
-        and file.module.code_for_node(node.with_changes(lpar=(), rpar=())) == written
+        and _same(file.module.code_for_node(node.with_changes(lpar=(), rpar=())), written)
     ]
     if len(here) != 1:
         raise CannotEdit(f"{path}:{found.line}: the formula cannot be told from the rest of its line")
     return here[0]
+
+
+def _same(one: str, other: str) -> bool:
+    """Lines within parentheses may be indented otherwise."""
+    return one.split() == other.split()
 
 
 def _in_place_of(node: cst.BaseExpression, call: cst.BaseExpression) -> cst.BaseExpression:
