@@ -7,7 +7,7 @@ import pytest
 
 from hotloop.model.observation import RunAccount
 from hotloop.tune.design.block_length import Blocks
-from hotloop.tune.design.costs import expected_costs
+from hotloop.tune.design.costs import Costs, expected_costs
 
 from .simulated import STEP_S, observation
 
@@ -23,6 +23,13 @@ def _blocks(num_steps: int) -> Blocks:
 def test_start_up_is_what_comes_before_the_second_step() -> None:
     seen = msgspec.structs.replace(observation(), run=_RUN)
     assert expected_costs(seen, _blocks(7)).start_s(1) == pytest.approx(3.0 + 10 * STEP_S)
+
+
+def test_arms_start_together_and_warm_up_one_after_the_other() -> None:
+    costs = Costs(start_s=4.0, round_s=1.0, num_cores=2, warm_s=3.0)
+    assert costs.start_s(1) == pytest.approx(7.0)
+    assert costs.start_s(2) == pytest.approx(4.0 + 6.0)
+    assert costs.start_s(4) == pytest.approx(8.0 + 12.0)
 
 
 def test_blocks_of_whole_epochs_hold_what_comes_between_steps() -> None:

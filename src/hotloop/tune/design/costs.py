@@ -18,14 +18,18 @@ class Costs:
     """Seconds of sets: expected from the observation first, learned from the sets then.
 
     Args:
-        start_s: of one arm, alone, warm-up included.
+        start_s: of one arm, alone, up to its first step.
         round_s: of one arm's block.
         num_cores: that start-ups share.
         turns: of a block.
+        warm_s: of one arm's first steps; arms take them one after the other.
     """
 
-    def __init__(self, start_s: float, round_s: float, num_cores: int = 2, turns: int = 1) -> None:
+    def __init__(
+        self, start_s: float, round_s: float, num_cores: int = 2, turns: int = 1, warm_s: float = 0.0
+    ) -> None:
         self._start_s = start_s
+        self._warm_s = warm_s
         self._round_s = round_s + SWITCH_S * turns
         self._cores = max(1, num_cores)
         self._learned = False
@@ -39,6 +43,7 @@ class Costs:
         round_s = max(SWITCH_S, (seconds - record.start_s - record.look_s) / blocks)
         # What was learned before counts half: one set beside a neighbour does not set the rule.
         share = 0.5 if self._learned else 1.0
+        self._warm_s = 0.0  # it is part of what was learned
         self._start_s += share * (start_s - self._start_s)
         self._round_s += share * (round_s - self._round_s)
         self._learned = True
@@ -47,7 +52,7 @@ class Costs:
         """Return what so many arms take until they are warm."""
         if self._learned:
             return num_arms * self._start_s
-        return self._start_s * max(1.0, num_arms / self._cores)
+        return self._start_s * max(1.0, num_arms / self._cores) + self._warm_s * num_arms
 
     def set_s(self, num_arms: int, rounds: int, one_off_s: float = 0.0) -> float:
         """Return what a whole set takes."""
@@ -81,10 +86,11 @@ def expected_costs(observation: Observation, blocks: Blocks) -> Costs:
     """
     step_s = _elapsed_step_s(observation, blocks)
     return Costs(
-        start_s=observation.run.startup_s + blocks.warm_steps * step_s,
+        start_s=observation.run.startup_s,
         round_s=blocks.per_block() * step_s,
         turns=blocks.turns,
         num_cores=num_cores(),
+        warm_s=blocks.warm_steps * step_s,
     )
 
 
