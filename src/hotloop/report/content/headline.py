@@ -8,7 +8,6 @@ from hotloop.model.quantities import counted
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import TuneResult
 from hotloop.report.content.content import Headline, Savings
-from hotloop.report.content.figures import speedup
 from hotloop.report.content.host_phases import host_sentence
 from hotloop.report.content.quietness import is_too_busy
 
@@ -63,7 +62,9 @@ def _tuned(tuning: TuneResult, confirmed: Ratio | None) -> str:
     if confirmed is not None:
         num = len(tuning.plan.steps)
         changes = f"{num} change{'s' * (num != 1)}"
-        return f"Training runs {speedup(confirmed)} faster with {changes}, and {_learning(tuning)}."
+        interval = f"[{confirmed.low:.2f}, {confirmed.high:.2f}]"
+        faster = f"{confirmed.ratio:.2f}x as fast {interval}"
+        return f"The program runs {faster} with {changes}, and {_learning(tuning)}."
     return f"No change was proven faster: {why_empty(tuning)}."
 
 
