@@ -27,10 +27,8 @@ from hotloop.tune.executor import (
 from hotloop.tune.session.ledger import Ledger
 from hotloop.tune.verdict.baseline import Originals
 
-GRACE_S = 5.0
-"""A set may end so much late rather than be good for nothing."""
 LATE = 0.05
-"""Of the budget."""
+"""Of the budget: a set may end so much late rather than be good for nothing."""
 NOISY = 0.3
 """Of a set's blocks."""
 STEADY, STEADY_ROUNDS = 0.006, 6
@@ -75,7 +73,7 @@ class Arms:
     @property
     def grace_s(self) -> float:
         """Seconds that the last set of a proof may end late."""
-        return max(GRACE_S, LATE * self._ledger.budget.seconds)
+        return LATE * self._ledger.budget.seconds
 
     def knows(self, key: str) -> bool:
         """Whether this set was run in the session before."""
@@ -155,9 +153,7 @@ def _touching(plans: Sequence[PlanSteps]) -> bool:
     return any(step.touches_numbers or step.numerics is not Numerics.EXACT for step in steps)
 
 
-def while_time(
-    left_s: Callable[[], float], num_arms: int, min_rounds: int, grace_s: float = GRACE_S
-) -> Steer:
+def while_time(left_s: Callable[[], float], num_arms: int, min_rounds: int, grace_s: float = 0.0) -> Steer:
     """Return what goes on with all arms until they are steady or the time is over, after the fewest rounds."""
 
     def steer(rounds: Rounds) -> Collection[int]:
