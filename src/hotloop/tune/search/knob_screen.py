@@ -22,6 +22,7 @@ MIN_HOLDS = 32
 """Two cycles of the design for up to seven knobs."""
 ERROR = 0.008
 """Standard error of a knob's log gain at which more holds are not worth their time: a confirmation cannot see less."""
+NOT_SURE = "too little to be sure of, among so many"
 METHOD = "switched on and off together with others within one process"
 
 
@@ -184,7 +185,7 @@ def _ratio(knob: Candidate, fit: SwitchFit | None, plan: PlanSteps) -> Ratio | N
 
 
 def _why_not(ratio: Ratio) -> str:
-    word = SLOWER if ratio.high < 1 else NO_DIFFERENCE
+    word = SLOWER if ratio.high < 1 else NOT_SURE if ratio.low > 1 else NO_DIFFERENCE
     return f"{word}: {ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}], {METHOD}"
 
 

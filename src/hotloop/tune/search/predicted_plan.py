@@ -16,6 +16,8 @@ MIN_GAIN = math.log(1.01)
 DOUBT = {Numerics.EXACT: 0.15, Numerics.TOLERANCE: 0.05, Numerics.SEMANTIC: 0.05}
 """Chance that any of the knobs that bring nothing is taken for one that does: it would ride along in the plan. What
 changes the numbers has to be surer."""
+LARGE = math.log(1.06)
+"""Such a gain is worth a proof where a single knob would be sure enough, however many others were switched with it."""
 MAX_ENUMERATED = 12
 """4,096 states take some ten milliseconds; of more knobs the best ones alone are combined."""
 
@@ -28,12 +30,17 @@ def predicted_plan(
     known = sorted(known, key=lambda knob: -fit.gain([knob.label])[0])[:MAX_ENUMERATED]
     best = list(_best_state(fit, known, conflicts))
     while best:
-        weakest = max(best, key=lambda knob: doubt(fit, best, knob) / DOUBT[knob.numerics])
-        enough = doubt(fit, best, weakest) <= DOUBT[weakest.numerics] / len(fit.knobs)
-        if enough and own_gain(fit, best, weakest) >= MIN_GAIN:
+        weakest = max(best, key=lambda knob: _lack(fit, best, knob))
+        if _lack(fit, best, weakest) <= 1 and own_gain(fit, best, weakest) >= MIN_GAIN:
             break
         best.remove(weakest)
     return tuple(sorted(best, key=lambda knob: -own_gain(fit, best, knob)))
+
+
+def _lack(fit: SwitchFit, best: Sequence[Candidate], knob: Candidate) -> float:
+    """Return how many times as doubtful a knob is as it may be."""
+    others = 1 if own_gain(fit, best, knob) >= LARGE else len(fit.knobs)
+    return doubt(fit, best, knob) * others / DOUBT[knob.numerics]
 
 
 def own_gain(fit: SwitchFit, plan: Sequence[Candidate], knob: Candidate) -> float:
