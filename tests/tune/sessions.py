@@ -67,6 +67,7 @@ class Simulation:
         turn: Callable[[], int] | None = None,
         before: Callable[[], None] = lambda: None,
         max_rounds: int | None = None,
+        curve_rounds: int = 0,
         conflicts: Mapping[str, frozenset[str]] | None = None,
         interactions: Mapping[str, frozenset[str]] | None = None,
         switchable: Callable[[Candidate], bool] = lambda _: False,
@@ -86,6 +87,7 @@ class Simulation:
             hold_s=(HOLD_STEPS + 2) * STEP_S,
             switchable=switchable,
             max_rounds=max_rounds,
+            curve_rounds=curve_rounds,
             conflicts=conflicts or {},
             interactions=interactions or {},
         )

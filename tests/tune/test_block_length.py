@@ -28,7 +28,9 @@ def test_a_block_of_a_100_ms_step() -> None:
 @pytest.mark.parametrize("step_s", [0.001, 0.01, 0.1, 0.5, 1.0, 3.0])
 def test_the_shortest_trial_leaves_a_curve_that_can_be_compared(step_s: float) -> None:
     blocks = _shape(step_s)
-    assert blocks.warm_steps + MIN_BLOCKS * blocks.per_block() >= MIN_STEPS
+    assert blocks.warm_steps + blocks.curve_rounds() * blocks.per_block() >= MIN_STEPS
+    curve = blocks.with_curve()
+    assert curve.warm_steps + MIN_BLOCKS * curve.per_block() >= MIN_STEPS
     assert blocks.num_steps >= 1
     assert int(step_s < LONG_STEP_S) <= blocks.discard <= blocks.num_steps
 

@@ -13,7 +13,7 @@ from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.optimization import Candidate, Numerics, Refusal
 from hotloop.model.tuning import FailureKind, Measured
 from hotloop.tune.confirm.factors import ARMS, SWITCHED
-from hotloop.tune.search.arms import STEADY_ROUNDS
+from hotloop.tune.search.arms import STEADY_ROUNDS, while_time
 
 from .sessions import DEFAULT_BUDGET_S, Memory, Simulation, names, noisy, reasons
 from .simulated import Truth, candidates
@@ -317,6 +317,15 @@ class TestTime:
         result = again.run(candidates("a", "null"))
         assert again.executor.orders == []
         assert result.wall_s == pytest.approx(first.wall_s)
+
+
+def test_a_steady_set_goes_on_until_its_losses_can_be_compared() -> None:
+    steady = ((1.0, 0.5),) * 12
+    steer = while_time(lambda: 100.0, 2, 3, curve_rounds=12)
+    assert list(steer(steady[:6])) == [0, 1]
+    assert list(steer(steady)) == []
+    assert list(while_time(lambda: 100.0, 2, 3)(steady[:6])) == []
+    assert list(while_time(lambda: -1.0, 2, 3, curve_rounds=12)(steady[:6])) == [], "the time is over"
 
 
 class TestBottleneck:

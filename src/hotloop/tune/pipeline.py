@@ -179,6 +179,7 @@ def _design(observation: Observation, blocks: Blocks, catalogue: Sequence[Optimi
         costs=expected_costs(observation, blocks),
         hold_s=HOLD_S + 3 * step.median_s,
         max_rounds=blocks.max_rounds,
+        curve_rounds=blocks.curve_rounds(),
         # Steps of a device are queued, so single ones say nothing on the host's clock.
         typical=on_host and step.p95_s <= TYPICAL_SPREAD * step.median_s,
         conflicts=conflicts(catalogue),

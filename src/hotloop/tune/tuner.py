@@ -56,7 +56,7 @@ class Tuner:
         self._observation = observation
         self._executor = executor
         self._ledger = ledger
-        arms = Arms(executor, ledger, design.costs, design.max_rounds)
+        arms = Arms(executor, ledger, design.costs, design.max_rounds, design.curve_rounds)
         self._arms = arms
         self._confirmer = Confirmer(arms, design.switchable, progress, _look_s(observation, ledger))
         self._contest = Contest(arms, design.conflicts, design.interactions, progress)

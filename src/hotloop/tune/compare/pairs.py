@@ -223,7 +223,7 @@ def _turn(arm: Arm, one: Program, shape: Blocks) -> Turn:
 
 def _shape(one: Program) -> Blocks:
     seen = one.observation
-    return shape_blocks(seen, seen.epoch_steps, seen.total_steps)
+    return shape_blocks(seen, seen.epoch_steps, seen.total_steps).with_curve()
 
 
 def _patience(one: Program, num_steps: int) -> float:

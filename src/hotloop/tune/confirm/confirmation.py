@@ -90,7 +90,9 @@ class Confirmer:
         if seen is None or num < MIN_SETS:
             # The last set of a proof is worth being a little late.
             late_s = self._arms.grace_s if num == MIN_SETS - 1 else 0.0
-            return not _hopeless(seen) and self._fits(1, arms, -late_s)
+            # Without a curve of losses a first set still says what is likely.
+            least = self._least(plan) if num else MIN_ROUNDS
+            return not _hopeless(seen) and self._fits(1, arms, -late_s, least)
         wide = seen.held and seen.width > WIDE and num < MAX_SETS
         # One more run with rounding noise may tell whether it learns the same.
         unsure = not seen.parity.decided and seen.parity.statistic is not None
@@ -111,10 +113,18 @@ class Confirmer:
         so_far = f", so far {seen.speed:.2f}x" if seen is not None and seen.speed else ""
         self._progress(f"confirming the plan in fresh processes ({number + 1}){so_far}")
         order = self._order(plan, max(1, MIN_SETS - number))
-        steer = while_time(self._arms.left_s, len(order.plans), MIN_BLOCKS, self._arms.grace_s)
+        steer = while_time(
+            self._arms.left_s, len(order.plans), MIN_BLOCKS, self._arms.grace_s, self._least(plan)
+        )
         order, record = self._arms.run(self._key(plan, number), order, steer)
         self.sets.add(order, record)
         return self._culprit()
+
+    def _least(self, plan: PlanSteps) -> int:
+        """The fewest rounds of a set; until it is known if the plan learns the same they leave a curve of losses."""
+        seen = self.sets.standing(plan)
+        decided = seen is not None and seen.parity.decided
+        return MIN_ROUNDS if decided else max(MIN_ROUNDS, self._arms.curve_rounds)
 
     def _originals(self, plan: PlanSteps) -> tuple[list[PlanSteps], tuple[int, ...]]:
         seen = self.sets.standing(plan)
@@ -126,7 +136,7 @@ class Confirmer:
         num_arms = len(originals) + len(ends)
         look_s = 0.0 if self._look_s is None or self.sets.looked_at(plan) else self._look_s
         rounds = self._arms.costs.rounds_in((self._arms.left_s() - look_s) / to_come, num_arms)
-        rounds = max(MIN_ROUNDS, min(rounds, ROUNDS if num_arms > 2 else MAX_ROUNDS))
+        rounds = max(self._least(plan), min(rounds, ROUNDS if num_arms > 2 else MAX_ROUNDS))
         most = self._arms.max_rounds
         return SetOrder(
             plans=(*originals, *ends),

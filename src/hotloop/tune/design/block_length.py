@@ -58,6 +58,15 @@ class Blocks(msgspec.Struct, frozen=True, kw_only=True):
         """Return the steps that a block takes from the program."""
         return self.turns * self.per_turn()
 
+    def curve_rounds(self) -> int:
+        """Return the rounds after which an arm's losses can be compared."""
+        return max(0, math.ceil((MIN_STEPS - self.warm_steps) / self.per_block()))
+
+    def with_curve(self) -> Blocks:
+        """Return blocks of which the fewest leave losses that can be compared, with a longer warm-up if need be."""
+        warm = max(self.warm_steps, MIN_STEPS - MIN_BLOCKS * self.per_block())
+        return msgspec.structs.replace(self, warm_steps=warm)
+
 
 def shape_blocks(
     observation: Observation,
@@ -83,9 +92,7 @@ def shape_blocks(
         num = epoch_steps * max(1, round(num / epoch_steps))
         turns = 1
     turns = min(turns, max(1, round(turns * block_s / (num * step_s))))
-    # The shortest trial has to leave a curve of losses that can be compared.
-    curve = MIN_STEPS - MIN_BLOCKS * turns * (num + discard)
-    warm = max(WARM_STEPS, curve, min(200, math.ceil(WARM_S / step_s)))
+    warm = max(WARM_STEPS, min(200, math.ceil(WARM_S / step_s)))
     typical = turns > 1 and _regular(observation)
     shape = Blocks(
         num_steps=num,

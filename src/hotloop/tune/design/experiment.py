@@ -18,6 +18,7 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
         costs: of one arm's start and of one arm's block, in seconds, and the cores that starts share.
         hold_s: of one hold of a pattern.
         max_rounds: rounds until the program ends by itself; None: it does not.
+        curve_rounds: rounds after which an arm's losses can be compared.
         typical: whether a hold is summed up by its median step.
         conflicts: names that cannot be on together.
         interactions: names that may help or hinder one another.
@@ -30,6 +31,7 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
     switchable: Callable[[Candidate], bool]
     buffered: Callable[[PlanSteps], bool] = lambda _: False
     max_rounds: int | None = None
+    curve_rounds: int = 0
     typical: bool = True
     conflicts: Mapping[str, frozenset[str]] = {}
     interactions: Mapping[str, frozenset[str]] = {}

@@ -56,13 +56,22 @@ class Arms:
         ledger: keeps them, and the time there is.
         costs: told what they take.
         max_rounds: rounds until the program ends by itself; None: it does not.
+        curve_rounds: rounds after which an arm's losses can be compared.
     """
 
-    def __init__(self, executor: Executor, ledger: Ledger, costs: Costs, max_rounds: int | None) -> None:
+    def __init__(
+        self,
+        executor: Executor,
+        ledger: Ledger,
+        costs: Costs,
+        max_rounds: int | None,
+        curve_rounds: int = 0,
+    ) -> None:
         self._executor = executor
         self._ledger = ledger
         self.costs = costs
         self.max_rounds = max_rounds
+        self.curve_rounds = curve_rounds
         self.originals = Originals()
         self.contentions: list[Contention] = []
 
@@ -153,12 +162,27 @@ def _touching(plans: Sequence[PlanSteps]) -> bool:
     return any(step.touches_numbers or step.numerics is not Numerics.EXACT for step in steps)
 
 
-def while_time(left_s: Callable[[], float], num_arms: int, min_rounds: int, grace_s: float = 0.0) -> Steer:
-    """Return what goes on with all arms until they are steady or the time is over, after the fewest rounds."""
+def while_time(
+    left_s: Callable[[], float],
+    num_arms: int,
+    min_rounds: int,
+    grace_s: float = 0.0,
+    curve_rounds: int = 0,
+) -> Steer:
+    """Return what goes on with all arms until they are steady or the time is over.
+
+    Args:
+        left_s: the time that is left.
+        num_arms: of the set.
+        min_rounds: the fewest.
+        grace_s: the fewest may take so much longer than there is time.
+        curve_rounds: after which steady arms have told enough.
+    """
 
     def steer(rounds: Rounds) -> Collection[int]:
         wanted = left_s() > 0 or (len(rounds) < min_rounds and left_s() > -grace_s)
-        return range(num_arms) if wanted and not are_steady(rounds, range(1, num_arms)) else ()
+        told = len(rounds) >= curve_rounds and are_steady(rounds, range(1, num_arms))
+        return range(num_arms) if wanted and not told else ()
 
     return steer
 
