@@ -39,6 +39,11 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds that its first steps are expected to take more (compilation); None: nothing worth naming."""
 
     @property
+    def expected(self) -> float:
+        """The speed ratio that is expected of it before it was tried."""
+        return self.predicted.ratio if self.predicted else self.prior
+
+    @property
     def rounds_differently(self) -> bool:
         """Whether its losses differ from the original's as rounding noise makes them differ."""
         return self.changes_kernels or self.numerics is not Numerics.EXACT

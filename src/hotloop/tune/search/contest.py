@@ -38,7 +38,8 @@ STEADY = 0.015
 CONFIDENCE = 0.9
 """Of screening: one null in twenty gets through, and rides along in a confirmation until that shows."""
 LARGE, LARGE_CONFIDENCE = 1.06, 0.8
-"""One pair of processes is rarely surer of a gain of a tenth than this, and such a gain is worth three pairs more."""
+"""One pair of processes is rarely surer of a gain of a tenth than this. Where such a gain was expected, too, it is
+worth three pairs more."""
 
 
 class Contest:
@@ -294,7 +295,7 @@ def _decide(
             f"parity: {parity.evidence}",
             ratio,
         )  # whatever its speed: that it learns otherwise is worth knowing
-    return idle or _speed(outcome.pairs[-1], pairs, ground), ratio
+    return idle or _speed(candidate, outcome.pairs[-1], pairs, ground), ratio
 
 
 def _label(base: PlanSteps, plan: PlanSteps, candidate: Candidate) -> str:
@@ -304,10 +305,12 @@ def _label(base: PlanSteps, plan: PlanSteps, candidate: Candidate) -> str:
     return candidate.label if beside else "+".join(step.label for step in plan)
 
 
-def _speed(ratios: Sequence[float], pairs: Sequence[Sequence[float]], ground: NoiseBaseline) -> str:
+def _speed(
+    candidate: Candidate, ratios: Sequence[float], pairs: Sequence[Sequence[float]], ground: NoiseBaseline
+) -> str:
     """Whether it is worth a confirmation, and why not."""
     ratio = screening_ratio(pairs, ground, 0.95)
-    large = ratio is not None and ratio.ratio > LARGE
+    large = ratio is not None and min(ratio.ratio, candidate.expected) > LARGE
     inner = screening_ratio(pairs, ground, LARGE_CONFIDENCE if large else CONFIDENCE)
     if ratio is None or inner is None:
         if len(ratios) >= 2 and max(ratios) < math.log(1 / 1.25):

@@ -140,7 +140,7 @@ class Search:
         """Try what is expected to move the bottleneck before any knob is switched; return the number of sets."""
         if not knobs:
             return 0
-        movers = [one for one in todo if one.name != WAITING and _expected(one) >= MOVES]
+        movers = [one for one in todo if one.name != WAITING and one.expected >= MOVES]
         batch = self._batch(movers[:MAX_MOVERS], 0, MOVER_SHARE)
         if not batch:
             return 0
@@ -346,12 +346,8 @@ class Search:
         return plan
 
 
-def _expected(candidate: Candidate) -> float:
-    return candidate.predicted.ratio if candidate.predicted else candidate.prior
-
-
 def _hoped(candidate: Candidate) -> bool:
-    return _expected(candidate) >= EXPECTED
+    return candidate.expected >= EXPECTED
 
 
 def in_turns(candidates: Sequence[Candidate]) -> list[Candidate]:
