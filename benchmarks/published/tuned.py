@@ -154,11 +154,12 @@ def table(rows: Sequence[Tuned]) -> list[str]:
     """Return the rows as a table, with the geometric means below."""
     ran = [row for row in rows if not row.absent]
     lines = [
-        "| script | repository | step | budget | wall | trials | claimed | measured anew | by hand | plan over by hand | plan "
-        "| the plan by hand |",
+        "| script | repository | step | budget | wall | trials | claimed | measured anew | by hand | plan over by hand "
+        "| plan | the plan by hand |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|",
         *(
-            f"| {row.name} | {row.repository} | {row.step_s * 1e3:.1f} ms | {row.budget_s:.0f} s | {row.wall_s:.0f} s | {row.num_trials} "
+            f"| {row.name} | {row.repository} | {row.step_s * 1e3:.1f} ms | {row.budget_s:.0f} s | {row.wall_s:.0f} s "
+            f"| {row.num_trials} "
             f"| {shown(row.claimed)} | {shown(row.measured)} | {shown(row.by_hand)} | {shown(row.over_by_hand)} "
             f"| {', '.join(row.plan) or row.failed[-60:] or 'empty'} | {', '.join(row.by_hand_steps)} |"
             for row in ran
