@@ -43,7 +43,7 @@ def test_the_newest_session_is_reported_in_every_form(
 ) -> None:
     words = ["report", "--html", "r.html", "--markdown", "r.md", "--json", "r.json", "--price-per-hour", "4"]
     assert run(words) == 0
-    assert "2.82x [2.71, 2.96]" in capsys.readouterr().out
+    assert "2.82x as fast [2.71, 2.96]" in capsys.readouterr().out
     figures = json.loads((folder / "r.json").read_text())
     assert figures["headline"]["speedup"]["ratio"] == pytest.approx(2.82, abs=0.01)
     assert figures["savings"]["money"] is not None

@@ -16,7 +16,8 @@ import msgspec
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.foreign_text import encodable, inert_json
 
-_STDOUT = Path("-")
+STDOUT = Path("-")
+"""What the user writes for standard output in the place of a file."""
 _OUTPUT = "hotloop.cli.files.output"
 """Where a command's context keeps the descriptor of standard output while text is put aside."""
 
@@ -60,7 +61,7 @@ def check_writable(path: Path) -> None:
     Raises:
         HotloopError: its folder is not there, or may not be written to.
     """
-    if path == _STDOUT:
+    if path == STDOUT:
         return
     folder = path.parent
     wanted = path if path.exists() and not path.is_file() else folder
@@ -97,7 +98,7 @@ def write_bytes(path: Path, content: bytes, *, private: bool = False) -> None:
         HotloopError: the file cannot be written.
     """
     try:
-        if path == _STDOUT:
+        if path == STDOUT:
             sys.stdout.flush()
             context = click.get_current_context(silent=True)
             _write_through(1 if context is None else context.meta.get(_OUTPUT, 1), content)

@@ -10,7 +10,7 @@ import click
 from rich.text import Text
 
 from hotloop.cli.compare import compare_sessions, show_comparison
-from hotloop.cli.files import check_writable, write_json, write_text
+from hotloop.cli.files import STDOUT, check_writable, write_json, write_text
 from hotloop.cli.options import ResultFile, output_options
 from hotloop.cli.report_content import Prices, report_content
 from hotloop.cli.report_exports import export, export_options
@@ -68,11 +68,10 @@ def command(
     with contextlib.closing(find_session(Path.cwd(), names[0] if names else None)) as session:
         content = report_content(session, Prices(price_per_hour, power_price))
     write_report(content, html=html, markdown_file=markdown_file, json_file=json_file)
-    for target in export(content, exports):
-        screen.note(f"hotloop: wrote {target}")
     written = [file for file in (html, markdown_file, json_file) if file is not None]
-    for file in written:
-        screen.note(f"hotloop: wrote {file}")
+    for file in (*export(content, exports), *written):
+        if file != STDOUT:
+            screen.note(f"hotloop: wrote {file}")
     if written:
         screen.show(Text(content.headline.sentence))
     else:
