@@ -138,6 +138,11 @@ def test_candidates_come_from_the_model_s_files(tmp_path: Path) -> None:
         "x * torch.exp(1e9 * x)",
         "'x' * tanh(x)",
         "x * tanh",
+        "x / (1 + np.exp(-x))",
+        "x / (1 + math.exp(-x))",
+        "x / (1 + exp(-x))",
+        "x / (1 + 2.718281828459045 ** -x)",
+        "x * np.tanh(np.log1p(np.exp(x)))",
     ],
 )
 def test_other_formulas_are_nothing(source: str) -> None:

@@ -16,6 +16,8 @@ TOLERANCE = 1e-5
 """Constants are written with six digits and more."""
 MODULES = frozenset({"torch", "math", "np", "numpy", "F", "functional", "nn", "special"})
 """What the first name of a function is called by; other first names are values."""
+NOT_TENSORS = frozenset({"math", "np", "numpy"})
+"""What these compute of a value, no tensor is: the same formula in a transform of pictures must stay."""
 _CONSTANTS = {"pi": math.pi, "e": math.e}
 
 
@@ -43,7 +45,7 @@ def formula(node: ast.expr) -> Formula | None:
         values = [reader.value(node, point) for point in POINTS]
     except (NotThis, ArithmeticError, ValueError, TypeError):
         return None
-    if reader.given is None:
+    if reader.given is None or not reader.is_tensor:
         return None
     for function, reference in _KNOWN.items():
         if all(
@@ -59,6 +61,8 @@ class _Reader:
 
     def __init__(self) -> None:
         self.given: str | None = None
+        self.is_tensor = False
+        """One of torch's functions, or a method, is called with the value."""
 
     def value(self, node: ast.expr, x: float) -> float:
         """Return the expression where its value is `x`.
@@ -80,13 +84,14 @@ class _Reader:
         raise NotThis(f"{type(node).__name__} is no arithmetic")
 
     def _called(self, node: ast.Call, x: float) -> float:
-        if isinstance(node.func, ast.Name):
-            name, args = node.func.id, node.args
-        elif isinstance(node.func, ast.Attribute):
-            owner = node.func.value
-            name, args = node.func.attr, node.args if _is_module(owner) else [owner, *node.args]
-        else:
-            raise NotThis("what is called has no name")
+        if not isinstance(node.func, ast.Attribute):
+            raise NotThis("whose function is called cannot be told")
+        owner = node.func.value
+        name, args = node.func.attr, node.args if _is_module(owner) else [owner, *node.args]
+        if any(_reads_a_value(each, x) for each in args):
+            if ast.unparse(owner).split(".")[0] in NOT_TENSORS:
+                raise NotThis("it is computed of numbers or arrays")
+            self.is_tensor = True
         function = _FUNCTIONS.get((name, len(args)))
         if function is None:
             raise NotThis(f"{name} is not known")
@@ -102,6 +107,12 @@ class _Reader:
             raise NotThis("it is a function of more than one value")
         self.given = text
         return x
+
+
+def _reads_a_value(node: ast.expr, x: float) -> bool:
+    reader = _Reader()
+    reader.value(node, x)
+    return reader.given is not None
 
 
 def _is_module(node: ast.expr) -> bool:
