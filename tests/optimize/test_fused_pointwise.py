@@ -13,9 +13,9 @@ import pytest
 import torch
 
 from hotloop.optimize.catalogue.compute.fused_pointwise import FusedPointwise
+from hotloop.optimize.comparison import rewritten
 from hotloop.optimize.comparison.function_code import functions_of
 from hotloop.optimize.optimization import DoesNotApply
-from hotloop.optimize.pointwise import live
 from hotloop.optimize.pointwise.formula import formula
 from hotloop.optimize.pointwise.live import PointwiseSwap
 from hotloop.optimize.pointwise.pattern import written_out
@@ -58,8 +58,8 @@ def trained(model: Any) -> list[torch.Tensor]:
 )
 def test_it_computes_the_same_and_is_seen_to(layer: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[str] = []
-    plainly = live._torchs
-    monkeypatch.setattr(live, "_torchs", lambda name: called.append(name) or plainly(name))
+    plainly = rewritten.torchs
+    monkeypatch.setattr(rewritten, "torchs", lambda name: called.append(name) or plainly(name))
     model = Model(layer)
     plain = trained(model)
     activation = FusedPointwise().activation({})
@@ -89,7 +89,7 @@ def test_what_is_no_known_function_of_one_value_is_left(layer: Any) -> None:
 
 
 def test_a_wrong_replacement_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "_torchs", lambda _: torch.nn.functional.relu)
+    monkeypatch.setattr(rewritten, "torchs", lambda _: torch.nn.functional.relu)
     model = Model(written.Swish)
     activation = FusedPointwise().activation({})
     assert activation is not None

@@ -79,6 +79,9 @@ class Comparison:
             raise NotReached("was not reached in the module's forward")
         if sorted(own_rates) != sorted(rates):
             raise NotThis(f"drops {_percent(rates)} of the weights instead of {_percent(own_rates)}")
+        for one, other in zip(outputs, fused_outputs, strict=True):
+            if one.dtype is not other.dtype:
+                raise NotThis(f"it gives {_dtype_name(other)} instead of {_dtype_name(one)}")
         sizes = [float(each.norm()) for each in own]
         floor = LARGEST * max(sizes, default=0.0)
         apart = [
@@ -152,6 +155,10 @@ def _dtype(module: Any) -> Any:
     import torch
 
     return next((p.dtype for p in module.parameters() if p.is_floating_point()), torch.float32)
+
+
+def _dtype_name(tensor: Any) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
 
 
 def _has_tf32(module: Any) -> bool:

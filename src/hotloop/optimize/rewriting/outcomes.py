@@ -33,3 +33,8 @@ def launched_behind(*words: str) -> Edited:
 def not_observed(what: str, snippet: str) -> Refused:
     """Return the refusal where the observed run never came by such a place."""
     return Refused(f"the observed run shows no {what}", snippet)
+
+
+def none_of_its_own(what: str, snippet: str) -> Refused:
+    """Return the refusal where no file of the program writes such a thing; a library's may."""
+    return Refused(f"no file of the program writes {what} out; a library's file is left as it is", snippet)

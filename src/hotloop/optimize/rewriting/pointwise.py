@@ -8,7 +8,7 @@ import libcst as cst
 
 from hotloop.optimize.pointwise.pattern import WrittenOut, written_out
 from hotloop.optimize.rewriting.functional import functional
-from hotloop.optimize.rewriting.outcomes import not_observed
+from hotloop.optimize.rewriting.outcomes import none_of_its_own
 from hotloop.source.draft import Editor
 from hotloop.source.outcome import CannotEdit, Edited, Refused, Rewrite
 from hotloop.source.source_file import SourceFile
@@ -30,7 +30,7 @@ def replace_pointwise(source: Editor) -> Rewrite:
         return Edited(tuple(notes))
     if reasons:
         return Refused("; ".join(reasons))
-    return not_observed("activation function that is written out", 'F.gelu(x, approximate="tanh")')
+    return none_of_its_own("an activation function", 'F.gelu(x, approximate="tanh")')
 
 
 def _replace(source: Editor, path: str, number: int) -> str:

@@ -30,6 +30,8 @@ from hotloop.tune.trials.turns import Turn, block_times
 from hotloop.tune.trials.void_blocks import ContentionWatch
 
 MIN_PAIRS, MAX_PAIRS = 3, 8
+LEAST_PAIRS = 2
+"""That an interval can rest on, however little time there is."""
 ROUNDS = 8
 """Blocks of each program in a pair."""
 
@@ -88,7 +90,7 @@ def pairs(
     Args:
         both: the programs.
         floor: relative difference below which nothing is claimed.
-        limit_s: no pair is begun that would end after it.
+        limit_s: no pair is begun that would end after it; the first two take fewer rounds where they are slow.
         progress: told of what goes on.
         losses: whether the losses are kept.
 
@@ -99,30 +101,32 @@ def pairs(
     records: list[PairRecord] = []
     while True:
         progress(f"pair {len(records) + 1}")
+        until = began + limit_s * min(len(records) + 1, LEAST_PAIRS) / LEAST_PAIRS
         try:
-            records.append(_pair(both, progress, losses=losses))
+            records.append(_pair(both, progress, until, losses=losses))
         except _EndedEarlyError as early:
             # It is as long as that: smaller blocks, and as many as it has.
             both = early.reshaped(both)
-            records.append(_pair(both, progress, losses=losses))
+            records.append(_pair(both, progress, until, losses=losses))
         spent = time.monotonic() - began
         found = decide(
             [record.log_ratios() for record in records], floor=floor, min_pairs=MIN_PAIRS, max_pairs=MAX_PAIRS
         )
-        # Two pairs are the least that an interval can rest on.
-        over = spent + spent / len(records) > limit_s and len(records) > 1
+        over = spent + spent / len(records) > limit_s and len(records) >= LEAST_PAIRS
         if over or not found.more:
             return records, found
 
 
-def _pair(both: tuple[Program, Program], progress: Callable[[str], None], *, losses: bool) -> PairRecord:
+def _pair(
+    both: tuple[Program, Program], progress: Callable[[str], None], until: float, *, losses: bool
+) -> PairRecord:
     shapes = [_shape(one) for one in both]
     with contextlib.ExitStack() as alive:
         arms: list[Arm] = []
         for one in both:
             arms.append(_start(one, losses=losses))
             alive.callback(arms[-1].end)
-        rounds = _rounds(arms, both, shapes, progress)
+        rounds = _rounds(arms, both, shapes, progress, until)
         # On a device the host's clock tells when work was sent off, not when it was done.
         first, second = (
             {} if one.observation.memory.devices else arm.phases(shape.warm_steps)
@@ -142,8 +146,9 @@ def _rounds(
     both: tuple[Program, Program],
     shapes: Sequence[Blocks],
     progress: Callable[[str], None],
+    until: float,
 ) -> tuple[tuple[float, float], ...]:
-    """Give each program a block in turn, as often as wanted or until one comes to its end.
+    """Give each program a block in turn, as often as wanted, or until one comes to its end or the time is over.
 
     Raises:
         HotloopError: one failed, or ended too early.
@@ -154,7 +159,7 @@ def _rounds(
     try:
         for arm, one, shape in zip(arms, both, shapes, strict=True):
             arm.advance(shape.warm_steps, discard=1, timeout_s=_patience(one, shape.warm_steps))
-        while len(rounds) < most:
+        while len(rounds) < most and (len(rounds) < MIN_BLOCKS or time.monotonic() < until):
             rounds.append(_round(arms, both, shapes, watchman, backwards=len(rounds) % 2 == 1))
     except ArmFailed as failed:
         if failed.failure.kind is not FailureKind.ENDED or len(rounds) < MIN_BLOCKS:

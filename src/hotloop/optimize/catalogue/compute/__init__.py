@@ -10,6 +10,7 @@ from hotloop.optimize.catalogue.compute.deferred_sync import DeferredSync
 from hotloop.optimize.catalogue.compute.flash_attention import FlashAttention
 from hotloop.optimize.catalogue.compute.foreach_clipping import ForeachClipping
 from hotloop.optimize.catalogue.compute.frozen_inference import FrozenInference
+from hotloop.optimize.catalogue.compute.fused_layers import FusedLayers
 from hotloop.optimize.catalogue.compute.fused_optimizer import FusedOptimizer
 from hotloop.optimize.catalogue.compute.fused_pointwise import FusedPointwise
 from hotloop.optimize.catalogue.compute.kernel_autotune import KernelAutotune
@@ -23,6 +24,7 @@ FAMILY: tuple[type[Optimization], ...] = (
     CudaGraphs,
     FlashAttention,
     FusedPointwise,
+    FusedLayers,
     ChannelsLast,
     ChannelsLast3d,
     KernelAutotune,

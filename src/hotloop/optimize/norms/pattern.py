@@ -1,0 +1,185 @@
+"""Find classes whose `forward` is a normalization of the last dimension, told by what it gives."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+
+from hotloop.optimize.comparison.refusal import NotThis
+from hotloop.optimize.norms.arithmetic import Forward, parameters
+
+LAYER_NORM, RMS_NORM = "layer_norm", "rms_norm"
+WORDS = ("mean(", "sum(", "var(", "norm(")
+"""One of them stands in every such class."""
+LARGEST_EPS = 0.05
+_RTOL = 1e-9
+_ROLES = ("weight", "bias", "eps")
+_WIDTH = 7
+
+
+@dataclass(frozen=True)
+class WrittenNorm:
+    """A class that writes a normalization out.
+
+    Attributes:
+        function: qualified name of its `forward`.
+        line: where that begins.
+        returned: what the `forward` returns; the call goes in its place.
+        gone: the statements before it, which then lead to nothing.
+        name: `layer_norm` or `rms_norm`, of torch.nn.functional.
+        arguments: of the call, as source.
+    """
+
+    function: str
+    line: int
+    returned: ast.expr
+    gone: tuple[ast.stmt, ...]
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True)
+class _Meaning:
+    """What the attributes of a class stand for."""
+
+    names: Mapping[str, str]
+    """Role to attribute."""
+    eps: float | None
+    """None: it is an attribute."""
+
+
+def written_norms(source: str) -> list[WrittenNorm]:
+    """Return what is found in a source, in its order; nothing where it is not Python."""
+    if not any(word in source for word in WORDS):
+        return []
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, RecursionError, ValueError):
+        return []
+    return [found for name, cls in _classes(tree, "") if (found := _norm(name, cls)) is not None]
+
+
+def _classes(tree: ast.AST, prefix: str) -> Iterator[tuple[str, ast.ClassDef]]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.ClassDef):
+            yield f"{prefix}{node.name}", node
+            yield from _classes(node, f"{prefix}{node.name}.")
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield from _classes(node, f"{prefix}{node.name}.<locals>.")
+        else:
+            yield from _classes(node, prefix)
+
+
+def _norm(name: str, cls: ast.ClassDef) -> WrittenNorm | None:
+    methods = {each.name: each for each in cls.body if isinstance(each, ast.FunctionDef)}
+    forward = methods.get("forward")
+    if forward is None or not isinstance(forward.body[-1], ast.Return) or forward.body[-1].value is None:
+        return None
+    try:
+        (given,) = parameters(forward)
+        return _told(f"{name}.forward", forward, given, methods)
+    except (NotThis, ArithmeticError, ValueError, TypeError, LookupError, AttributeError):
+        return None
+
+
+def _told(
+    name: str, forward: ast.FunctionDef, given: str, methods: Mapping[str, ast.FunctionDef]
+) -> WrittenNorm | None:
+    read = _read(forward, methods)
+    if len(read) > len(_ROLES):
+        return None
+    for roles in permutations(_ROLES, len(read)):
+        names = dict(zip(roles, sorted(read), strict=True))
+        epsilons = [None] if "eps" in names else sorted(_constants(forward, methods))
+        for eps in epsilons:
+            told = _which(methods, _Meaning(names, eps))
+            if told is None:
+                continue
+            function, plus_one = told
+            last = forward.body[-1]
+            assert isinstance(last, ast.Return) and last.value is not None
+            written = _arguments(given, function, names, eps, plus_one=plus_one)
+            gone = tuple(each for each in forward.body[:-1] if not _is_text(each))
+            return WrittenNorm(name, forward.lineno, last.value, gone, function, written)
+    return None
+
+
+def _which(methods: Mapping[str, ast.FunctionDef], meaning: _Meaning) -> tuple[str, bool] | None:
+    """Return which one it is, and whether the weight is what is added to one."""
+    points = np.cos(1.7 * np.arange(3.0 * _WIDTH)).reshape(3, _WIDTH) * [[1.0], [0.1], [1e-3]] + [[0.3], [0], [0]]
+    values: dict[str, Any] = {
+        "weight": np.linspace(0.4, 1.9, _WIDTH),
+        "bias": np.linspace(-0.7, 0.8, _WIDTH),
+        "eps": 3e-4,
+    }
+    attributes = {attribute: values[role] for role, attribute in meaning.names.items()}
+    try:
+        with np.errstate(all="ignore"):  # of a meaning that it does not have
+            own = Forward(methods, attributes).run(points)
+    except (NotThis, ArithmeticError, ValueError, TypeError, LookupError, AttributeError):
+        return None
+    eps = values["eps"] if meaning.eps is None else meaning.eps
+    weight = values["weight"] if "weight" in meaning.names else 1.0
+    bias = values["bias"] if "bias" in meaning.names else 0.0
+    centred = points - points.mean(-1, keepdims=True)
+    layer = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + eps)
+    rms = points / np.sqrt((points**2).mean(-1, keepdims=True) + eps)
+    if _same(own, layer * weight + bias):
+        return LAYER_NORM, False
+    if "bias" in meaning.names:
+        return None
+    if _same(own, rms * weight):
+        return RMS_NORM, False
+    return (RMS_NORM, True) if "weight" in meaning.names and _same(own, rms * (1 + weight)) else None
+
+
+def _same(one: Any, other: Any) -> bool:
+    return np.shape(one) == np.shape(other) and bool(np.allclose(one, other, rtol=_RTOL, atol=_RTOL))
+
+
+def _arguments(
+    given: str, function: str, names: Mapping[str, str], eps: float | None, *, plus_one: bool
+) -> str:
+    own = {role: f"self.{attribute}" for role, attribute in names.items()}
+    weight = own.get("weight", "None")
+    parts = [given, f"{given}.shape[-1:]", f"1 + {weight}" if plus_one else weight]
+    if function == LAYER_NORM:
+        parts.append(own.get("bias", "None"))
+    return ", ".join([*parts, own.get("eps", repr(eps))])
+
+
+def _read(forward: ast.FunctionDef, methods: Mapping[str, ast.FunctionDef]) -> set[str]:
+    """Return the attributes of `self` that are read, not called."""
+    found: set[str] = set()
+    called: set[str] = set()
+    for node in _reached(forward, methods):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+            (called if node.attr in methods else found).add(node.attr)
+    return found
+
+
+def _constants(forward: ast.FunctionDef, methods: Mapping[str, ast.FunctionDef]) -> set[float]:
+    return {0.0} | {
+        node.value
+        for node in _reached(forward, methods)
+        if isinstance(node, ast.Constant) and isinstance(node.value, float) and 0 < node.value < LARGEST_EPS
+    }
+
+
+def _reached(forward: ast.FunctionDef, methods: Mapping[str, ast.FunctionDef]) -> Iterator[ast.AST]:
+    todo, seen = [forward], {forward.name}
+    while todo:
+        for node in ast.walk(todo.pop()):
+            yield node
+            if isinstance(node, ast.Attribute) and node.attr in methods and node.attr not in seen:
+                seen.add(node.attr)
+                todo.append(methods[node.attr])
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)

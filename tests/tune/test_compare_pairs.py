@@ -1,0 +1,51 @@
+"""Pairs of `compare` end with their time: a slow program gets fewer rounds, and never too few."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hotloop.stats.pairs import MIN_BLOCKS
+from hotloop.tune.compare import pairs
+from hotloop.tune.compare.program import Program
+from hotloop.tune.design.block_length import Blocks
+
+from .simulated import observation
+
+BLOCK_S = 4.0
+
+
+class FakeArm:
+    evaluated = False
+
+    def __init__(self, clock: list[float]) -> None:
+        self._clock = clock
+        self.run = type("Run", (), {"pid": os.getpid()})()
+
+    def advance(self, num_steps: int, *, discard: int, timeout_s: float) -> float:  # noqa: ARG002
+        self._clock[0] += BLOCK_S
+        return BLOCK_S
+
+
+class QuietMachine:
+    """In place of the watch: repeats nothing."""
+
+    def __init__(self, *_: Any) -> None: ...
+
+    def block(self, run: Any, pid: int) -> Any:  # noqa: ARG002
+        return run()
+
+
+@pytest.mark.parametrize(("until", "num"), [(0.0, MIN_BLOCKS), (45.0, 5), (1e9, pairs.ROUNDS)])
+def test_a_pair_ends_with_its_time(until: float, num: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(pairs.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(pairs, "ContentionWatch", QuietMachine)
+    one = Program(name="a", words=(), argv=(), folder=Path(), observation=observation())
+    shape = Blocks(num_steps=2, discard=0, warm_steps=1, max_rounds=None)
+    arms: Any = [FakeArm(clock), FakeArm(clock)]
+    found = pairs._rounds(arms, (one, one), (shape, shape), print, until)
+    assert found == ((BLOCK_S / 2, BLOCK_S / 2),) * num
