@@ -15,7 +15,9 @@ from hotloop.stats.pairs import MIN_BLOCKS, ratio_interval
 from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
 from hotloop.tune.pipeline import executor_like_a_session
 
-SETS, ROUNDS = 3, 8
+SETS, ROUNDS, SLOW_ROUNDS = 3, 8, 5
+SLOW_STEP_S = 0.2
+"""Of such steps a round takes seconds for each plan."""
 Interval = tuple[float, float, float]
 """Ratio, low, high."""
 
@@ -34,7 +36,8 @@ class SideBySide:
         self, argv: Sequence[str], observation: Observation, plans: Sequence[PlanSteps], num_sets: int = SETS
     ) -> None:
         executor = executor_like_a_session(resolve(list(argv)), observation, print)
-        order = SetOrder(plans=tuple(plans), max_rounds=ROUNDS)
+        slow = observation.step is not None and observation.step.median_s > SLOW_STEP_S
+        order = SetOrder(plans=tuple(plans), max_rounds=SLOW_ROUNDS if slow else ROUNDS)
         try:
             sets = [executor.run(order, lambda _: range(len(plans))) for _ in range(num_sets)]
         finally:

@@ -214,7 +214,7 @@ def test_a_busy_machine_does_not_use_up_a_short_program(project: Path) -> None:
     assert isinstance(record, SetRecord)
     assert len(record.rounds) == 5
     assert record.contention.num_noisy == 5
-    assert record.noisy == (0, 1, 2, 3, 4)
+    assert record.aside == (0, 1, 2, 3, 4)
 
 
 @pytest.mark.parametrize(

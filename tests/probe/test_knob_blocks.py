@@ -81,7 +81,7 @@ def course(
     for step in range(1, 301):
         if step % evaluates_every == 0:
             world.now += 30.0
-            probe.boundary.num_evaluated += 1
+            probe.boundary.num_interrupted += 1
         world.tick()
         probe.boundary.steps = step
         driver.on_step(step)

@@ -106,6 +106,17 @@ class TestFinding:
             find_session(tmp_path)
         assert "hotloop tune" in caught.value.hint
 
+    def test_one_that_lies_elsewhere_is_found_by_its_file(self, session: Session, tmp_path: Path) -> None:
+        session.close()
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        moved = session.path.rename(elsewhere / "moved.sqlite")
+        found = find_session(tmp_path, str(moved))
+        found.close()
+        assert found.path == moved
+        with pytest.raises(HotloopError, match=r"there is no file nowhere\.sqlite"):
+            find_session(tmp_path, "nowhere.sqlite")
+
     def test_an_unknown_name_is_answered_with_the_known_ones(self, session: Session, tmp_path: Path) -> None:
         with pytest.raises(HotloopError, match="no session 'other'") as caught:
             find_session(tmp_path, "other")

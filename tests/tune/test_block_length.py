@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from hotloop.model.step_series import StepSeries
 from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.stats.parity import MIN_STEPS
 from hotloop.tune.design.block_length import LONG_STEP_S, Blocks, shape_blocks
@@ -23,6 +24,22 @@ def test_a_block_of_a_100_ms_step() -> None:
     assert _shape(0.1) == Blocks(
         num_steps=1, discard=1, warm_steps=10, max_rounds=None, turns=6, typical=True, trains=True
     )
+
+
+@pytest.mark.parametrize(
+    ("evaluations", "epochs", "trains"),
+    [((), (), True), ((10, 20), (0, 25), True), (tuple(range(0, 50, 2)), (1,), False), ((), tuple(range(50)), False)],
+)
+def test_turns_with_a_new_epoch_are_left_out_where_they_are_rare(
+    evaluations: tuple[int, ...], epochs: tuple[int, ...], trains: bool
+) -> None:
+    seen = observation()
+    assert seen.step is not None
+    step = msgspec.structs.replace(seen.step, median_s=1.0)
+    empty = StepSeries(rank=None, pid=1, num=50, begin_s=b"", duration_s=b"", phases={}, kind=b"")
+    series = msgspec.structs.replace(empty, evaluations=evaluations, epochs=epochs)
+    long = msgspec.structs.replace(seen, step=step, series=(series,))
+    assert shape_blocks(long, None, None).trains is trains
 
 
 @pytest.mark.parametrize("step_s", [0.001, 0.01, 0.1, 0.5, 1.0, 3.0])

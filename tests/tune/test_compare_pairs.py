@@ -19,7 +19,7 @@ BLOCK_S = 4.0
 
 
 class FakeArm:
-    evaluated = False
+    interrupted = False
 
     def __init__(self, clock: list[float]) -> None:
         self._clock = clock

@@ -45,7 +45,7 @@ class _Arm:
     run: _Run
     plan: PlanSteps
     steps: int = 0
-    evaluated: bool = False
+    interrupted: bool = False
     blocks: int = field(default=0)
 
     def end(self) -> None:

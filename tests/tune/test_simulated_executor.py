@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from statistics import fmean, stdev
 
+import msgspec
 import pytest
 
 from hotloop.model.optimization import Candidate
-from hotloop.model.tuning import FailureKind
+from hotloop.model.tuning import Contention, FailureKind
 from hotloop.tune.executor import SetOrder, SetRecord
 
 from ..stats.simulated import Noise
@@ -67,3 +68,13 @@ def test_the_clock_advances_by_what_the_runs_take() -> None:
     executor.run(SetOrder(plans=((), ()), max_rounds=6), lambda _: range(2))
     expected = 2 * (STARTUP_S + STEP_S * (WARM_STEPS + 6 * (BLOCK_STEPS + DISCARD)))
     assert clock() - began == pytest.approx(expected, rel=0.01)
+
+
+def test_rounds_that_say_little_of_the_step_are_left_out_while_others_say_more() -> None:
+    quiet, far = (1.0, 0.5), (10.0, 12.0)
+    record = SetRecord(
+        rounds=(quiet, far, quiet, quiet), arms=(), contention=Contention(num_blocks=4, num_void=0), aside=(1,)
+    )
+    assert record.log_ratios((0,), 1) == (math.log(2),) * 3
+    mostly = msgspec.structs.replace(record, aside=(0, 1, 2))
+    assert len(mostly.log_ratios((0,), 1)) == 4

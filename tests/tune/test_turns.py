@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from hotloop.tune.trials.turns import Turn, block_times
+from hotloop.tune.trials.turns import Turn, block_times, undisturbed
 
 PLAIN = [Turn(0.03), Turn(0.04), Turn(0.05)]
 
@@ -18,17 +18,18 @@ def test_a_block_is_the_mean_or_the_median_of_its_turns() -> None:
 
 
 def test_a_turn_in_which_one_arm_evaluated_is_left_out_of_all() -> None:
-    turns = {0: [Turn(0.03), Turn(0.04), Turn(0.5, evaluated=True)], 1: PLAIN}
+    turns = {0: [Turn(0.03), Turn(0.04), Turn(0.5, interrupted=True)], 1: PLAIN}
     assert block_times(turns, typical=False, trains=True) == pytest.approx({0: 0.035, 1: 0.035})
 
 
-def test_where_every_turn_evaluates_all_count() -> None:
-    turns = {0: [Turn(0.03, evaluated=True), Turn(0.05, evaluated=True)]}
+def test_where_every_turn_evaluates_all_count_and_the_round_says_little() -> None:
+    turns = {0: [Turn(0.03, interrupted=True), Turn(0.05, interrupted=True)]}
+    assert undisturbed(turns) == []
     assert block_times(turns, typical=False, trains=True) == pytest.approx({0: 0.04})
 
 
 def test_where_evaluation_is_part_of_the_step_nothing_is_left_out() -> None:
-    turns = {0: [Turn(0.03), Turn(0.05, evaluated=True)]}
+    turns = {0: [Turn(0.03), Turn(0.05, interrupted=True)]}
     assert block_times(turns, typical=False, trains=False) == pytest.approx({0: 0.04})
 
 

@@ -50,7 +50,7 @@ def command(
     no_color: bool,
     **exports: Path | None,
 ) -> int:
-    """Show a session, the newest or the one named; or compare two.
+    """Show a session: the newest, the one named, or one by its file; or compare two.
 
     As a page with charts (--html), for a pull request (--markdown), as figures (--json), or in short on the terminal.
     """

@@ -245,11 +245,16 @@ def sessions(base: Path) -> list[Path]:
 
 
 def find_session(base: Path, name: str | None = None) -> Session:
-    """Open a session by its id, or the newest.
+    """Open a session by its id, the newest, or one that lies elsewhere: by its file.
 
     Raises:
         HotloopError: there is none.
     """
+    if name is not None and name.endswith(_SUFFIX):
+        path = base / name
+        if not path.is_file():
+            raise HotloopError(f"there is no file {name}", "check its name")
+        return Session(path)
     found = [path for path in sessions(base) if name is None or path.stem == name]
     if not found:
         raise _unknown(base, name)

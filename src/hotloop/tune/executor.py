@@ -73,16 +73,17 @@ class SetRecord(msgspec.Struct, frozen=True, kw_only=True, tag="measured"):
     """Until all arms had warmed up."""
     look_s: float = 0.0
     """What detailed profiling took."""
-    noisy: tuple[int, ...] = ()
-    """Rounds in which others were busy, by number."""
+    aside: tuple[int, ...] = ()
+    """Rounds that say little of the step, by number: others were busy, or each turn had an evaluation or a new epoch in
+    it."""
 
     def log_ratios(self, before: Sequence[int], after: int) -> tuple[float, ...]:
         """Return log(time of the arms `before` / time of the arm `after`), round by round.
 
-        Several arms of the same plan count with their geometric mean. Rounds in which others were busy are left out
-        while at least half of them are not: a machine that is never quiet gives wider intervals, not none.
+        Several arms of the same plan count with their geometric mean. Rounds that say little of the step are left
+        out while at least half of them say more: a machine that is never quiet gives wider intervals, not none.
         """
-        quiet = [times for number, times in enumerate(self.rounds) if number not in self.noisy]
+        quiet = [times for number, times in enumerate(self.rounds) if number not in self.aside]
         kept = quiet if len(quiet) >= max(MIN_QUIET, len(self.rounds) / 2) else self.rounds
         ratios = (
             sum(math.log(times[at]) for at in before) / len(before) - math.log(times[after]) for times in kept

@@ -18,11 +18,11 @@ STOP, GO_UNTIL, BLOCK_AT, DEEP, DEEP_KIND, DEEP_SLOT, DEEP_EVERY = range(7)
 the number of the instrument that is wanted (from 1; 0: none), and what ends a step for it: kind, slot, every how
 many."""
 HEADER = 8
-PID, RANK, STEPS, BLOCK_NS, STATE, LOST, DEEP_DONE, EVALUATED = range(8)
+PID, RANK, STEPS, BLOCK_NS, STATE, LOST, DEEP_DONE, INTERRUPTED = range(8)
 """A process's row; BLOCK_NS: what the block took that ended when it was held, from and to a moment at which the device
 had done all that it was given, without pauses; LOST: its records ended early (a full disk takes no other message);
-DEEP_DONE: the instrument that was run last; EVALUATED: how many steps, when it was held last, had a forward without
-gradients in them."""
+DEEP_DONE: the instrument that was run last; INTERRUPTED: how many steps, when it was held last, had a forward without
+gradients or the start of an epoch in them."""
 ROW = 8
 MAX_ROWS = 64
 UNLIMITED = 1 << 60

@@ -11,7 +11,7 @@ from hotloop.probe.control.control_page import (
     BLOCK_AT,
     BLOCK_NS,
     DEEP,
-    EVALUATED,
+    INTERRUPTED,
     GO_UNTIL,
     STEPS,
     STOP,
@@ -89,6 +89,9 @@ class Boundary:
         self.num_evaluated = 0
         """Steps in which a root was called without gradients."""
         self._evaluated_at = -1
+        self.num_interrupted = 0
+        """Steps in which a root was called without gradients, or a loader was iterated anew."""
+        self._interrupted_at = -1
         self._seen = 0
         self.steps = 0
         self.pace = BurstTiming(recorder, self, lean=lean)
@@ -120,6 +123,7 @@ class Boundary:
             if self._evaluated_at != self.steps:
                 self._evaluated_at = self.steps
                 self.num_evaluated += 1
+                self.interrupted()
             provisional = self.never_trained and self._num_evaluate > PATIENCE
         else:
             provisional = False
@@ -132,6 +136,12 @@ class Boundary:
         if deep is not None and deep.numbers[DEEP] != deep.settled:
             self.pace.wake()
             deep.ended(kind, slot)
+
+    def interrupted(self) -> None:
+        """Called when something goes on that is no step of training: an evaluation, or the start of an epoch."""
+        if self._interrupted_at != self.steps:
+            self._interrupted_at = self.steps
+            self.num_interrupted += 1
 
     def may_be_lean(self) -> bool:
         """Whether an optimizer's step ends the step, and nobody wants to look closer."""
@@ -213,7 +223,7 @@ class Boundary:
 
     def _hold(self, seat: Seat, steps: int) -> None:
         seat.numbers[seat.at + BLOCK_NS] = self.clock.read() - self._block_began
-        seat.numbers[seat.at + EVALUATED] = self.num_evaluated
+        seat.numbers[seat.at + INTERRUPTED] = self.num_interrupted
         with self.clock.still():
             self._recorder.mark(begin(Kind.PAUSE))
             self._recorder.flush()
@@ -230,7 +240,8 @@ class Boundary:
             self.windows.after_fork()
         self._seat = None
         self.num_optimizer = self.num_backward = self._num_evaluate = self.num_evaluated = 0
+        self.num_interrupted = 0
         self._seen = self.steps = 0
-        self._evaluated_at = -1
+        self._evaluated_at = self._interrupted_at = -1
         self.never_trained = True
         self.pace.after_fork()

@@ -149,6 +149,7 @@ def _patch_iter(probe: Probe, cls: Any, iterators: Any) -> None:
         nonlocal making
         slot = loader.__dict__.get(_SLOT, MAX_SLOT)
         making = _slot_of(loader)
+        probe.boundary.interrupted()
         if slot < len(facts.loaders):
             facts.loaders[slot]["num_iterators"] += not probe.asleep
         return sections[making]

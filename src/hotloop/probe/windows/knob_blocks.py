@@ -32,7 +32,7 @@ HOPELESS = 1.4
 MEMORY, SCATTERS, MAX_MEMORY = 0.1, 3.0, 8
 """Steps after a switch count as remembering while they are further than a tenth from the steps to come, and than three
 times what those scatter; at most so many are waited for."""
-RARE = 1 / 3
+RARE = 1 / 2
 """Of all steps: what evaluates less often does so between steps of its training."""
 WRITE_EVERY_S = 0.5
 Steps = Generator[int, None, None]
@@ -114,7 +114,7 @@ class WhatIf:
         """Ranks switch at the same steps, so none of them can repeat a block of its own accord."""
         self._times: list[float] = []
         """Ends of the steps since a block or hold began."""
-        self._evaluated: list[int] = []
+        self._interrupted: list[int] = []
         """How many steps had a forward without gradients by then."""
         self._usual_s: float | None = None
         """What the first block took, in which no knob was on."""
@@ -129,7 +129,7 @@ class WhatIf:
             return
         boundary = self._probe.boundary
         self._times.append(boundary.clock.now() * 1e-9)
-        self._evaluated.append(boundary.num_evaluated)
+        self._interrupted.append(boundary.num_interrupted)
         if steps <= self._shape.warm_steps:
             for one in self._watching:
                 with self._probe.survive(f"watch:{one.name}"):
@@ -270,18 +270,18 @@ class WhatIf:
         """Return the second at which what is timed now began."""
         boundary = self._probe.boundary
         began = boundary.clock.read() * 1e-9
-        self._times, self._evaluated = [], [boundary.num_evaluated]
+        self._times, self._interrupted = [], [boundary.num_interrupted]
         return began
 
     def _ended(self, began: float) -> list[float]:
-        """Return the seconds of each step since then, without those in which the program evaluated now and then."""
+        """Return the seconds of each step since then, without those of an evaluation or a new epoch, now and then."""
         boundary = self._probe.boundary
         self._times[-1] = boundary.clock.read() * 1e-9
         spent = [after - before for before, after in pairwise([began, *self._times])]
-        if boundary.num_evaluated > RARE * boundary.steps:
+        if boundary.num_interrupted > RARE * boundary.steps:
             return spent
-        evaluated = [after > before for before, after in pairwise(self._evaluated)]
-        return [step for step, rare in zip(spent, evaluated, strict=True) if not rare] or spent
+        interrupted = [after > before for before, after in pairwise(self._interrupted)]
+        return [step for step, rare in zip(spent, interrupted, strict=True) if not rare] or spent
 
     def _timed(self, began: float, num: int = 0) -> Steps:
         """Let a block's steps go by; fewer where a knob makes them so slow that it would eat the others' time."""

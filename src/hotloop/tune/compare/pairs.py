@@ -223,7 +223,7 @@ def _round(
 
 def _turn(arm: Arm, one: Program, shape: Blocks) -> Turn:
     spent = arm.advance(shape.per_turn(), discard=shape.discard, timeout_s=_patience(one, shape.per_turn()))
-    return Turn(spent / shape.num_steps, arm.evaluated)
+    return Turn(spent / shape.num_steps, arm.interrupted)
 
 
 def _shape(one: Program) -> Blocks:

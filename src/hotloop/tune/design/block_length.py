@@ -24,8 +24,8 @@ LONG_STEP_S = 0.15
 """What thawing leaves behind (cold caches, a queue that filled for some milliseconds) is little in such a step."""
 
 
-RARE = 1 / 3
-"""Of turns, with an evaluation."""
+RARE = 1 / 2
+"""Of turns, with an evaluation or a new epoch."""
 WAITING_SHARE = 0.1
 """Of the step, for data: from here on a worker that is late makes single steps long, and those count."""
 
@@ -48,7 +48,7 @@ class Blocks(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a block is its median turn, because long steps are the machine's doing; otherwise it is their mean."""
 
     trains: bool = False
-    """Whether turns with an evaluation in them are left out: it is rare, so it says nothing of the step."""
+    """Whether turns with an evaluation or a new epoch in them are left out: they are rare, and say nothing of the step."""
 
     def per_turn(self) -> int:
         """Return the steps that a turn takes from the program."""
@@ -101,15 +101,16 @@ def shape_blocks(
         max_rounds=None,
         turns=turns,
         typical=typical,
-        trains=turns > 1 and evaluates_rarely(observation, num + discard),
+        trains=interrupted_rarely(observation, num + discard),
     )
     return shape if total_steps is None else _fitted(shape, total_steps)
 
 
-def evaluates_rarely(observation: Observation, num_steps: int) -> bool:
-    """Whether few stretches of so many steps have an evaluation in them."""
+def interrupted_rarely(observation: Observation, num_steps: int) -> bool:
+    """Whether few stretches of so many steps have an evaluation or a new epoch in them."""
     seen = [series for series in observation.series if series.num]
-    share = sum(len(series.evaluations) for series in seen) / max(1, sum(series.num for series in seen))
+    num = sum(len({*series.evaluations, *series.epochs}) for series in seen)
+    share = num / max(1, sum(series.num for series in seen))
     return share * num_steps <= RARE
 
 

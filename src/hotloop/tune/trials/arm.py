@@ -22,7 +22,7 @@ from hotloop.observe.steps.step_windows import windows
 from hotloop.probe.control.control_page import (
     BLOCK_AT,
     BLOCK_NS,
-    EVALUATED,
+    INTERRUPTED,
     GO_UNTIL,
     PID,
     STATE,
@@ -84,9 +84,9 @@ class Arm:
         self._timelines: dict[int, Timeline] = {}
         self._advances: list[tuple[int, float]] = []
         """Steps and seconds of each time it ran; the first is its warm-up."""
-        self.evaluated = False
-        """Whether the model was called without gradients when it ran last."""
-        self._num_evaluated = 0
+        self.interrupted = False
+        """Whether there was an evaluation or a new epoch when it ran last."""
+        self._num_interrupted = 0
         self._frozen = False
         self._least_step_s = 0.0
         """Of all times it ran; 0: it did not yet."""
@@ -125,8 +125,8 @@ class Arm:
         self.run.freeze()
         self._frozen = True
         spent = self._slowest_rank_s()
-        seen = max(row[EVALUATED] for row in self.page.rows())
-        self.evaluated, self._num_evaluated = seen > self._num_evaluated, seen
+        seen = max(row[INTERRUPTED] for row in self.page.rows())
+        self.interrupted, self._num_interrupted = seen > self._num_interrupted, seen
         self._advances.append((num_steps - discard, spent))
         return spent
 

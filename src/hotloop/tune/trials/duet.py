@@ -32,7 +32,7 @@ from hotloop.tune.trials.device_neighbours import watch_devices
 from hotloop.tune.trials.ranks import port_is_taken
 from hotloop.tune.trials.setting import Setting
 from hotloop.tune.trials.switching import switch_knobs
-from hotloop.tune.trials.turns import Turn, block_times
+from hotloop.tune.trials.turns import Turn, block_times, undisturbed
 from hotloop.tune.trials.void_blocks import MAX_REPEATS, ContentionWatch
 from hotloop.tune.trials.whole_processes import Lived, in_abba_order
 
@@ -46,7 +46,9 @@ class _Course(msgspec.Struct):
     arms: list[Arm] = []
     failures: dict[int, Failure] = {}
     rounds: list[tuple[float, ...]] = []
-    noisy: list[int] = []
+    aside: list[int] = []
+    interrupted: bool = False
+    """Whether each turn of the round under way had an evaluation or a new epoch in it."""
     records: dict[int, ArmRecord] = {}
     contention: Contention = Contention(num_blocks=0, num_void=0)
     start_s: float = 0.0
@@ -222,8 +224,8 @@ class DuetExecutor:
                 return
             if 0 in course.failures or all(math.isnan(spent) for spent in times[1:]):
                 return
-            if watchman.num_noisy > noisy:
-                course.noisy.append(len(course.rounds))
+            if watchman.num_noisy > noisy or course.interrupted:
+                course.aside.append(len(course.rounds))
             course.rounds.append(times)
 
     def _watched_round(
@@ -252,6 +254,7 @@ class DuetExecutor:
         # A worker that is late makes single steps long, and those are the plan's own.
         waits = any(step.params.get("num_workers") for arm in course.arms for step in arm.plan)
         typical = self._blocks.typical and not waits
+        course.interrupted = self._blocks.trains and not undisturbed(turns)
         times = block_times(turns, typical=typical, trains=self._blocks.trains)
         return tuple(times.get(at, math.nan) for at in range(len(course.arms)))
 
@@ -294,7 +297,7 @@ class DuetExecutor:
             contention=course.contention,
             start_s=course.start_s,
             look_s=course.look_s,
-            noisy=tuple(course.noisy),
+            aside=tuple(course.aside),
         )
 
     def _watched_block(self, arm: Arm, watchman: ContentionWatch, left: int) -> float:

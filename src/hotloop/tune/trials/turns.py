@@ -13,22 +13,28 @@ class Turn(msgspec.Struct, frozen=True):
 
     step_s: float
     """NaN: it failed."""
-    evaluated: bool = False
-    """Whether the model was called without gradients in it."""
+    interrupted: bool = False
+    """Whether the model was called without gradients in it, or an epoch began."""
 
 
 def block_times(turns: Mapping[int, Sequence[Turn]], *, typical: bool, trains: bool) -> dict[int, float]:
     """Return the seconds a step of each arm in a block.
 
-    An evaluation of half a second between steps of 30 ms makes a turn ten times as long, and there is one in some
-    blocks and none in others: that is no step, and says nothing of the step.
+    An evaluation of half a second between steps of 30 ms makes a turn ten times as long, and so does the start of
+    workers; there is one in some blocks and none in others: that is no step, and says nothing of the step.
 
     Args:
         turns: of each arm, in order.
         typical: whether a block is its median turn, or the mean of its turns.
-        trains: leave out turns in which any arm evaluated, as long as others are left.
+        trains: leave out turns in which any arm was interrupted, as long as others are left.
     """
     num = min(map(len, turns.values()), default=0)
-    kept = [at for at in range(num) if not (trains and any(each[at].evaluated for each in turns.values()))]
+    kept = undisturbed(turns) if trains else ()
     middle = median if typical else fmean
     return {arm: middle([each[at].step_s for at in kept or range(num)]) for arm, each in turns.items()}
+
+
+def undisturbed(turns: Mapping[int, Sequence[Turn]]) -> list[int]:
+    """Return the turns in which no arm was interrupted."""
+    num = min(map(len, turns.values()), default=0)
+    return [at for at in range(num) if not any(each[at].interrupted for each in turns.values())]
