@@ -95,6 +95,7 @@ def test_steps_where_the_original_is_not_finite_do_not_count() -> None:
 def test_too_few_steps_do_not_pass(num: int) -> None:
     seen = check_parity([falling()], [], falling()[:num], numerics=TOLERANCE)
     assert not seen.passed
+    assert not seen.decided
     assert f"{MIN_STEPS} are needed" in seen.evidence
     assert seen.statistic is None
 

@@ -49,6 +49,13 @@ def test_the_small_loss_of_two_is_seen() -> None:
     assert any(together.check(gan(seed, worse=2.0), [BF16]).passed for seed in range(100, 120))
 
 
+def test_a_perturbed_run_that_is_too_short_decides_nothing() -> None:
+    short = ReferenceLosses(originals=(tuple(gan(0)),), perturbed=(tuple(gan(1)[:18]),))
+    seen = short.check(gan(100), [BF16])
+    assert (seen.passed, seen.decided, seen.num_steps) == (False, False, 18)
+    assert short.check(gan(100), [LAYOUT]).passed  # exact changes need no proof
+
+
 @pytest.mark.parametrize("step", [ALLOCATOR, LAYOUT])
 def test_a_change_of_no_number_passes_however_far_chaos_carries_it(step: Candidate) -> None:
     passed = [references().check(gan(seed), [step]).passed for seed in range(100, 150)]

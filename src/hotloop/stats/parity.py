@@ -156,7 +156,7 @@ def check_parity(
     kept = np.flatnonzero(np.isfinite(ours))
     if len(kept) < MIN_STEPS:
         return _not_comparable(
-            len(kept), "length", f"{len(kept)} finite steps to compare; {MIN_STEPS} are needed"
+            len(kept), "length", f"{len(kept)} finite steps to compare; {MIN_STEPS} are needed", decided=False
         )
     repeats, draws = (
         [run[kept] for run in _whole(runs, num) if np.isfinite(run[kept]).all()]
@@ -203,8 +203,16 @@ def _minimum(numerics: Numerics) -> _Minimum:
     return _MINIMA.get(numerics, _MINIMA[Numerics.TOLERANCE])
 
 
-def _not_comparable(num: int, method: str, evidence: str) -> Parity:
-    return Parity(passed=False, statistic=None, limit=None, num_steps=num, method=method, evidence=evidence)
+def _not_comparable(num: int, method: str, evidence: str, *, decided: bool = True) -> Parity:
+    return Parity(
+        passed=False,
+        decided=decided,
+        statistic=None,
+        limit=None,
+        num_steps=num,
+        method=method,
+        evidence=evidence,
+    )
 
 
 def _curve_checks(ours: Array, floors: Sequence[Array], theirs: Array, minimum: _Minimum) -> list[_Check]:

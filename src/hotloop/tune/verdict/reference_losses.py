@@ -46,7 +46,7 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
     ) -> ParityEvidence:
         """Return whether losses are the original's; each place of a backward call has a curve of its own."""
         original = self.originals[0] if self.originals else ()
-        num = min(len(original), len(losses))
+        num = min(len(original), len(losses), max(map(len, self.perturbed), default=len(losses)))
         if num < MIN_STEPS and all(math.isfinite(loss) for loss in losses):
             return _not_compared(numerics is not Numerics.EXACT and touches_numbers, num)
         found = [
