@@ -71,6 +71,34 @@ def test_the_interval_of_a_null_holds_one_as_often_as_it_says(rho: float) -> Non
     assert outside <= 15, "5% of 150 are 7.5; more than 15 has a chance of 1%"
 
 
+def walked(seed: int, *, step: float, noise: float = 0.02) -> list[SwitchedHold]:
+    """Few holds, one knob on at a time between others with nothing on, while the machine's speed wanders."""
+    rng = np.random.default_rng(seed)
+    level, holds = 0.0, []
+    for index in range(28):
+        level += step * rng.normal()
+        on = frozenset({KNOBS[index // 2 % len(KNOBS)]}) if index % 2 else frozenset()
+        gain = 0.3 if "a" in on else 0.0
+        holds.append(SwitchedHold(on, level - gain + noise * rng.normal()))
+    return holds
+
+
+def test_a_machine_whose_speed_wanders_is_followed() -> None:
+    fits = [fitted(walked(seed, step=0.08)) for seed in range(150)]
+    errors = [fit.gain(["a"])[0] - 0.3 for fit in fits]
+    spread = float(np.std(errors))
+    assert spread < 0.038, "0.041 with an intercept for every 12 holds"
+    claimed = float(np.mean([fit.gain(["a"])[1] for fit in fits]))
+    assert spread / 1.25 < claimed < 1.25 * spread, "0.072 with an intercept for every 12 holds"
+    outside = sum(not fit.ratio(["null"]).low <= 1 <= fit.ratio(["null"]).high for fit in fits)
+    assert outside <= 15, "5% of 150 are 7.5; more than 15 has a chance of 1%"
+
+
+def test_on_a_machine_that_keeps_its_speed_nothing_is_lost() -> None:
+    errors = [fitted(walked(seed, step=0.0)).gain(["a"])[0] - 0.3 for seed in range(150)]
+    assert float(np.std(errors)) < 0.015, "0.01 is what noise of 0.02 over three holds and many leaves"
+
+
 def test_too_few_holds_give_no_fit_and_pairs_go_before_knobs() -> None:
     holds = switched({("a",): 0.3}, 4, num=64)
     assert fit_switches(holds[:6], KNOBS) is None

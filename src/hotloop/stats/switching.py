@@ -1,9 +1,11 @@
 """Effects of several knobs that were switched together in one process: regression on log step time.
 
-Each hold of a pattern gives one number, the log of its typical step. A linear model with an intercept for each stretch
-of time explains it by the knobs that were on and by the pairs of them that are known to interact. Weights are Huber's,
-so that a hold that something foreign hit does not decide; errors respect that neighbouring holds are alike (Newey &
-West 1987, Econometrica 55:703).
+Each hold of a pattern gives one number, the log of its typical step. A linear model explains it by the knobs that were
+on, by the pairs of them that are known to interact, and by the machine's own speed, which wanders from hold to hold: a
+machine that others use becomes 1.7 times as slow within half a minute. How far it wanders is estimated from the holds
+themselves (restricted maximum likelihood; Patterson & Thompson 1971, Biometrika 58:545). Weights are Huber's, so that a
+hold that something foreign hit does not decide; errors respect what is left of the likeness of neighbouring holds
+(Newey & West 1987, Econometrica 55:703).
 """
 
 import math
@@ -19,9 +21,8 @@ from hotloop.stats.student import student_quantile
 
 Array = npt.NDArray[np.float64]
 
-STRETCH = 12
-"""Holds with an intercept of their own: drift over tens of seconds is taken out, and a design of 4 to 16 patterns
-stays nearly balanced within each."""
+WANDERING = (0.0, *(float(share) for share in np.geomspace(0.003, 30.0, 13)))
+"""Variances of the machine's change of speed from one hold to the next that are tried, relative to that of a hold."""
 SPARE_DF = 4
 """Holds beyond the number of coefficients below which no error can be given."""
 _HUBER = 1.345
@@ -46,6 +47,7 @@ class SwitchFit(msgspec.Struct, frozen=True):
     """Log speed ratio of each term; above 0 is faster."""
     covariance: tuple[tuple[float, ...], ...]
     df: float
+    """Holds without coefficients and the wandering, all of which were estimated."""
 
     @property
     def knobs(self) -> tuple[str, ...]:
@@ -85,7 +87,9 @@ def fit_switches(
         design = _design(usable, terms)
         enough = len(usable) >= design.shape[1] + SPARE_DF
         if enough and np.linalg.matrix_rank(design) == design.shape[1]:
-            return _fit(design, np.array([hold.log_s for hold in usable]), terms)
+            logs = np.array([hold.log_s for hold in usable])
+            steady = _steadied(design, logs)
+            return _fit(steady @ design, steady @ logs, terms)
         if len(terms[-1]) == 1:
             return None
         terms = terms[:-1]
@@ -94,9 +98,26 @@ def fit_switches(
 
 def _design(holds: Sequence[SwitchedHold], terms: Sequence[tuple[str, ...]]) -> Array:
     on = np.array([[set(term) <= hold.on for term in terms] for hold in holds], dtype=np.float64)
-    num = max(1, len(holds) // STRETCH)
-    stretch = np.minimum(np.arange(len(holds)) // STRETCH, num - 1)
-    return np.hstack((on, np.eye(num)[stretch]))
+    return np.hstack((on, np.ones((len(holds), 1))))
+
+
+def _steadied(design: Array, logs: Array) -> Array:
+    """Return what takes the wandering that is likeliest out of holds: the root of their inverse covariance."""
+    at = np.arange(float(len(logs)))
+    variances, vectors = np.linalg.eigh(np.minimum.outer(at, at))
+    turned, target = vectors.T @ design, vectors.T @ logs
+    scales = [1.0 / np.sqrt(1.0 + share * np.maximum(variances, 0.0)) for share in WANDERING]
+    best = max(scales, key=lambda scale: _likelihood(turned * scale[:, None], target * scale, scale))
+    return np.asarray((vectors * best) @ vectors.T, dtype=np.float64)
+
+
+def _likelihood(white: Array, target: Array, scale: Array) -> float:
+    """Return the restricted log likelihood, but for a constant."""
+    residuals = target - white @ np.linalg.lstsq(white, target, rcond=None)[0]
+    df = white.shape[0] - white.shape[1]
+    spread = df * math.log(max(float(residuals @ residuals) / df, 1e-300))
+    known = float(np.linalg.slogdet(white.T @ white)[1])
+    return float(np.log(scale).sum()) - 0.5 * (spread + known)
 
 
 def _fit(design: Array, logs: Array, terms: Sequence[tuple[str, ...]]) -> SwitchFit:
@@ -121,7 +142,7 @@ def _fit(design: Array, logs: Array, terms: Sequence[tuple[str, ...]]) -> Switch
         terms=tuple(terms),
         gains=tuple(float(-value) for value in beta[:num]),
         covariance=tuple(tuple(float(v) for v in row[:num]) for row in covariance[:num]),
-        df=float(len(logs) - design.shape[1]),
+        df=float(len(logs) - design.shape[1] - 1),
     )
 
 
@@ -137,7 +158,7 @@ def _newey_west(design: Array, tame: Array, residuals: Array, scale: float) -> A
     for lag in range(1, min(lags, num - 1) + 1):
         cross = scores[lag:].T @ scores[:-lag]
         meat = meat + (1 - lag / (lags + 1)) * (cross + cross.T)
-    small = num / max(1, num - width)
+    small = num / max(1, num - width - 1)
     robust, independent = small * bread @ meat @ bread, small * bread @ plain @ bread
     # Newey-West is biased low in short series: where it says less than independence does, that is taken.
     ratio = np.sqrt(np.maximum(1.0, np.diag(independent) / np.maximum(np.diag(robust), 1e-300)))
