@@ -28,7 +28,12 @@ def test_a_block_of_a_100_ms_step() -> None:
 
 @pytest.mark.parametrize(
     ("evaluations", "epochs", "trains"),
-    [((), (), True), ((10, 20), (0, 25), True), (tuple(range(0, 50, 2)), (1,), False), ((), tuple(range(50)), False)],
+    [
+        ((), (), True),
+        ((10, 20), (0, 25), True),
+        (tuple(range(0, 50, 2)), (1,), False),
+        ((), tuple(range(50)), False),
+    ],
 )
 def test_turns_with_a_new_epoch_are_left_out_where_they_are_rare(
     evaluations: tuple[int, ...], epochs: tuple[int, ...], trains: bool

@@ -25,7 +25,7 @@ class FakeArm:
         self._clock = clock
         self.run = type("Run", (), {"pid": os.getpid()})()
 
-    def advance(self, num_steps: int, *, discard: int, timeout_s: float) -> float:  # noqa: ARG002
+    def advance(self, num_steps: int, *, discard: int, timeout_s: float) -> float:
         self._clock[0] += BLOCK_S
         return BLOCK_S
 
@@ -35,7 +35,7 @@ class QuietMachine:
 
     def __init__(self, *_: Any) -> None: ...
 
-    def block(self, run: Any, pid: int) -> Any:  # noqa: ARG002
+    def block(self, run: Any, pid: int) -> Any:
         return run()
 
 

@@ -117,7 +117,7 @@ def _likelihood(white: Array, target: Array, scale: Array) -> float:
     df = white.shape[0] - white.shape[1]
     spread = df * math.log(max(float(residuals @ residuals) / df, 1e-300))
     known = float(np.linalg.slogdet(white.T @ white)[1])
-    return float(np.log(scale).sum()) - 0.5 * (spread + known)
+    return float(np.log(scale).sum() - 0.5 * (spread + known))
 
 
 def _fit(design: Array, logs: Array, terms: Sequence[tuple[str, ...]]) -> SwitchFit:

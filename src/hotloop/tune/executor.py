@@ -11,13 +11,12 @@ import msgspec
 from hotloop.model.deep import Deep
 from hotloop.model.optimization import Candidate, Effect
 from hotloop.model.tuning import Contention, Failure
+from hotloop.stats.pairs import MIN_BLOCKS
 
 PlanSteps = tuple[Candidate, ...]
 """Optimizations that are on together, in order; empty: the program as it is."""
 Rounds = Sequence[Sequence[float]]
 """Seconds a step of each arm, round by round; NaN from where an arm was ended."""
-MIN_QUIET = 4
-"""Quiet rounds without the others: two of them forwards and two backwards."""
 Steer = Callable[[Rounds], Collection[int]]
 """Given the rounds so far, the arms that go on; fewer than two: it is enough."""
 
@@ -84,7 +83,7 @@ class SetRecord(msgspec.Struct, frozen=True, kw_only=True, tag="measured"):
         out while at least half of them say more: a machine that is never quiet gives wider intervals, not none.
         """
         quiet = [times for number, times in enumerate(self.rounds) if number not in self.aside]
-        kept = quiet if len(quiet) >= max(MIN_QUIET, len(self.rounds) / 2) else self.rounds
+        kept = quiet if len(quiet) >= max(MIN_BLOCKS, len(self.rounds) / 2) else self.rounds
         ratios = (
             sum(math.log(times[at]) for at in before) / len(before) - math.log(times[after]) for times in kept
         )

@@ -65,7 +65,14 @@ def parameters(method: ast.FunctionDef) -> list[str]:
         NotThis: it takes more than that, or is decorated.
     """
     args = method.args
-    if method.decorator_list or args.vararg or args.kwarg or args.kwonlyargs or args.posonlyargs or args.defaults:
+    if (
+        method.decorator_list
+        or args.vararg
+        or args.kwarg
+        or args.kwonlyargs
+        or args.posonlyargs
+        or args.defaults
+    ):
         raise NotThis("it takes more than its inputs")
     return [each.arg for each in args.args[1:]]
 
@@ -173,7 +180,9 @@ def _sum(x: Any, dim: Any, keepdim: bool = False) -> Any:
     return np.sum(x, _last(dim), keepdims=keepdim)
 
 
-def _var(x: Any, dim: Any, unbiased: bool = True, keepdim: bool = False, correction: int | None = None) -> Any:
+def _var(
+    x: Any, dim: Any, unbiased: bool = True, keepdim: bool = False, correction: int | None = None
+) -> Any:
     return np.var(x, _last(dim), ddof=int(unbiased) if correction is None else correction, keepdims=keepdim)
 
 
@@ -187,7 +196,7 @@ def _var_mean(x: Any, dim: Any, *args: Any, **keywords: Any) -> Any:
 
 
 def _norm(x: Any, p: float = 2, dim: Any = None, keepdim: bool = False) -> Any:
-    if p != 2:  # noqa: PLR2004
+    if p != 2:
         raise NotThis("it is another norm")
     return np.sqrt(_sum(np.square(x), dim, keepdim))
 

@@ -102,7 +102,8 @@ def _told(
                 continue
             function, plus_one = told
             last = forward.body[-1]
-            assert isinstance(last, ast.Return) and last.value is not None
+            assert isinstance(last, ast.Return)
+            assert last.value is not None
             written = _arguments(given, function, names, eps, plus_one=plus_one)
             gone = tuple(each for each in forward.body[:-1] if not _is_text(each))
             return WrittenNorm(name, forward.lineno, last.value, gone, function, written)
@@ -111,7 +112,11 @@ def _told(
 
 def _which(methods: Mapping[str, ast.FunctionDef], meaning: _Meaning) -> tuple[str, bool] | None:
     """Return which one it is, and whether the weight is what is added to one."""
-    points = np.cos(1.7 * np.arange(3.0 * _WIDTH)).reshape(3, _WIDTH) * [[1.0], [0.1], [1e-3]] + [[0.3], [0], [0]]
+    points = np.cos(1.7 * np.arange(3.0 * _WIDTH)).reshape(3, _WIDTH) * [[1.0], [0.1], [1e-3]] + [
+        [0.3],
+        [0],
+        [0],
+    ]
     values: dict[str, Any] = {
         "weight": np.linspace(0.4, 1.9, _WIDTH),
         "bias": np.linspace(-0.7, 0.8, _WIDTH),

@@ -32,7 +32,7 @@ HOPELESS = 1.4
 MEMORY, SCATTERS, MAX_MEMORY = 0.1, 3.0, 8
 """Steps after a switch count as remembering while they are further than a tenth from the steps to come, and than three
 times what those scatter; at most so many are waited for."""
-RARE = 1 / 2
+RARE = 0.45
 """Of all steps: what evaluates less often does so between steps of its training."""
 WRITE_EVERY_S = 0.5
 Steps = Generator[int, None, None]

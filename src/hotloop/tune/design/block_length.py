@@ -24,7 +24,7 @@ LONG_STEP_S = 0.15
 """What thawing leaves behind (cold caches, a queue that filled for some milliseconds) is little in such a step."""
 
 
-RARE = 1 / 2
+RARE = 0.45
 """Of turns, with an evaluation or a new epoch."""
 WAITING_SHARE = 0.1
 """Of the step, for data: from here on a worker that is late makes single steps long, and those count."""
@@ -48,7 +48,7 @@ class Blocks(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a block is its median turn, because long steps are the machine's doing; otherwise it is their mean."""
 
     trains: bool = False
-    """Whether turns with an evaluation or a new epoch in them are left out: they are rare, and say nothing of the step."""
+    """Whether turns with an evaluation or a new epoch in them are left out: they are rare, and no steps."""
 
     def per_turn(self) -> int:
         """Return the steps that a turn takes from the program."""

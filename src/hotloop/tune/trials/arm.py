@@ -22,8 +22,8 @@ from hotloop.observe.steps.step_windows import windows
 from hotloop.probe.control.control_page import (
     BLOCK_AT,
     BLOCK_NS,
-    INTERRUPTED,
     GO_UNTIL,
+    INTERRUPTED,
     PID,
     STATE,
     STEPS,

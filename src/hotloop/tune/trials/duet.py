@@ -250,7 +250,7 @@ class DuetExecutor:
             for at in sorted(on, reverse=backwards == (number % 2 == 0)):
                 self._check_time(course)
                 spent = self._guarded(course, at, block) if at not in course.failures else None
-                turns[at].append(Turn(math.nan if spent is None else spent, course.arms[at].evaluated))
+                turns[at].append(Turn(math.nan if spent is None else spent, course.arms[at].interrupted))
         # A worker that is late makes single steps long, and those are the plan's own.
         waits = any(step.params.get("num_workers") for arm in course.arms for step in arm.plan)
         typical = self._blocks.typical and not waits
