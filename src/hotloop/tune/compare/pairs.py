@@ -23,6 +23,7 @@ from hotloop.stats.parity import perturbation
 from hotloop.stats.verdict import Decision, decide
 from hotloop.tune.compare.program import Program, inside
 from hotloop.tune.design.block_length import Blocks, shape_blocks
+from hotloop.tune.plan.orders import activation_orders, with_plan
 from hotloop.tune.trials.arm import Arm, ArmFailed
 from hotloop.tune.trials.patience import Patience
 from hotloop.tune.trials.start_arm import SEED
@@ -249,12 +250,13 @@ def _start(one: Program, *, losses: bool = False, perturb: float = 0.0) -> Arm:
     ProbeConfig(
         folder=str(folder),
         anchor=(anchor.kind, anchor.slot, anchor.every),
+        activations=tuple(activation_orders(one.plan)),
         seed=SEED,
         losses=losses,
         perturb=perturb,
         **guard_orders(isolation, scratch),
     ).save(orders)
-    wanted = with_changes(os.environ, one.environment)
+    wanted = with_plan(with_changes(os.environ, one.environment), one.plan)
     environment = probed(own_caches(quiet(wanted, scratch), scratch / "caches"), orders)
     with inside(one.folder):
         run = start(one.argv, environment, isolation, scratch, log=scratch / "log")

@@ -15,6 +15,7 @@ from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.observation import Observation
 from hotloop.observe.run.live import Interrupted, LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
+from hotloop.tune.executor import PlanSteps
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +28,8 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     observation: Observation
     environment: dict[str, str] = {}
     """Variables that it is started with, beside the user's."""
+    plan: PlanSteps = ()
+    """Changes that are on in it, by hooks."""
 
 
 def program(
