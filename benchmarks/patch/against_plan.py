@@ -100,8 +100,8 @@ def main() -> None:
         print(row, file=sys.stderr, flush=True)
         rows.append(str(row))
     lines = [
-        "The patched program beside the original with the same steps switched on by hooks, in turns; hotloop writes the",
-        "patch and has no hook that changes anything in it. 95% intervals over pairs and blocks.",
+        "The patched program beside the original with the same steps switched on by hooks, in turns; hotloop writes",
+        "the patch and has no hook that changes anything in it. 95% intervals over pairs and blocks.",
         "",
         "| program | written | patched over original | parity | patched over plan | at least 0.97 |",
         "|---|---|---|---|---|---|",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from hotloop.model.observation import RunAccount
 from hotloop.model.step_series import StepSeries
 from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.stats.parity import MIN_STEPS
@@ -45,6 +46,19 @@ def test_turns_with_a_new_epoch_are_left_out_where_they_are_rare(
     series = msgspec.structs.replace(empty, evaluations=evaluations, epochs=epochs)
     long = msgspec.structs.replace(seen, step=step, series=(series,))
     assert shape_blocks(long, None, None).trains is trains
+
+
+def test_an_epoch_is_as_long_as_it_takes_on_the_clock() -> None:
+    seen = observation()
+    assert seen.step is not None
+    step = msgspec.structs.replace(seen.step, median_s=0.2, p50_s=0.2)
+    run = RunAccount(wall_s=30.0, parts={"evaluation_s": 18.0}, num_steps=54)
+    long = msgspec.structs.replace(seen, step=step, run=run)
+    assert (
+        shape_blocks(msgspec.structs.replace(long, run=RunAccount(wall_s=0, parts={})), 18, None).num_steps
+        == 18
+    )
+    assert shape_blocks(msgspec.structs.replace(long, epoch_steps=18), 18, None).num_steps == 1
 
 
 @pytest.mark.parametrize("step_s", [0.001, 0.01, 0.1, 0.5, 1.0, 3.0])

@@ -16,7 +16,8 @@ TURN_S, TURNS = 0.1, 6
 In 8 s of two equal arms, turns of 0.1 s scatter 2 to 10 times less than turns of 0.8 s beside others, and about half
 on a quiet machine (benchmarks/results/noise-2026-11-22.md)."""
 MAX_EPOCH_S = 4.0
-"""Epochs up to this long are timed whole, with worker start-up and evaluation; longer ones hide them less."""
+"""Epochs that take up to so long on the clock are timed whole, with worker start-up and evaluation; longer ones hide
+them less."""
 WARM_STEPS = 6
 """Two steps in which root modules are found, one in which code is compiled, and a few after that."""
 WARM_S = 1.0
@@ -88,7 +89,7 @@ def shape_blocks(
     step_s = observation.step.median_s
     num = max(1, math.ceil(block_s / step_s))
     discard = min(max(1, num // 6), 20) if step_s < LONG_STEP_S else 0
-    if epoch_steps and epoch_steps * step_s <= MAX_EPOCH_S:
+    if epoch_steps and epoch_steps * elapsed_step_s(observation) <= MAX_EPOCH_S:
         num = epoch_steps * max(1, round(num / epoch_steps))
         turns = 1
     turns = min(turns, max(1, round(turns * block_s / (num * step_s))))
@@ -104,6 +105,15 @@ def shape_blocks(
         trains=interrupted_rarely(observation, num + discard),
     )
     return shape if total_steps is None else _fitted(shape, total_steps)
+
+
+def elapsed_step_s(observation: Observation) -> float:
+    """Return what a step takes on the clock, with all that lies between steps; as far as an epoch was seen."""
+    step, run = observation.step, observation.run
+    assert step is not None
+    if not run.num_steps or run.num_steps < (observation.epoch_steps or 0):
+        return step.median_s
+    return max(step.median_s, step.median_s / step.p50_s * run.training_s / run.num_steps)
 
 
 def interrupted_rarely(observation: Observation, num_steps: int) -> bool:

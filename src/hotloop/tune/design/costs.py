@@ -6,7 +6,7 @@ import math
 
 from hotloop.machine.host.identity import num_cores
 from hotloop.model.observation import Observation
-from hotloop.tune.design.block_length import Blocks
+from hotloop.tune.design.block_length import Blocks, elapsed_step_s
 from hotloop.tune.executor import ArmRecord, SetOrder, SetRecord
 
 SWITCH_S = 0.03
@@ -84,7 +84,7 @@ def expected_costs(observation: Observation, blocks: Blocks) -> Costs:
         observation: with the step that arms are expected to take.
         blocks: that they run.
     """
-    step_s = _elapsed_step_s(observation, blocks)
+    step_s = elapsed_step_s(observation)
     return Costs(
         start_s=observation.run.startup_s,
         round_s=blocks.per_block() * step_s,
@@ -92,12 +92,3 @@ def expected_costs(observation: Observation, blocks: Blocks) -> Costs:
         num_cores=num_cores(),
         warm_s=blocks.warm_steps * step_s,
     )
-
-
-def _elapsed_step_s(observation: Observation, blocks: Blocks) -> float:
-    """Return what a step of an arm takes on the clock: blocks of whole epochs hold all that comes between steps."""
-    step, run, epoch_steps = observation.step, observation.run, observation.epoch_steps
-    assert step is not None
-    if not epoch_steps or blocks.num_steps % epoch_steps or not run.num_steps or run.num_steps < epoch_steps:
-        return step.median_s
-    return max(step.median_s, step.median_s / step.p50_s * run.training_s / run.num_steps)
