@@ -33,6 +33,8 @@ class FakeArm:
 class QuietMachine:
     """In place of the watch: repeats nothing."""
 
+    num_noisy = 0
+
     def __init__(self, *_: Any) -> None: ...
 
     def block(self, run: Any, pid: int) -> Any:
@@ -49,3 +51,20 @@ def test_a_pair_ends_with_its_time(until: float, num: int, monkeypatch: pytest.M
     arms: Any = [FakeArm(clock), FakeArm(clock)]
     found = pairs._rounds(arms, (one, one), (shape, shape), print, until)
     assert found == ((BLOCK_S / 2, BLOCK_S / 2),) * num
+
+
+def test_a_round_that_an_epoch_fell_into_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    class BetweenEpochs(FakeArm):
+        def advance(self, num_steps: int, *, discard: int, timeout_s: float) -> float:
+            spent = super().advance(num_steps, discard=discard, timeout_s=timeout_s)
+            self._clock[1] += 1
+            self.interrupted = self._clock[1] == 9
+            return 30.0 if self.interrupted else spent
+
+    monkeypatch.setattr(pairs, "ContentionWatch", QuietMachine)
+    one = Program(name="a", words=(), argv=(), folder=Path(), observation=observation())
+    shape = Blocks(num_steps=2, discard=0, warm_steps=1, max_rounds=None, trains=True)
+    clock = [0.0, 0.0]
+    arms: Any = [BetweenEpochs(clock), BetweenEpochs(clock)]
+    found = pairs._rounds(arms, (one, one), (shape, shape), print, 1e9)
+    assert found == ((BLOCK_S / 2, BLOCK_S / 2),) * (pairs.ROUNDS - 1)

@@ -6,7 +6,8 @@ location per pair, then Student's t over pairs, its variance steadied by what A/
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -24,6 +25,7 @@ MIN_BLOCKS = 3
 """Fewer block ratios have no spread worth the name."""
 _MAJORITY = 6
 """Of fewer blocks it cannot be said which ones are the wild ones: none is brought in."""
+_Round = TypeVar("_Round")
 
 
 class PairEstimate(msgspec.Struct, frozen=True):
@@ -32,6 +34,19 @@ class PairEstimate(msgspec.Struct, frozen=True):
     log_ratio: float
     variance: float
     """Of `log_ratio`, from the blocks alone: what would change if the same two processes went on."""
+
+
+def telling(rounds: Sequence[_Round], aside: Collection[int]) -> Sequence[_Round]:
+    """Return the rounds without those that say little of the step, while at least half of them say more.
+
+    A machine that is never quiet gives wider intervals, not none.
+
+    Args:
+        rounds: in order.
+        aside: numbers of those in which others were busy, or each turn was interrupted.
+    """
+    kept = [times for number, times in enumerate(rounds) if number not in aside]
+    return kept if len(kept) >= max(MIN_BLOCKS, len(rounds) / 2) else rounds
 
 
 def pair_estimate(block_log_ratios: Sequence[float]) -> PairEstimate:

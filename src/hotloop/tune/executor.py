@@ -11,7 +11,7 @@ import msgspec
 from hotloop.model.deep import Deep
 from hotloop.model.optimization import Candidate, Effect
 from hotloop.model.tuning import Contention, Failure
-from hotloop.stats.pairs import MIN_BLOCKS
+from hotloop.stats.pairs import telling
 
 PlanSteps = tuple[Candidate, ...]
 """Optimizations that are on together, in order; empty: the program as it is."""
@@ -79,13 +79,11 @@ class SetRecord(msgspec.Struct, frozen=True, kw_only=True, tag="measured"):
     def log_ratios(self, before: Sequence[int], after: int) -> tuple[float, ...]:
         """Return log(time of the arms `before` / time of the arm `after`), round by round.
 
-        Several arms of the same plan count with their geometric mean. Rounds that say little of the step are left
-        out while at least half of them say more: a machine that is never quiet gives wider intervals, not none.
+        Several arms of the same plan count with their geometric mean.
         """
-        quiet = [times for number, times in enumerate(self.rounds) if number not in self.aside]
-        kept = quiet if len(quiet) >= max(MIN_BLOCKS, len(self.rounds) / 2) else self.rounds
         ratios = (
-            sum(math.log(times[at]) for at in before) / len(before) - math.log(times[after]) for times in kept
+            sum(math.log(times[at]) for at in before) / len(before) - math.log(times[after])
+            for times in telling(self.rounds, self.aside)
         )
         return tuple(ratio for ratio in ratios if math.isfinite(ratio))
 

@@ -18,7 +18,7 @@ from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.tuning import Failure, FailureKind
 from hotloop.probe.control.control_page import ControlPage
 from hotloop.probe.process.config import ProbeConfig
-from hotloop.stats.pairs import MIN_BLOCKS
+from hotloop.stats.pairs import MIN_BLOCKS, telling
 from hotloop.stats.parity import perturbation
 from hotloop.stats.verdict import Decision, decide
 from hotloop.tune.compare.program import Program, inside
@@ -27,7 +27,7 @@ from hotloop.tune.plan.orders import activation_orders, with_plan
 from hotloop.tune.trials.arm import Arm, ArmFailed
 from hotloop.tune.trials.patience import Patience
 from hotloop.tune.trials.start_arm import SEED
-from hotloop.tune.trials.turns import Turn, block_times
+from hotloop.tune.trials.turns import Turn, block_times, undisturbed
 from hotloop.tune.trials.void_blocks import ContentionWatch
 
 MIN_PAIRS, MAX_PAIRS = 3, 8
@@ -155,18 +155,23 @@ def _rounds(
         HotloopError: one failed, or ended too early.
     """
     rounds: list[tuple[float, float]] = []
+    aside: list[int] = []
     most = min(ROUNDS, *(shape.max_rounds or ROUNDS for shape in shapes))
     watchman = ContentionWatch(progress, len(arms) * most)
     try:
         for arm, one, shape in zip(arms, both, shapes, strict=True):
             arm.advance(shape.warm_steps, discard=1, timeout_s=_patience(one, shape.warm_steps))
         while len(rounds) < most and (len(rounds) < MIN_BLOCKS or time.monotonic() < until):
-            rounds.append(_round(arms, both, shapes, watchman, backwards=len(rounds) % 2 == 1))
+            noisy = watchman.num_noisy
+            times, interrupted = _round(arms, both, shapes, watchman, backwards=len(rounds) % 2 == 1)
+            if interrupted or watchman.num_noisy > noisy:
+                aside.append(len(rounds))
+            rounds.append(times)
     except ArmFailed as failed:
         if failed.failure.kind is not FailureKind.ENDED or len(rounds) < MIN_BLOCKS:
             at = next((at for at, arm in enumerate(arms) if arm is failed.arm), 0)
             raise _explained(both[at].name, at, failed.failure) from failed
-    return tuple(rounds)
+    return tuple(telling(rounds, aside))
 
 
 def _explained(name: str, at: int, failure: Failure) -> HotloopError:
@@ -203,10 +208,13 @@ def _round(
     watchman: ContentionWatch,
     *,
     backwards: bool,
-) -> tuple[float, float]:
-    """Give each program its turns of a block, in order and backwards, so that drift hits both alike."""
+) -> tuple[tuple[float, float], bool]:
+    """Give each program its turns of a block, in order and backwards, so that drift hits both alike.
 
-    def take_turns() -> tuple[float, float]:
+    Returns the seconds a step of both, and whether each turn of one was interrupted, which is rare for it.
+    """
+
+    def take_turns() -> tuple[tuple[float, float], bool]:
         turns: list[list[Turn]] = [[], []]
         for number in range(max(shape.turns for shape in shapes)):
             for at in (1, 0) if backwards == (number % 2 == 0) else (0, 1):
@@ -217,7 +225,10 @@ def _round(
             block_times({0: each}, typical=typical, trains=shape.trains)[0]
             for each, shape in zip(turns, shapes, strict=True)
         )
-        return first, second
+        interrupted = any(
+            shape.trains and not undisturbed({0: each}) for each, shape in zip(turns, shapes, strict=True)
+        )
+        return (first, second), interrupted
 
     return watchman.block(take_turns, arms[0].run.pid)
 
