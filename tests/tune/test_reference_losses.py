@@ -53,6 +53,7 @@ def test_a_perturbed_run_that_is_too_short_decides_nothing() -> None:
     short = ReferenceLosses(originals=(tuple(gan(0)),), perturbed=(tuple(gan(1)[:18]),))
     seen = short.check(gan(100), [BF16])
     assert (seen.passed, seen.decided, seen.num_steps) == (False, False, 18)
+    assert short.wants_perturbed
     assert short.check(gan(100), [LAYOUT]).passed  # exact changes need no proof
 
 

@@ -63,9 +63,11 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def wants_perturbed(self) -> bool:
-        """Whether one more perturbed run would tell how far runs part; where they do not, one was enough."""
+        """Whether one more perturbed run would tell how far runs part; where they do not, a whole one was enough."""
         if not self.originals or len(self.perturbed) >= ENOUGH_PERTURBED:
             return False
+        if self.originals[0] and max(map(len, self.perturbed), default=0) < MIN_STEPS:
+            return True
         num = min(len(run) for run in (self.originals[0], *self.perturbed))
         return any(
             parts(_at(self.originals[0], places), [_at(run, places) for run in self.perturbed])
