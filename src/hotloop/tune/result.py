@@ -14,7 +14,7 @@ from hotloop.model.tuning import Baseline, Compatibility, Contention, LikelyPlan
 from hotloop.tune.confirm.confirmation import Confirmer
 from hotloop.tune.confirm.evidence import TELLING, Confirmation
 from hotloop.tune.confirm.factors import Factors
-from hotloop.tune.confirm.likely import likely_from_search, likely_from_sets
+from hotloop.tune.confirm.likely import likely_from_search, likely_from_sets, why_open
 from hotloop.tune.executor import PlanSteps
 from hotloop.tune.search.arms import Arms
 from hotloop.tune.search.contest import METHOD, Contest
@@ -153,7 +153,7 @@ def _open(found: Found, label: str) -> str:
     """What became of a step that was believed in and is in no proven plan."""
     for confirmation in (found.confirmer.sets.standing(plan) for plan in found.confirmer.goals):
         if confirmation is not None and label in {step.label for step in confirmation.plan}:
-            return f"not proven when confirmed: {confirmation.total.reason}"
+            return f"not proven when confirmed: {why_open(confirmation)}"
     if found.interrupted:
         return "promising, but interrupted before it was confirmed"
     if label in {trial.candidate.label for trial in found.search.trials}:

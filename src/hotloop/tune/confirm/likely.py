@@ -15,15 +15,16 @@ def likely_from_sets(seen: Confirmation, steps: tuple[PlanStep, ...], command: S
     """Return a plan that fresh processes did not settle."""
     ratio = seen.total.ratio
     assert ratio is not None, "it was measured"
-    return _likely(steps, ratio, _why_open(seen), command)
+    return _likely(steps, ratio, why_open(seen), command)
 
 
-def _why_open(seen: Confirmation) -> str:
+def why_open(seen: Confirmation) -> str:
+    """Return what a proof lacks: sets, that it learns the same, or a clear difference."""
     if seen.num_sets < MIN_SETS:
         return f"measured in {seen.num_sets} of the {MIN_SETS} sets of fresh processes that a proof needs"
     if not seen.parity.passed:
         return f"whether it learns the same is not decided: {seen.parity.evidence}"
-    return f"not proven: {seen.total.reason}"
+    return seen.total.reason
 
 
 def likely_from_search(plan: PlanSteps, ratio: Ratio, how: str, command: Sequence[str]) -> LikelyPlan:
