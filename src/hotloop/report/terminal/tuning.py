@@ -172,7 +172,9 @@ def _proof(result: TuneResult) -> Iterator[tuple[str, str]]:
         yield "memory", f"{byte_size(before)} before, {byte_size(after)} after"
     unproven = [step.name for step in result.plan.steps if not step.proven]
     if unproven:
-        yield "together", f"proven together; its own part is not proven of {', '.join(unproven)}"
+        alone = "itself" if len(unproven) == 1 else "themselves"
+        said = f"what {' and '.join(unproven)} bring{'s' * (len(unproven) == 1)} by {alone} is estimated"
+        yield "together", f"the whole is proven; {said}"
     key = "one-off"
     for step in result.plan.steps:
         if step.break_even_steps is not None:
