@@ -125,6 +125,16 @@ class InPlace(Biased):
         return x
 
 
+class WithHelpers(Weighted):
+    """Below it there is a class with another helper."""
+
+    def _norm(self, x: Any) -> Any:
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)
+
+    def forward(self, x: Any) -> Any:
+        return self._norm(x) * self.weight
+
+
 class WithResidual(Weighted):
     def forward(self, x: Any, residual: Any = None) -> Any:
         return self.weight * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)

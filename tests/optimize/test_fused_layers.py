@@ -126,6 +126,58 @@ def test_another_dtype_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "it gives float64 instead of float32" in evidence
 
 
+def test_a_class_with_another_helper_below_keeps_both_as_they_are() -> None:
+    class Centred(written.WithHelpers):
+        def _norm(self, x: Any) -> Any:
+            return x - x.mean(-1, keepdim=True)
+
+    knob = NormSwap(at_once=True)
+    model = Model(written.WithHelpers)
+    activate(knob, model)
+    trained(model)
+    on, evidence = knob.effect()
+    assert not on
+    assert "a class that derives from it has methods of its own" in evidence
+    del Centred
+
+
+def test_in_one_source_too() -> None:
+    source = inspect.getsource(written.WithHelpers)
+    below = "class Centred(WithHelpers):\n    def _norm(self, x):\n        return x\n"
+    assert written_norms(source)
+    assert not written_norms(f"{source}\n\n{below}")
+
+
+def test_two_models_share_a_class() -> None:
+    one, other = Model(written.MetaRMSNorm), Model(written.MetaRMSNorm)
+    knob = NormSwap(at_once=True)
+    activate(knob, one)
+    own = written.MetaRMSNorm.forward.__code__
+    trained(one)
+    trained(one)
+    assert written.MetaRMSNorm.forward.__code__ is not own
+    activate(knob, other)
+    trained(other)
+    assert written.MetaRMSNorm.forward.__code__ is not own, "on again after the second comparison"
+    assert knob.effect()[0]
+
+
+@pytest.mark.parametrize(
+    ("size", "why"),
+    [("1", "one value"), ("1, 1, size", "more dimensions"), ("(size,)", "more dimensions"), ("size", "")],
+)
+def test_its_source_says_whether_a_patch_may_write_the_call(size: str, why: str) -> None:
+    source = (
+        "class Norm:\n    def __init__(self, size):\n"
+        f"        self.weight = nn.Parameter(torch.ones({size}))\n"
+        "    def forward(self, x):\n"
+        "        return self.weight * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)\n"
+    )
+    (found,) = written_norms(source)
+    assert why in found.unsure
+    assert bool(found.unsure) is bool(why)
+
+
 def test_it_goes_on_and_off_in_a_running_program() -> None:
     model, knob = Model(written.MetaRMSNorm), NormSwap(at_once=False)
     activate(knob, model)

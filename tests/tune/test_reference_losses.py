@@ -54,7 +54,18 @@ def test_a_perturbed_run_that_is_too_short_decides_nothing() -> None:
     seen = short.check(gan(100), [BF16])
     assert (seen.passed, seen.decided, seen.num_steps) == (False, False, 18)
     assert short.wants_perturbed
-    assert short.check(gan(100), [LAYOUT]).passed  # exact changes need no proof
+    exact = short.check(gan(0), [LAYOUT])  # held against the original alone
+    assert (exact.passed, exact.num_steps) == (True, 2 * NUM)
+    assert not short.check(gan(100, worse=2.0), [LAYOUT]).passed
+
+
+def test_a_loss_that_is_lost_after_the_perturbed_run_s_end_is_refused() -> None:
+    losses = gan(100)
+    losses[200] = math.nan
+    for length in (18, 60):
+        short = ReferenceLosses(originals=(tuple(gan(0)),), perturbed=(tuple(gan(1)[:length]),))
+        seen = short.check(losses, [BF16])
+        assert (seen.passed, seen.decided, seen.method) == (False, True, "finite")
 
 
 @pytest.mark.parametrize("step", [ALLOCATOR, LAYOUT])

@@ -73,11 +73,11 @@ def test_the_clock_advances_by_what_the_runs_take() -> None:
 def test_rounds_that_say_little_of_the_step_are_left_out_while_others_say_more() -> None:
     quiet, far = (1.0, 0.5), (10.0, 12.0)
     record = SetRecord(
-        rounds=(quiet, far, quiet, quiet),
+        rounds=(quiet, far, quiet, quiet, quiet),
         arms=(),
-        contention=Contention(num_blocks=4, num_void=0),
+        contention=Contention(num_blocks=5, num_void=0),
         aside=(1,),
     )
-    assert record.log_ratios((0,), 1) == (math.log(2),) * 3
+    assert record.log_ratios((0,), 1) == (math.log(2),) * 4
     mostly = msgspec.structs.replace(record, aside=(0, 1, 2))
-    assert len(mostly.log_ratios((0,), 1)) == 4
+    assert len(mostly.log_ratios((0,), 1)) == 5

@@ -151,7 +151,7 @@ def _refusals(found: Found, proven: Confirmation | None) -> list[Refusal]:
 
 def _open(found: Found, label: str) -> str:
     """What became of a step that was believed in and is in no proven plan."""
-    for confirmation in (found.confirmer.sets.standing(plan) for plan in found.confirmer.goals):
+    for confirmation in (found.confirmer.sets.standing(plan) for plan in reversed(found.confirmer.goals)):
         if confirmation is not None and label in {step.label for step in confirmation.plan}:
             return f"not proven when confirmed: {why_open(confirmation)}"
     if found.interrupted:

@@ -67,7 +67,9 @@ class ComparedSwap(Knob):
             for handle in handles:
                 handle.remove()
             self._agreed += [each for each in agreed if each not in self._agreed]
-        self._under_way.clear()
+        if self._under_way:
+            self._under_way.clear()
+            self.switch(self._is_on)  # a comparison ends with the program's own
         return output
 
     def _comparing(self, exchange: Exchange, agreed: list[Exchange]) -> Any:
@@ -91,7 +93,9 @@ class ComparedSwap(Knob):
 
     def _leave(self, exchange: Exchange, agreed: list[Exchange], reason: str) -> None:
         self._left.append(f"{exchange.place}: {reason}")
-        agreed[:] = [each for each in agreed if each is not exchange]
+        for known in (agreed, self._agreed):
+            known[:] = [each for each in known if each is not exchange]
+        exchange.put(False)
 
     def switch(self, on: bool) -> None:
         """Exchange what agreed, or put the program's own back."""

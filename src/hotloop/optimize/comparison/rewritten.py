@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
@@ -28,6 +29,7 @@ class Change:
         calls: functions of torch.nn.functional that it calls then.
         expressions: what stands in the place of an expression.
         gone: line and column of statements that are left out.
+        helpers: other methods that it does the work of from then on; a class that has its own of them is another thing.
     """
 
     function: str
@@ -35,10 +37,15 @@ class Change:
     calls: frozenset[str]
     expressions: Mapping[Place, str]
     gone: frozenset[tuple[int, int]] = frozenset()
+    helpers: frozenset[str] = frozenset()
 
 
 class RewrittenSwap(ComparedSwap):
-    """Exchanges the code of functions."""
+    """Exchanges the code of functions, each in all models that share it."""
+
+    def __init__(self, *, at_once: bool) -> None:
+        super().__init__(at_once=at_once)
+        self._known: dict[int, _Rewritten] = {}
 
     @abstractmethod
     def changes(self, source: str) -> Sequence[Change]:
@@ -52,16 +59,30 @@ class RewrittenSwap(ComparedSwap):
         for module in root.modules():
             for function in functions_of(type(module)):
                 if id(function) not in found:
-                    change = self._change(function, read)
-                    if change is None:
+                    known = self._known.get(id(function)) or self._rewritten(type(module), function, read)
+                    if known is None:
                         continue
-                    code = changed_code(function, change.expressions, change.gone)
-                    if code is None:
-                        left[f"{_place(change)}: the file has changed since it was loaded"] = None
+                    if isinstance(known, str):
+                        left[known] = None
                         continue
-                    found[id(function)] = _Rewritten(function, change, code)
+                    self._known[id(function)] = found[id(function)] = known
+                    known.modules = []
                 found[id(function)].modules.append(module)
         return list(found.values()), list(left)
+
+    def _rewritten(
+        self, cls: type, function: FunctionType, read: dict[str, Mapping[str, Change]]
+    ) -> _Rewritten | str | None:
+        """Return a function's exchange, or why it has none; None: there is nothing to exchange in it."""
+        change = self._change(function, read)
+        if change is None:
+            return None
+        if change.helpers and _other_helpers(cls, function, change.helpers):
+            return f"{_place(change)}: a class that derives from it has methods of its own"
+        code = changed_code(function, change.expressions, change.gone)
+        if code is None:
+            return f"{_place(change)}: the file has changed since it was loaded"
+        return _Rewritten(function, change, code)
 
     def _change(self, function: FunctionType, read: dict[str, Mapping[str, Change]]) -> Change | None:
         path = function.__code__.co_filename
@@ -98,6 +119,20 @@ class _Rewritten(Exchange):
             return plain(*args, **kwargs)
 
         return counted
+
+
+def _other_helpers(cls: type, function: FunctionType, helpers: AbstractSet[str]) -> bool:
+    """Whether a class below the one that a method stands in has its own of what the method calls."""
+    owner = next((base for base in cls.__mro__ if vars(base).get(function.__name__) is function), cls)
+    below = owner.__subclasses__()
+    while below:
+        one = below.pop()
+        if function.__name__ in vars(one):
+            continue
+        if helpers & vars(one).keys():
+            return True
+        below += one.__subclasses__()
+    return False
 
 
 def torchs(name: str) -> Any:

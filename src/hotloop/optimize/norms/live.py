@@ -23,6 +23,7 @@ class NormSwap(RewrittenSwap):
                 frozenset({each.name}),
                 {place_of(each.returned): f"{CALL}{each.name}({each.arguments})"},
                 frozenset((statement.lineno, statement.col_offset) for statement in each.gone),
+                each.helpers,
             )
             for each in written_norms(source)
         ]

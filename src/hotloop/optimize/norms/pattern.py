@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
-import numpy as np
-
 from hotloop.optimize.comparison.refusal import NotThis
-from hotloop.optimize.norms.arithmetic import Forward, parameters
 
 LAYER_NORM, RMS_NORM = "layer_norm", "rms_norm"
 WORDS = ("mean(", "sum(", "var(", "norm(")
@@ -33,6 +30,8 @@ class WrittenNorm:
         gone: the statements before it, which then lead to nothing.
         name: `layer_norm` or `rms_norm`, of torch.nn.functional.
         arguments: of the call, as source.
+        helpers: other methods that compute a part of it; a subclass may have its own.
+        unsure: why its source alone does not tell that the call takes its weights; empty: it does.
     """
 
     function: str
@@ -41,6 +40,8 @@ class WrittenNorm:
     gone: tuple[ast.stmt, ...]
     name: str
     arguments: str
+    helpers: frozenset[str] = frozenset()
+    unsure: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,14 +55,29 @@ class _Meaning:
 
 
 def written_norms(source: str) -> list[WrittenNorm]:
-    """Return what is found in a source, in its order; nothing where it is not Python."""
+    """Return what is found in a source, in its order; nothing where it is not Python, or there is no NumPy."""
     if not any(word in source for word in WORDS):
         return []
     try:
+        import numpy  # noqa: F401 - the user's environment need not have it
+
         tree = ast.parse(source)
-    except (SyntaxError, RecursionError, ValueError):
+    except (ImportError, SyntaxError, RecursionError, ValueError):
         return []
-    return [found for name, cls in _classes(tree, "") if (found := _norm(name, cls)) is not None]
+    classes = list(_classes(tree, ""))
+    return [
+        found
+        for name, cls in classes
+        if (found := _norm(name, cls)) is not None
+        and not any(_has_its_own(each, cls.name, found.helpers) for _, each in classes)
+    ]
+
+
+def _has_its_own(cls: ast.ClassDef, base: str, helpers: frozenset[str]) -> bool:
+    """Whether a class derives from another one and has its own of the methods that compute a part of it."""
+    bases = {ast.unparse(each).rpartition(".")[2] for each in cls.bases}
+    own = {each.name for each in cls.body if isinstance(each, ast.FunctionDef)}
+    return base in bases and "forward" not in own and not own.isdisjoint(helpers)
 
 
 def _classes(tree: ast.AST, prefix: str) -> Iterator[tuple[str, ast.ClassDef]]:
@@ -77,6 +93,8 @@ def _classes(tree: ast.AST, prefix: str) -> Iterator[tuple[str, ast.ClassDef]]:
 
 def _norm(name: str, cls: ast.ClassDef) -> WrittenNorm | None:
     methods = {each.name: each for each in cls.body if isinstance(each, ast.FunctionDef)}
+    from hotloop.optimize.norms.arithmetic import parameters
+
     forward = methods.get("forward")
     if forward is None or not isinstance(forward.body[-1], ast.Return) or forward.body[-1].value is None:
         return None
@@ -95,7 +113,7 @@ def _told(
         return None
     for roles in permutations(_ROLES, len(read)):
         names = dict(zip(roles, sorted(read), strict=True))
-        epsilons = [None] if "eps" in names else sorted(_constants(forward, methods))
+        epsilons = [None] if "eps" in names else sorted(_constants(forward, methods), reverse=True)
         for eps in epsilons:
             told = _which(methods, _Meaning(names, eps))
             if told is None:
@@ -104,19 +122,64 @@ def _told(
             last = forward.body[-1]
             assert isinstance(last, ast.Return)
             assert last.value is not None
-            written = _arguments(given, function, names, eps, plus_one=plus_one)
-            gone = tuple(each for each in forward.body[:-1] if not _is_text(each))
-            return WrittenNorm(name, forward.lineno, last.value, gone, function, written)
+            return WrittenNorm(
+                function=name,
+                line=forward.lineno,
+                returned=last.value,
+                gone=tuple(each for each in forward.body[:-1] if not _is_text(each)),
+                name=function,
+                arguments=_arguments(given, function, names, eps, plus_one=plus_one),
+                helpers=frozenset(_helpers(forward, methods)),
+                unsure=_unsure(methods.get("__init__"), names),
+            )
     return None
+
+
+def _unsure(init: ast.FunctionDef | None, names: Mapping[str, str]) -> str:
+    """Why it cannot be told that weights are of one dimension and epsilon is a number."""
+    made = {
+        ast.unparse(target): node.value
+        for node in (ast.walk(init) if init is not None else ())
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+    }
+    for role, attribute in names.items():
+        value = made.get(f"self.{attribute}")
+        if value is None:
+            return f"where self.{attribute} is made is not seen"
+        if role == "eps":
+            if isinstance(value, ast.Call):
+                return f"self.{attribute} is not a plain number"
+        elif not _has_one_dimension(value):
+            return f"self.{attribute} may have more dimensions than one, or one value"
+    return ""
+
+
+def _has_one_dimension(value: ast.expr) -> bool:
+    """Whether it is `Parameter(torch.ones(size))` or like it."""
+    if not isinstance(value, ast.Call) or not ast.unparse(value.func).endswith("Parameter") or not value.args:
+        return False
+    made = value.args[0]
+    size = made.args[0] if isinstance(made, ast.Call) and len(made.args) == 1 else None
+    return isinstance(size, (ast.Name, ast.Attribute)) or (
+        isinstance(size, ast.Constant) and isinstance(size.value, int) and size.value > 1
+    )
+
+
+def _helpers(forward: ast.FunctionDef, methods: Mapping[str, ast.FunctionDef]) -> set[str]:
+    nodes = _reached(forward, methods)
+    return {node.attr for node in nodes if isinstance(node, ast.Attribute) and node.attr in methods}
 
 
 def _which(methods: Mapping[str, ast.FunctionDef], meaning: _Meaning) -> tuple[str, bool] | None:
     """Return which one it is, and whether the weight is what is added to one."""
-    points = np.cos(1.7 * np.arange(3.0 * _WIDTH)).reshape(3, _WIDTH) * [[1.0], [0.1], [1e-3]] + [
-        [0.3],
-        [0],
-        [0],
-    ]
+    import numpy as np
+
+    from hotloop.optimize.norms.arithmetic import Forward
+
+    rows = np.cos(1.7 * np.arange(3.0 * _WIDTH)).reshape(3, _WIDTH) * np.array([[1.0], [0.1], [1e-3]])
+    rows[0] += 0.3
+    points = np.vstack((rows, np.zeros(_WIDTH), np.full(_WIDTH, 0.5)))  # padding is of one value
     values: dict[str, Any] = {
         "weight": np.linspace(0.4, 1.9, _WIDTH),
         "bias": np.linspace(-0.7, 0.8, _WIDTH),
@@ -144,6 +207,8 @@ def _which(methods: Mapping[str, ast.FunctionDef], meaning: _Meaning) -> tuple[s
 
 
 def _same(one: Any, other: Any) -> bool:
+    import numpy as np
+
     return np.shape(one) == np.shape(other) and bool(np.allclose(one, other, rtol=_RTOL, atol=_RTOL))
 
 
@@ -169,7 +234,7 @@ def _read(forward: ast.FunctionDef, methods: Mapping[str, ast.FunctionDef]) -> s
 
 
 def _constants(forward: ast.FunctionDef, methods: Mapping[str, ast.FunctionDef]) -> set[float]:
-    return {0.0} | {
+    return {
         node.value
         for node in _reached(forward, methods)
         if isinstance(node, ast.Constant) and isinstance(node.value, float) and 0 < node.value < LARGEST_EPS

@@ -53,7 +53,7 @@ def _replace(source: Editor, path: str, function: str) -> str:
     assert isinstance(last, cst.SimpleStatementLine)
     call = cst.parse_expression(f"{name}.{norm.name}({norm.arguments})")
     returned = last.with_changes(body=[cst.Return(call)], leading_lines=())
-    kept = body.body[: len(body.body) - 1 - len(norm.gone)]  # its docstring
+    kept = [line for line in body.body if _is_text(line)]
     source.change(path, body, lambda _: body.with_changes(body=[*kept, returned]))
     return f"{path}:{norm.line}: {function} calls {norm.name}"
 
@@ -68,7 +68,18 @@ def _method(file: SourceFile, path: str, norm: WrittenNorm) -> cst.FunctionDef:
         raise CannotEdit(f"{path}:{norm.line}: {norm.function} cannot be told from the rest of its line")
     if any("#" in file.module.code_for_node(each) for each in here[0].body.body):
         raise CannotEdit(f"{path}:{norm.line}: {norm.function} has comments in it")
+    if norm.unsure:
+        raise CannotEdit(f"{path}:{norm.line}: {norm.function}: {norm.unsure}")
     return here[0]
+
+
+def _is_text(line: cst.BaseStatement) -> bool:
+    return (
+        isinstance(line, cst.SimpleStatementLine)
+        and len(line.body) == 1
+        and isinstance(line.body[0], cst.Expr)
+        and isinstance(line.body[0].value, (cst.SimpleString, cst.ConcatenatedString))
+    )
 
 
 def _line(file: SourceFile, node: cst.FunctionDef) -> int:

@@ -95,7 +95,7 @@ class Confirmer:
             return not _hopeless(seen) and self._fits(1, arms, -late_s, least)
         wide = seen.held and seen.width > WIDE and num < MAX_SETS
         # One more run with rounding noise may tell whether it learns the same.
-        undecided = not seen.parity.decided and self._arms.originals.wants_perturbed and num < MAX_SETS
+        undecided = not seen.parity.decided and self._arms.wants_perturbed and num < MAX_SETS
         return (seen.total.more or wide or undecided) and self._fits(1, arms, until_left_s)
 
     def _fits(self, num_sets: int, num_arms: int, until_left_s: float, rounds: int = MIN_ROUNDS) -> bool:

@@ -23,7 +23,12 @@ def why_open(seen: Confirmation) -> str:
     if seen.num_sets < MIN_SETS:
         return f"measured in {seen.num_sets} of the {MIN_SETS} sets of fresh processes that a proof needs"
     if not seen.parity.passed:
-        return f"whether it learns the same is not decided: {seen.parity.evidence}"
+        said = (
+            "it does not learn the same"
+            if seen.parity.decided
+            else "whether it learns the same is not decided"
+        )
+        return f"{said}: {seen.parity.evidence}"
     return seen.total.reason
 
 

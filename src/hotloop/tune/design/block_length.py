@@ -18,6 +18,8 @@ on a quiet machine (benchmarks/results/noise-2026-11-22.md)."""
 MAX_EPOCH_S = 4.0
 """Epochs that take up to so long on the clock are timed whole, with worker start-up and evaluation; longer ones hide
 them less."""
+MAX_BOUND_EPOCH_S, BOUND = 8.0, 0.1
+"""Likewise where the starts of epochs take a tenth of their steps' time and more: what acts there shows only so."""
 WARM_STEPS = 6
 """Two steps in which root modules are found, one in which code is compiled, and a few after that."""
 WARM_S = 1.0
@@ -89,7 +91,7 @@ def shape_blocks(
     step_s = observation.step.median_s
     num = max(1, math.ceil(block_s / step_s))
     discard = min(max(1, num // 6), 20) if step_s < LONG_STEP_S else 0
-    if epoch_steps and epoch_steps * elapsed_step_s(observation) <= MAX_EPOCH_S:
+    if epoch_steps and _is_timed_whole(observation, epoch_steps):
         num = epoch_steps * max(1, round(num / epoch_steps))
         turns = 1
     turns = min(turns, max(1, round(turns * block_s / (num * step_s))))
@@ -107,11 +109,24 @@ def shape_blocks(
     return shape if total_steps is None else _fitted(shape, total_steps)
 
 
+def _is_timed_whole(observation: Observation, epoch_steps: int) -> bool:
+    """Whether a block is an epoch."""
+    assert observation.step is not None
+    steps_s, elapsed_s = (
+        epoch_steps * each for each in (observation.step.median_s, elapsed_step_s(observation))
+    )
+    if elapsed_s <= MAX_EPOCH_S:
+        return True
+    run = observation.run
+    start_s = run.parts.get("epoch_boundary_s", 0.0) / max(1, run.num_epochs or 1)
+    return steps_s <= MAX_EPOCH_S and start_s >= BOUND * steps_s and elapsed_s <= MAX_BOUND_EPOCH_S
+
+
 def elapsed_step_s(observation: Observation) -> float:
-    """Return what a step takes on the clock, with all that lies between steps; as far as an epoch was seen."""
-    step, run = observation.step, observation.run
+    """Return what a step takes on the clock, with all that lies between steps, where whole epochs were seen."""
+    step, run, epoch_steps = observation.step, observation.run, observation.epoch_steps
     assert step is not None
-    if not run.num_steps or run.num_steps < (observation.epoch_steps or 0):
+    if not epoch_steps or not run.num_steps or run.num_steps < epoch_steps:
         return step.median_s
     return max(step.median_s, step.median_s / step.p50_s * run.training_s / run.num_steps)
 

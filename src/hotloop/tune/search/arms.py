@@ -97,6 +97,12 @@ class Arms:
         latest = self.contentions[-1] if self.contentions else None
         return latest is not None and latest.num_noisy > NOISY * max(1, latest.num_blocks)
 
+    @property
+    def wants_perturbed(self) -> bool:
+        """Whether one more run with rounding noise would tell how far runs part: the program has to last for that."""
+        lasts = self.max_rounds is None or self.max_rounds >= self.curve_rounds
+        return self.originals.wants_perturbed and (lasts or not self.originals.num_perturbed)
+
     def first_originals(
         self, plans: Sequence[PlanSteps], *, undecided: bool = True
     ) -> tuple[list[PlanSteps], tuple[int, ...]]:
@@ -107,7 +113,7 @@ class Arms:
         as a third one where some do not, which are held to what repeats exactly. Later sets need one, and one more with
         noise as long as nobody knows how far runs of this program part and that is `undecided` of a plan.
         """
-        wanted = self.originals.wants_perturbed and (undecided or not self.originals.num_perturbed)
+        wanted = self.wants_perturbed and (undecided or not self.originals.num_perturbed)
         perturbed = _touching(plans) and wanted
         alike = perturbed and all(_touching([plan]) for plan in plans if plan)
         num_plain = 1 if self.originals.measured or alike else 2

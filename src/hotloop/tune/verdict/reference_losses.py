@@ -46,13 +46,17 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
     ) -> ParityEvidence:
         """Return whether losses are the original's; each place of a backward call has a curve of its own."""
         original = self.originals[0] if self.originals else ()
-        num = min(len(original), len(losses), max(map(len, self.perturbed), default=len(losses)))
-        if num < MIN_STEPS and all(math.isfinite(loss) for loss in losses):
-            return _not_compared(numerics is not Numerics.EXACT and touches_numbers, num)
+        num = min(len(original), len(losses))
+        needs_proof = numerics is not Numerics.EXACT and touches_numbers
+        if all(math.isfinite(loss) for loss in losses):
+            if num < MIN_STEPS:
+                return _not_compared(needs_proof, num)
+            if needs_proof and self.perturbed and not self._whole:
+                return _not_compared(needs_proof, max(map(len, self.perturbed)))
         found = [
             check_parity(
                 [_at(run, places) for run in self.originals],
-                [_at(run, places) for run in self.perturbed],
+                [_at(run, places) for run in self._whole],
                 _at(losses, places),
                 numerics=numerics,
                 touches_numbers=touches_numbers,
@@ -66,13 +70,18 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
         """Whether one more perturbed run would tell how far runs part; where they do not, a whole one was enough."""
         if not self.originals or len(self.perturbed) >= ENOUGH_PERTURBED:
             return False
-        if self.originals[0] and max(map(len, self.perturbed), default=0) < MIN_STEPS:
-            return True
-        num = min(len(run) for run in (self.originals[0], *self.perturbed))
+        if not self._whole:
+            return bool(self.originals[0])
+        num = min(len(run) for run in (self.originals[0], *self._whole))
         return any(
-            parts(_at(self.originals[0], places), [_at(run, places) for run in self.perturbed])
+            parts(_at(self.originals[0], places), [_at(run, places) for run in self._whole])
             for places in self._curves(num)
         )
+
+    @property
+    def _whole(self) -> list[tuple[float, ...]]:
+        """The perturbed runs that are long enough to be compared with."""
+        return [run for run in self.perturbed if len(run) >= MIN_STEPS]
 
     def _curves(self, num: int) -> list[list[int]]:
         """The indices of each curve that is long enough; all losses as one where none is."""
