@@ -71,7 +71,7 @@ def test_the_interval_of_a_null_holds_one_as_often_as_it_says(rho: float) -> Non
     assert outside <= 15, "5% of 150 are 7.5; more than 15 has a chance of 1%"
 
 
-def walked(seed: int, *, step: float, noise: float = 0.02) -> list[SwitchedHold]:
+def walked(seed: int, *, step: float, noise: float = 0.02, bursts: float = 0.0) -> list[SwitchedHold]:
     """Few holds, one knob on at a time between others with nothing on, while the machine's speed wanders."""
     rng = np.random.default_rng(seed)
     level, holds = 0.0, []
@@ -79,8 +79,16 @@ def walked(seed: int, *, step: float, noise: float = 0.02) -> list[SwitchedHold]
         level += step * rng.normal()
         on = frozenset({KNOBS[index // 2 % len(KNOBS)]}) if index % 2 else frozenset()
         gain = 0.3 if "a" in on else 0.0
-        holds.append(SwitchedHold(on, level - gain + noise * rng.normal()))
+        burst = 1.1 if bursts and rng.random() < bursts else 0.0
+        holds.append(SwitchedHold(on, level - gain + noise * rng.normal() + burst))
     return holds
+
+
+def test_a_burst_does_not_hide_that_the_speed_wanders() -> None:
+    fits = [fitted(walked(seed, step=0.08, bursts=0.04)) for seed in range(150)]
+    assert float(np.median([abs(fit.gain(["a"])[0] - 0.3) for fit in fits])) < 0.035
+    outside = sum(not fit.ratio(["null"]).low <= 1 <= fit.ratio(["null"]).high for fit in fits)
+    assert outside <= 15, "5% of 150 are 7.5; more than 15 has a chance of 1%"
 
 
 def test_a_machine_whose_speed_wanders_is_followed() -> None:
