@@ -193,7 +193,8 @@ class TestFailures:
         truth = Truth(factors={"good": 1.5}, failures={frozenset({"bad"}): kind})
         result = Simulation(truth).run(candidates("bad", "good"))
         assert names(result) == ["good"]
-        assert reasons(result)["bad"].startswith(f"failed ({kind.value}): the simulated program")
+        said = "not tried" if kind is FailureKind.LATE else f"failed ({kind.value})"
+        assert reasons(result)["bad"].startswith(f"{said}: the simulated program")
 
     def test_a_program_that_cannot_run_beside_itself_is_an_error(self) -> None:
         session = Simulation(Truth(failures={frozenset(): FailureKind.CRASH}))
@@ -233,6 +234,20 @@ class TestConfirmation:
         result = self._session(truth).run(candidates(*self.TRIED))
         assert names(result) == ["a", "c"]
         assert reasons(result)["b"].startswith("when confirmed: failed (crash)")
+
+    def test_a_set_that_was_not_ready_in_time_says_nothing_of_its_plan(self) -> None:
+        late = Truth(factors=self.FACTORS, failures={frozenset({"b"}): FailureKind.LATE})
+        session = Simulation(Truth(factors=self.FACTORS), budget_s=DEFAULT_BUDGET_S)
+
+        def listen(text: str) -> None:
+            if text.startswith("confirming"):
+                session.executor.truth = late if "(2)" in text else Truth(factors=self.FACTORS)
+
+        session.listen(listen)
+        result = session.run(candidates(*self.TRIED))
+        assert set(names(result)) == {"a", "b", "c"}
+        assert result.plan.speedup is not None
+        assert result.plan.speedup.ratio == pytest.approx(1.5 * 1.3 * 1.2, rel=0.03)
 
     def test_losses_that_depart_drop_the_step_that_did_it(self) -> None:
         truth = Truth(factors=self.FACTORS, departing={frozenset({"b"}): 0.2})

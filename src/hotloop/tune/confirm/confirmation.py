@@ -166,8 +166,8 @@ class Confirmer:
                 continue
             arm, failure = record.arm(at), record.failure(at)
             if failure is not None:
-                ended = failure.kind is FailureKind.ENDED
-                return None if ended else _refusal(end, before, f"when confirmed: {failure_reason(failure)}")
+                blameless = failure.kind in {FailureKind.ENDED, FailureKind.LATE}
+                return None if blameless else _refusal(end, before, f"when confirmed: {failure_reason(failure)}")
             seen = self.sets.standing(end)
             if arm is not None and seen is not None and _departs(seen):
                 return _refusal(end, before, f"parity when confirmed: {seen.parity.evidence}")

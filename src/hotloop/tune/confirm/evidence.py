@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from hotloop.model.tuning import ParityEvidence
+from hotloop.model.tuning import FailureKind, ParityEvidence
 from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.stats.verdict import Decision, Verdict, decide
 from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
@@ -82,7 +82,9 @@ class ConfirmedSets:
         pairs, parities = [], []
         for order, record in self.of(plan):
             at = order.plans.index(plan)
-            arm = record.arm(at)
+            arm, failure = record.arm(at), record.failure(at)
+            if failure is not None and failure.kind is FailureKind.LATE:
+                continue
             if arm is None:
                 return None
             pairs.append(record.log_ratios(record.originals(order), at))
@@ -94,7 +96,7 @@ class ConfirmedSets:
             plan=plan,
             total=_decision(pairs, ground),
             # A set that the end of the time cut short has too few losses to say anything.
-            parity=max([one for one in parities if one.statistic is not None] or parities, key=_departure),
+            parity=max([one for one in parities if _tells(one)] or parities, key=_departure),
             num_sets=len(pairs),
         )
 
@@ -138,6 +140,11 @@ class ConfirmedSets:
             if plan
         }
         return [seen for seen in map(self.standing, plans.values()) if seen is not None]
+
+
+def _tells(parity: ParityEvidence) -> bool:
+    """Whether something was compared, or a loss was no number any more."""
+    return parity.statistic is not None or (parity.decided and not parity.passed)
 
 
 def _speed(one: Confirmation) -> float:

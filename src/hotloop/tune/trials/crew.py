@@ -10,10 +10,11 @@ import psutil
 
 from hotloop.launch.isolation.scratch import new_scratch, remove
 from hotloop.machine.host.identity import num_cores
+from hotloop.model.tuning import Failure, FailureKind
 from hotloop.optimize.registry import get
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.executor import ArmRecord, PlanSteps, SetOrder
-from hotloop.tune.trials.arm import Arm
+from hotloop.tune.trials.arm import Arm, ArmFailed
 from hotloop.tune.trials.patience import Patience
 from hotloop.tune.trials.setting import Setting
 from hotloop.tune.trials.start_arm import start_arm
@@ -22,6 +23,7 @@ LAST_PATIENCE_S = 5.0
 """What is under way when the time is over may take so much longer."""
 START_SHARE = 0.5
 """Of the time that is left: an arm that has not started by then is left out, so that the others can be compared."""
+_LATE = Failure(kind=FailureKind.LATE, message="it was not warm when half of the time that was left was over")
 MEMORY_SHARE = 0.85
 """Of the memory that was free before: an arm beyond it would push the machine into swap."""
 
@@ -106,8 +108,14 @@ class Crew:
             ArmFailed: it did not.
         """
         steps = self._blocks.warm_steps
-        patience = self._until(self._patience.warm_up_s(arm.plan, steps), ready_by)
-        spent = arm.advance(steps, discard=1, timeout_s=self._within_budget(patience))
+        patience = self._patience.warm_up_s(arm.plan, steps)
+        least = self._until(patience, ready_by)
+        try:
+            spent = arm.advance(steps, discard=1, timeout_s=self._within_budget(least))
+        except ArmFailed as failed:
+            if failed.failure.kind is FailureKind.TIMEOUT and least < patience:
+                raise ArmFailed(arm, _LATE) from failed
+            raise
         self._patience.warmed(arm.plan, spent)
 
     def turn(self, arm: Arm) -> float:

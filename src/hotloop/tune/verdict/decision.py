@@ -35,6 +35,8 @@ def not_proven(effects: Sequence[Effect], candidate: Candidate) -> str | None:
 
 def failure_reason(failure: Failure) -> str:
     """Return how an arm failed, with its last words."""
+    if failure.kind is FailureKind.LATE:
+        return f"not tried: {failure.message} (--budget)"
     last = failure.log_end.strip().splitlines()[-1:] or [""]
     tail = f": {last[0].strip()}" if last[0].strip() and failure.kind is not FailureKind.ENDED else ""
     return f"failed ({failure.kind.value}): {failure.message}{tail}"
