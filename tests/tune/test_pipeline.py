@@ -75,7 +75,7 @@ def _silent(_: str) -> None: ...
 
 def test_the_result_is_in_the_session(program: _Program, tmp_path: Path) -> None:
     said: list[str] = []
-    result = tune(_order(), said.append, said.append)
+    result = tune(_order(), said.append, said.append).result
     assert names(result) == ["a"]
     session = find_session(tmp_path)
     assert session.get("result", type(result)) == result
@@ -85,7 +85,7 @@ def test_the_result_is_in_the_session(program: _Program, tmp_path: Path) -> None
 
 
 def test_killed_and_resumed_it_does_nothing_twice(program: _Program) -> None:
-    whole_result = tune(_order(), _silent, _silent)
+    whole_result = tune(_order(), _silent, _silent).result
     num_runs = len(program.executors[-1].orders)
     calls = [0]
 
@@ -98,7 +98,7 @@ def test_killed_and_resumed_it_does_nothing_twice(program: _Program) -> None:
     with pytest.raises(SystemExit):
         tune(_order("other.py"), _silent, _silent)
     program.before = lambda: None
-    resumed = tune(_order("other.py", resume=True), _silent, _silent)
+    resumed = tune(_order("other.py", resume=True), _silent, _silent).result
     assert names(resumed) == names(whole_result)
     assert program.num_observed == 2
     # The run that was under way when it was killed is the only one that is there twice.
@@ -176,7 +176,7 @@ def test_a_program_whose_end_nobody_saw_coming_gets_blocks_that_fit(
         return made
 
     monkeypatch.setattr(whole, "_executor", executor)
-    assert names(tune(_order(), _silent, _silent)) == ["a"]
+    assert names(tune(_order(), _silent, _silent).result) == ["a"]
     assert seen[0].max_rounds is None
     assert seen[1].max_rounds is not None
     assert seen[1].warm_steps + seen[1].max_rounds * seen[1].per_block() < 120

@@ -106,11 +106,20 @@ def run(args: Sequence[str]) -> int:
     except BrokenPipeError:
         _drop_output()
         return ExitCode.DONE
-    except (OSError, MemoryError, ImportError) as error:
+    except (OSError, MemoryError, ImportError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and not _is_of_the_machine(error):
+            raise
         _drop_output()
         _show(*_refusal(error))
         return ExitCode.MACHINE
     return int(result) if isinstance(result, int) else ExitCode.DONE
+
+
+def _is_of_the_machine(error: RuntimeError) -> bool:
+    """Whether no further thread or process could be had; torch and Python raise the same class for other things."""
+    from concurrent.futures import BrokenExecutor
+
+    return isinstance(error, BrokenExecutor) or "can't start new thread" in str(error)
 
 
 def _prepare_streams() -> None:
@@ -173,5 +182,8 @@ def _print(message: str, hint: str) -> None:
     err.print(Text.assemble(("hotloop:", "bold red"), " ", first))
     for line in rest:
         err.print(Text(f"  | {line}"))
-    if hint:
-        err.print(Text(f"  {hint}"))
+    first, *rest = hint.splitlines() or [""]
+    if first:
+        err.print(Text(f"  {first}"))
+    for line in rest:
+        err.print(Text(f"  | {line}"))

@@ -60,9 +60,9 @@ def pack_command(
         report = pack(src, dest, format_, samples_per_shard, _Told(screen))
     finally:
         screen.done()
-    screen.show(render_pack(report))
     if json_file is not None:
         write_json(json_file, report)
+    screen.show(render_pack(report))
     return ExitCode.DONE
 
 
@@ -97,9 +97,9 @@ def check_command(places: tuple[str, ...], json_file: Path | None, quiet: bool, 
         report = check(Path(dest), screen.progress, source_name=source[0] if source else None)
     finally:
         screen.done()
-    screen.show(render_check(report))
     if json_file is not None:
         write_json(json_file, report)
+    screen.show(render_check(report))
     return ExitCode.DONE if report.passed else ExitCode.GATE
 
 
@@ -119,7 +119,7 @@ def bench_command(src: Path, seconds: float, json_file: Path | None, quiet: bool
         report = bench(src, screen.progress, seconds)
     finally:
         screen.done()
-    screen.show(render_bench(report))
     if json_file is not None:
         write_json(json_file, report)
+    screen.show(render_bench(report))
     return ExitCode.DONE

@@ -85,7 +85,7 @@ def write_text(path: Path, text: str, *, private: bool = False) -> None:
     Raises:
         HotloopError: the file cannot be written.
     """
-    write_bytes(path, text.encode(), private=private)
+    write_bytes(path, text.encode(errors="backslashreplace"), private=private)
 
 
 def write_bytes(path: Path, content: bytes, *, private: bool = False) -> None:
@@ -93,9 +93,10 @@ def write_bytes(path: Path, content: bytes, *, private: bool = False) -> None:
 
     What is not a regular file (a pipe, a device, a link to one) is written through, never replaced; a link to a file
     stays, and the file it leads to is replaced. The file before keeps its mode; a new one gets what the umask leaves.
+    What is private lies in a folder of ours, and nothing there is followed: a link in its place is replaced.
 
     Raises:
-        HotloopError: the file cannot be written.
+        HotloopError: the file cannot be written, or is a link that leads nowhere.
     """
     try:
         if path == STDOUT:
@@ -103,8 +104,8 @@ def write_bytes(path: Path, content: bytes, *, private: bool = False) -> None:
             context = click.get_current_context(silent=True)
             _write_through(1 if context is None else context.meta.get(_OUTPUT, 1), content)
             return
-        place = _followed(path)
-        mode = _mode(place)
+        place = path if private else _followed(path)
+        mode = _mode(place) if not (private and path.is_symlink()) else None
         if mode is not None and not stat.S_ISREG(mode):
             with place.open("wb", buffering=0) as file:
                 _write_through(file.fileno(), content)
@@ -120,7 +121,11 @@ def _followed(path: Path) -> Path:
     """Where links lead to; `/dev/stdout` leads to an open descriptor that may have no name, so it is taken as it is."""
     if str(path) in {"/dev/stdout", "/dev/stderr"} or str(path).startswith(("/dev/fd/", "/proc/")):
         return path
-    return Path(os.path.realpath(path)) if path.is_symlink() else path
+    if not path.is_symlink():
+        return path
+    if not path.exists():  # who made it may want a file made elsewhere
+        raise HotloopError(f"{path} is a link that leads nowhere", "remove it, or choose another place")
+    return Path(os.path.realpath(path))
 
 
 def _mode(place: Path) -> int | None:

@@ -37,7 +37,7 @@ def command(json_file: Path | None, fresh: bool, folder: Path, quiet: bool, no_c
         )
     finally:
         screen.done()
-    screen.show(render(report))
     if json_file is not None:
         write_json(json_file, report)
+    screen.show(render(report))
     return ExitCode.DONE

@@ -92,6 +92,8 @@ def command(
     if not command:
         raise click.UsageError("COMMAND is missing: the program to run, or --pid of one that runs")
     kept = Path(FOLDER) / datetime.now().strftime("%Y%m%d-%H%M%S") / "files" if full else None
+    if full:
+        session_folder(Path.cwd())  # before an hour of it: nothing is written through a link
     rule = StopRule(steps=steps, seconds=seconds, full=full)
     of = origin("observe", command, before_run(screen, command))
     say_whose_output(screen, command)

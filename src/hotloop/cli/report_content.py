@@ -20,6 +20,7 @@ from hotloop.model.finding import Finding
 from hotloop.model.machine import MachineCard
 from hotloop.model.observation import Coverage, Observation
 from hotloop.model.origin import Origin
+from hotloop.model.regular_file import regular_bytes
 from hotloop.model.secrets import redacted_environment, redacted_words
 from hotloop.model.tuning import TuneResult
 from hotloop.observe.profile.efficiency import with_efficiency
@@ -34,6 +35,8 @@ from hotloop.tune.executor import ArmRecord, RanSet
 from hotloop.whatif.measure import WhatIf, with_whatif
 
 RESULT = "result"
+SOURCES = (".py", ".pyw", ".ipynb")
+MAX_SOURCE_BYTES = 4 << 20
 AROUND = 3
 """Lines of source shown before and after the one that is meant."""
 MAX_LINE = 300
@@ -120,8 +123,10 @@ def _excerpts(findings: Sequence[Finding], folder: Path) -> Iterator[Excerpt]:
     for path, line in dict.fromkeys((one.path, one.line) for one in findings):
         if path is None or line is None:
             continue
+        if not path.endswith(SOURCES):  # a session from elsewhere may name any file
+            continue
         try:
-            lines = (folder / path).read_text(encoding="utf-8", errors="replace").splitlines()
+            lines = regular_bytes(folder / path, MAX_SOURCE_BYTES).decode(errors="replace").splitlines()
         except OSError:
             continue
         first = max(1, line - AROUND)

@@ -90,11 +90,11 @@ def command(
         checks=checks,
     )
     try:
-        result = tune(order, screen.progress, screen.note, lambda line: screen.detail([line]))
+        result, session = tune(order, screen.progress, screen.note, lambda line: screen.detail([line]))
     finally:
         screen.done()
     _keep(screen, result, plan_file, json_file, verbose=verbose)
-    keep_page(screen)
+    keep_page(screen, session)
     return ExitCode.INTERRUPTED if result.interrupted else ExitCode.DONE
 
 

@@ -63,7 +63,10 @@ def finished(folder: Path) -> tuple[ShardEntry, ...]:
         lines = (folder / _SHARDS).read_bytes().split(b"\n")
     except FileNotFoundError:
         return ()
-    entries = [msgspec.json.decode(line, type=ShardEntry) for line in lines[:-1]]
+    try:
+        entries = [msgspec.json.decode(line, type=ShardEntry) for line in lines[:-1]]
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise HotloopError(f"{folder / _SHARDS} is damaged: {error}", "remove it, and pack again") from error
     return tuple(entry for entry in entries if _size(folder / entry.file) == entry.num_bytes)
 
 

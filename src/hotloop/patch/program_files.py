@@ -25,10 +25,15 @@ def editable(sites: Sites, folder: Path, command: Sequence[str] = ()) -> dict[st
     found = {}
     for path in sites.sources:
         file = folder / path
-        if not Path(path).is_absolute() and file.is_file():
+        if not Path(path).is_absolute() and file.is_file() and _is_below(file, folder):
             found[path] = file.read_bytes()
     sources = {**imported(found, folder), **found}
     return {**sources, **configurations(sources, command, folder)}
+
+
+def _is_below(file: Path, folder: Path) -> bool:
+    """Whether a file lies in a folder, wherever links and `..` lead."""
+    return file.resolve().is_relative_to(folder.resolve())
 
 
 def outdated(sites: Sites, folder: Path) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterator
 
 CONTEXT = 3
@@ -16,17 +17,25 @@ def unified(path: str, before: bytes, after: bytes) -> bytes:
     """
     if before == after:
         return b""
-    name = path.encode()
     lines = difflib.diff_bytes(
         difflib.unified_diff,
         _lines(before),
         _lines(after),
-        b"a/" + name,
-        b"b/" + name,
+        _named("a/", path),
+        _named("b/", path),
         n=CONTEXT,
         lineterm=b"\n",
     )
     return b"".join(_marked(lines))
+
+
+def _named(side: str, path: str) -> bytes:
+    """A name as Git writes it: what would end the line, or be no text, stands in quotes and is written out."""
+    name = os.fsencode(f"{side}{path}")
+    if path.isprintable() and '"' not in path and "\\" not in path:
+        return name
+    quoted = (bytes((one,)) if 32 <= one < 127 and one not in b'"\\' else b"\\%03o" % one for one in name)
+    return b'"' + b"".join(quoted) + b'"'
 
 
 def _lines(content: bytes) -> list[bytes]:

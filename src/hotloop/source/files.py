@@ -9,6 +9,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from hotloop.model.git import GIT
+
 BACKUP = ".orig"
 """What `patch` and `git` call the file as it was before."""
 
@@ -32,10 +34,15 @@ def write_atomically(path: Path, content: bytes) -> None:
 def back_up(path: Path) -> Path:
     """Keep a file as it is beside itself, under a name that is not taken; return that name."""
     number = 0
-    while (copy := path.with_name(f"{path.name}{BACKUP}{number or ''}")).exists():
-        number += 1
-    copy.write_bytes(path.read_bytes())
-    return copy
+    while True:
+        copy = path.with_name(f"{path.name}{BACKUP}{number or ''}")
+        try:
+            with copy.open("xb") as file:  # a link of that name is taken, wherever it leads
+                file.write(path.read_bytes())
+        except FileExistsError:
+            number += 1
+        else:
+            return copy
 
 
 def is_committed(path: Path) -> bool | None:
@@ -51,5 +58,5 @@ def is_committed(path: Path) -> bool | None:
 
 
 def _git(path: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
-    command: Sequence[str] = ("git", *words)
+    command: Sequence[str] = (*GIT, *words)
     return subprocess.run(command, cwd=path.resolve().parent, capture_output=True, check=False)

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -80,12 +81,19 @@ class TuneOrder(msgspec.Struct, frozen=True, kw_only=True):
     checks: tuple[EnvironmentCheck, ...] = ()
 
 
+class Tuned(NamedTuple):
+    """What was found, and the session that keeps it."""
+
+    result: TuneResult
+    session: str
+
+
 def tune(
     order: TuneOrder,
     progress: Callable[[str], None],
     note: Callable[[str], None],
     standing: Callable[[str], None] | None = None,
-) -> TuneResult:
+) -> Tuned:
     """Tune a command.
 
     Args:
@@ -126,7 +134,7 @@ def tune(
         session.put("result", result)
         if not order.resume:  # what a session had before was counted then
             keep_outcomes(result.trials, observation.program.device)
-    return result
+    return Tuned(result, session.name)
 
 
 def _tuned(

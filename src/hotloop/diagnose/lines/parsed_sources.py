@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import ast
 from functools import lru_cache
-from pathlib import Path
 
+from hotloop.model.regular_file import regular_bytes
+
+MAX_BYTES = 4 << 20
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def parsed(path: str) -> ast.Module | None:
-    """Return a file's tree; None: it is gone, or is no Python."""
+    """Return a file's tree; None: it is gone, or is no Python.
+
+    A session names it, and may have come from elsewhere.
+    """
     try:
-        text = Path(path).read_bytes()
+        text = regular_bytes(path, MAX_BYTES)
     except OSError:
         return None
     return _tree(text)
@@ -22,7 +27,7 @@ def parsed(path: str) -> ast.Module | None:
 def _tree(text: bytes) -> ast.Module | None:
     try:
         return ast.parse(text)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 

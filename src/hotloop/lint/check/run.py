@@ -6,6 +6,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 import libcst as cst
@@ -65,7 +66,7 @@ def lint_files(
         outcomes = [work(path) for path in paths]
     else:
         ordered = sorted(paths, key=_size, reverse=True)
-        with ProcessPoolExecutor(workers) as pool:
+        with ProcessPoolExecutor(workers, mp_context=get_context("fork")) as pool:
             try:
                 outcomes = list(pool.map(work, ordered, chunksize=_CHUNK_FILES))
             except BrokenProcessPool:
@@ -80,7 +81,7 @@ def lint_files(
 
 def _alone(work: Callable[[str], Outcome], path: str) -> Outcome:
     """One file in a process of its own: after one of them has ended a whole pool, the others are still linted."""
-    with ProcessPoolExecutor(1) as pool:
+    with ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool:
         try:
             return pool.submit(work, path).result()
         except BrokenProcessPool:
@@ -138,7 +139,10 @@ def _in_cell(finding: Finding, path: str, notebook: Notebook) -> Finding:
 
 def _in_tree(path: str) -> bool:
     """Whether a file may be edited: a link may lead to a file that nobody meant."""
-    return not os.path.islink(path) or Path(path).resolve().is_relative_to(Path.cwd().resolve())
+    place = Path(path).resolve()
+    if place.is_relative_to(Path.cwd().resolve()):
+        return True
+    return place == Path(os.path.abspath(path))  # no link on the way
 
 
 def fixed_text(path: str, text: str, rules: Sequence[Rule], allowed: FixSafety) -> Fixed:

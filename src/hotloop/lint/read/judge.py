@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
-import stat
 import tokenize
+
+from hotloop.model.regular_file import IrregularFileError, regular_bytes
 
 MAX_BYTES = 2 << 20
 """Python of people is far smaller; the largest file of the public scripts that the tests know has 120 kB."""
@@ -36,16 +36,10 @@ def source_bytes(path: str) -> bytes:
         Unfit: it is no regular file, or too large.
         OSError: it cannot be read.
     """
-    # Without blocking: a pipe of that name may have no writer.
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise Unfit("it is no regular file")
-        content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise Unfit(f"it is larger than {MAX_BYTES >> 20} MiB")
-    return content
+    try:
+        return regular_bytes(path, MAX_BYTES)
+    except IrregularFileError as error:
+        raise Unfit(str(error)) from error
 
 
 def decoded(content: bytes) -> tuple[str, str]:

@@ -7,6 +7,7 @@ import subprocess
 from importlib.metadata import distributions
 from pathlib import Path
 
+from hotloop.model.git import GIT
 from hotloop.model.origin import CodeState
 
 PATIENCE_S = 5.0
@@ -46,8 +47,7 @@ def packages() -> dict[str, str]:
 
 
 def _git(folder: Path, *words: str) -> str | None:
-    # No hooks, no pager, no editor: nothing of the repository's may run.
-    command = ["git", "-c", "core.fsmonitor=false", "-c", "core.pager=cat", "-C", str(folder), *words]
+    command = [*GIT, "-C", str(folder), *words]
     try:
         done = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=False)
     except (OSError, subprocess.TimeoutExpired):

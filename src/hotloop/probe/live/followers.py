@@ -21,7 +21,7 @@ def install(probe: Probe) -> None:
             module = importlib.import_module(order["module"])
             made.append(module.follower(**order.get("params", {})))
         except Exception as error:  # what the user asked for beside the run must not end it
-            sys.stderr.write(f"hotloop: the run goes on without {order['name']}: {error}\n")
+            sys.stderr.write(f"hotloop: the run goes on without {order['name']}: {str(error)!r}\n")
     if made:
         probe.recorder.follow(_All(made))
 

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hotloop.model.data import BenchReport, CheckReport, PackReport
+from hotloop.model.foreign_text import shown
 from hotloop.model.quantities import byte_size, counted, duration, rate, significant
 from hotloop.report.terminal.layout import facts, next_steps
 from hotloop.report.terminal.machine import span
@@ -51,9 +52,9 @@ def render_check(report: CheckReport) -> RenderableType:
         ("samples", _compared(report)),
         *_speeds(report),
     ]
-    lines = [Text(f"  missing: {name}", style="red") for name in report.missing_shards[:20]]
-    lines += [Text(f"  damaged: {name}", style="red") for name in report.damaged_shards[:20]]
-    lines += [Text(f"  differs: {key}", style="red") for key in report.different_keys[:20]]
+    lines = [Text(f"  missing: {shown(name)}", style="red") for name in report.missing_shards[:20]]
+    lines += [Text(f"  damaged: {shown(name)}", style="red") for name in report.damaged_shards[:20]]
+    lines += [Text(f"  differs: {shown(key)}", style="red") for key in report.different_keys[:20]]
     return Group(Text(rows[0][0], style="bold"), facts(rows[1:]), *lines)
 
 

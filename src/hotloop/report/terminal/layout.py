@@ -43,7 +43,7 @@ def next_steps(steps: Sequence[tuple[str, Sequence[str]]]) -> RenderableType:
     width = max(len(what) for what, _ in steps) + 2
     lines = [Text("next", style="bold")]
     for what, words in steps:
-        line = shlex.join(words)
+        line = shlex.join(map(shown, words))
         if width + len(line) + 2 <= WIDTH:
             lines.append(Text(f"  {what:<{width}}{line}"))
         else:

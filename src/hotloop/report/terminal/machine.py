@@ -8,6 +8,7 @@ from rich.text import Text
 
 from hotloop.machine.card.cache import is_noisy
 from hotloop.machine.report import byte_rates
+from hotloop.model.foreign_text import shown
 from hotloop.model.machine import (
     CheckStatus,
     EnvironmentCheck,
@@ -160,7 +161,7 @@ def _checks(checks: tuple[EnvironmentCheck, ...]) -> Table:
             if check.status is status:
                 table.add_row(_label(status), _remedy(check))
     for status in (CheckStatus.UNKNOWN, CheckStatus.OK):
-        names = [f"{check.name} ({check.seen})" for check in checks if check.status is status]
+        names = [f"{check.name} ({shown(check.seen)})" for check in checks if check.status is status]
         if names:
             table.add_row(_label(status), Text("; ".join(names)))
     return table
@@ -171,7 +172,7 @@ def _label(status: CheckStatus) -> Text:
 
 
 def _remedy(check: EnvironmentCheck) -> Text:
-    text = Text(f"{check.name}: {check.seen}\n")
+    text = Text(f"{check.name}: {shown(check.seen)}\n")
     text.append(f"{check.why}\n", style="dim")
     return text.append(check.fix, style="cyan")
 

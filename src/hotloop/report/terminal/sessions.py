@@ -34,10 +34,17 @@ def render(found: Sequence[StoredSession]) -> RenderableType:
     for head in ("session", "when", "what", "verdict", "size"):
         table.add_column(head, justify="right" if head == "size" else "left", overflow="fold")
     for one in found:
-        cells = (one.name, one.when, one.kind or "unknown", shown(one.verdict), byte_size(one.size_bytes))
+        cells = (
+            shown(one.name),
+            one.when,
+            one.kind or "unknown",
+            shown(one.verdict),
+            byte_size(one.size_bytes),
+        )
         table.add_row(*map(Text, cells))
     commands = facts(
-        ((one.name, one.command or "") for one in found), key_width=max(len(one.name) for one in found)
+        ((shown(one.name), shown(one.command or "")) for one in found),
+        key_width=max(len(shown(one.name)) for one in found),
     )
     total = byte_size(sum(one.size_bytes for one in found))
     return Group(

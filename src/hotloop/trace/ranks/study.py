@@ -65,9 +65,22 @@ def _run(
         for path in files:
             yield path, _one_file(path, limit, window)
         return
+    here = Path.cwd()
     with ProcessPoolExecutor(min(jobs, len(files)), mp_context=get_context("spawn")) as pool:
-        for path, future in [(path, pool.submit(_one_file, path, limit, window)) for path in files]:
+        os.chdir("/")  # a new Python looks for its modules where it is started
+        try:
+            futures = [(path, pool.submit(_one_file_in, here, path, limit, window)) for path in files]
+        finally:
+            os.chdir(here)
+        for path, future in futures:
             yield path, future.result()
+
+
+def _one_file_in(
+    folder: Path, path: Path, limit: int | None, window: str | None
+) -> list[tuple[TraceAnalysis, list[Collective]]]:
+    os.chdir(folder)
+    return _one_file(path, limit, window)
 
 
 def _one_file(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hotloop.launch.isolation.scratch import new_scratch, remove
 from hotloop.model.errors import HotloopError
+from hotloop.model.git import GIT
 
 _NOT_LINKED = {".git", ".hotloop"}
 
@@ -49,7 +50,7 @@ def _link_untracked(top: Path, tree: Path) -> None:
 
 
 def _git(folder: Path, *words: str) -> str:
-    command = ["git", "-C", str(folder), *words]
+    command = [*GIT, "-C", str(folder), *words]
     try:
         done = subprocess.run(command, capture_output=True, check=False)
     except OSError as error:

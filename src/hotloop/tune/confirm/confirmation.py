@@ -167,7 +167,9 @@ class Confirmer:
             arm, failure = record.arm(at), record.failure(at)
             if failure is not None:
                 blameless = failure.kind in {FailureKind.ENDED, FailureKind.LATE}
-                return None if blameless else _refusal(end, before, f"when confirmed: {failure_reason(failure)}")
+                return (
+                    None if blameless else _refusal(end, before, f"when confirmed: {failure_reason(failure)}")
+                )
             seen = self.sets.standing(end)
             if arm is not None and seen is not None and _departs(seen):
                 return _refusal(end, before, f"parity when confirmed: {seen.parity.evidence}")
