@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hotloop.store.session import Session, session_folder
 from tests.attack.counts import count
 from tests.model.hostile import STRINGS, raw_in
 
@@ -90,8 +91,15 @@ def _commands(folder: Path) -> list[tuple[str, ...]]:
             ("trace", "analyze", f"no{text}"),
         )
     ]
+    by_string += [("report", text) for text in _names()]
+    for text in _names():
+        Session(session_folder(folder) / f"{text}.sqlite").close()
     return [
         *(("lint", "--format", form, ".") for form in ("text", "json", "sarif", "github")),
+        ("lint", "--diff", "."),
+        ("sessions",),
+        ("report",),
+        ("diagnose",),
         *plain,
         *by_string,
     ]

@@ -7,11 +7,14 @@ import os
 import stat
 import subprocess
 import sys
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
 
+from hotloop.cli import app
 from hotloop.cli.files import write_text
+from hotloop.model.errors import ExitCode, HotloopError
 
 COMMAND = f"{sys.executable} -m hotloop"
 
@@ -91,3 +94,48 @@ def test_a_link_stays_and_its_file_is_replaced(tmp_path: Path) -> None:
     write_text(tmp_path / "link", "after")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real").read_text() == "after"
+
+
+def test_a_link_in_the_place_of_a_page_is_replaced_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "of_the_user").write_text("before")
+    (tmp_path / "page.html").symlink_to("of_the_user")
+    write_text(tmp_path / "page.html", "ours", private=True)
+    assert (tmp_path / "of_the_user").read_text() == "before"
+    assert not (tmp_path / "page.html").is_symlink()
+    assert (tmp_path / "page.html").read_text() == "ours"
+
+
+def test_a_link_that_leads_nowhere_makes_no_file_there(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("elsewhere")
+    with pytest.raises(HotloopError, match="is a link that leads nowhere"):
+        write_text(tmp_path / "link", "text")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (RuntimeError("can't start new thread"), True),
+        (BrokenProcessPool("ended"), True),
+        (RuntimeError("a bug"), False),
+    ],
+)
+def test_a_machine_without_processes_is_a_line_and_a_bug_is_not(
+    error: RuntimeError, told: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(**_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(app.hotloop, "main", fails)
+    monkeypatch.setattr(app, "_drop_output", lambda: None)
+    if told:
+        assert app.run(["machine"]) == ExitCode.MACHINE
+        assert "hotloop:" in capsys.readouterr().err
+    else:
+        with pytest.raises(RuntimeError, match="a bug"):
+            app.run(["machine"])
+
+
+def test_a_further_line_of_a_hint_starts_no_command(capsys: pytest.CaptureFixture[str]) -> None:
+    app._show("no such session", "known: a\n::error::b")
+    assert not [line for line in capsys.readouterr().err.splitlines() if line.strip().startswith("::")]

@@ -79,9 +79,16 @@ def test_fix_edits_nothing_outside_of_the_tree(tmp_path: Path, monkeypatch: pyte
     project.mkdir()
     monkeypatch.chdir(project)
     Path("link.py").symlink_to(outside)
+    Path("linked").symlink_to(tmp_path / "others", target_is_directory=True)
+    (tmp_path / "others").mkdir()
+    (tmp_path / "others" / "theirs.py").write_text(GOOD)
     result = lint_files(["link.py"], LintConfig(), FixSafety.UNSAFE)
     assert result.num_fixed == 0
     assert outside.read_text() == GOOD
+    lint_files(["linked/theirs.py"], LintConfig(), fix=FixSafety.UNSAFE)
+    assert (tmp_path / "others" / "theirs.py").read_text() == GOOD
+    lint_files([str(tmp_path / "others" / "theirs.py")], LintConfig(), fix=FixSafety.UNSAFE)
+    assert (tmp_path / "others" / "theirs.py").read_text() != GOOD, "named as it is: meant"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hotloop.model.finding import Finding, Severity
-from hotloop.model.foreign_text import encodable, shown
+from hotloop.model.foreign_text import encodable, obeyed_by_none, shown
 from hotloop.report.formats.github import render_github
 from hotloop.report.formats.lint_json import render_json
 from hotloop.report.formats.sarif import render_sarif
@@ -80,3 +80,8 @@ def test_findings_start_no_line_of_their_own(text: str) -> None:
 
 def test_values_become_encodable() -> None:
     assert encodable({"a\udc80": ["b", 1, None]}) == {"a\\udc80": ["b", 1, None]}
+
+
+def test_no_line_is_a_command_to_a_ci_system() -> None:
+    text = "a ::b\n  ::error::c\n##vso[d]\n::e"
+    assert obeyed_by_none(text) == "a ::b\n  : :error::c\n# #vso[d]\n: :e"

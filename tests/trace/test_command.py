@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.trace.example import example_trace
 
 
@@ -94,3 +96,32 @@ def test_starts_without_torch(small_trace: Path) -> None:
         subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=120).returncode
         == 0
     )
+
+
+@pytest.mark.slow
+def test_modules_beside_the_traces_are_not_imported_by_the_processes_that_read_them(tmp_path: Path) -> None:
+    events = [
+        {"ph": "X", "cat": "cpu_op", "name": "x" * 600, "pid": 1, "tid": 1, "ts": 10.0 * at, "dur": 5.0}
+        for at in range(1000)
+    ]
+    for rank in range(2):
+        content = {"traceEvents": events, "distributedInfo": {"rank": rank, "world_size": 2}}
+        (tmp_path / f"rank{rank}.json").write_text(json.dumps(content))
+    for name in ("pickle", "socket", "tempfile", "multiprocessing"):
+        (tmp_path / f"{name}.py").write_text("open('was_here', 'w'); raise SystemExit(7)\n")
+    done = subprocess.run(
+        [
+            Path(sys.executable).with_name("hotloop"),
+            "trace",
+            "analyze",
+            "rank0.json",
+            "rank1.json",
+            "--quiet",
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "was_here").exists()

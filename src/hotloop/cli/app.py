@@ -139,12 +139,17 @@ def _drop_output() -> None:
     os.close(nothing)
 
 
-def _refusal(error: OSError | MemoryError | ImportError) -> tuple[str, str]:
+def _refusal(error: OSError | MemoryError | ImportError | RuntimeError) -> tuple[str, str]:
     """What this machine does not allow, and what to do about it."""
     if isinstance(error, ImportError):
         return (
             f"a library cannot be loaded: {error}",
             "check memory and limits (ulimit -a), or install it again",
+        )
+    if isinstance(error, RuntimeError):
+        return (
+            f"no further process or thread could be had: {error}",
+            "raise the limit (ulimit -u), or free some",
         )
     if isinstance(error, MemoryError):
         return "out of memory", "free some, or raise the limit (ulimit -v)"

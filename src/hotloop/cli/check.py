@@ -121,7 +121,9 @@ def _read(file: Path) -> GateBaseline | None:
 
 def _run(words: tuple[str, ...], number: int, num: int, seconds: float, screen: Screen) -> GateRun:
     name = f"run {number + 1} of {num}"
-    seen = program(name, words, Path.cwd(), StopRule(seconds=seconds), screen.progress).observation
+    seen = program(
+        name, words, Path.cwd(), StopRule(seconds=seconds), screen.progress, screen.warn
+    ).observation
     return GateRun(steps_s=_steps(seen), foreign_share=seen.foreign_share)
 
 

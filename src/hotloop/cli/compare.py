@@ -129,7 +129,7 @@ def _with_baseline(words: tuple[str, ...], revision: str, budget: float, screen:
 
 
 def _observed(name: str, words: tuple[str, ...], folder: Path, screen: Screen) -> Program:
-    return program(name, words, folder, StopRule(seconds=OBSERVED_S), screen.progress)
+    return program(name, words, folder, StopRule(seconds=OBSERVED_S), screen.progress, screen.warn)
 
 
 def _duet(both: tuple[Program, Program], budget: float, screen: Screen) -> Comparison:

@@ -104,7 +104,9 @@ def _current(plan: Plan, screen: Screen) -> Plan:
             "make a new plan: hotloop tune with the command",
         )
     screen.note(f"hotloop: {why}; observing {words}")
-    live = LiveRun(words=plan.fit.command, rule=StopRule(steps=OBSERVED_STEPS), log=Path("/dev/null"))
+    live = LiveRun(
+        words=plan.fit.command, rule=StopRule(steps=OBSERVED_STEPS), log=Path("/dev/null"), warn=screen.warn
+    )
     try:
         observation = observe(live, screen.progress)
     finally:
@@ -117,7 +119,7 @@ def _proven(plan: Plan, patch: Patch, allowed: Safety, seconds: float, screen: S
     if not patch.changed and not patch.is_launched:
         return True
     try:
-        prover = Prover(plan.fit.command, Path.cwd(), seconds, screen.progress)
+        prover = Prover(plan.fit.command, Path.cwd(), seconds, screen.progress, screen.warn)
         proof = prover.prove(plan, patch.before, allowed)
     finally:
         screen.done()

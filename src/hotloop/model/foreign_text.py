@@ -6,11 +6,14 @@ others. Raw, they could move the cursor, rename the window, hide text or start a
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Any
 
 import msgspec
 
+_COMMAND = re.compile(r"^([ \t]*)(::|##)", re.MULTILINE)
+"""What GitHub and Azure obey at the beginning of a line, blanks before it or not."""
 _JOINERS = "\u200c\u200d"
 """Invisible, and still part of how words of some scripts and some emoji are written."""
 
@@ -39,6 +42,11 @@ def _written_out(char: str) -> str:
     if "\udc80" <= char <= "\udcff":  # a byte of a file name that is not UTF-8
         return f"\\x{ord(char) - 0xDC00:02x}"
     return char.encode("unicode_escape").decode()
+
+
+def obeyed_by_none(text: str) -> str:
+    """Return lines of which none is a command to a CI system (`::error`, `##vso[`), wherever text was folded."""
+    return _COMMAND.sub(lambda found: f"{found[1]}{found[2][0]} {found[2][1:]}", text)
 
 
 def inert_json(text: str) -> str:

@@ -56,15 +56,21 @@ class Prover:
         folder: where it runs.
         limit_s: for each comparison.
         progress: told of what goes on.
+        warn: told what of the user's files it could change.
     """
 
     def __init__(
-        self, words: tuple[str, ...], folder: Path, limit_s: float, progress: Callable[[str], None]
+        self,
+        words: tuple[str, ...],
+        folder: Path,
+        limit_s: float,
+        progress: Callable[[str], None],
+        warn: Callable[[str], None] | None = None,
     ) -> None:
         self._folder = folder
         self._limit_s = limit_s
         self._progress = progress
-        self._original = program("original", words, folder, StopRule(), progress)
+        self._original = program("original", words, folder, StopRule(), progress, warn)
 
     def prove(self, plan: Plan, contents: Mapping[str, bytes], allowed: Safety) -> Proof:
         """Compare, and look for the step that falls short, if the whole does."""

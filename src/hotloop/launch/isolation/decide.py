@@ -25,7 +25,8 @@ NO_LANDLOCK = "HOTLOOP_NO_LANDLOCK"
 """Likewise for Landlock, which denies what the guard does not see."""
 _GUARD = "no overlay is permitted on this machine, so a guard inside Python redirects writes to scratch"
 _DENIED = (
-    "what C++, Rust and other programs write fails (`Permission denied`), but in scratch and shared memory"
+    "what C++, Rust and other programs write fails (`Permission denied`), but in scratch and shared memory; "
+    "the mode and the times of your files they can change"
 )
 _MISSED = (
     "it misses what C++ or Rust code and programs that are not Python write: that would reach your files"
@@ -140,7 +141,7 @@ def _without_overlay(
     error: str, writable: tuple[str, ...], scratch_root: Path, *, allowed: bool
 ) -> Isolation:
     """The guard inside Python, and Landlock for what it does not see."""
-    if not allowed and not os.environ.get(NO_LANDLOCK) and landlock.version():
+    if not allowed and not os.environ.get(NO_LANDLOCK) and landlock.version() >= landlock.DENIES_TRUNCATION:
         denied = Isolation(
             guarded=True, denied=True, writable=writable, missing=f"{_GUARD}; {_DENIED} ({error})"
         )

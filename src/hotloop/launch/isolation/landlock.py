@@ -18,6 +18,8 @@ _WRITE_FILE = 1 << 1
 _REMOVE_AND_MAKE = sum(1 << bit for bit in range(4, 13))
 """From REMOVE_DIR to MAKE_SYM, in the kernel's `linux/landlock.h`."""
 _REFER, _TRUNCATE = 1 << 13, 1 << 14
+DENIES_TRUNCATION = 3
+"""The version from which no file can be emptied (Linux 6.2)."""
 _FILE_RIGHTS = _WRITE_FILE | _TRUNCATE
 
 
@@ -45,7 +47,7 @@ def write_only_to(folders: Sequence[str]) -> None:
     """
     found = version()
     handled = _WRITE_FILE | _REMOVE_AND_MAKE
-    handled |= (_REFER if found >= 2 else 0) | (_TRUNCATE if found >= 3 else 0)
+    handled |= (_REFER if found >= 2 else 0) | (_TRUNCATE if found >= DENIES_TRUNCATION else 0)
     asked = _Ruleset(handled)
     ruleset = _checked(
         _libc().syscall(

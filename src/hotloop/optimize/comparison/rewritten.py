@@ -124,7 +124,7 @@ class _Rewritten(Exchange):
 def _other_helpers(cls: type, function: FunctionType, helpers: AbstractSet[str]) -> bool:
     """Whether a class below the one that a method stands in has its own of what the method calls."""
     owner = next((base for base in cls.__mro__ if vars(base).get(function.__name__) is function), cls)
-    below = owner.__subclasses__()
+    below: list[type] = owner.__subclasses__()
     while below:
         one = below.pop()
         if function.__name__ in vars(one):

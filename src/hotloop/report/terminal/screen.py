@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.rule import Rule
 from rich.text import Text
 
-from hotloop.model.foreign_text import shown
+from hotloop.model.foreign_text import obeyed_by_none, shown
 from hotloop.report.terminal.console import console
 from hotloop.report.terminal.layout import WIDTH
 from hotloop.report.terminal.status_line import StatusLine, stamped
@@ -57,7 +57,7 @@ class Screen:
         self.done()
         with self.out.capture() as captured:
             self.out.print(what)
-        text = "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+        text = obeyed_by_none("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
         self.out.file.write(text)
         self.out.file.flush()
 

@@ -66,12 +66,13 @@ def _run(
             yield path, _one_file(path, limit, window)
         return
     here = Path.cwd()
-    with ProcessPoolExecutor(min(jobs, len(files)), mp_context=get_context("spawn")) as pool:
-        os.chdir("/")  # a new Python looks for its modules where it is started
-        try:
-            futures = [(path, pool.submit(_one_file_in, here, path, limit, window)) for path in files]
-        finally:
-            os.chdir(here)
+    os.chdir("/")  # a new Python looks for its modules where it is started
+    try:
+        pool = ProcessPoolExecutor(min(jobs, len(files)), mp_context=get_context("spawn"))
+        futures = [(path, pool.submit(_one_file_in, here, path, limit, window)) for path in files]
+    finally:
+        os.chdir(here)
+    with pool:
         for path, future in futures:
             yield path, future.result()
 

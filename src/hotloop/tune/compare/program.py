@@ -33,9 +33,22 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def program(
-    name: str, words: tuple[str, ...], folder: Path, rule: StopRule, progress: Callable[[str], None]
+    name: str,
+    words: tuple[str, ...],
+    folder: Path,
+    rule: StopRule,
+    progress: Callable[[str], None],
+    warn: Callable[[str], None] | None = None,
 ) -> Program:
     """Observe a command in a folder.
+
+    Args:
+        name: of it, for people.
+        words: of the command.
+        folder: where it runs.
+        rule: how long it is observed.
+        progress: told of what goes on.
+        warn: told what of the user's files it could change.
 
     Raises:
         HotloopError: it cannot be run, or took no step.
@@ -45,7 +58,9 @@ def program(
     try:
         with inside(folder):
             argv = tuple(resolve(words))
-            seen = observe(LiveRun(words=words, rule=rule, log=log), lambda text: progress(f"{name}: {text}"))
+            seen = observe(
+                LiveRun(words=words, rule=rule, log=log, warn=warn), lambda text: progress(f"{name}: {text}")
+            )
     except Interrupted:
         raise KeyboardInterrupt from None
     except HotloopError as error:

@@ -1,0 +1,34 @@
+"""What a patch reads and writes of the user's: nothing through links, nothing that has another's name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hotloop.model.sites import Sites
+from hotloop.patch.program_files import editable
+from hotloop.source.diff import unified
+from hotloop.source.files import back_up
+
+
+def test_a_backup_takes_no_name_that_a_link_has(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("x = 1\n")
+    (tmp_path / "train.py.orig").symlink_to(tmp_path / "elsewhere")
+    assert back_up(tmp_path / "train.py").name == "train.py.orig1"
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_source_that_a_link_leads_out_to_is_not_patched(tmp_path: Path) -> None:
+    project, outside = tmp_path / "project", tmp_path / "outside"
+    for folder in (project, outside):
+        folder.mkdir()
+        (folder / "train.py").write_text("x = 1\n")
+    (project / "linked.py").symlink_to(outside / "train.py")
+    sites = Sites(sources=dict.fromkeys(("train.py", "linked.py", "../outside/train.py"), ""))
+    assert set(editable(sites, project)) == {"train.py"}
+
+
+def test_a_name_that_would_end_a_line_is_quoted_as_git_does() -> None:
+    head = unified("a\n::error.py", b"1\n", b"2\n").splitlines()
+    assert head[0] == b'--- "a/a\\012::error.py"'
+    assert unified("caf\udce9.py", b"1\n", b"2\n").splitlines()[1] == b'+++ "b/caf\\351.py"'
+    assert unified("plain.py", b"1\n", b"2\n").splitlines()[0] == b"--- a/plain.py"
