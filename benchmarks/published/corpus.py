@@ -86,7 +86,7 @@ CORPUS: tuple[Entry, ...] = (
         script="projects/adder/adder.py",
         arguments=("--trainer.max_iters=60", "--trainer.num_workers=0", "--trainer.batch_size=16"),
         environment={"PYTHONPATH": "{repository}"}, seeded=True,
-        loss=r"train loss ([0-9.]+)", by_hand=(_FUSED, _BF16),
+        loss=r"train loss ([0-9.]+)", by_hand=(_FUSED, _BF16), or_by_hand=((_FUSED,),),
         long={"--trainer.max_iters=60": "--trainer.max_iters=1000000"},
     ),
     Entry(
@@ -125,7 +125,7 @@ CORPUS: tuple[Entry, ...] = (
         repository="eriklindernoren/PyTorch-GAN", commit="36d3c77e5ff20ebe0aeefd322326a134a279b93e",
         script="implementations/gan/gan.py", arguments=("--n_epochs", "1", "--batch_size", "32"),
         data="mnist", at="../../data/mnist", packages=("torchvision",), loss=r"D loss: ([0-9.]+)",
-        by_hand=(_FUSED, _WORKERS),
+        by_hand=(_FUSED, _WORKERS), or_by_hand=((_IN_MEMORY, _BF16, _FUSED),),
         long={"--n_epochs": "1000"},
     ),
     Entry(
@@ -149,7 +149,8 @@ CORPUS: tuple[Entry, ...] = (
         repository="milesial/Pytorch-UNet", commit="21d7850f2af30a9695bbeea75f3136aa538cfc4a", script="train.py",
         arguments=("--epochs", "1", "--batch-size", "1", "--scale", "0.25"), data="masks",
         packages=("torchvision", "wandb", "matplotlib"), environment={"WANDB_MODE": "disabled"},
-        loss=r"loss \(batch\)=([0-9.]+)", by_hand=(ByHand("channels_last"), _BF16), or_by_hand=((_BF16,),),
+        loss=r"loss \(batch\)=([0-9.]+)", by_hand=(ByHand("channels_last"), _BF16),
+        or_by_hand=((_BF16,), (_BF16, ByHand("cpu_allocator", {"allocator": "glibc"}))),
         long={"--epochs": "1000"},
     ),
     Entry(
