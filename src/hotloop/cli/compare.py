@@ -101,7 +101,7 @@ def _compared(words: tuple[str, ...], baseline: str | None, budget: float, scree
     if len(words) != 2:
         raise click.UsageError("two are compared: two sessions, or two commands, each in quotes as one word")
     stored = {path.stem for path in sessions(Path.cwd())}
-    if all(word in stored for word in words):
+    if all(word in stored or is_session_file(word) for word in words):
         return compare_sessions(words[0], words[1])
     unknown = [
         word

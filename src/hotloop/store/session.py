@@ -244,6 +244,11 @@ def sessions(base: Path) -> list[Path]:
     return [path for _, path in sorted(files, key=lambda one: (one[0], one[1].name), reverse=True)]
 
 
+def is_session_file(name: str) -> bool:
+    """Whether a word names the file of a session."""
+    return name.endswith(_SUFFIX) and Path(name).is_file()
+
+
 def find_session(base: Path, name: str | None = None) -> Session:
     """Open a session by its id, the newest, or one that lies elsewhere: by its file.
 
