@@ -27,7 +27,7 @@ from hotloop.report.sections.comparison import comparison_document
 from hotloop.report.terminal.report import render
 from hotloop.report.terminal.screen import Screen
 from hotloop.stats.verdict import MIN_MARGIN
-from hotloop.store.session import find_session, sessions
+from hotloop.store.session import find_session, is_session_file, sessions
 from hotloop.tune.compare.baseline_tree import tree_at
 from hotloop.tune.compare.compare import compare_observations, compare_programs
 from hotloop.tune.compare.program import Program, program
