@@ -135,7 +135,10 @@ def _measure(row: Row, words: tuple[str, ...]) -> None:
     original = program("original", words, here, StopRule(), lambda _: None)
     sites = original.observation.sites
     files = {path: Path(path).read_bytes() for path in sites.sources if not path.startswith("/")}
-    wanted = [PlanStep(name=name, params=params, ratio=1, low=1, high=1) for name, params in STEPS.items()]
+    wanted = [
+        PlanStep(name=name, params=params, ratio=1, low=1, high=1, numerics=get(name).numerics)
+        for name, params in STEPS.items()
+    ]
     patch = rewrite_plan(wanted, sites, files, Safety.UNSAFE)
     steps = [each.step for each in patch.outcomes if isinstance(each.outcome, Edited)]
     row.edits = ", ".join(step.name for step in steps)
