@@ -14,6 +14,7 @@ import pytest
 
 from hotloop.cli import app
 from hotloop.cli.files import write_text
+from hotloop.launch.isolation.decide import NO_LANDLOCK, NO_NAMESPACES
 from hotloop.model.errors import ExitCode, HotloopError
 
 COMMAND = f"{sys.executable} -m hotloop"
@@ -139,3 +140,13 @@ def test_a_machine_without_processes_is_a_line_and_a_bug_is_not(
 def test_a_further_line_of_a_hint_starts_no_command(capsys: pytest.CaptureFixture[str]) -> None:
     app._show("no such session", "known: a\n::error::b")
     assert not [line for line in capsys.readouterr().err.splitlines() if line.strip().startswith("::")]
+
+
+def test_tune_refuses_before_it_starts_where_nothing_protects_the_files(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("open('ran', 'w')\n")
+    line = f"{COMMAND} tune {sys.executable} train.py"
+    done = _shell(tmp_path, line, **{NO_NAMESPACES: "1", NO_LANDLOCK: "1"})
+    assert done.returncode == ExitCode.MACHINE
+    assert "your files cannot be kept safe here" in done.stderr
+    assert "--allow-writes" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["train.py"]

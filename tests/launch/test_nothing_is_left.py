@@ -14,19 +14,24 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hotloop.launch.isolation.decide import Isolation
+from hotloop.launch.isolation.decide import NO_NAMESPACES, Isolation, plan_isolation
 from hotloop.launch.isolation.scratch import new_scratch, remove, scratch_root, sweep
 from hotloop.launch.process import start
 
 HIDES = 'env -i setsid sh -c "sleep 600 & echo \\$\\$ {word}; exec sleep 600" & wait'
 OWNER = """
 import os, sys, time
-from hotloop.launch.isolation.decide import Isolation
-from hotloop.launch.isolation.scratch import new_scratch
+from pathlib import Path
+from hotloop.launch.isolation.decide import Isolation, plan_isolation
+from hotloop.launch.isolation.scratch import new_scratch, scratch_root
 from hotloop.launch.process import start
 
 scratch = new_scratch("arm")
-run = start(["sh", "-c", sys.argv[1]], os.environ, Isolation(), scratch, log=scratch / "log")
+words = ["sh", "-c", sys.argv[1]]
+isolation = Isolation()
+if sys.argv[2] != "none":
+    isolation = plan_isolation(words, Path.cwd(), scratch_root(), network=False)
+run = start(words, os.environ, isolation, scratch, log=scratch / "log")
 while len(run.tree()) < 3:
     time.sleep(0.02)
 run.freeze()
@@ -39,6 +44,22 @@ time.sleep(600)
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOTLOOP_SCRATCH", str(tmp_path))
     return new_scratch("arm")
+
+
+@pytest.fixture(params=["none", "namespaces", "guard"])
+def mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "guard":
+        monkeypatch.setenv(NO_NAMESPACES, "1")
+    return str(request.param)
+
+
+@pytest.fixture
+def isolation(mode: str, scratch: Path) -> Isolation:  # noqa: ARG001 - where scratch is has to be known by then
+    if mode == "none":
+        return Isolation()
+    made = plan_isolation(["sh"], Path.cwd(), scratch_root(), network=False)
+    assert made.guarded is (mode == "guard")
+    return made
 
 
 def _alive(pids: list[int]) -> list[int]:
@@ -60,9 +81,11 @@ def _soon(holds: Callable[[], bool]) -> bool:
     return False
 
 
-def test_a_child_without_our_environment_in_its_own_session_ends_with_the_run(scratch: Path) -> None:
+def test_a_child_without_our_environment_in_its_own_session_ends_with_the_run(
+    scratch: Path, isolation: Isolation
+) -> None:
     run = start(
-        ["sh", "-c", HIDES.format(word=uuid.uuid4())], os.environ, Isolation(), scratch, log=scratch / "log"
+        ["sh", "-c", HIDES.format(word=uuid.uuid4())], os.environ, isolation, scratch, log=scratch / "log"
     )
     assert _soon(lambda: len(run.tree()) >= 3)
     pids = [process.pid for process in run.tree()]
@@ -71,11 +94,11 @@ def test_a_child_without_our_environment_in_its_own_session_ends_with_the_run(sc
     remove(scratch)
 
 
-def test_what_the_command_leaves_behind_ends_with_it(scratch: Path) -> None:
+def test_what_the_command_leaves_behind_ends_with_it(scratch: Path, isolation: Isolation) -> None:
     run = start(
         ["sh", "-c", "setsid sleep 600 > /dev/null & echo $!; exit 7"],
         os.environ,
-        Isolation(),
+        isolation,
         scratch,
         log=scratch / "log",
     )
@@ -99,9 +122,9 @@ def test_a_command_that_a_signal_ends_is_said_as_a_shell_does(
     run.end()
 
 
-def test_a_run_ends_when_hotloop_and_its_watchdog_are_killed(tmp_path: Path) -> None:
+def test_a_run_ends_when_hotloop_and_its_watchdog_are_killed(tmp_path: Path, mode: str) -> None:
     owner = subprocess.Popen(
-        [sys.executable, "-c", OWNER, HIDES.format(word="x")],
+        [sys.executable, "-c", OWNER, HIDES.format(word="x"), mode],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "HOTLOOP_SCRATCH": str(tmp_path)},
@@ -167,6 +190,7 @@ def test_a_module_beside_the_script_is_not_imported_by_our_helpers(
             "-c",
             program,
             HIDES.format(word="x"),
+            "none",
         ],
         check=False,
         capture_output=True,
