@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import stat
@@ -16,6 +17,7 @@ from hotloop.cli import app
 from hotloop.cli.files import write_text
 from hotloop.launch.isolation.decide import NO_LANDLOCK, NO_NAMESPACES
 from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.report.terminal.screen import Screen
 
 COMMAND = f"{sys.executable} -m hotloop"
 
@@ -150,3 +152,18 @@ def test_tune_refuses_before_it_starts_where_nothing_protects_the_files(tmp_path
     assert "your files cannot be kept safe here" in done.stderr
     assert "--allow-writes" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["train.py"]
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError, OSError])
+def test_a_progress_that_nobody_can_read_ends_nothing(error: type[OSError], monkeypatch: pytest.MonkeyPatch) -> None:
+    class Gone(io.StringIO):
+        def write(self, text: str) -> int:  # noqa: ARG002
+            raise error
+
+        flush = write  # type: ignore[assignment]
+
+    screen = Screen()
+    monkeypatch.setattr(screen.err, "file", Gone())
+    screen.note("one")
+    screen.note("two")
+    screen.progress("three")

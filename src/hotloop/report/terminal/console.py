@@ -18,7 +18,7 @@ _ASCII = str.maketrans({"█": "#", "▒": "-", "…": "~", "°": " ", "–": "-
 
 def console(*, stderr: bool = False, no_color: bool = False) -> Console:
     """Return a console that takes text for text: no markup, no emoji names, no control characters of others."""
-    made = Console(
+    made = (_Told if stderr else Console)(
         stderr=stderr,
         no_color=no_color or None,
         markup=False,
@@ -29,6 +29,14 @@ def console(*, stderr: bool = False, no_color: bool = False) -> Console:
     )
     made.push_render_hook(_Sanitizer())
     return made
+
+
+class _Told(Console):
+    """What is told beside the result: who reads it may go away, and the work goes on."""
+
+    def on_broken_pipe(self) -> None:
+        """Print no more."""
+        self.quiet = True
 
 
 class _Sanitizer(RenderHook):

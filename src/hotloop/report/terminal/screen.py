@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Sequence
 from time import monotonic
@@ -132,7 +133,8 @@ class Screen:
 
     def _line(self, text: Text) -> None:
         """Print text that breaks between words on a terminal, and nowhere in a file."""
-        self.err.print(text, soft_wrap=not self.err.is_terminal)
+        with contextlib.suppress(OSError):  # a full disk: what is told is lost, what is measured is not
+            self.err.print(text, soft_wrap=not self.err.is_terminal)
 
     def _rule(self, title: str) -> None:
         width = WIDTH if not self.err.is_terminal else min(WIDTH, self.err.width)

@@ -161,15 +161,22 @@ class DuetExecutor:
         """Run whole processes in ABBA order, one alive at a time."""
         began = time.monotonic()
         watchman = self._watch(self._progress, len(order.plans) * order.max_rounds)
-        under_way = 0
+        under_way = num_lived = 0
+        aside: set[int] = set()
 
         def live(index: int, num_blocks: int) -> Lived:
-            nonlocal under_way
+            nonlocal under_way, num_lived
             under_way = index
+            first = 0 if num_lived < len(order.plans) else order.max_rounds - num_blocks
+            num_lived += 1
             arm = self._crew.start(order, index)
             try:
                 self._crew.warm(arm)
-                blocks = [self._watched_block(arm, watchman, num_blocks - n) for n in range(num_blocks)]
+                blocks = []
+                for number in range(num_blocks):
+                    blocks.append(self._watched_block(arm, watchman, num_blocks - number))
+                    if self._blocks.trains and arm.interrupted:
+                        aside.add(first + number)
                 return blocks, self._crew.record(arm)
             finally:
                 self._crew.end([arm])
@@ -185,7 +192,11 @@ class DuetExecutor:
         spent = time.monotonic() - began
         blocks_s = sum(sum(times) for times in rounds) * self._blocks.per_turn()
         return SetRecord(
-            rounds=rounds, arms=records, contention=watchman.report(), start_s=max(0.0, spent - blocks_s)
+            rounds=rounds,
+            arms=records,
+            contention=watchman.report(),
+            start_s=max(0.0, spent - blocks_s),
+            aside=tuple(sorted(aside)),
         )
 
     def _without(self, order: SetOrder, at: int, failure: Failure) -> SetRecord | SetFailed:
