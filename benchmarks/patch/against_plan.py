@@ -150,7 +150,8 @@ def _measure(row: Row, words: tuple[str, ...]) -> None:
         Plan(steps=tuple(steps), speedup=None, parity=None, fit=NOT_ASKED, sites=sites), files, Safety.UNSAFE
     )
     row.over_original = shown(proof.ratio and (proof.ratio.ratio, proof.ratio.low, proof.ratio.high))
-    row.parity = "passed" if proof.parity.passed else f"no: {proof.parity.evidence}"
+    word = "passed" if proof.parity.passed else "failed" if proof.parity.decided else "not decided"
+    row.parity = word if proof.parity.passed else f"{word}: {proof.parity.evidence}"
 
 
 def _over_plan(original: Program, patch: Patch, steps: list[PlanStep]) -> tuple[str, str]:
