@@ -155,9 +155,11 @@ def test_tune_refuses_before_it_starts_where_nothing_protects_the_files(tmp_path
 
 
 @pytest.mark.parametrize("error", [BrokenPipeError, OSError])
-def test_a_progress_that_nobody_can_read_ends_nothing(error: type[OSError], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_progress_that_nobody_can_read_ends_nothing(
+    error: type[OSError], monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Gone(io.StringIO):
-        def write(self, text: str) -> int:  # noqa: ARG002
+        def write(self, text: str) -> int:
             raise error
 
         flush = write  # type: ignore[assignment]

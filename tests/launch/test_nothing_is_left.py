@@ -54,7 +54,7 @@ def mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 
 @pytest.fixture
-def isolation(mode: str, scratch: Path) -> Isolation:  # noqa: ARG001 - where scratch is has to be known by then
+def isolation(mode: str, scratch: Path) -> Isolation:
     if mode == "none":
         return Isolation()
     made = plan_isolation(["sh"], Path.cwd(), scratch_root(), network=False)

@@ -76,6 +76,8 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     arguments: tuple[Argument, ...] = ()
     returns: Argument | None = None
     """What a forward gave back; None: it was not looked at."""
+    overrides: tuple[str, ...] = ()
+    """Of a model: methods of torch.nn.Module that a rewrite may call, and that its class has its own of."""
     in_step: bool = True
     """Of a loader: it was seen to feed training steps."""
 

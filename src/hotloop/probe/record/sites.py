@@ -95,8 +95,10 @@ class CallSites:
     def root(self, module: Any, slot: int) -> None:
         """Keep where a root module was constructed."""
         if module in self.made:
-            name = f"{type(module).__module__}.{type(module).__qualname__}"
-            self.keep("model", name, self.made[module], slot=slot)
+            cls = type(module)
+            facts = self.keep("model", f"{cls.__module__}.{cls.__qualname__}", self.made[module], slot=slot)
+            if facts is not None:
+                facts["overrides"] = _overrides(cls)
 
     def written(self) -> list[dict[str, Any]]:
         """Return the sites for JSON."""
@@ -148,3 +150,9 @@ def _place(code: CodeType, instruction: int) -> dict[str, Any]:
 def _line(code: CodeType, instruction: int) -> int:
     lines = (line for first, last, line in code.co_lines() if first <= instruction < last and line)
     return next(lines, code.co_firstlineno)
+
+
+def _overrides(cls: type) -> list[str]:
+    from torch import nn
+
+    return [name for name in ("to",) if getattr(cls, name, None) is not getattr(nn.Module, name)]

@@ -129,11 +129,12 @@ class Screen:
             # A line that the program has begun is not gone on with.
             begin = "\n" if self._theirs else ""
             line = stamped(shown(text), now_s - self._start_s, self._budget_s)
-            self.err.print(Text("\n  ".join([begin + line, *self._details])))
+            with contextlib.suppress(OSError):  # a full disk: what is told is lost, what is measured is not
+                self.err.print(Text("\n  ".join([begin + line, *self._details])))
 
     def _line(self, text: Text) -> None:
         """Print text that breaks between words on a terminal, and nowhere in a file."""
-        with contextlib.suppress(OSError):  # a full disk: what is told is lost, what is measured is not
+        with contextlib.suppress(OSError):
             self.err.print(text, soft_wrap=not self.err.is_terminal)
 
     def _rule(self, title: str) -> None:

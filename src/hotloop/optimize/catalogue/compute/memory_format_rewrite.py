@@ -11,7 +11,7 @@ from hotloop.optimize.rewriting.outcomes import not_observed, summed_up
 from hotloop.source.calls import argument, code, keyword, method_call, with_argument
 from hotloop.source.draft import Editor
 from hotloop.source.imports import module_name
-from hotloop.source.outcome import Rewrite
+from hotloop.source.outcome import CannotEdit, Rewrite
 
 
 def rewrite_memory_format(source: Editor, sites: Sites, dimensions: int) -> Rewrite:
@@ -23,7 +23,7 @@ def rewrite_memory_format(source: Editor, sites: Sites, dimensions: int) -> Rewr
         dimensions: of the convolutions.
 
     Raises:
-        CannotEdit: a model has no name of its own, or a library calls it.
+        CannotEdit: a model has no name of its own, a library calls it, or it has a `to` of its own.
     """
     form = "channels_last" if dimensions == 2 else "channels_last_3d"
     models, forwards = sites.of(SiteKind.MODEL), sites.of(SiteKind.FORWARD)
@@ -34,6 +34,10 @@ def rewrite_memory_format(source: Editor, sites: Sites, dimensions: int) -> Rewr
         )
         return not_observed("construction of the model and call with feature maps", by_hand)
     slots = {site.slot for site in forwards}
+    for site in models:
+        if site.slot in slots and "to" in site.overrides:
+            name = site.callee.rpartition(".")[2]
+            raise CannotEdit(f"{name} has a method `to` of its own, which may take no memory format")
     notes = [
         note
         for site in models
