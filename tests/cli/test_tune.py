@@ -14,6 +14,7 @@ from hotloop.cli import tune as tune_command
 from hotloop.model.errors import ExitCode
 from hotloop.model.optimization import Numerics
 from hotloop.model.tuning import TuneResult
+from hotloop.tune import pipeline
 from hotloop.tune.pipeline import TuneOrder
 from hotloop.tune.plan.plan_file import read_plan
 
@@ -36,12 +37,12 @@ def tuned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Tuned:
             progress: Callable[[str], None],
             note: Callable[[str], None],
             standing: Callable[[str], None],
-        ) -> TuneResult:
+        ) -> pipeline.Tuned:
             orders.append(order)
             progress("at work")
             standing("2 trials done")
             note("hotloop: a session")
-            return result
+            return pipeline.Tuned(result, "20260101-120000")
 
         monkeypatch.setattr(tune_command, "tune", tune)
         return orders

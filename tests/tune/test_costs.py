@@ -22,7 +22,7 @@ def _blocks(num_steps: int) -> Blocks:
 
 
 def test_start_up_is_what_comes_before_the_second_step() -> None:
-    seen = msgspec.structs.replace(observation(), run=_RUN)
+    seen = msgspec.structs.replace(observation(), run=_RUN, epoch_steps=EPOCH)
     assert expected_costs(seen, _blocks(7)).start_s(1) == pytest.approx(3.0 + 10 * ON_THE_CLOCK_S, rel=0.02)
 
 

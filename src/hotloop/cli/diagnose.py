@@ -12,7 +12,7 @@ from hotloop.cli.before import before_run, say_whose_output
 from hotloop.cli.diagnose_limits import with_limits, without_limits
 from hotloop.cli.diagnose_source import with_source
 from hotloop.cli.endings import how_it_ended
-from hotloop.cli.files import STDOUT, check_writable, write_json
+from hotloop.cli.files import check_writable, json_text, write_json
 from hotloop.cli.options import COMMAND_SETTINGS, ResultFile, TimeSpan, isolation_options, output_options
 from hotloop.cli.report import keep_page
 from hotloop.cli.stored import OBSERVATION, store_observation
@@ -165,7 +165,7 @@ def _show(screen: Screen, diagnosis: Diagnosis, format_: str, *, verbose: bool) 
         screen.show(render(diagnosis, verbose=verbose))
         screen.show(render_next(diagnosis))
     elif format_ == "json":
-        write_json(STDOUT, diagnosis)
+        click.echo(json_text(diagnosis), nl=False)
     elif format_ == "github":
         click.echo(render_github(diagnosis.findings), nl=False)
     else:

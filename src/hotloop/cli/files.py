@@ -48,11 +48,16 @@ def write_json(path: Path, value: Any) -> None:
     Raises:
         HotloopError: the file cannot be written.
     """
+    write_text(path, json_text(value))
+
+
+def json_text(value: Any) -> str:
+    """Return a value as indented JSON, a line end behind it; names that are no UTF-8 are written out."""
     try:
         encoded = msgspec.json.encode(value)
     except UnicodeEncodeError:
         encoded = msgspec.json.encode(encodable(value))
-    write_text(path, inert_json(msgspec.json.format(encoded, indent=2).decode()) + "\n")
+    return inert_json(msgspec.json.format(encoded, indent=2).decode()) + "\n"
 
 
 def check_writable(path: Path) -> None:
