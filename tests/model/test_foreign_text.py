@@ -83,5 +83,5 @@ def test_values_become_encodable() -> None:
 
 
 def test_no_line_is_a_command_to_a_ci_system() -> None:
-    text = "a ::b\n  ::error::c\n##vso[d]\n::e"
-    assert obeyed_by_none(text) == "a ::b\n  : :error::c\n# #vso[d]\n: :e"
+    text = "a ::b\n  ::error::c\n##vso[d]\n##[e]\n## f\n::g"
+    assert obeyed_by_none(text) == "a ::b\n  : :error::c\n# #vso[d]\n# #[e]\n## f\n: :g"

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-_COMMAND = re.compile(r"^([ \t]*)(::|##)", re.MULTILINE)
+_COMMAND = re.compile(r"^([ \t]*)(::|##(?=\[|vso\[))", re.MULTILINE)
 """What GitHub and Azure obey at the beginning of a line, blanks before it or not."""
 _JOINERS = "\u200c\u200d"
 """Invisible, and still part of how words of some scripts and some emoji are written."""
