@@ -86,6 +86,8 @@ def private_bytes(pid: int) -> int:
     return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
 
 
+# Beside a thousand other tests in one process a worker's pages became its own now and then: it is run again alone.
+@pytest.mark.slow
 @pytest.mark.parametrize("collate", [None, torch.stack], ids=["columns", "samples"])
 def test_workers_share_what_is_kept(collate: Any, cache: Callable[..., DatasetCache]) -> None:  # noqa: F811
     activation = cache()
