@@ -1,11 +1,15 @@
-"""What every test run says at its end: the time that each folder took."""
+"""What every test run says at its end: the time that each folder took, and what was left out."""
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections import Counter
 from pathlib import PurePath
 
 import pytest
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -22,3 +26,24 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("time per folder")
     for folder, duration in seconds.most_common():
         terminalreporter.write_line(f"{duration:7.1f} s  {tests[folder]:5} tests  {folder}")
+    left_out = _left_out(terminalreporter)
+    if left_out:
+        terminalreporter.section("left out")
+    for line in left_out:
+        terminalreporter.write_line(line)
+
+
+def _left_out(terminalreporter: pytest.TerminalReporter) -> list[str]:
+    """Return what was not tested, and why, a line each."""
+    reasons: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("skipped", ()):
+        if isinstance(report, pytest.TestReport) and isinstance(report.longrepr, tuple):
+            reasons[report.longrepr[2].removeprefix("Skipped: ")] += 1
+    said = [f"{num:5} tests  {reason}" for reason, num in reasons.most_common()]
+    if "not slow" in (terminalreporter.config.option.markexpr or ""):
+        said.append("slow tests (make slow): programs end to end, the report in a browser")
+        if not any(map(shutil.which, BROWSERS)):
+            said.append("there is no Chromium, so make slow does not look at the report in a browser either")
+        if not os.environ.get("HOTLOOP_AXE"):
+            said.append("$HOTLOOP_AXE names no axe-core, so make slow does not judge accessibility either")
+    return said

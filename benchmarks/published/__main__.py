@@ -92,16 +92,20 @@ def kept(files: list[Path]) -> list[Row]:
 
 def write_page(rows: list[Row]) -> None:
     """Write the results."""
+    write("published", "Published scripts with and without hotloop", [summary(rows), "", *table(rows)])
+
+
+def summary(rows: list[Row]) -> str:
+    """Say how many scripts ended the same, and of how many repositories every script did."""
     ran = [row for row in rows if not row.absent]
-    same = [row for row in ran if row.verdict() == "same"]
-    num_all, num_same = (len({row.entry.repository for row in some}) for some in (ran, same))
-    head = [
-        f"{len(ran)} scripts of {num_all} repositories ran whole: alone, under `hotloop observe --full`, and (where "
-        f"the row has it) under `hotloop run` with a plan of two exact optimizations. {len(same)} of {num_same} "
-        "repositories ended the same: in exit code and, where the script is seeded, in the last loss that it prints.",
-        "",
-    ]
-    write("published", "Published scripts with and without hotloop", [*head, *table(rows)])
+    other = [row for row in ran if row.verdict() != "same"]
+    every, differing = ({row.entry.repository for row in some} for some in (ran, other))
+    return (
+        f"{len(ran)} scripts of {len(every)} repositories ran whole: alone, under `hotloop observe --full`, and (where "
+        f"the row has it) under `hotloop run` with a plan of two exact optimizations. {len(ran) - len(other)} of "
+        f"{len(ran)} scripts ended the same, all those of {len(every - differing)} of {len(every)} repositories: in "
+        "exit code and, where the script is seeded, in the last loss that it prints."
+    )
 
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ from tests.attack.setups import Setup, snapshot
 PROGRAM = Path(__file__).parent / "ways.py"
 NOT_REDIRECTED = {"shell", "other_python", "c_library"}
 """What the guard inside Python cannot redirect: denied by the kernel."""
+NOT_RENAMED = {"rename_folder"}
+"""What the kernel does not let an overlay of an ordinary user do: `EXDEV`."""
 
 
 class Attack(NamedTuple):

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from benchmarks.published.__main__ import summary
 from benchmarks.published.compare import Ending, Row, exact_plan
 from benchmarks.published.corpus import CORPUS, Entry
 from benchmarks.published.data import MAKERS, make
@@ -73,3 +74,17 @@ def test_what_a_comparison_says(observed: Ending, verdict: str) -> None:
 def test_the_plan_that_scripts_are_run_with_is_one(tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(exact_plan())
     assert len(read_plan(tmp_path / "plan.toml").steps) == 2
+
+
+def test_scripts_and_repositories_are_counted_apart() -> None:
+    alone = Ending(0, "1.5", 1.0, "")
+    rows = [
+        Row(
+            Entry(name=name, repository=repository, commit="0" * 40, script="train.py", seeded=True),
+            {"alone": alone, "observe": Ending(code, "1.5", 1.0, "")},
+        )
+        for name, repository, code in (("x", "a/b", 0), ("y", "a/b", 1), ("z", "c/d", 0))
+    ]
+    said = summary(rows)
+    assert "3 scripts of 2 repositories ran whole" in said
+    assert "2 of 3 scripts ended the same, all those of 1 of 2 repositories" in said

@@ -12,13 +12,19 @@ import msgspec
 import numpy as np
 import pytest
 
-from hotloop.cli import check
+from hotloop.cli import check, compare
 from hotloop.cli.app import run
 from hotloop.machine.host.identity import fingerprint, identity
 from hotloop.model.gate import ClassBaseline, GateBaseline, GateRun
+from hotloop.report.sections.comparison import comparison_document
+from hotloop.stats.verdict import Decision, decide
 from hotloop.store.session import new_session
+from hotloop.tune.compare import compare as compare_of_programs
+from hotloop.tune.compare.compare import compare_observations
+from hotloop.tune.compare.pairs import PairRecord
+from hotloop.tune.compare.program import Program
 
-from ..report.rich_session import content
+from ..report.rich_session import content, tuning
 
 PROGRAM = """
 import torch
@@ -62,7 +68,7 @@ def test_two_sessions_are_compared_with_what_changed(
             session.put("observation", seen)
             session.put("origin", of)
     assert run(["report", "s0", "s1", "--html", "c.html", "--markdown", "c.md", "--json", "c.json"]) == 0
-    assert "s1 is faster than s0: 2.00x" in " ".join(capsys.readouterr().out.split())
+    assert "s1 is faster than s0: 2.00x as fast [" in " ".join(capsys.readouterr().out.split())
     found = json.loads((tmp_path / "c.json").read_text())
     assert found["verdict"] == "faster"
     assert found["changes"] == [{"what": "package torch", "before": "2.13.0", "after": "2.14.0"}]
@@ -71,12 +77,101 @@ def test_two_sessions_are_compared_with_what_changed(
     assert "No difference between s0 and s0 was proven" in " ".join(capsys.readouterr().out.split())
 
 
+def test_a_busy_machine_is_said_before_the_verdict() -> None:
+    seen = content(60, tuned=False).observation
+    assert seen is not None
+    busy = msgspec.structs.replace(seen, foreign_share=0.4)
+    shape = comparison_document(compare_observations(seen, busy, ("s0", "s1")))
+    assert shape.verdict.startswith(
+        "This machine was too busy to judge: other processes used 40% of the CPU."
+    )
+    assert shape.good is None
+    quiet = comparison_document(compare_observations(seen, seen, ("s0", "s1")))
+    assert "busy" not in quiet.verdict
+
+
+def test_the_machine_is_looked_at_before_two_commands_are_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    seen = content(60, tuned=False).observation
+    assert seen is not None
+    told: list[str] = []
+
+    def observed(name: str, *_: object) -> Program:
+        told.append(name)
+        return Program(name=name, words=(name,), argv=(name,), folder=tmp_path, observation=seen)
+
+    monkeypatch.setattr(compare, "before_run", lambda *_: told.append("looked"))
+    monkeypatch.setattr(compare, "program", observed)
+    monkeypatch.setattr(
+        compare, "compare_programs", lambda *_, **__: compare_observations(seen, seen, ("a", "b"))
+    )
+    assert run(["compare", "python a.py", "python b.py"]) == 0
+    assert told == ["looked", "python a.py", "python b.py"]
+
+
 def test_what_is_neither_a_session_nor_a_command_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert run(["compare", "nosuch", "other"]) == 2
     assert "neither a session here nor a command" in capsys.readouterr().err
+
+
+def test_two_tuned_sessions_are_compared_by_what_was_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = content(60)
+    results = (tuning(2, [("a", 1.5), ("b", 1.2)]), tuning(2, [("a", 1.4)]), None)
+    for number, result in enumerate(results):
+        with contextlib.closing(new_session(tmp_path, f"s{number}")) as session:
+            session.put("observation", said.observation)
+            if result is not None:
+                session.put("result", result)
+    assert run(["compare", "--json", "c.json", "--markdown", "c.md", "s0", "s1"]) == 0
+    printed = capsys.readouterr().out
+    rows = (
+        "the plan, confirmed  1.80x [1.73, 1.89]  1.40x [1.34, 1.47]",
+        "b 1.20x [1.16, 1.24] not in the plan",
+        "learning the same the same",
+    )
+    for row in rows:
+        assert " ".join(row.split()) in " ".join(printed.split())
+    assert json.loads((tmp_path / "c.json").read_text())["tuned"][1]["speedup"]["ratio"] == pytest.approx(1.4)
+    assert "not in the plan" in (tmp_path / "c.md").read_text()
+    assert run(["compare", "s0", "s2"]) == 0
+    assert "not tuned" in capsys.readouterr().out
+
+
+def test_secrets_of_compared_commands_are_shown_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A value of no known shape, known as a secret by the option before it."""
+    monkeypatch.chdir(tmp_path)
+    seen = content(60, tuned=False).observation
+    assert seen is not None
+    ran: list[tuple[str, ...]] = []
+
+    def observed(name: str, words: tuple[str, ...], folder: Path, *_: object) -> Program:
+        ran.append(words)
+        return Program(name=name, words=words, argv=words, folder=folder, observation=seen)
+
+    def paired(*_: object) -> tuple[list[PairRecord], Decision]:
+        records = [PairRecord(rounds=((0.2, 0.1),) * 6, phases=({}, {}), peak_bytes=(None, None))] * 3
+        return records, decide([record.log_ratios() for record in records], floor=0.01)
+
+    monkeypatch.setattr(compare, "program", observed)
+    monkeypatch.setattr(compare_of_programs, "pairs", paired)
+    files = ["c.html", "c.md", "c.json"]
+    words = ["compare", "--html", files[0], "--markdown", files[1], "--json", files[2]]
+    assert run([*words, "python a.py --token t0psecret", "python b.py --token t0psecret"]) == 0
+    assert ran[0] == ("python", "a.py", "--token", "t0psecret"), "the program itself gets it"
+    told = capsys.readouterr()
+    for text in (told.out, told.err, *((tmp_path / file).read_text() for file in files)):
+        assert "t0psecret" not in text
+    assert "python b.py --token REDACTED is faster" in " ".join(told.out.split())
 
 
 def _baseline(file: Path, factor: float) -> None:
@@ -121,18 +216,41 @@ def test_a_gate_fails_on_a_proven_slowdown_alone(
             steps_s=tuple((0.1 * np.exp(draw.normal(0, 0.02, 50))).tolist()), foreign_share=foreign
         )
 
+    looked_at: list[tuple[str, ...]] = []
     monkeypatch.setattr(check, "_run", fake)
+    monkeypatch.setattr(check, "before_run", lambda _, words: looked_at.append(words))
     words = ["check", "--baseline", "base.json", "--junit", "j.xml", "--markdown", "m.md", "--json", "v.json"]
-    assert run([*words, "--github", "python", "x.py", "--name", "<b>&x"]) == code
+    command = ["python", "x.py", "--name", "<b>&x", "--token", "t0psecret"]
+    assert run([*words, "--github", *command]) == code
     first, _, second = says.partition(".*")
-    told = " ".join(capsys.readouterr().out.split())
+    printed = capsys.readouterr().out
+    told = " ".join(printed.split())
+    assert "the baseline was measured of another command, python x.py" in told
+    level = "error" if code else "warning" if "want of proof" in first else "notice"
+    annotations = [line for line in printed.splitlines() if line.startswith("::")]
+    assert [line.partition("::a step took ")[0] for line in annotations] == [f"::{level} title=hotloop check"]
+    for text in (printed, *((tmp_path / file).read_text() for file in ("j.xml", "m.md", "v.json"))):
+        assert "t0psecret" not in text
     assert f"hotloop check {first}" in told
     assert second in told
+    busy = told.find("This machine was too busy to judge: other processes used 40% of the CPU")
+    assert (0 <= busy < told.find(f"hotloop check {first}")) if foreign else busy < 0
+    assert looked_at == [tuple(command)]
     suite = ElementTree.parse(tmp_path / "j.xml").getroot()
     assert suite.attrib["failures"] == str(code)
-    assert suite[0].attrib["name"] == "python x.py --name '<b>&x'"
+    assert suite[0].attrib["name"] == "python x.py --name '<b>&x' --token REDACTED"
     assert ("failed" in summary.read_text()) == bool(code)
     assert json.loads((tmp_path / "v.json").read_text())["passed"] == (not code)
+
+
+def test_the_command_of_the_baseline_is_held_to_it_without_a_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _baseline(tmp_path / "base.json", 1.0)
+    monkeypatch.setattr(check, "_run", lambda *_: GateRun(steps_s=(0.1,) * 50))
+    assert run(["check", "--baseline", "base.json", "python", "x.py"]) == 0
+    assert "another command" not in capsys.readouterr().out
 
 
 def test_a_class_of_machines_without_a_baseline_is_said(

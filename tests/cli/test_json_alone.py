@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from ..trace.example import example_trace
 from .commands import hotloop
 
 NOISY = """\
@@ -44,3 +45,10 @@ def test_a_result_without_a_program(tmp_path: Path) -> None:
     done = hotloop("sessions", "--json", "-", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     json.loads(done.stdout)
+
+
+def test_a_trace_that_is_converted_into_a_pipe(tmp_path: Path) -> None:
+    (tmp_path / "small.json").write_text(json.dumps(example_trace()))
+    done = hotloop("trace", "convert", "--to", "perfetto", "small.json", "/dev/stdout", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["traceEvents"]

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from hotloop.cli import report_content
 from hotloop.cli.app import run
-from hotloop.store.session import new_session, sessions
+from hotloop.store.session import Session, new_session, sessions
 
-from ..report.rich_session import content
+from ..report.rich_session import card, content
 
 
 def _store(folder: Path, stamp: str, *, tuned: bool, at_s: int) -> None:
@@ -52,10 +53,20 @@ def test_the_newest_session_is_reported_in_every_form(
     assert (folder / "r.html").stat().st_size < 6e6
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_a_roofline_that_is_missing_is_said(
+    known: bool, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report_content, "kept_card", lambda: card() if known else None)
+    assert run(["report", "--json", "r.json"]) == 0
+    missing = {one["what"] for one in json.loads((folder / "r.json").read_text())["missing"]}
+    assert ("roofline" in missing) is not known
+
+
 def test_sessions_are_listed_the_newest_first(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["sessions", "--json", "all.json"]) == 0
     said = capsys.readouterr().out
-    assert "2.82x [2.71, 2.96]" in said
+    assert "2.82x as fast [2.71, 2.96]" in said
     assert "134 ms a step" in said
     listed = json.loads((folder / "all.json").read_text())["sessions"]
     assert [one["name"] for one in listed] == ["20261122-100000", "20261121-100000", "20261120-100000"]
@@ -76,6 +87,22 @@ def test_sessions_are_removed_with_what_belongs_to_them(folder: Path) -> None:
     assert not list((folder / ".hotloop").glob(f"{oldest}*"))
     assert run(["sessions", "--keep", "1"]) == 0
     assert _names(folder) == [newest]
+
+
+def test_a_session_that_another_hotloop_is_at_is_left(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    oldest = _names(folder)[-1]
+    with contextlib.closing(Session(folder / ".hotloop" / f"{oldest}.sqlite")) as running:
+        running.claim()
+        assert run(["sessions", "--keep", "0"]) == 0
+        assert f"session {oldest} is being used by another hotloop" in capsys.readouterr().err
+        assert run(["sessions", "--remove", oldest]) == 2
+        assert "wait until that one is done" in capsys.readouterr().err
+        running.put("still", "there")
+        assert _names(folder) == [oldest]
+    assert run(["sessions", "--keep", "0"]) == 0
+    assert [file.name for file in (folder / ".hotloop").iterdir()] == [".gitignore"]
 
 
 def test_a_session_that_is_not_there_cannot_be_removed(

@@ -154,6 +154,13 @@ def test_tune_refuses_before_it_starts_where_nothing_protects_the_files(tmp_path
     assert [path.name for path in tmp_path.iterdir()] == ["train.py"]
 
 
+@pytest.mark.parametrize("command", ["observe", "tune --budget 1s"])
+def test_what_is_not_protected_is_said_without_progress_too(command: str, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("raise SystemExit(5)\n")
+    done = _shell(tmp_path, f"{COMMAND} {command} --quiet {sys.executable} train.py", **{NO_NAMESPACES: "1"})
+    assert "a guard inside Python redirects writes" in done.stderr
+
+
 @pytest.mark.parametrize("error", [BrokenPipeError, OSError])
 def test_a_progress_that_nobody_can_read_ends_nothing(
     error: type[OSError], monkeypatch: pytest.MonkeyPatch
@@ -169,3 +176,7 @@ def test_a_progress_that_nobody_can_read_ends_nothing(
     screen.note("one")
     screen.note("two")
     screen.progress("three")
+    monkeypatch.setattr(screen.err, "file", back := io.StringIO())
+    screen.note("four")
+    # Whoever has closed the pipe does not open it again; a disk has room again.
+    assert back.getvalue().endswith("four\n") == (error is OSError)

@@ -18,7 +18,7 @@ from hotloop.tune import pipeline
 from hotloop.tune.pipeline import TuneOrder
 from hotloop.tune.plan.plan_file import read_plan
 
-from ..report.results import BASELINE, STEPS, empty, full
+from ..report.results import BASELINE, STEPS, TRIALS, empty, full
 from ..tune.plans import BF16, WORKERS, plan_for, write_plan
 from .commands import hotloop
 
@@ -37,6 +37,7 @@ def tuned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Tuned:
             progress: Callable[[str], None],
             note: Callable[[str], None],
             standing: Callable[[str], None],
+            warn: Callable[[str], None],
         ) -> pipeline.Tuned:
             orders.append(order)
             progress("at work")
@@ -185,7 +186,7 @@ class TestJson:
         assert raw["plan"]["speedup"] == {"ratio": 2.1, "low": 1.98, "high": 2.23}
         assert raw["plan"]["parity"]["passed"] is True
         assert raw["refused"][0].keys() == {"name", "reason"}
-        assert [trial["key"] for trial in raw["trials"]] == ["trial||loader_workers", "trial||compile"]
+        assert [trial["key"] for trial in raw["trials"]] == [trial.key for trial in TRIALS]
 
     def test_what_is_not_a_number_is_null(self, tuned: Tuned, tmp_path: Path) -> None:
         outcome = self._written(tuned, tmp_path, full())["trials"][0]["outcome"]

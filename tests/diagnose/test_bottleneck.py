@@ -16,13 +16,14 @@ def _sentence(observation: Observation) -> str:
 
 def test_input_bound_gives_both_rates() -> None:
     assert _sentence(with_phases(data=0.6, forward=0.2, backward=0.2)) == (
-        "input-bound: 60% of the step waits for data; compute alone would run at 800 samples/s, the loader gives 533"
+        "input-bound: 60% of the step waits for data; compute alone would run at 800 samples/s, the loader alone at "
+        "533; without workers they take turns"
     )
 
 
 def test_with_workers_the_loader_sets_the_pace() -> None:
     observation = with_loader(with_phases(data=0.6, forward=0.2, backward=0.2), num_workers=2)
-    assert _sentence(observation).endswith("the loader gives 320")
+    assert _sentence(observation).endswith("the loader alone at 320")
 
 
 def test_compute_bound_names_the_wait_for_data() -> None:

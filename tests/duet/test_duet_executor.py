@@ -19,9 +19,11 @@ from hotloop.machine.environment.contention import ForeignLoad, LoadSnapshot
 from hotloop.model.observation import Anchor
 from hotloop.model.optimization import Candidate
 from hotloop.model.tuning import FailureKind
+from hotloop.observe.profile.windows import ALL
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.executor import Rounds, SetFailed, SetOrder, SetRecord
 from hotloop.tune.search.knob_screen import switch_order
+from hotloop.tune.trials.detailed_look import INSTRUMENTS
 from hotloop.tune.trials.duet import DuetExecutor
 from hotloop.tune.trials.setting import Setting
 from hotloop.tune.trials.void_blocks import ContentionWatch
@@ -118,6 +120,21 @@ def tree(folder: Path) -> dict[str, str]:
 def never(rounds: Rounds) -> range:
     """It is never enough."""
     return range(len(rounds[0]))
+
+
+def test_the_original_and_the_plan_are_looked_at_with_every_instrument(project: Path) -> None:
+    assert tuple(name for name in ALL if name in INSTRUMENTS) == INSTRUMENTS
+    runner = executor(project, command(project, "100000"))
+    try:
+        record = runner.run(SetOrder(plans=((), (BF16,)), max_rounds=3, look_left_s=0.0), never)
+    finally:
+        runner.close()
+    assert isinstance(record, SetRecord)
+    for at in range(2):
+        arm = record.arm(at)
+        assert arm is not None
+        assert arm.deep is not None
+        assert [name for name in INSTRUMENTS if getattr(arm.deep, name) is None] == []
 
 
 def test_a_program_against_itself_takes_the_same_steps_with_the_same_losses(project: Path) -> None:

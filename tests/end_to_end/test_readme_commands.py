@@ -15,10 +15,11 @@ from ruff.__main__ import find_ruff_bin
 
 REPOSITORY = Path(__file__).parents[2]
 OLD = (".git", ".venv*", ".*_cache", ".hotloop", "hotloop-demo", "__pycache__", "dist", "build")
+COMMANDS = {"test": "TESTS=tests/cli/test_commands.py", "demo": "BUDGET=30s"}
 Make = Callable[..., subprocess.CompletedProcess[str]]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the tree, as a clone has it, with a stray script of somebody's."""
     copy = tmp_path_factory.mktemp("fresh") / "hotloop"
@@ -27,7 +28,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def make(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Make:
     """`make` with an environment that is ready: what is tested here is not the package index."""
     environment = _environment(tmp_path_factory.mktemp("environment"), tree)
@@ -78,14 +79,14 @@ def _environment(folder: Path, tree: Path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.timeout(6000)
-def test_both_commands_in_any_order_and_twice(tree: Path, make: Make) -> None:
-    test = ("test", "TESTS=tests/cli/test_commands.py")
-    demo = ("demo", "BUDGET=30s")
-    for words in (test, demo, test, demo):
-        done = make(*words)
-        assert done.returncode == 0, f"{words}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+@pytest.mark.parametrize("order", [("test", "demo", "test", "demo"), ("demo", "test", "demo", "test")])
+def test_both_commands_in_both_orders_and_twice(order: tuple[str, ...], tree: Path, make: Make) -> None:
+    said = {}
+    for name in order:
+        said[name] = make(name, COMMANDS[name])
+        assert said[name].returncode == 0, f"{name}\n{said[name].stdout[-3000:]}\n{said[name].stderr[-3000:]}"
     assert (tree / "hotloop-demo" / "train.py").exists()
-    assert "hotloop tune python train.py" in done.stdout, "what to type for one's own program"
+    assert "hotloop tune python train.py" in said["demo"].stdout, "what to type for one's own program"
 
 
 @pytest.mark.slow

@@ -44,6 +44,7 @@ def test_tune_ends_well_and_touches_nothing(name: str, tmp_path: Path) -> None:
     done = tune(folder, CASES[name], "--only", "fused_optimizer,openmp_wait_policy,autocast_bf16")
     assert done.returncode == 0, done.stderr[-3000:]
     assert tree(folder) == before
+    assert len(list((folder / ".hotloop").glob("*.html"))) == 1, done.stderr[-3000:]
     check_result(json.loads((folder / "out.json").read_text()))
 
 

@@ -22,7 +22,11 @@ def test_what_the_user_has_compiled_is_there_and_what_is_compiled_anew_is_not_th
     assert there.read_text() == "compiled"
     there.write_text("anew")
     library = there.with_suffix(".so")
-    assert library.stat().st_ino == (user / "ab" / "kernel.so").stat().st_ino, "large ones are links"
+    assert library.readlink() == user / "ab" / "kernel.so", "large ones are links"
+    replaced = library.with_name("new")
+    replaced.write_bytes(b"anew")
+    replaced.replace(library)
+    assert (user / "ab" / "kernel.so").read_bytes() == b"\x7fELF"
     (there.parent / "other.py").write_text("more")
     assert (user / "ab" / "kernel.py").read_text() == "compiled"
     assert list(user.rglob("*.py")) == [user / "ab" / "kernel.py"]

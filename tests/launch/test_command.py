@@ -75,6 +75,13 @@ def test_what_cannot_be_run(words: tuple[str, ...], said: str) -> None:
         resolve(words)
 
 
+@pytest.mark.parametrize("words", [(), ("X=1",)])
+def test_a_hint_names_no_other_command_of_ours(words: tuple[str, ...]) -> None:
+    with pytest.raises(HotloopError) as told:
+        resolve(words)
+    assert "observe" not in (told.value.hint or "")
+
+
 def test_a_program_with_a_blank_in_its_name(folder: Path) -> None:
     program = folder / "my program"
     program.write_text("#!/bin/sh\n")

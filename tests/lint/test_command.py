@@ -128,6 +128,19 @@ def test_fix_writes_safe_edits_and_reports_what_is_left(
     assert "1 edit written" in capsys.readouterr().err
 
 
+def test_what_can_be_fixed_is_counted_without_fixing_it(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    biased = "layers = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8))\n"
+    (project / "other.py").write_text("from torch import nn\n\n" + biased)
+    lint("train.py")
+    assert "1 can be fixed with --fix.\n" in capsys.readouterr().out
+    lint("train.py", "other.py")
+    assert "1 can be fixed with --fix, 1 more with --fix --unsafe.\n" in capsys.readouterr().out
+    lint("--fix", "train.py", "other.py")
+    assert "1 can be fixed with --fix --unsafe.\n" in capsys.readouterr().out
+
+
 def test_diff_is_what_git_takes_and_nothing_is_written(
     project: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
@@ -148,6 +161,7 @@ def test_standard_input_is_fixed_to_standard_output() -> None:
     command.remove("--fix")
     done = subprocess.run(command, input=SLOW, capture_output=True, text=True, check=False)
     assert "<stdin>:3" in done.stdout
+    assert "1 can be fixed with --fix." in done.stdout
     assert done.returncode == 1
 
 

@@ -96,6 +96,6 @@ def test_github_escapes_what_would_end_a_command() -> None:
 def test_text_names_the_place_and_counts() -> None:
     text = render_text(BOTH, 3)
     assert "dir with space/train.py:7: warning[sync-in-step]" in text
-    assert "phases.data.share: error[input-bound]" in text
+    assert "waiting for data: error[input-bound]" in text
     assert "2 findings in 3 files: 1 error, 1 warning." in text
     assert render_text([], 1) == "No findings in 1 file.\n"

@@ -111,6 +111,8 @@ def _text(report: MachineReport) -> str:
 
 
 _SNAPSHOT = """\
+Not ready to measure: swap would spoil it.
+
 EPYC 7742
 64 of 128 cores usable, 2 NUMA nodes, 512.0 GiB
 Linux 6.8 x86_64, Python 3.11.7, torch 2.9.0

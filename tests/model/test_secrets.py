@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from hotloop.model.secrets import REDACTED, keyed_hash, names_secret, redacted_environment, redacted_words
+from hotloop.model.secrets import (
+    REDACTED,
+    free_of_secrets,
+    keyed_hash,
+    names_secret,
+    redacted_environment,
+    redacted_words,
+)
 
 
 @pytest.mark.parametrize(
@@ -71,3 +78,8 @@ def test_the_hash_tells_commands_apart_and_needs_the_key() -> None:
     one, other = keyed_hash(["--token", "a"], b"k"), keyed_hash(["--token", "b"], b"k")
     assert one != other
     assert one == keyed_hash(["--token", "a"], b"k") != keyed_hash(["--token", "a"], b"l")
+
+
+def test_every_string_within_a_value_is_looked_at() -> None:
+    key = "hf_" + "x" * 30
+    assert free_of_secrets({key: [(f"a {key}", 1.5, None)]}) == {REDACTED: [[f"a {REDACTED}", 1.5, None]]}

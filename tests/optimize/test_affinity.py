@@ -290,4 +290,4 @@ def test_a_binding_is_written_before_the_command(command: tuple[str, ...], start
     step = PlanStep(name="numa_binding", params={"node": 1}, ratio=1.0, low=1.0, high=1.0)
     patch = Patch({}, {}, (StepOutcome(step, outcome),), Sites())
     assert patch.started_as(command) == started
-    assert patch.is_launched
+    assert patch.is_launched(("train.py",))

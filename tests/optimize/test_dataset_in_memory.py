@@ -122,7 +122,7 @@ def test_an_evaluation_is_not_kept(tmp_path: Path, cache: Callable[..., DatasetC
     activation = cache()
     with torch.no_grad():
         assert len(list(DataLoader(Base(tmp_path), batch_size=7))) == 6
-    assert activation.effect() == (False, "no map-style data set was iterated with gradients on")
+    assert activation.effect() == (False, "no training loader with an indexable data set was seen")
 
 
 def test_what_changes_between_epochs_is_seen(tmp_path: Path, cache: Callable[..., DatasetCache]) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset
@@ -18,8 +19,8 @@ from hotloop.optimize.dataset.refusal import CannotKeep
 
 from .test_dataset_in_memory import cache  # noqa: F401 - a fixture
 
-ROW = 256 * 1024
-"""Numbers a sample: 1 MiB."""
+NUM_ROWS, ROW = 512, 256 * 1024
+"""Samples, and numbers a sample: 1 MiB."""
 
 
 class Chain:
@@ -69,40 +70,27 @@ def test_what_turns_out_larger_than_it_looked_is_let_go(
 
 
 class Rows(Dataset[Any]):
-    """96 samples, of 1 MiB each unless said otherwise."""
-
-    def __init__(self, width: int = ROW) -> None:
-        self.width = width
+    """512 samples of 1 MiB each."""
 
     def __len__(self) -> int:
-        return 96
+        return NUM_ROWS
 
     def __getitem__(self, index: int) -> Any:
-        return torch.full((self.width,), float(index))
+        return torch.full((ROW,), float(index))
 
 
-def private_bytes(pid: int) -> int:
-    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
+def resident_bytes(*pids: int) -> int:
+    """Return the memory of some processes together; what they share counts once."""
+    return sum(int(psutil.Process(pid).memory_full_info().pss) for pid in pids)
 
 
-# Beside a thousand other tests in one process a worker's pages became its own now and then: it is run again alone.
-@pytest.mark.slow
 @pytest.mark.parametrize("collate", [None, torch.stack], ids=["columns", "samples"])
 def test_workers_share_what_is_kept(collate: Any, cache: Callable[..., DatasetCache]) -> None:  # noqa: F811
+    """A machine that reclaims memory may give a shared page back to one process alone, so both count together."""
+    before = resident_bytes(os.getpid())
     activation = cache()
-    # Each worker touches objects of the process that it was forked from, and those become its own.
-    without = max(_own_bytes(collate, width=1) for _ in range(2))
-    # A machine that reclaims memory gives a page that both processes had back to each of them.
-    least = min(_own_bytes(collate) for _ in range(4)) - without
-    assert activation.effect()[0]
-    assert least < 0.8 * 96 * (1 << 20), f"each worker has {least} bytes of 96 MiB to itself"
-
-
-def _own_bytes(collate: Any, width: int = ROW) -> int:
-    """Return what a worker has to itself after two epochs."""
     batches = DataLoader(
-        Rows(width),
+        Rows(),
         batch_size=4,
         num_workers=1,
         persistent_workers=True,
@@ -111,6 +99,8 @@ def _own_bytes(collate: Any, width: int = ROW) -> int:
     )
     for _ in range(2):
         for batch in batches:
-            assert batch.shape == (4, width)
+            assert batch.shape == (4, ROW)
     workers: Any = batches._iterator._workers  # type: ignore[union-attr]
-    return max(private_bytes(worker.pid) for worker in workers)
+    kept = resident_bytes(os.getpid(), *(worker.pid for worker in workers)) - before
+    assert activation.effect()[0]
+    assert kept < 1.6 * NUM_ROWS * (1 << 20), f"both hold {kept} bytes, of {NUM_ROWS} MiB that are kept"

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from hotloop.model.sites import Sites
-from hotloop.source.outcome import AlreadySo, Refused
+from hotloop.source.outcome import AlreadySo, Edited, Refused, Safety
 
 from .observing import observe_all
 from .spec_files import FOLDER, Spec, read_specs
@@ -24,7 +24,8 @@ def _result(spec: Spec, sites: Sites) -> str:
         return f"Refused: {outcome.reason}\n"
     if isinstance(outcome, AlreadySo):
         return f"Already so: {outcome.where}\n"
-    return f"```python\n{patch.after['train.py'].decode()}```\n"
+    unsafe = "Only with --unsafe.\n\n" * (isinstance(outcome, Edited) and outcome.safety is Safety.UNSAFE)
+    return f"{unsafe}```python\n{patch.after['train.py'].decode()}```\n"
 
 
 def main() -> None:

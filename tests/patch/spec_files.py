@@ -1,7 +1,8 @@
 """The before/after pages in `specs/`: one file an optimization, one section a shape of program.
 
 A section holds the program before, and then either the program after, or a line `Already so:` or `Refused:` with words
-that the reason has. Lines that all programs of a page share stand in its first block, under `## Setting`.
+that the reason has. An edit that is not written by itself has a line `Only with --unsafe.` before the program after.
+Lines that all programs of a page share stand in its first block, under `## Setting`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ class Spec:
         before: the program.
         after: the program patched; None: it is left alone.
         outcome: `Edited`, `AlreadySo` or `Refused`.
+        unsafe: whether the edit is written only with `--unsafe`.
         says: words of the reason.
     """
 
@@ -34,6 +36,7 @@ class Spec:
     before: str
     after: str | None
     outcome: str
+    unsafe: bool
     says: str
 
 
@@ -65,6 +68,7 @@ def _page(page: Path) -> list[Spec]:
                 before=blocks[0].replace("...setting...\n", setting),
                 after=blocks[1].replace("...setting...\n", setting) if len(blocks) > 1 else None,
                 outcome=outcome,
+                unsafe="\nOnly with --unsafe.\n" in section,
                 says=said[2] if said else "",
             )
         )

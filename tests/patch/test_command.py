@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,10 +11,13 @@ import msgspec
 import pytest
 
 from hotloop.cli.app import run
+from hotloop.model.secrets import REDACTED
 from hotloop.model.sites import Sites
 from hotloop.model.tuning import PlanStep
+from hotloop.observe.run.live import Interrupted
+from hotloop.patch.account_in_plan import with_patch_known
 from hotloop.patch.program_files import digest_of
-from hotloop.patch.write import with_patch_known
+from hotloop.tune.plan.in_source import in_source, rest_of
 from hotloop.tune.plan.plan_file import read_plan, to_toml
 
 from ..cli.commands import environment, hotloop
@@ -119,6 +123,18 @@ def test_what_git_does_not_hold_is_backed_up(folder: Path, *, committed: bool) -
     assert files(folder) == {"train.py", "hotloop.toml", *(() if committed else ("train.py.orig",))}
 
 
+@pytest.mark.parametrize("added", [True, False])
+def test_a_file_that_is_in_no_commit_of_its_repository_is_backed_up(folder: Path, *, added: bool) -> None:
+    text = Path("train.py").read_text()
+    Path("train.py").unlink()
+    commit(folder)
+    Path("train.py").write_text(text)
+    if added:
+        subprocess.run(["git", "add", "train.py"], cwd=folder, check=True)
+    assert run(["patch", "--write"]) == 0
+    assert Path("train.py.orig").read_text() == text
+
+
 def test_check_says_no_until_it_is_written(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["patch", "--check"]) == 1
     assert Path("train.py").read_text() == TRAIN
@@ -129,6 +145,24 @@ def test_check_says_no_until_it_is_written(folder: Path, capfd: pytest.CaptureFi
     assert out == ""
     assert "in the source already: autocast_bf16" in err
     assert "KMP_BLOCKTIME=0 python train.py" in err
+
+
+def test_the_plans_command_is_run_only_when_that_is_asked_for(
+    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    Path("train.py").write_text(TRAIN + "# mine\n")
+    assert run(["patch"]) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "train.py changed since the plan was made, so the places to edit are not known" in err
+    assert "hotloop patch --observe runs the plan's command to find them: python train.py" in " ".join(
+        err.split()
+    )
+    assert run(["patch", "--observe"]) == 0
+    out, err = capfd.readouterr()
+    assert "torch.autocast" in out
+    assert "observing python train.py" in err
 
 
 def test_unsafe_edits_are_written_when_asked_for(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -156,6 +190,81 @@ def test_run_switches_on_what_is_not_in_the_source(folder: Path) -> None:
     done = hotloop("run", "--plan", "hotloop.toml", "train.py", cwd=folder)
     assert done.stdout == "autocast True workers 2\n", done.stderr
     assert "in the source already: autocast_bf16" in done.stderr
+
+
+def apply(folder: Path, capfd: pytest.CaptureFixture[str], *options: str) -> None:
+    """Apply the diff, as a user does who does not let hotloop write."""
+    capfd.readouterr()
+    assert run(["patch", *options]) == 0
+    subprocess.run(["git", "apply"], cwd=folder, input=capfd.readouterr().out, text=True, check=True)
+
+
+@pytest.mark.parametrize("options", [(), ("--unsafe",)], ids=["safe", "unsafe"])
+def test_a_patch_is_known_however_it_was_applied(
+    folder: Path, capfd: pytest.CaptureFixture[str], options: tuple[str, ...]
+) -> None:
+    apply(folder, capfd, *options)
+    plan = read_plan(Path("hotloop.toml"))
+    found = in_source(plan, folder, ())
+    assert set(found.steps) == {"autocast_bf16", *(["loader_workers"] if options else [])}
+    assert {step.name for step in rest_of(plan, found)} == {step.name for step in plan.steps} - set(
+        found.steps
+    )
+    assert run(["patch", *options]) == 0
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "nothing to do, in the source already: " in err
+    assert ("loader_workers: not written: written only with --unsafe" in err) == (not options)
+    assert "KMP_BLOCKTIME=0 python train.py" in err
+
+
+def test_an_edit_elsewhere_in_a_patched_file_leaves_the_patch_known(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    apply(folder, capfd)
+    Path("train.py").write_text(Path("train.py").read_text().replace("lr=0.1", "lr=0.2"))
+    assert in_source(read_plan(Path("hotloop.toml")), folder, ()).steps == ("autocast_bf16",)
+
+
+def test_what_the_user_takes_out_again_is_switched_on(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    apply(folder, capfd, "--unsafe")
+    Path("train.py").write_text(Path("train.py").read_text().replace("num_workers=2", "num_workers=3"))
+    assert in_source(read_plan(Path("hotloop.toml")), folder, ()).steps == ("autocast_bf16",)
+
+
+def test_a_patched_program_has_no_original_to_be_proven_against(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["patch", "--write"]) == 0
+    assert run(["patch", "--prove"]) == 2
+    err = " ".join(capfd.readouterr().err.split())
+    assert "the patch is in the source, and a proof runs the original beside it" in err
+    assert "hotloop compare --baseline REV python train.py" in err
+
+
+def test_ctrl_c_while_it_is_observed_ends_the_command(
+    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise Interrupted(None)
+
+    monkeypatch.setattr("hotloop.cli.patch.observe", interrupted)
+    Path("train.py").write_text(TRAIN + "# mine\n")
+    assert run(["patch", "--observe"]) == 130
+    assert "interrupted" in capfd.readouterr().err
+
+
+def test_a_command_that_held_a_secret_is_not_run_for_a_proof(
+    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hotloop.cli.patch.Prover", lambda *_: pytest.fail("run"))
+    plan = read_plan(Path("hotloop.toml"))
+    fit = msgspec.structs.replace(plan.fit, command=("python", "train.py", "--token", REDACTED))
+    Path("hotloop.toml").write_text(to_toml(msgspec.structs.replace(plan, fit=fit)))
+    assert run(["patch", "--prove"]) == 2
+    assert "it held a secret" in capfd.readouterr().err
 
 
 @pytest.mark.slow

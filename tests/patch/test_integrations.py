@@ -7,9 +7,15 @@ from typing import Any
 import pytest
 
 from hotloop.integrations.own_knobs import turn_own_knob
-from hotloop.patch.command_line import with_options
+from hotloop.integrations.transformers import ADAMW
+from hotloop.model.option_value import OptionValue
+from hotloop.model.sites import Place, Site, SiteKind, Sites
+from hotloop.model.tuning import PlanStep
+from hotloop.patch.rewrite_plan import rewrite_plan
 from hotloop.source.draft import Editor
-from hotloop.source.outcome import AlreadySo, Edited, Refused
+from hotloop.source.outcome import AlreadySo, CannotEdit, Edited, Refused
+
+from .test_properties import sites_of
 
 CASES: list[tuple[str, dict[str, Any], str, str]] = [
     (
@@ -82,8 +88,33 @@ CASES: list[tuple[str, dict[str, Any], str, str]] = [
 ]
 
 
+CASES += [
+    (
+        "autocast_bf16",
+        {},
+        "from trl import SFTConfig\nargs = SFTConfig(output_dir='x')\n",
+        "from trl import SFTConfig\nargs = SFTConfig(output_dir='x', bf16=True)\n",
+    ),
+    (
+        "autocast_bf16",
+        {},
+        "import transformers\n@dataclass\nclass Args(transformers.TrainingArguments):\n    depth: int = 2\n"
+        "args = Args('x')\n",
+        "import transformers\n@dataclass\nclass Args(transformers.TrainingArguments):\n    depth: int = 2\n"
+        "args = Args('x', bf16=True)\n",
+    ),
+]
+
+
 def editor(text: str) -> Editor:
     return Editor({"train.py": text.encode()}, [])
+
+
+def observed(optimizer: str = ADAMW, *, direct: bool = False, device: str = "cpu") -> Sites:
+    """A run in which one optimizer was made, by the program itself or by a library."""
+    place = Place(path="train.py", line=9)
+    site = Site(kind=SiteKind.OPTIMIZER, slot=0, callee=optimizer, places=(place,), direct=direct)
+    return Sites(sites=(site,), device=device)
 
 
 @pytest.mark.parametrize(("name", "params", "before", "after"), CASES)
@@ -91,37 +122,106 @@ def test_the_framework_s_own_keyword_changes(
     name: str, params: dict[str, Any], before: str, after: str
 ) -> None:
     source = editor(before)
-    assert isinstance(turn_own_knob(source, name, params, {}), Edited)
+    assert isinstance(turn_own_knob(source, observed(), name, params, {}), Edited)
     assert source.content("train.py").decode() == after
-    assert isinstance(turn_own_knob(source, name, params, {}), AlreadySo)
+    assert isinstance(turn_own_knob(source, observed(), name, params, {}), AlreadySo)
     assert source.content("train.py").decode() == after
 
 
 def test_arguments_from_the_command_line_are_words_of_it() -> None:
     text = "from transformers import HfArgumentParser\nparser = HfArgumentParser(Args)\n"
-    outcome = turn_own_knob(editor(text), "loader_workers", {"num_workers": 2}, {})
+    outcome = turn_own_knob(editor(text), observed(), "loader_workers", {"num_workers": 2}, {})
     assert isinstance(outcome, Edited)
-    assert outcome.options == ("--dataloader_num_workers", "2")
-    command = with_options(["python", "run_glue.py", "--seed=1"], outcome.options, only_given=False)
+    assert outcome.options == (OptionValue(("--dataloader_num_workers",), "2"),)
+    command = outcome.options[0].in_command(["python", "run_glue.py", "--seed=1"], only_given=False)
     assert command == ("python", "run_glue.py", "--seed=1", "--dataloader_num_workers", "2")
 
 
-def test_a_default_in_the_source_changes_the_command_line_only_where_that_gives_the_option() -> None:
-    assert with_options(["train.py", "--workers", "0"], ("--workers", "2"), only_given=True)[-1] == "2"
-    assert with_options(["train.py", "--workers=0"], ("--workers", "2"), only_given=True) == (
-        "train.py",
-        "--workers=2",
+@pytest.mark.parametrize(
+    ("before", "after", "given"),
+    [
+        ("--workers 0", "--workers 2", "0"),
+        ("--workers=0", "--workers=2", "0"),
+        ("-j 4 --epochs 3", "-j 2 --epochs 3", "4"),
+        ("-j4", "-j2", "4"),
+        ("-j 4 --workers 8", "-j 2 --workers 2", "8"),
+        ("--epochs 3", "--epochs 3", None),
+        ("--workers", "--workers", None),
+    ],
+)
+def test_a_default_in_the_source_changes_the_command_line_only_where_that_gives_the_option(
+    before: str, after: str, given: str | None
+) -> None:
+    option = OptionValue(("--workers", "-j"), "2")
+    assert option.given(["train.py", *before.split()]) == given
+    assert option.in_command(["train.py", *before.split()], only_given=True) == ("train.py", *after.split())
+
+
+def test_an_option_is_known_by_all_its_names() -> None:
+    text = (
+        "from torch.utils.data import DataLoader\nparser.add_argument('-j', '--workers', type=int, default=0)\n"
+        "args = parser.parse_args()\nloader = DataLoader([1], num_workers=args.workers)\n"
     )
-    assert with_options(["train.py"], ("--workers", "2"), only_given=True) == ("train.py",)
+    step = PlanStep(name="loader_workers", params={"num_workers": 2}, ratio=1, low=1, high=1)
+    patch = rewrite_plan([step], sites_of(text), {"train.py": text.encode()})
+    assert patch.changed == ("train.py",)
+    assert patch.started_as(("train.py", "-j", "4")) == ("train.py", "-j", "2")
 
 
 def test_two_trainers_are_refused_with_what_to_write() -> None:
     text = "from lightning import Trainer\none = Trainer()\ntwo = Trainer()\n"
-    outcome = turn_own_knob(editor(text), "autocast_bf16", {}, {})
+    outcome = turn_own_knob(editor(text), observed(), "autocast_bf16", {}, {})
     assert isinstance(outcome, Refused)
     assert "train.py:2, train.py:3" in outcome.reason
     assert outcome.code == 'precision="bf16-mixed"'
 
 
+def test_an_heir_that_constructs_itself_may_take_other_keywords() -> None:
+    text = (
+        "from transformers import TrainingArguments\nclass Args(TrainingArguments):\n"
+        "    def __init__(self, depth):\n        super().__init__('x')\nargs = Args(2)\n"
+    )
+    assert turn_own_knob(editor(text), observed(), "autocast_bf16", {}, {}) is None
+
+
 def test_a_program_without_a_framework_has_no_own_knob() -> None:
-    assert turn_own_knob(editor("import torch\n"), "autocast_bf16", {}, {}) is None
+    assert turn_own_knob(editor("import torch\n"), observed(), "autocast_bf16", {}, {}) is None
+
+
+TRAINER = "from transformers import TrainingArguments\nargs = TrainingArguments('x', optim='sgd')\n"
+
+
+@pytest.mark.parametrize(
+    "text", [TRAINER, "from transformers import HfArgumentParser\nHfArgumentParser(Args)\n"]
+)
+@pytest.mark.parametrize(
+    ("sites", "says"),
+    [
+        (observed("torch.optim.sgd.SGD"), "the Trainer makes torch.optim.sgd.SGD"),
+        (observed("bitsandbytes.optim.adamw.AdamW8bit"), "the Trainer makes bitsandbytes"),
+        (Sites(), "does not show which optimizer"),
+    ],
+)
+def test_no_other_optimizer_is_replaced_by_adamw(text: str, sites: Sites, says: str) -> None:
+    source = editor(text)
+    with pytest.raises(CannotEdit, match=says):
+        turn_own_knob(source, sites, "fused_optimizer", {}, {})
+    assert source.content("train.py").decode() == text
+
+
+def test_an_optimizer_that_the_program_hands_to_the_trainer_is_none_of_its_knobs() -> None:
+    text = "from transformers import TrainingArguments\nargs = TrainingArguments('x')\n"
+    assert turn_own_knob(editor(text), observed(direct=True), "fused_optimizer", {}, {}) is None
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_the_trainer_s_adamw_is_foreach_on_cuda_alone(device: str) -> None:
+    source, params = editor(TRAINER.replace("sgd", "adamw_torch_fused")), {"implementation": "foreach"}
+    if device == "cpu":
+        with pytest.raises(CannotEdit, match="takes no foreach"):
+            turn_own_knob(source, observed(device=device), "fused_optimizer", params, {})
+    else:
+        assert isinstance(
+            turn_own_knob(source, observed(device=device), "fused_optimizer", params, {}), Edited
+        )
+        assert 'optim="adamw_torch"' in source.content("train.py").decode()

@@ -37,14 +37,22 @@ def test_halving_finds_the_edit_that_slows_the_program(num: int, bad: int) -> No
         promised = promise(patch_of(*(Edited() for _ in part)))
         return falls_short(Ratio(speed, speed * 0.99, speed * 1.01), promised)
 
-    assert simulated(steps)
-    measured.clear()
-    assert responsible(steps, simulated) is culprit
+    whole = promise(patch_of(*(Edited() for _ in steps)))
+    assert responsible(steps, simulated, Ratio(0.6, 0.59, 0.61), whole) == culprit.name
     assert len(measured) <= math.ceil(math.log2(num))
 
 
 def test_a_plan_of_one_step_needs_no_further_measurement() -> None:
-    assert responsible(STEPS[:1], lambda _: pytest.fail("measured")) is STEPS[0]
+    whole = promise(patch_of(Edited()))
+    assert responsible(STEPS[:1], lambda _: pytest.fail("measured"), Ratio(1, 0.9, 1.1), whole) == "step_0"
+
+
+def test_no_step_is_blamed_where_only_the_confirmed_figure_is_missed() -> None:
+    """Six steps of 1.2 [1.15, 1.25] promise 2.3 at least; confirmed was 3.0, measured is 2.7."""
+    steps, whole = STEPS[:6], promise(patch_of(*(Edited() for _ in STEPS[:6])))
+    ratio = Ratio(2.7, 2.65, 2.75)
+    assert falls_short(ratio, Ratio(3.0, 2.95, 3.05))
+    assert responsible(steps, lambda _: pytest.fail("measured"), ratio, whole) is None
 
 
 @pytest.mark.parametrize(
@@ -61,23 +69,27 @@ def test_a_promise_is_missed_by_more_than_both_intervals(ratio: Ratio | None, *,
 
 
 @pytest.mark.parametrize(
-    ("ratio", "missed", "says"),
+    ("ratio", "missed", "step", "says"),
     [
-        (Ratio(1.22, 0.57, 2.62), None, "does not prove"),
-        (None, None, "does not prove"),
-        (Ratio(1.3, 1.2, 1.4), None, "promised by the plan      1.20x [1.15, 1.25]"),
-        (Ratio(1.05, 1.02, 1.08), "compile", "the edit of compile"),
+        (Ratio(1.22, 0.57, 2.62), False, None, "does not prove"),
+        (None, False, None, "does not prove"),
+        (Ratio(1.3, 1.2, 1.4), False, None, "promised by the plan      1.20x [1.15, 1.25]"),
+        (Ratio(1.05, 1.02, 1.08), True, "compile", "the edit of compile"),
+        (Ratio(1.05, 1.02, 1.08), True, None, "too wide to say"),
     ],
 )
-def test_the_account_says_what_is_proven(ratio: Ratio | None, missed: str | None, says: str) -> None:
+def test_the_account_says_what_is_proven(
+    ratio: Ratio | None, step: str | None, says: str, *, missed: bool
+) -> None:
     parity = ParityEvidence(
         passed=True, statistic=0.1, limit=0.2, num_steps=9, method="worst window", evidence="worst window 0.1"
     )
-    proof = Proof(ratio, Ratio(1.2, 1.15, 1.25), parity, missed is not None, missed, num_pairs=2)
+    proof = Proof(ratio, Ratio(1.2, 1.15, 1.25), parity, missed, step, num_pairs=2)
     told = list(proof_told(proof))
     assert any(says in line for line in told)
     assert any("does not prove" in line for line in told) == (ratio is None or ratio.low < 1)
     assert max(map(len, told)) <= 80
+    assert proof.holds is (ratio is not None and not missed)
 
 
 def test_the_confirmed_figure_is_the_promise_of_the_whole_plan_alone() -> None:

@@ -10,7 +10,7 @@ from hotloop.model.sites import Sites
 from hotloop.model.tuning import PlanStep
 from hotloop.optimize.registry import all_optimizations
 from hotloop.patch.rewrite_plan import Patch, rewrite_plan
-from hotloop.source.outcome import AlreadySo, Refused, Safety
+from hotloop.source.outcome import AlreadySo, Edited, Refused, Safety
 
 from .observing import observe_all, run_all
 from .spec_files import Spec, read_specs
@@ -58,6 +58,8 @@ def test_the_page_says_what_becomes_of_the_program(spec: Spec, observed: dict[st
         assert spec.says in outcome.reason
     if isinstance(outcome, AlreadySo):
         assert spec.says in outcome.where
+    if isinstance(outcome, Edited):
+        assert outcome.safety is (Safety.UNSAFE if spec.unsafe else Safety.SAFE)
     assert patch.after["train.py"].decode() == (spec.after or spec.before)
 
 
@@ -84,3 +86,14 @@ def test_every_optimization_has_a_page_with_five_shapes() -> None:
     for spec in SPECS:
         shapes[spec.optimization] += 1
     assert {name: num for name, num in shapes.items() if num < 5 and name not in WITHOUT_A_PAGE} == {}
+
+
+def test_the_page_of_the_command_says_what_it_writes_for_every_optimization() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "patch.md").read_text()
+    rows = {
+        name
+        for line in page.splitlines()
+        if line.startswith("| ")
+        for name in line.split("|")[1].strip().split(", ")
+    }
+    assert {row.name for row in all_optimizations()} - rows == set()

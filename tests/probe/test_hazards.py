@@ -15,14 +15,8 @@ from hotloop.observe.decode.processes import read_processes
 
 from .conftest import run_python, with_probe
 
-_PROGRAM = Path(__file__).with_name("hazard_cases.py")
-_NAMES = [
-    line.split("(")[0].removeprefix("def ")
-    for before, line in zip(
-        _PROGRAM.read_text().splitlines(), _PROGRAM.read_text().splitlines()[1:], strict=False
-    )
-    if before == "@case"
-]
+_PROGRAM = Path(__file__).with_name("hazards")
+_NAMES = sorted(path.stem for path in _PROGRAM.glob("cases/*.py"))
 
 
 def _run(folder: Path, environment: dict[str, str]) -> dict[str, Any]:
@@ -70,9 +64,9 @@ import sys
 sys.modules['hotloop'] = None
 import torch
 from torch import nn
-sys.path.insert(0, {str(_PROGRAM.parent)!r})
-import hazard_cases
-sys.modules['__main__'].Net = hazard_cases.Net
+sys.path.insert(0, {str(_PROGRAM)!r})
+import program
+sys.modules['__main__'].Net = program.Net
 thing = {load}
 if isinstance(thing, nn.Module):
     print(thing(torch.ones(1, 8)).shape)

@@ -19,16 +19,16 @@ from hotloop.probe.process.config import ProbeConfig
 
 from .conftest import run_python, with_probe
 
-_PROGRAM = Path(__file__).with_name("reader_cases.py")
-_CASES = [
-    f"{before.split('(')[0].removeprefix('def ')} {when}"
-    for line, before in zip(
-        _PROGRAM.read_text().splitlines(), _PROGRAM.read_text().splitlines()[1:], strict=False
-    )
-    if line == "@reader"
-    for when in ("before", "in training", "after")
-]
-_ONCE = ["stacks", "scripted_in_place", "public_things"]
+_PROGRAM = Path(__file__).with_name("readers")
+
+
+def cases(*when: str) -> list[str]:
+    """Return the readers' names with when they read."""
+    return [f"{path.stem} {each}" for path in sorted(_PROGRAM.glob("cases/*.py")) for each in when]
+
+
+_CASES = cases("before", "in training", "after")
+_ONCE = sorted(path.stem for path in _PROGRAM.glob("once/*.py"))
 _ROOTS = [
     "plain",
     pytest.param("lightning", marks=pytest.mark.slow),
@@ -37,7 +37,8 @@ _ROOTS = [
 Results = dict[str, dict[str, Any]]
 
 
-def _run(root: str, folder: Path, environment: dict[str, str]) -> Results:
+def run_readers(root: str, folder: Path, environment: dict[str, str]) -> Results:
+    """Return what the readers find of one root."""
     folder.mkdir(exist_ok=True)
     done = run_python([str(_PROGRAM), root, str(folder / "results.json"), str(folder)], environment, folder)
     assert done.returncode == 0, done.stderr
@@ -74,12 +75,12 @@ class Seen:
 
     def __init__(self, root: str, folder: Path) -> None:
         folder.mkdir()
-        self.without = _run(root, folder / "without", dict(os.environ))
+        self.without = run_readers(root, folder / "without", dict(os.environ))
         self.probed: dict[str, Results] = {}
         self.facts: dict[str, list[dict[str, Any]]] = {}
         for name, config in _configs(folder).items():
             own = Path(str(config.folder))
-            self.probed[name] = _run(root, folder / name, with_probe(own, config))
+            self.probed[name] = run_readers(root, folder / name, with_probe(own, config))
             self.facts[name] = [facts for facts in read_processes(own).values() if facts["steps"]]
 
 

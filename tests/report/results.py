@@ -66,10 +66,10 @@ REFUSED = (
     Refusal("pinned_memory", "does not apply: there is no accelerator to copy to"),
     Refusal(
         "loader_workers(num_workers=1)",
-        "loader_workers(num_workers=2, persistent_workers=True) in its place was faster",
+        "replaced by loader_workers(num_workers=2, persistent_workers=True), which was faster",
     ),
     Refusal("channels_last", "no difference: 1.004 [0.962, 1.047]"),
-    Refusal("thread_count(num_threads=1)", "slower: 0.62 in 2 blocks"),
+    Refusal("thread_count(num_threads=1)", "slower: 0.62x in 2 blocks"),
     Refusal("thread_count(num_threads=3)", "no difference: 0.993 [0.951, 1.037]"),
     Refusal(
         "compile",
@@ -79,38 +79,52 @@ REFUSED = (
 )
 
 
+SCREENED = Measured(pairs=((0.4, 0.41, float("nan")),), step_s=(0.12, float("nan")), one_off_s=float("inf"))
+"""Numbers that are none do no harm."""
+
+
+def _trial(name: str, decision: str, **params: int | bool) -> Trial:
+    return Trial(
+        key=f"trial||{'|'.join([name, *params])}",
+        candidate=Candidate(name=name, params=params),
+        incumbent=(),
+        outcome=SCREENED,
+        decision=decision,
+        ratio=Ratio(1.5, 1.4, 1.6) if decision == "accepted" else None,
+    )
+
+
+TRIALS = (
+    _trial("loader_workers", "accepted", num_workers=2, persistent_workers=True),
+    _trial("autocast_bf16", "accepted"),
+    _trial("loader_workers", "accepted", num_workers=1),
+    _trial("channels_last", REFUSED[2].reason),
+    _trial("thread_count", REFUSED[3].reason, num_threads=1),
+    _trial("thread_count", REFUSED[4].reason, num_threads=3),
+    Trial(
+        key="trial||compile",
+        candidate=Candidate(name="compile"),
+        incumbent=(),
+        outcome=Failure(kind=FailureKind.CRASH, message="it failed", log_end="the end"),
+        decision="failed (crash): it failed",
+    ),
+)
+"""Of every candidate that a result names."""
+
+
 def full(**changes: object) -> TuneResult:
     """A result with everything in it."""
-    trials = (
-        Trial(
-            key="trial||loader_workers",
-            candidate=Candidate(name="loader_workers"),
-            incumbent=(),
-            outcome=Measured(
-                pairs=((0.4, 0.41, float("nan")),), step_s=(0.12, float("nan")), one_off_s=float("inf")
-            ),
-            decision="accepted",
-            ratio=Ratio(1.5, 1.4, 1.6),
-        ),
-        Trial(
-            key="trial||compile",
-            candidate=Candidate(name="compile"),
-            incumbent=(),
-            outcome=Failure(kind=FailureKind.CRASH, message="it failed", log_end="the end"),
-            decision="failed (crash): it failed",
-        ),
-    )
     values: dict[str, object] = {
         "command": COMMAND,
         "baseline": BASELINE,
         "floor": 0.0117,
         "plan": Plan(steps=STEPS, speedup=Ratio(2.1, 1.98, 2.23), parity=PARITY, fit=FIT),
         "refused": REFUSED,
-        "trials": trials,
+        "trials": TRIALS,
         "peak_bytes": (1 << 30, 800 << 20),
         "contention": Contention(num_blocks=120, num_void=4, num_noisy=1, max_foreign_share=0.43),
         "confirmation": (
-            "3 sets of fresh processes, each 6 blocks an arm in ABBA order; "
+            "3 sets of fresh processes, 6 blocks of each copy of your program in turns (ABBA), as you run it; "
             "95% interval over sets and blocks, valid at every look"
         ),
         "wall_s": 412.0,
@@ -127,9 +141,10 @@ def empty(**changes: object) -> TuneResult:
     values: dict[str, object] = {
         "plan": Plan(steps=(), speedup=None, parity=None, fit=FIT),
         "refused": REFUSED[2:4],
+        "trials": TRIALS[3:5],
         "peak_bytes": (None, None),
         "contention": Contention(num_blocks=40, num_void=0, max_foreign_share=0.02),
-        "confirmation": "no change was proven faster, so there is no number to quote",
+        "confirmation": "no change was proven faster",
         "coverage": (),
         **changes,
     }

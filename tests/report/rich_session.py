@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from hotloop.model.ceilings import Ceilings
+from hotloop.model.comparison import Change, Comparison, PhaseChange, Side, TunedSide
 from hotloop.model.deep import CallSite, CallSites, Deep, Frame, HostLine, HostSamples, Sample
 from hotloop.model.diagnosis import Bottleneck
 from hotloop.model.finding import Finding, Severity
@@ -49,10 +50,11 @@ from hotloop.model.tuning import (
     ParityEvidence,
     Plan,
     PlanStep,
+    Switched,
     Trial,
     TuneResult,
 )
-from hotloop.report.content.content import Excerpt, LossCurves, ReportContent, SetSamples
+from hotloop.report.content.content import Excerpt, HeldSteps, LossCurves, ReportContent, SetSamples
 from hotloop.report.content.headline import headline, savings
 
 from .results import FIT
@@ -66,6 +68,7 @@ SHARES = {
     Phase.OTHER: 0.02,
 }
 STEP_S = 0.134
+NUM_HOLDS = 40
 FACTORS = (
     ("loader_workers", 1.44),
     ("debug_apis_off", 1.36),
@@ -408,16 +411,26 @@ def tuning(num_trials: int = 8, factors: Sequence[tuple[str, float]] = FACTORS) 
         refused=(
             Refusal("pinned_memory", "does not apply: the model is on the CPU"),
             Refusal("compile(mode=default)", "no difference: 1.004 [0.962, 1.047]"),
-            Refusal("thread_count(num_threads=1)", "slower: 0.62 in 4 blocks"),
+            Refusal("thread_count(num_threads=1)", "slower: 0.62x in 4 blocks"),
         ),
         trials=tuple(_trial(number) for number in range(num_trials)),
         peak_bytes=(1300 << 20, 1040 << 20),
         contention=Contention(num_blocks=212, num_void=9, num_noisy=2, max_foreign_share=0.18),
-        confirmation="3 sets of fresh processes, each 6 blocks an arm in ABBA order; 95% interval over sets and "
-        "blocks, valid at every look",
+        confirmation="3 sets of fresh processes, 6 blocks of each copy of your program in turns (ABBA), as you run it; "
+        "95% interval over sets and blocks, valid at every look",
         wall_s=552.0,
         coverage=("isolation: user namespaces are not permitted here",),
     )
+
+
+def held() -> dict[str, tuple[HeldSteps, ...]]:
+    """The steps of a process in which the number of threads was switched."""
+    return {
+        "switch": tuple(
+            HeldSteps(("thread_count",) if at % 2 else (), (STEP_S / (0.62 if at % 2 else 1),) * 3)
+            for at in range(NUM_HOLDS)
+        )
+    }
 
 
 def _trial(number: int) -> Trial:
@@ -445,6 +458,17 @@ def _trial(number: int) -> Trial:
             incumbent=(),
             outcome=failed,
             decision="failed (crash)",
+        )
+    if number % 8 == 5:
+        return Trial(
+            key=f"switch|{candidate.label}",
+            candidate=candidate,
+            incumbent=(),
+            outcome=Switched(num_holds=NUM_HOLDS, settle_steps=2, evidence="the count was seen to change"),
+            decision="slower: 0.62 [0.60, 0.64]",
+            ratio=Ratio(true, true * 0.97, true * 1.03),
+            seconds=31.0,
+            predicted=predicted,
         )
     pairs = tuple(tuple(float(math.log(true) + draw.normal(0, 0.03)) for _ in range(8)) for _ in range(2))
     return Trial(
@@ -592,9 +616,77 @@ def content(
         excerpts=(Excerpt("train.py", 32, 30, SOURCE),),
         manual=MANUAL,
         sets=sets() if tuned else (),
+        held=held() if tuned else {},
         losses=losses() if tuned else None,
         after=Deep(memory=memory(0.6)) if tuned else None,
         card=card(),
         patch=PATCH if tuned else None,
         missing=(*seen.coverage, Coverage("power", "no sensor of this machine tells it")),
+    )
+
+
+def attached() -> ReportContent:
+    """A process that was looked at from outside: no step, nothing but host samples."""
+    said = content(tuned=False)
+    assert said.observation is not None
+    assert said.observation.deep is not None
+    seen = msgspec.structs.replace(
+        said.observation,
+        step=None,
+        phases={},
+        ranks=(),
+        series=(),
+        ceilings=None,
+        efficiency=None,
+        monitors=None,
+        deep=Deep(host=said.observation.deep.host),
+    )
+    return msgspec.structs.replace(
+        said,
+        headline=headline(seen, None, None),
+        observation=seen,
+        bottleneck=None,
+        findings=(),
+        excerpts=(),
+        manual={},
+        missing=(Coverage("steps, memory, operators, call sites", "it was looked at from outside"),),
+    )
+
+
+def comparison() -> Comparison:
+    """Two tuned sessions beside one another, with everything that can be told of them."""
+    draw = np.random.default_rng(3)
+    sides = [
+        Side(
+            name=name,
+            command=WORDS,
+            step_s=step_s,
+            phases={phase.value: share * step_s for phase, share in SHARES.items()},
+            peak_bytes=1 << 30,
+        )
+        for name, step_s in (("20261121-120000", 0.134), ("20261122-033204", 0.061))
+    ]
+    pairs = tuple(tuple((0.134, float(0.061 + draw.normal(0, 0.002))) for _ in range(8)) for _ in range(3))
+    return Comparison(
+        before=sides[0],
+        after=sides[1],
+        ratio=Ratio(2.2, 2.05, 2.31),
+        verdict="faster",
+        reason="2.20 [2.05, 2.31]",
+        phases={
+            phase.value: PhaseChange(
+                before_s=share * 0.134, after_s=share * 0.061, ratio=Ratio(2.2, 2.0, 2.4)
+            )
+            for phase, share in SHARES.items()
+        },
+        changes=(Change("torch", "2.9.0", "2.13.0"),),
+        tuned=(
+            TunedSide(
+                steps={"compile": Ratio(1.2, 1.1, 1.3)}, speedup=Ratio(1.2, 1.1, 1.3), learns_the_same=True
+            ),
+            None,
+        ),
+        code=("c0ffee1 load in the background",),
+        rounds=pairs,
+        method="3 fresh pairs of processes",
     )

@@ -6,15 +6,17 @@ from typing import Any
 
 import msgspec
 import pytest
+from rich.console import Group
 from rich.text import Text
 
 from hotloop.model.ceilings import Ceilings
 from hotloop.model.diagnosis import Abstention, Bottleneck, Diagnosis
 from hotloop.model.finding import Finding, Severity
+from hotloop.model.observation import Coverage
 from hotloop.model.ratio import Ratio
+from hotloop.report.content.ratios import told_gain
 from hotloop.report.terminal.findings import render, render_next
 from hotloop.report.terminal.lint import render_text
-from hotloop.report.terminal.ratios import told_gain
 
 from .results import shown
 from .snapshots import matches
@@ -27,11 +29,11 @@ FINDINGS = (
         severity=Severity.ERROR,
         path="train.py",
         line=3,
-        cost_s=0.0139,
-        cost_low_s=0.0121,
-        cost_high_s=0.0155,
-        gain=Ratio(1.6, 1.45, 1.71),
-        evidence="anomaly detection is on, in forward and backward, which take 80% of the step",
+        cost_s=0.0265,
+        cost_low_s=0.0221,
+        cost_high_s=0.0305,
+        gain=Ratio(1.25, 1.2, 1.3),
+        evidence="anomaly detection is on, in forward and backward, which take 45% of the step",
         advice="Switch torch.autograd.set_detect_anomaly off.",
         optimization="debug_apis_off",
     ),
@@ -41,11 +43,11 @@ FINDINGS = (
         severity=Severity.WARNING,
         path="net.py",
         line=40,
-        cost_s=0.02,
+        cost_s=0.0199,
         cost_low_s=0.0,
-        cost_high_s=0.9,
-        gain=Ratio(1.69, 1.0, 100.0),
-        evidence="15% of the step (20.0 ms) is spent under this line of the model",
+        cost_high_s=0.09,
+        gain=Ratio(1.18, 1.0, 3.1),
+        evidence="15% of the step (19.9 ms) is spent under this line of the model",
         advice="Compute it once, outside of the model.",
     ),
     Finding(
@@ -54,7 +56,7 @@ FINDINGS = (
         severity=Severity.INFO,
         metric="phases.optimizer.share",
         gain=Ratio(1.04, 1.02, 1.06),
-        evidence="Adam runs without fused=True, and takes 4% of the step (4.90 ms)",
+        evidence="Adam runs without fused=True, and takes 4% of the step (5.31 ms)",
         advice="Pass fused=True to the optimizer.",
         optimization="fused_optimizer",
     ),
@@ -78,7 +80,7 @@ FINDINGS = (
 
 
 def _diagnosis(**changes: Any) -> Diagnosis:
-    seen = observation(ceilings=Ceilings(perfect_input=Ratio(1.9, 1.2, 4.0), perfect_input_step_s=0.07))
+    seen = observation(ceilings=Ceilings(perfect_input=Ratio(2.0, 1.9, 2.1), perfect_input_step_s=0.0664))
     whole = Diagnosis(
         bottleneck=Bottleneck("input", 0.5, "input-bound: 50% of the step waits for data"),
         findings=FINDINGS[:4],
@@ -113,6 +115,13 @@ def test_what_to_type_next() -> None:
     assert matches("diagnose_next", render_next(_diagnosis()))
 
 
+def test_a_run_without_a_step() -> None:
+    why = Coverage("step", "the program took no step (let it run longer, or check that it trains)")
+    seen = observation(step=None, phases={}, coverage=(why,))
+    diagnosis = _diagnosis(bottleneck=None, findings=(), abstained=(), observation=seen)
+    assert matches("diagnose_no_step", Group(render(diagnosis), render_next(diagnosis)))
+
+
 def test_a_program_that_fails_is_not_to_be_tuned() -> None:
     failed = shown(render_next(_diagnosis(observation=observation(exit_code=3))))
     assert "correct your program first; alone it is" in failed
@@ -125,7 +134,7 @@ def test_lint() -> None:
     assert text.count("net.py:40") == 1, "one line of a file is told once"
     assert "(fix by hand)" in text
     assert text.endswith(
-        "1 file: 1 error, 2 warnings, 1 info.\n`hotloop explain anomaly-mode-on` tells more.\n"
+        "3 findings in 1 file: 1 error, 1 warning, 1 info.\n`hotloop explain anomaly-mode-on` tells more.\n"
     )
     assert render_text([], 2) == "No findings in 2 files.\n"
     assert Text(text)

@@ -10,6 +10,8 @@ from rich.console import Console, Group
 from hotloop.model.deep import Loading, LoadingPart
 from hotloop.report.terminal.loading import loading
 
+from .snapshots import reads
+
 
 def part(kind: str, name: str, share: float, **changes: Any) -> LoadingPart:
     plain: dict[str, Any] = {
@@ -43,6 +45,7 @@ def screen(**changes: Any) -> str:
 
 def test_it_fits_and_says_what_was_seen() -> None:
     text = screen()
+    assert reads("observe_loading", "".join(f"{line.rstrip()}\n" for line in text.splitlines()))
     assert max(map(len, text.splitlines())) <= 80
     assert "10.0 ms in 2 loader workers (1,280 samples)" in text
     assert "random    RandomResizedCropAndMan" in text

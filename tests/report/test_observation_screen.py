@@ -61,13 +61,13 @@ def observation(**changes: Any) -> Observation:
             peak_bytes=812 << 20, device="cpu", method="largest resident set of the training process"
         ),
         run=RunAccount(
-            wall_s=31.4,
+            wall_s=33.6,
             parts={
                 "import_s": 2.81,
                 "setup_s": 0.9,
                 "first_step_s": 0.4,
-                "step_data_s": 13.1,
-                "step_forward_s": 13.1,
+                "step_data_s": 14.2,
+                "step_forward_s": 14.2,
                 "evaluation_s": 0.95,
                 "shutdown_s": 0.01,
                 "unaccounted_s": 0.13,
@@ -107,6 +107,7 @@ def test_several_ranks_are_shown_side_by_side() -> None:
         RankObservation(rank=rank, pid=pid, role="train", step=STEP, phases=PHASES)
         for rank, pid in ((0, 100), (1, 101), (None, 102))
     )
+    assert matches("observe_ranks", render(observation(ranks=ranks)))
     screen = shown(render(observation(ranks=ranks)))
     assert "rank  mean step   data  forward  backward  optimizer  other\n" in screen
     assert "   1     133 ms  50.0%    20.0%     25.0%       4.0%   1.0%\n" in screen
@@ -143,6 +144,7 @@ def test_a_program_that_generates_says_what_somebody_waits_for() -> None:
         forwards_per_request=48,
     )
     seen = observation(inference=found, anchor=Anchor("request", 0))
+    assert matches("observe_generates", render(seen))
     screen = shown(render(seen))
     assert "request     214 requests, 7.50 requests/s\n" in screen
     assert "latency     p50 120 ms [114 ms, 126 ms], p95 180 ms, p99 300 ms\n" in screen
@@ -156,6 +158,10 @@ def test_a_program_that_generates_says_what_somebody_waits_for() -> None:
         block for block in section.blocks if isinstance(block, Table) and "Requests" in block.caption
     )
     assert table.rows[1] == ("its first token", "214", "20.0 ms", "19.0 ms to 21.0 ms", "30.0 ms", "50.0 ms")
+
+
+def test_a_program_that_failed_is_to_be_corrected_first() -> None:
+    assert matches("observe_failed_next", render_next(observation(exit_code=3)))
 
 
 def test_without_a_step_it_says_so() -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
+import msgspec
 import pytest
 from rich.console import Group
 from rich.text import Text
 
 from hotloop.cli.app import run
+from hotloop.cli.check import _next as what_next
 from hotloop.cli.check import told
 from hotloop.machine.report import byte_rates
-from hotloop.model.comparison import Change, Comparison, PhaseChange, Side
+from hotloop.model.comparison import Change, Comparison
 from hotloop.model.data import BenchReport, CheckReport, PackPlan, PackReport, ReadRate
 from hotloop.model.deep import HostSamples, Sample
 from hotloop.model.finding import Finding, Severity
@@ -28,6 +31,7 @@ from hotloop.model.machine import (
     NotMeasured,
     Rate,
 )
+from hotloop.model.observation import Observation, Phase, PhaseTime
 from hotloop.model.ratio import Ratio
 from hotloop.model.sites import Sites
 from hotloop.patch.account import launch_line
@@ -36,9 +40,12 @@ from hotloop.patch.rewrite_plan import Patch, StepOutcome
 from hotloop.report.sections.all import document
 from hotloop.report.sections.comparison import comparison_document
 from hotloop.report.terminal.attached import attached
+from hotloop.report.terminal.compared import render_next as render_compared
 from hotloop.report.terminal.data import render_bench, render_check, render_pack
 from hotloop.report.terminal.lint import render_text
 from hotloop.report.terminal.machine import render as render_machine
+from hotloop.report.terminal.machine import render_next as machine_next
+from hotloop.report.terminal.profile import render_deep
 from hotloop.report.terminal.report import render as render_report
 from hotloop.report.terminal.sessions import StoredSession
 from hotloop.report.terminal.sessions import render as render_sessions
@@ -47,10 +54,12 @@ from hotloop.report.terminal.tuning import what_is_on
 from hotloop.source.outcome import AlreadySo, Edited, Refused, Safety
 from hotloop.trace.compare.diff import Change as TraceChange
 from hotloop.trace.compare.diff import TraceDiff
+from hotloop.tune.compare.compare import compare_observations
 
-from .results import full
+from .results import full, shown
 from .rich_session import content
 from .snapshots import matches, reads
+from .test_observation_screen import STEP, observation
 from .test_trace_screen import Kept
 
 COMMAND = ("python", "train.py", "--epochs", "3")
@@ -70,7 +79,7 @@ def test_sessions() -> None:
             when="2026-11-22 03:32",
             kind="tune",
             command="python train.py --epochs 3 --data /data/imagenet --batch-size 256 --output runs/first",
-            verdict="2.82x [2.71, 2.96] faster",
+            verdict="2.82x as fast [2.71, 2.96]",
             size_bytes=3 << 20,
         ),
         StoredSession(
@@ -86,53 +95,73 @@ def test_sessions() -> None:
     assert matches("sessions_none", render_sessions([]))
 
 
-def _comparison(verdict: str, ratio: Ratio, reason: str) -> Comparison:
-    before = Side(
-        name="20261121-120000", command=COMMAND, step_s=0.134, phases={"data": 0.06}, peak_bytes=1 << 30
+def _of_step(step_s: float, data_s: float) -> Observation:
+    """Two milliseconds of optimizer, the rest of the step in equal halves of forward and backward."""
+    half_s = (step_s - data_s - 0.002) / 2
+    spent = {
+        Phase.DATA: data_s,
+        Phase.FORWARD: half_s,
+        Phase.BACKWARD: half_s,
+        Phase.OPTIMIZER: 0.002,
+    }
+    step = msgspec.structs.replace(
+        STEP, median_s=step_s, mean_s=step_s, p50_s=step_s, low_s=0.99 * step_s, high_s=1.01 * step_s
     )
-    after = Side(
-        name="20261122-033204", command=COMMAND, step_s=0.061, phases={"data": 0.01}, peak_bytes=None
-    )
-    return Comparison(
-        before=before,
-        after=after,
-        ratio=ratio,
-        verdict=verdict,
-        reason=reason,
-        phases={
-            "data": PhaseChange(before_s=0.06, after_s=0.01, ratio=Ratio(6.0, 5.2, 6.9)),
-            "forward": PhaseChange(before_s=0.03, after_s=0.031),
-            "optimizer": PhaseChange(before_s=0.004, after_s=None),
-        },
+    phases = {
+        phase: PhaseTime(each, each / step_s, 0.99 * each, 1.01 * each) for phase, each in spent.items()
+    }
+    return observation(command=COMMAND, step=step, phases=phases)
+
+
+def _comparison(after: Observation) -> Comparison:
+    found = compare_observations(_of_step(0.134, 0.08), after, ("20261121-120000", "20261122-033204"))
+    return msgspec.structs.replace(
+        found,
         changes=(Change("torch", "2.9.0", "2.13.0"), Change("OMP_NUM_THREADS", "not set", "8")),
         code=("c0ffee1 load in the background", "train.py: 3 lines changed, not committed"),
-        method="from the steps of both sessions; 95% interval over stretches of steps",
     )
 
 
 def test_a_comparison() -> None:
-    proven = _comparison("faster", Ratio(2.2, 2.05, 2.31), "2.20x [2.05, 2.31], beyond what counts, 1.0%")
-    assert matches("compare", render_report(comparison_document(proven)))
-    unproven = _comparison("inconclusive", Ratio(1.04, 0.97, 1.12), "1.04x [0.97, 1.12] holds 1")
+    assert matches("compare", render_report(comparison_document(_comparison(_of_step(0.061, 0.007)))))
+    unproven = _comparison(_of_step(0.129, 0.075))
     assert matches("compare_inconclusive", render_report(comparison_document(unproven)))
+    other = msgspec.structs.replace(unproven.after, command=("python", "other.py"))
+    assert matches("compare_next", render_compared(msgspec.structs.replace(unproven, after=other)))
 
 
-def _verdict(ratio: Ratio, *, passed: bool) -> GateVerdict:
+def _verdict(ratio: Ratio, *, passed: bool, proven: bool = True, foreign_share: float = 0.0) -> GateVerdict:
+    says = "slower" if ratio.low > 1 else "no difference is proven"
     return GateVerdict(
         passed=passed,
-        proven=True,
+        proven=proven,
+        foreign_share=foreign_share,
         slowdown=ratio,
         margin=0.05,
         before_s=0.134,
         now_s=0.134 * ratio.ratio,
         num_runs=(3, 3),
-        sentence="a step took 134 ms and takes 158 ms: 1.18 times as long [1.12, 1.24] (slower; margin 5.0%)",
+        sentence=f"a step took 134 ms and takes {134 * ratio.ratio:.0f} ms: {ratio.ratio:.2f} times as long "
+        f"[{ratio.low:.2f}, {ratio.high:.2f}] ({says}; margin 5.0%)",
         command=COMMAND,
     )
 
 
 def test_a_gate() -> None:
-    assert matches("check", told(_verdict(Ratio(1.18, 1.12, 1.24), passed=False)))
+    for name, verdict in (
+        ("check", _verdict(Ratio(1.18, 1.12, 1.24), passed=False)),
+        ("check_passed", _verdict(Ratio(1.01, 0.98, 1.04), passed=True)),
+        ("check_open", _verdict(Ratio(1.03, 0.97, 1.09), passed=True, proven=False)),
+        ("check_busy", _verdict(Ratio(1.18, 1.12, 1.24), passed=True, proven=False, foreign_share=0.4)),
+    ):
+        assert matches(name, Group(told(verdict), what_next(verdict, Path("base.json"), 3, COMMAND)))
+
+
+def test_lines_that_the_profilers_saw() -> None:
+    deep = content().observation
+    assert deep is not None
+    assert deep.deep is not None
+    assert matches("observe_lines", Group(*render_deep(deep.deep)))
 
 
 def test_packed_data() -> None:
@@ -244,7 +273,10 @@ def test_the_machine() -> None:
     )
     petabyte_s = {name: 1e15 / rate.median for name, rate in byte_rates(card)}
     report = MachineReport(card=card, cached=True, petabyte_s=petabyte_s, checks=checks)
-    assert matches("machine", render_machine(report))
+    assert matches("machine", Group(render_machine(report), machine_next(report)))
+    quiet = msgspec.structs.replace(report, checks=checks[1:])
+    assert shown(render_machine(quiet)).startswith("Ready to measure: nothing")
+    assert "look again" not in shown(machine_next(quiet))
 
 
 def test_lint() -> None:
@@ -267,6 +299,7 @@ def test_lint() -> None:
             line=7,
             evidence="no autocast around the forward",
             advice="Try torch.autocast with bfloat16.",
+            optimization="autocast_bf16",
         ),
     ]
     assert reads("lint", render_text(found, 3))
@@ -298,7 +331,7 @@ def test_a_patch() -> None:
 
 def test_how_to_start_a_patched_program_can_be_pasted() -> None:
     environment = {f"MALLOC_VARIABLE_{at}": "a value" for at in range(6)}
-    lines = list(launch_line(environment, full().plan))[2:]
+    lines = list(launch_line(environment, full().plan, full().plan.fit.command))[2:]
     assert all(len(line) <= 80 for line in lines)
     assert all(line.endswith(" \\") for line in lines[:-1])
     words = shlex.split("\n".join(lines).replace("\\\n", ""))  # as a shell reads it

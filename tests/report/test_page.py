@@ -12,10 +12,12 @@ import pytest
 
 from hotloop.report.html.page import page
 from hotloop.report.sections.all import document
+from hotloop.report.sections.comparison import comparison_document
 
-from .rich_session import content
+from ..conftest import BROWSERS
+from .rich_session import attached, comparison, content
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
 AXE = os.environ.get("HOTLOOP_AXE", "")
 """Path of axe-core's `axe.min.js`; `.ci/run` fetches it."""
 MAX_BYTES = 6_000_000
@@ -30,7 +32,14 @@ _UNDRAWN = (
     "[...document.querySelectorAll('.chart')]"
     ".filter((box) => !box.querySelector('svg *, canvas')).map((box) => box.id)"
 )
+_DRAWN = """(() => {
+  const strokes = [...document.querySelectorAll('.chart svg path')].map((path) => path.getAttribute('d').length);
+  return { elements: document.querySelectorAll('*').length, strokes: strokes.reduce((sum, one) => sum + one, 0) };
+})()"""
+"""What a browser has to lay out and to draw."""
 _OPEN_ALL = "document.querySelectorAll('details').forEach((one) => { one.open = true })"
+CHARTS = {"tuned": 6, "observed": 6, "compared": 2, "attached": 1}
+"""Pages, and how many charts they have at least."""
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(180),
@@ -50,13 +59,16 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The page of a tuning session, of an observation, and of a very long session."""
+    """The pages of a tuning session, an observation, a very long session, a comparison and a process looked at."""
     folder = tmp_path_factory.mktemp("pages")
     sizes = {"tuned": content(), "observed": content(tuned=False), "long": content(100_000, 8, 20)}
     made = {}
     for name, said in sizes.items():
         made[name] = folder / f"{name}.html"
         made[name].write_text(page(document(said), said.manual))
+    for name, shape in (("compared", comparison_document(comparison())), ("attached", document(attached()))):
+        made[name] = folder / f"{name}.html"
+        made[name].write_text(page(shape, {}))
     return made
 
 
@@ -88,7 +100,7 @@ class Opened:
 
 @pytest.mark.parametrize("width", [360, 1440])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["tuned", "observed"])
+@pytest.mark.parametrize("name", CHARTS)
 def test_every_chart_draws_and_nothing_goes_wrong(
     name: str, scheme: str, width: int, browser: Any, files: dict[str, Path]
 ) -> None:
@@ -97,7 +109,7 @@ def test_every_chart_draws_and_nothing_goes_wrong(
         opened.ask("hotloopReport.drawAll()")
         assert opened.ask(_UNDRAWN) == []
         assert opened.ask("hotloopReport.charts") == opened.ask("document.querySelectorAll('.chart').length")
-        assert opened.ask("hotloopReport.charts") > 5
+        assert opened.ask("hotloopReport.charts") >= CHARTS[name]
         assert opened.ask("document.documentElement.scrollWidth - innerWidth") <= 0, "wider than the screen"
         assert opened.errors == []
         assert opened.requests == [files[name].as_uri()], "nothing is fetched"
@@ -124,6 +136,32 @@ def test_the_theme_is_switched_by_hand(browser: Any, files: dict[str, Path]) -> 
         before = opened.ask("getComputedStyle(document.body).backgroundColor")
         opened.page.click("#theme")
         assert opened.ask("getComputedStyle(document.body).backgroundColor") != before
+
+
+def test_a_dark_page_is_printed_light(browser: Any, files: dict[str, Path]) -> None:
+    inks = "[...new Set([...document.querySelectorAll('.chart svg text')].map((one) => one.getAttribute('fill')))]"
+    with Opened(browser, files["tuned"], scheme="dark") as opened:
+        opened.ask("hotloopReport.drawAll()")
+        dark = opened.ask(inks)
+        opened.ask("dispatchEvent(new Event('beforeprint'))")
+        light = opened.ask(inks)
+        assert set(dark) & set(light) <= {"#fff"}
+        opened.ask("dispatchEvent(new Event('afterprint'))")
+        assert set(opened.ask(inks)) >= set(dark) - {"#fff"}
+        assert opened.ask("document.documentElement.dataset.theme") is None
+
+
+def test_a_flame_graph_is_zoomed_by_keyboard(browser: Any, files: dict[str, Path]) -> None:
+    with Opened(browser, files["tuned"]) as opened:
+        opened.ask("hotloopReport.drawAll()")
+        opened.ask("document.querySelector('.zoom button').focus()")
+        first = opened.ask("document.activeElement.textContent")
+        opened.page.keyboard.press("Enter")
+        out = opened.ask("document.activeElement.textContent")
+        assert out == f"out of {first.rpartition(' ')[0]}"
+        opened.page.keyboard.press("Enter")
+        assert opened.ask("document.activeElement.textContent") == first
+        assert opened.errors == []
 
 
 def test_a_script_that_slipped_in_would_not_run(browser: Any, files: dict[str, Path]) -> None:
@@ -153,14 +191,25 @@ def test_a_hundred_thousand_steps_of_eight_ranks_are_thinned_out(
         assert len(points) == 8
         assert max(points) <= 1400
         assert opened.errors == []
+        many = opened.ask(_DRAWN)
+    with Opened(browser, files["tuned"]) as opened:
+        opened.ask("hotloopReport.drawAll()")
+        few = opened.ask(_DRAWN)
+    # In terms that no neighbour's load changes: 1300 times the steps, and hardly more to draw than of 600.
+    for name, most in {"elements": 2, "strokes": 5}.items():
+        assert many[name] < most * few[name], name
 
 
 @pytest.mark.skipif(
     not Path(AXE).is_file(), reason="no axe-core ($HOTLOOP_AXE): accessibility was not judged"
 )
+@pytest.mark.parametrize("width", [360, 1440])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_serious_fault(scheme: str, browser: Any, files: dict[str, Path]) -> None:
-    with Opened(browser, files["tuned"], scheme=scheme) as opened:
+@pytest.mark.parametrize("name", CHARTS)
+def test_axe_finds_no_serious_fault(
+    name: str, scheme: str, width: int, browser: Any, files: dict[str, Path]
+) -> None:
+    with Opened(browser, files[name], width=width, scheme=scheme) as opened:
         opened.ask(_OPEN_ALL)
         opened.ask("hotloopReport.drawAll()")
         # The policy keeps foreign scripts out of the page: axe comes in through the browser.

@@ -7,29 +7,40 @@ import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any
+from xml.etree import ElementTree
 
 import msgspec
 import pytest
 from markdown_it import MarkdownIt
 
+from hotloop.cli.files import json_text
+from hotloop.model.comparison import Change, Comparison, TunedSide
 from hotloop.model.foreign_text import encodable, inert_json
+from hotloop.model.gate import GateVerdict
 from hotloop.model.monitors import Monitor
+from hotloop.model.observation import Coverage
 from hotloop.model.operators import DetailedTimeline, TimelineLane
+from hotloop.model.optimization import Refusal
+from hotloop.model.origin import CodeState
 from hotloop.model.quantities import byte_size, duration, percent
 from hotloop.model.ratio import Ratio
 from hotloop.model.step_series import TimelineSpan
-from hotloop.report.content.content import ReportContent
-from hotloop.report.content.figures import long_duration, speedup
+from hotloop.report.content.content import HeldSteps, ReportContent
+from hotloop.report.content.figures import long_duration, money, speedup
 from hotloop.report.content.headline import savings
+from hotloop.report.content.ratios import told_gain
 from hotloop.report.document import Block, Chart, Details, Document, Facts, Table
+from hotloop.report.gate import annotation, gate_markdown, junit
 from hotloop.report.html.page import page
 from hotloop.report.markdown import LEFT_OUT, markdown
 from hotloop.report.sections.all import document
+from hotloop.report.sections.comparison import comparison_document
 from hotloop.report.terminal.report import render
 
 from ..model.hostile import STRINGS, raw_in
 from .results import shown
-from .rich_session import content
+from .rich_session import comparison, content
+from .test_screens import INTERNAL
 
 HOSTILE = (
     *STRINGS,
@@ -79,6 +90,11 @@ def _parsed(text: str) -> _Seen:
     return seen
 
 
+def _words(html: str) -> list[str]:
+    """What a browser shows of a page, element by element."""
+    return _parsed(re.sub(r"<(script|style)\b.*?</\1>", "", html, flags=re.DOTALL)).text
+
+
 def _visible(text: str) -> str:
     """What a browser shows of a page, its scripts left out, blanks folded."""
     body = re.sub(r"<(script|style)\b.*?</\1>", "", text, flags=re.DOTALL)
@@ -95,6 +111,23 @@ def _tables(blocks: tuple[Block, ...]) -> list[Table]:
         elif isinstance(block, Details):
             found += _tables(block.blocks)
     return found
+
+
+def test_charts_have_their_figures_for_who_cannot_see_them() -> None:
+    """But for those whose figures stand in a table beside them, and pictures of thousands of boxes."""
+    shapes = (document(content()), comparison_document(comparison()))
+    bare = {
+        chart.title
+        for shape in shapes
+        for section in shape.sections
+        if section.anchor != "trials" or shape is shapes[1]
+        for chart in section.blocks
+        if isinstance(chart, Chart) and chart.table is None and chart.kind not in {"timeline", "flame"}
+    }
+    assert bare == {
+        "Departure from the original, per cent of its loss",
+        "Memory over 2 steps, before and after",
+    }
 
 
 def _facts(blocks: tuple[Block, ...]) -> list[str]:
@@ -133,6 +166,15 @@ def test_figures_agree_in_page_markdown_json_and_terminal(tuned: bool) -> None:
     assert "series" not in figures["observation"] or not figures["observation"]["series"]
 
 
+@pytest.mark.parametrize("tuned", [True, False])
+def test_internal_names_are_on_no_page(tuned: bool) -> None:
+    said = content(tuned=tuned)
+    shape = document(said)
+    assert [words for words in _words(page(shape, {})) if INTERNAL.search(words)] == []
+    plain = re.sub(r"\\(.)", r"\1", markdown(shape))
+    assert [line for line in plain.splitlines() if INTERNAL.search(line)] == []
+
+
 def _said_everywhere(figures: dict[str, Any]) -> Iterator[str]:
     """Figures of the JSON as every rendering writes them."""
     head, seen, tuning = figures["headline"], figures["observation"], figures["tuning"]
@@ -149,7 +191,7 @@ def _said_everywhere(figures: dict[str, Any]) -> Iterator[str]:
     for step in tuning["plan"]["steps"]:
         yield speedup(Ratio(step["ratio"], step["low"], step["high"]))
     yield long_duration(figures["savings"]["saved_s"])
-    yield f"{figures['savings']['money']:,.2f}"
+    yield money(figures["savings"]["money"])
 
 
 def _said_on_the_page(figures: dict[str, Any]) -> Iterator[str]:
@@ -170,7 +212,7 @@ def _said_on_the_page(figures: dict[str, Any]) -> Iterator[str]:
     for finding in figures["findings"]:
         yield duration(finding["cost_s"])
         if finding["gain"] is not None:
-            yield speedup(Ratio(**finding["gain"]))
+            yield f"{told_gain(Ratio(**finding['gain']))}, predicted"
     if tuning is not None:
         for peak in tuning["peak_bytes"]:
             yield byte_size(peak)
@@ -217,6 +259,7 @@ def _poisoned(text: str) -> ReportContent:
             found.memory, modules=tuple(replace(one, path=text, cls=text) for one in found.memory.modules[:1])
         ),
     )
+    machine = {"cpu_model": text, "os": text, "accelerators": [{"name": text}]}
     program = replace(said.observation.program, environment={"OMP_NUM_THREADS": text})
     trials = tuple(
         replace(one, decision=text, candidate=replace(one.candidate, params={"x": text}))
@@ -238,10 +281,16 @@ def _poisoned(text: str) -> ReportContent:
             folder=text,
             packages={text: text},
             checks=tuple(replace(one, seen=text) for one in said.origin.checks),
+            code=CodeState(commit=text, branch=text, changed=(text,)),
         ),
         after=None,
-        observation=replace(said.observation, deep=deep, program=program, command=("python", text)),
-        tuning=replace(said.tuning, trials=trials, coverage=(text,)),
+        observation=replace(
+            said.observation, deep=deep, program=program, command=("python", text), machine=machine
+        ),
+        held={"switch": (HeldSteps((text,), (0.1, 0.2)),)},
+        why_no_patch=text,
+        missing=(Coverage(text, text),),
+        tuning=replace(said.tuning, trials=trials, coverage=(text,), refused=(Refusal(text, text),)),
         findings=(finding, *said.findings[1:]),
         excerpts=(replace(said.excerpts[0], path=text, text=text.replace("\n", " ")),),
         patch=text,
@@ -294,6 +343,55 @@ def test_hostile_strings_stay_text(text: str, expected: _Expected) -> None:
     assert json.loads(inert) == json.loads(plain)
 
 
+def _poisoned_comparison(text: str) -> Comparison:
+    said = comparison()
+    replace = msgspec.structs.replace
+    before, after = (replace(side, name=text, command=("python", text)) for side in (said.before, said.after))
+    tuned = TunedSide(steps={text: Ratio(1.2, 1.1, 1.3)}, speedup=Ratio(1.2, 1.1, 1.3), learns_the_same=None)
+    return replace(
+        said,
+        before=before,
+        after=after,
+        reason=text,
+        changes=(Change(text, text, text),),
+        code=(text.replace("\n", " "),),
+        tuned=(tuned, None),
+    )
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: ascii(text[:24]))
+def test_hostile_strings_stay_text_in_comparisons(text: str) -> None:
+    shape, harmless = (comparison_document(_poisoned_comparison(one)) for one in (text, "plain"))
+    html, expected = page(shape, {}), page(harmless, {})
+    assert _parsed(_without_library(html)).elements == _parsed(_without_library(expected)).elements
+    assert not raw_in(_one_line(html)) - set(expected)
+    assert not raw_in(shown(render(shape)))
+    assert _structure(markdown(shape)) == _structure(markdown(harmless))
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: ascii(text[:24]))
+def test_hostile_strings_stay_text_in_the_verdict_of_a_gate(text: str) -> None:
+    def verdict(said: str) -> GateVerdict:
+        return GateVerdict(
+            passed=False,
+            proven=True,
+            slowdown=Ratio(1.2, 1.1, 1.3),
+            margin=0.05,
+            before_s=0.1,
+            now_s=0.12,
+            num_runs=(3, 3),
+            sentence=said,
+            command=("python", said),
+        )
+
+    suite = ElementTree.fromstring(junit(verdict(text)))
+    assert [one.tag for one in suite.iter()] == ["testsuite", "testcase", "failure", "system-out"]
+    assert annotation(verdict(text)).count("\n") == 1
+    assert _structure(gate_markdown(verdict(text))) == _structure(gate_markdown(verdict("plain")))
+    for written in (junit(verdict(text)), annotation(verdict(text)), gate_markdown(verdict(text))):
+        assert not raw_in(_one_line(written))
+
+
 def _one_line(text: str) -> str:
     return text.replace("\n", "").replace("\t", "")
 
@@ -325,9 +423,12 @@ def test_energy_is_priced_and_has_a_figure_of_its_own() -> None:
 
 def test_secrets_are_not_shown() -> None:
     key = "ghp_" + "a1B2" * 9
-    shape = document(_poisoned(f"clone https://ada:{key}@example.org"))
+    said = _poisoned(f"clone https://ada:{key}@example.org")
+    shape = document(said)
     assert key not in page(shape, {})
     assert key not in markdown(shape)
+    assert key not in shown(render(shape), width=400)
+    assert key not in json_text(said.without_series())
 
 
 def test_an_empty_plan_and_a_session_without_steps_are_said() -> None:

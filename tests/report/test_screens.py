@@ -10,7 +10,11 @@ import pytest
 
 from .snapshots import FOLDER
 
-SCREENS = sorted(FOLDER.glob("*.txt"))
+README = (Path(__file__).parents[2] / "README.md").read_text()
+SHOWN = re.findall(r"<!-- screen: (\w+) -->\n```console\n(.*?)```", README, re.DOTALL)
+SCREENS = {path.stem: path.read_text() for path in sorted(FOLDER.glob("*.txt"))} | {
+    f"README's {name}": text for name, text in SHOWN
+}
 INTERNAL = re.compile(
     r"foreign_share|monitors\.metrics|\b(deep|phases|program|run|step|efficiency)\.\w+|_ratio\b|\bNone\b|deep window"
 )
@@ -19,16 +23,22 @@ ONE_OF_MANY = re.compile(r"(?<![\d.,])1 (?!samples/s\b|tokens/s\b)[a-z]{3,}[^su\
 TOTAL = re.compile(r"^(mean step|whole run)\s+([\d.,]+) (\w+)\s+100%$")
 PART = re.compile(r"^(?! )[\w,/ -]+?\s+([\d.,]+) (\w+)\s+([\d.]+)%")
 
+PHASE = re.compile(r"([\d.]+) \w+ \(([\d.]+)%\)")
+STEP = re.compile(r"^a step takes ([\d.]+) ms, the mean of", re.MULTILINE)
+COST = re.compile(r"(\d+)% of the step \(([\d.]+) ms\)")
+GAIN = re.compile(r"costs: (?:about )?([\d.]+) ms a step(?: \[[^]]*\])? gain: (?:perhaps )?([\d.]+)x")
+DEVICE = re.compile(r"^(span|busy|idle)\s+([\d.]+)\s", re.MULTILINE)
 
-@pytest.fixture(params=SCREENS, ids=lambda path: path.stem)
+
+@pytest.fixture(params=SCREENS)
 def screen(request: pytest.FixtureRequest) -> str:
     """The text of one screen."""
-    path: Path = request.param
-    return path.read_text()
+    return SCREENS[request.param]
 
 
 def test_there_are_screens() -> None:
-    assert SCREENS
+    assert len(SHOWN) == 2
+    assert len(SCREENS) > 40
 
 
 def test_no_line_is_over_the_width(screen: str) -> None:
@@ -59,6 +69,47 @@ def test_parts_add_up_to_their_whole(screen: str) -> None:
             assert {unit for _, unit, _ in parts} == {whole[3]}
             assert sum(time for time, _, _ in parts) == Decimal(whole[2])
             assert sum(share for _, _, share in parts) == 100
+
+
+def test_phases_of_a_report_are_the_whole_step(screen: str) -> None:
+    lines = screen.splitlines()
+    for at, line in enumerate(lines):
+        if line.startswith("phase ") and "speed" not in line:
+            rows = [PHASE.findall(row) for row in lines[at + 1 : lines.index("", at)]]
+            for column in zip(*rows, strict=True):
+                spent = [Decimal(time) for time, _ in column]
+                assert sum(Decimal(share) for _, share in column) == 100
+                assert [f"{100 * time / sum(spent):.0f}" for time in spent] == [
+                    f"{Decimal(share):.0f}" for _, share in column
+                ]
+
+
+def test_costs_are_those_of_the_step_that_is_named(screen: str) -> None:
+    named = STEP.search(screen)
+    told = " ".join(screen.split())
+    for share, spent in COST.findall(told) if named else ():
+        assert abs(float(share) / 100 * float(named[1]) - float(spent)) < 0.006 * float(named[1])
+    for spent in re.findall(r"costs: (?:about )?([\d.]+) ms a step", told) if named else ():
+        assert float(spent) < float(named[1])
+
+
+def test_gains_are_not_more_than_their_costs_allow(screen: str) -> None:
+    named = STEP.search(screen)
+    for spent, gain in GAIN.findall(" ".join(screen.split())) if named else ():
+        step_s = float(named[1])
+        assert float(gain) <= 1.05 * step_s / (step_s - float(spent))
+
+
+def test_a_device_is_busy_or_idle(screen: str) -> None:
+    spent = {name: Decimal(time) for name, time in DEVICE.findall(screen)}
+    if "span" in spent and "busy" in spent:
+        assert spent["busy"] + spent["idle"] == spent["span"]
+
+
+def test_all_that_was_tried_is_counted(screen: str) -> None:
+    if told := re.search(r"(\d+) trials in ", screen):
+        tried = len(re.findall(r"\b(?:no difference|slower|failed|replaced by)\b", screen))
+        assert int(told[1]) >= tried
 
 
 def _parts_of(lines: list[str]) -> list[tuple[Decimal, str, Decimal]]:

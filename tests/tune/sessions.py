@@ -71,7 +71,8 @@ class Simulation:
         conflicts: Mapping[str, frozenset[str]] | None = None,
         interactions: Mapping[str, frozenset[str]] | None = None,
         switchable: Callable[[Candidate], bool] = lambda _: False,
-        foreign_share: float | None = None,
+        busy: bool = False,
+        observed_s: float = STEP_S,
         free: bool = False,
         disturbance: Disturbance | None = None,
     ) -> None:
@@ -90,9 +91,10 @@ class Simulation:
             curve_rounds=curve_rounds,
             conflicts=conflicts or {},
             interactions=interactions or {},
+            busy=busy,
+            observed_s=observed_s,
         )
-        seen = msgspec.structs.replace(observation(), foreign_share=foreign_share)
-        self._tuner = Tuner(seen, self.executor, self._ledger, design, self._tell)
+        self._tuner = Tuner(observation(), self.executor, self._ledger, design, self._tell)
 
     def listen(self, told: Callable[[str], None]) -> None:
         """Give what is said to somebody else."""

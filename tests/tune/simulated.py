@@ -61,6 +61,8 @@ class Truth(msgspec.Struct, frozen=True, kw_only=True):
     """What comes on top where all of these are on: above 1 they help one another."""
     switched: Mapping[str, float] = {}
     """What a switch within one process shows on top of the truth: caches, carry-over."""
+    passive: Mapping[str, float] = {}
+    """Instead, where threads wait passively."""
     ineffective: Names = frozenset()
     """Do not take effect, whatever their ratio."""
     failures: Mapping[Names, FailureKind] = {}
@@ -132,7 +134,8 @@ class SimulatedExecutor:
         self.orders.append(order)
         rng = self._rng("|".join("+".join(step.label for step in plan) for plan in order.plans))
         began = self._clock()
-        arms = [self._start(plan, rng, at in order.perturbed) for at, plan in enumerate(order.plans)]
+        truth = self._truth(passive=order.passive)
+        arms = [self._start(plan, rng, truth, at in order.perturbed) for at, plan in enumerate(order.plans)]
         start_s = self._clock() - began
         rounds: list[tuple[float, ...]] = []
         while len(rounds) < order.max_rounds:
@@ -163,7 +166,8 @@ class SimulatedExecutor:
         self.switched.append(order)
         rng = self._rng("switch")
         base = frozenset(word for step in order.base for word in (step.name, step.label))
-        process = _Process((), frozenset(), self.truth, self.noise, rng, machine=self._disturbance)
+        truth = self._truth(passive=order.passive)
+        process = _Process((), frozenset(), truth, self.noise, rng, machine=self._disturbance)
         end = self._clock() + order.limit_s
         self._clock.pass_by(STARTUP_S + WARM_STEPS * STEP_S)
         labels = [knob.label for knob in order.knobs]
@@ -178,9 +182,12 @@ class SimulatedExecutor:
             steps = process.hold(names | base)
             self._clock.pass_by(sum(steps) + 2 * STEP_S)
             holds.append(Hold(on, steps))
+            reached = {label for hold in holds for label in hold.on}.union(set(labels) - set(acting))
             record = SwitchRecord(
                 holds=tuple(holds),
-                effects={label: (label in acting, f"{label} was looked at") for label in labels},
+                effects={
+                    label: (label in acting, f"{label} was looked at") for label in labels if label in reached
+                },
                 failed=failed,
             )
             if self._clock() >= end or enough(record):
@@ -202,16 +209,20 @@ class SimulatedExecutor:
     def _fails(self, on: Collection[str]) -> FailureKind | None:
         return next((kind for names, kind in self.truth.failures.items() if names <= set(on)), None)
 
-    def _start(self, plan: PlanSteps, rng: np.random.Generator, perturbed: bool) -> _Process | Failure:
+    def _truth(self, *, passive: bool) -> Truth:
+        factors = {**self.truth.factors, **(self.truth.passive if passive else {})}
+        return msgspec.structs.replace(self.truth, factors=factors)
+
+    def _start(
+        self, plan: PlanSteps, rng: np.random.Generator, truth: Truth, perturbed: bool
+    ) -> _Process | Failure:
         self._before()
         on = frozenset(word for step in plan for word in (step.name, step.label))
         kind = self._fails(on)
         if kind is not None:
             self._clock.pass_by(60.0 if kind is FailureKind.TIMEOUT else STARTUP_S)
             return _failure(kind)
-        process = _Process(
-            plan, on, self.truth, self.noise, rng, perturbed=perturbed, machine=self._disturbance
-        )
+        process = _Process(plan, on, truth, self.noise, rng, perturbed=perturbed, machine=self._disturbance)
         self._clock.pass_by(process.first_steps_s)
         return process
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+
 import msgspec
+import numpy as np
 import pytest
 
-from hotloop.model.observation import RunAccount
+from hotloop.model.observation import Observation, RunAccount
 from hotloop.model.step_series import StepSeries
 from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.stats.parity import MIN_STEPS
 from hotloop.tune.design.block_length import LONG_STEP_S, Blocks, shape_blocks
+from hotloop.tune.design.elapsed import elapsed_step_s
 
 from .simulated import observation
 
@@ -59,6 +64,50 @@ def test_an_epoch_is_as_long_as_it_takes_on_the_clock() -> None:
         == 18
     )
     assert shape_blocks(msgspec.structs.replace(long, epoch_steps=18), 18, None).num_steps == 1
+
+
+def _with_pauses(step_s: float, pause_s: float, apart: Sequence[int], evaluates: bool = False) -> Observation:
+    """Steps of which some, so many apart, have something else in them."""
+    seen = observation()
+    assert seen.step is not None
+    at = list(itertools.accumulate(apart))
+    seconds = np.full(at[-1] + 1, step_s, "<f4")
+    seconds[at] += pause_s
+    series = StepSeries(
+        rank=None,
+        pid=1,
+        num=len(seconds),
+        begin_s=b"",
+        duration_s=seconds.tobytes(),
+        phases={},
+        kind=bytes(len(seconds)),
+        evaluations=tuple(at) if evaluates else (),
+    )
+    step = msgspec.structs.replace(seen.step, median_s=step_s, p50_s=step_s)
+    run = RunAccount(wall_s=float(seconds.sum()), parts={}, num_steps=len(seconds))
+    return msgspec.structs.replace(seen, step=step, run=run, series=(series,))
+
+
+@pytest.mark.parametrize("evaluates", [False, True])
+def test_what_comes_between_steps_again_and_again_is_timed_with_them(evaluates: bool) -> None:
+    plots = _with_pauses(0.005, 0.5, [5] * 40, evaluates)
+    assert elapsed_step_s(plots) == pytest.approx(0.105, rel=0.05)
+    blocks = shape_blocks(plots, None, None)
+    assert (blocks.num_steps, blocks.turns, blocks.warm_steps) == (5, 1, 10)
+    rollouts = shape_blocks(_with_pauses(0.0014, 0.04, [16] * 40, evaluates), None, None)
+    assert (rollouts.num_steps, rollouts.turns) == (16, 6)
+
+
+def test_what_comes_in_no_rhythm_is_timed_by_the_clock() -> None:
+    blocks = shape_blocks(_with_pauses(0.005, 0.5, [5, 9, 3, 7, 2, 8] * 8), None, None)
+    assert (blocks.num_steps, blocks.turns) == (2, 3)
+
+
+def test_what_comes_rarely_is_no_part_of_a_block() -> None:
+    assert shape_blocks(_with_pauses(0.1, 20.0, [50] * 5), None, None) == _shape(0.1)
+    seldom = _with_pauses(0.005, 30.0, [1000, 1000])
+    assert elapsed_step_s(seldom) == 0.005
+    assert shape_blocks(seldom, None, None) == _shape(0.005)
 
 
 @pytest.mark.parametrize("step_s", [0.001, 0.01, 0.1, 0.5, 1.0, 3.0])

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
+from hotloop.model.ceilings import Prediction
 from hotloop.model.errors import HotloopError
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
+from hotloop.model.ratio import Ratio
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.tune.design.candidates import Wishes, conflicts, propose
 
@@ -56,6 +59,14 @@ def test_by_default_the_most_promising_comes_first_and_another_training_is_left_
         "other": "changes the training (semantic); allow it with --allow semantic",
         "absent": "does not apply: the program has no DataLoader",
     }
+
+
+def test_what_was_predicted_of_this_program_goes_before_what_is_expected_of_any() -> None:
+    told = Prediction(name="small", ratio=Ratio(2.5, 2.3, 2.7), method="switched on and off")
+    seen = msgspec.structs.replace(observation(), predictions=(told,))
+    found, _ = propose(seen, CATALOGUE, Wishes())
+    assert [one.name for one in found] == ["small", "large", "rough"]
+    assert found[0].predicted == told.ratio
 
 
 def test_another_training_may_be_allowed() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hotloop.model.tuning import Contention
 from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.tune.compare import pairs
 from hotloop.tune.compare.program import Program
@@ -40,6 +41,9 @@ class QuietMachine:
     def block(self, run: Any, pid: int) -> Any:
         return run()
 
+    def report(self) -> Contention:
+        return Contention(num_blocks=8, num_void=0, num_noisy=self.num_noisy, max_foreign_share=0.4)
+
 
 @pytest.mark.parametrize(("until", "num"), [(0.0, MIN_BLOCKS), (45.0, 5), (1e9, pairs.ROUNDS)])
 def test_a_pair_ends_with_its_time(until: float, num: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +53,7 @@ def test_a_pair_ends_with_its_time(until: float, num: int, monkeypatch: pytest.M
     one = Program(name="a", words=(), argv=(), folder=Path(), observation=observation())
     shape = Blocks(num_steps=2, discard=0, warm_steps=1, max_rounds=None)
     arms: Any = [FakeArm(clock), FakeArm(clock)]
-    found = pairs._rounds(arms, (one, one), (shape, shape), print, until)
+    found, _ = pairs._rounds(arms, (one, one), (shape, shape), print, until)
     assert found == ((BLOCK_S / 2, BLOCK_S / 2),) * num
 
 
@@ -66,5 +70,21 @@ def test_a_round_that_an_epoch_fell_into_is_left_out(monkeypatch: pytest.MonkeyP
     shape = Blocks(num_steps=2, discard=0, warm_steps=1, max_rounds=None, trains=True)
     clock = [0.0, 0.0]
     arms: Any = [BetweenEpochs(clock), BetweenEpochs(clock)]
-    found = pairs._rounds(arms, (one, one), (shape, shape), print, 1e9)
+    found, _ = pairs._rounds(arms, (one, one), (shape, shape), print, 1e9)
     assert found == ((BLOCK_S / 2, BLOCK_S / 2),) * (pairs.ROUNDS - 1)
+
+
+@pytest.mark.parametrize(("num_noisy", "share"), [(5, 0.4), (4, None)])
+def test_a_machine_that_was_busy_in_most_blocks_is_told(
+    num_noisy: int, share: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class BusyMachine(QuietMachine):
+        def block(self, run: Any, pid: int) -> Any:
+            self.num_noisy = min(self.num_noisy + 1, num_noisy)
+            return run()
+
+    monkeypatch.setattr(pairs, "ContentionWatch", BusyMachine)
+    one = Program(name="a", words=(), argv=(), folder=Path(), observation=observation())
+    shape = Blocks(num_steps=2, discard=0, warm_steps=1, max_rounds=None)
+    arms: Any = [FakeArm([0.0]), FakeArm([0.0])]
+    assert pairs._rounds(arms, (one, one), (shape, shape), print, 1e9)[1] == share

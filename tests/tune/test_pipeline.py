@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -10,12 +11,14 @@ import msgspec
 import pytest
 
 from hotloop.machine.host.identity import identity
+from hotloop.model.ceilings import Ceilings
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Refusal
 from hotloop.model.tuning import Failure, FailureKind
 from hotloop.observe.run.live import Interrupted
-from hotloop.store.session import find_session
+from hotloop.observe.run.origin import origin
+from hotloop.store.session import find_session, new_session
 from hotloop.tune import pipeline as whole
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.design.candidates import Wishes
@@ -82,6 +85,19 @@ def test_the_result_is_in_the_session(program: _Program, tmp_path: Path) -> None
     session.close()
     assert any(text.startswith("hotloop: session ") for text in said)
     assert any("side by side: a, null" in text for text in said)
+
+
+def test_what_diagnose_found_out_before_is_in_the_session(program: _Program, tmp_path: Path) -> None:
+    limits = Ceilings(compute_samples_per_s=431.0)
+    machine = msgspec.to_builtins(identity())
+    with contextlib.closing(new_session(tmp_path, "before")) as session:
+        session.put("origin", origin("diagnose", ("train.py",)))
+        session.put("observation", msgspec.structs.replace(observation(), ceilings=limits, machine=machine))
+    name = tune(_order(), _silent, _silent).session
+    with contextlib.closing(find_session(tmp_path, name)) as session:
+        seen = session.get("observation", Observation)
+    assert seen is not None
+    assert seen.ceilings == limits
 
 
 def test_killed_and_resumed_it_does_nothing_twice(program: _Program) -> None:

@@ -14,9 +14,10 @@ from hotloop.model.optimization import Candidate, Numerics, Refusal
 from hotloop.model.tuning import FailureKind, Measured
 from hotloop.tune.confirm.factors import ARMS, SWITCHED
 from hotloop.tune.search.arms import STEADY_ROUNDS, while_time
+from hotloop.tune.search.search import WAITING
 
 from .sessions import DEFAULT_BUDGET_S, Memory, Simulation, names, noisy, reasons
-from .simulated import Truth, candidates
+from .simulated import STEP_S, Truth, candidates
 
 BF16 = Candidate(name="bf16", numerics=Numerics.TOLERANCE)
 
@@ -100,6 +101,20 @@ def test_what_did_not_take_effect_is_refused_whatever_its_ratio() -> None:
     assert reasons(result)["a"] == "no effect: a was looked at"
 
 
+@pytest.mark.parametrize(
+    ("budget_s", "switchable"),
+    [(80.0, False), (DEFAULT_BUDGET_S, False), (50.0, True), (60.0, True), (DEFAULT_BUDGET_S, True)],
+)
+def test_what_did_not_take_effect_gets_no_share_of_the_whole(budget_s: float, switchable: bool) -> None:
+    truth = Truth(factors={"good": 1.5}, ineffective=frozenset({"idle", "idle too"}))
+    hoped = [Candidate(name=name, prior=1.3) for name in ("idle", "good", "idle too")]
+    result = Simulation(truth, budget_s=budget_s, switchable=lambda _: switchable).run(hoped)
+    assert names(result) == ["good"]
+    assert result.plan.speedup is not None
+    assert result.plan.speedup.ratio == pytest.approx(1.5, rel=0.02)
+    assert reasons(result)["idle"] == "no effect: idle was looked at"
+
+
 class TestTogether:
     def test_what_helps_alone_but_not_beside_another_is_left_out(self) -> None:
         truth = Truth(factors={"a": 1.5, "b": 1.4}, together={frozenset({"a", "b"}): 1 / 1.4})
@@ -112,6 +127,18 @@ class TestTogether:
         result = Simulation(truth).run(candidates("a", "b"))
         assert names(result) == ["a"]
         assert reasons(result)["b"].startswith("slower beside the steps before it: ")
+
+    @pytest.mark.parametrize("two", [1.65, 1.5])
+    def test_a_variant_that_leaves_more_room_is_found(self, two: float) -> None:
+        """One loader worker is faster than two, until the step is."""
+        one, fast = "workers(num=1)", "fast"
+        truth = Truth(
+            factors={one: 1.75, "workers(num=2)": two, fast: 1.5}, together={frozenset({one, fast}): 1 / 1.45}
+        )
+        tried = [Candidate(name="workers", params={"num": num}, prior=1.5) for num in (2, 1)]
+        session = Simulation(truth, switchable=lambda one: one.name == fast)
+        result = session.run([*tried, *candidates(fast)])
+        assert {step.name: step.params for step in result.plan.steps} == {"workers": {"num": 2}, fast: {}}
 
     def test_knobs_that_help_only_together_are_found_where_that_is_known_to_happen(self) -> None:
         truth = Truth(factors={"bf16": 1.5}, together={frozenset({"layout", "bf16"}): 1.3})
@@ -136,7 +163,7 @@ class TestTogether:
         tried = [Candidate(name="workers", params={"n": number}) for number in (1, 2)]
         result = Simulation(truth).run(tried)
         assert [step.params for step in result.plan.steps] == [{"n": 2}]
-        assert reasons(result)["workers(n=1)"] == "workers(n=2) in its place was faster"
+        assert reasons(result)["workers(n=1)"] == "replaced by workers(n=2), which was faster"
 
     def test_of_two_that_exclude_one_another_the_faster_one_stays(self) -> None:
         truth = Truth(factors={"a": 1.2, "b": 1.6})
@@ -202,6 +229,43 @@ class TestFailures:
             session.run(candidates("a"))
         assert caught.value.code is ExitCode.PROGRAM_FAILED
         assert session.executor.closed == 1
+
+    @pytest.mark.parametrize("proven", [False, True])
+    def test_a_program_that_fails_later_on_is_said_to_have_failed(self, proven: bool) -> None:
+        """It is not told as time that was too short; what was proven before stays."""
+        session = Simulation(Truth(factors={"a": 1.5}))
+
+        def listen(text: str) -> None:
+            if text.startswith("confirming" if not proven else "comparing side by side: b"):
+                session.executor.truth = Truth(failures={frozenset(): FailureKind.CRASH})
+
+        session.listen(listen)
+        tried = [*candidates("a"), Candidate(name="b", one_off_s=400.0)]
+        if not proven:
+            with pytest.raises(
+                HotloopError, match=r"failed as it is, after trials in which it had not"
+            ) as caught:
+                session.run(tried)
+            assert caught.value.code is ExitCode.PROGRAM_FAILED
+        else:
+            result = session.run(tried)
+            assert names(result) == ["a"]
+            assert result.coverage == ("trials ended early: the program failed as it is (the last words)",)
+
+    def test_a_knob_that_was_slower_is_not_hoped_for_when_switched_anew(self) -> None:
+        """Beside what moved the program there is no time to see all of them again."""
+        session = Simulation(
+            Truth(factors={"good": 1.2, "bad": 0.8, "mover": 2.0}),
+            switchable=lambda one: one.name != "mover",
+        )
+        switch = session.executor.switch
+        session.executor.switch = lambda order, enough: switch(  # type: ignore[method-assign]
+            order, (lambda record: len(record.holds) > 1) if order.base else enough
+        )
+        result = session.run([*candidates("good", "mover"), Candidate(name="bad", prior=1.5)])
+        assert [len(order.base) for order in session.executor.switched] == [0, 1]
+        assert set(names(result)) == {"good", "mover"}
+        assert reasons(result)["bad"].startswith("slower: 0.80")
 
     def test_without_room_for_all_the_plan_is_confirmed_two_by_two(self) -> None:
         session = Simulation(Truth(factors={"a": 1.5, "b": 1.3, "c": 1.2}, room=2))
@@ -309,11 +373,38 @@ class TestTime:
         assert names(result) == ["good"]
 
     def test_a_busy_machine_is_screened_with_passive_waiting_and_confirmed_as_the_user_runs(self) -> None:
-        session = Simulation(Truth(factors={"a": 1.5}), foreign_share=0.4, switchable=lambda _: True)
+        session = Simulation(Truth(factors={"a": 1.5}), busy=True, switchable=lambda _: True)
         result = session.run(candidates("a", "null"))
         assert names(result) == ["a"]
-        assert all(order.passive for order in session.executor.switched)
+        assert session.executor.switched[0].passive
         assert not any(order.passive for order in session.executor.orders)
+
+    @pytest.mark.parametrize("more", [(), ("arm",)])
+    def test_knobs_are_switched_again_once_the_neighbours_have_left(self, more: tuple[str, ...]) -> None:
+        """One thread was 1.05 beside threads that waited passively, and 0.7 as the user runs."""
+        truth = Truth(
+            factors={"a": 1.4, "one thread": 0.8, "arm": 1.1}, passive={"one thread": 1.1, "a": 1.6}
+        )
+        session = Simulation(truth, busy=True, switchable=lambda one: one.name != "arm")
+        result = session.run(candidates("a", "one thread", *more))
+        assert [order.passive for order in session.executor.switched] == [True, False]
+        assert set(names(result)) == {"a", *more}
+        assert reasons(result)["one thread"].startswith("slower: 0.")
+        for step in result.plan.steps:
+            assert step.ratio == pytest.approx(truth.factors[step.name], rel=0.03)
+
+    @pytest.mark.parametrize(("observed_s", "waits"), [(STEP_S, True), (STEP_S / 5, False)])
+    def test_passive_waiting_ends_where_it_makes_the_step_longer_than_it_was(
+        self, observed_s: float, waits: bool
+    ) -> None:
+        """A neighbour that has left leaves a program whose barriers are many five times slower for nothing."""
+        truth = Truth(factors={"a": 1.5, WAITING: 0.5 if not waits else 1.1})
+        session = Simulation(truth, busy=True, observed_s=observed_s)
+        result = session.run(candidates("a", WAITING, "null"))
+        first, *rest = session.executor.orders
+        assert first.passive
+        assert not any(order.passive for order in rest)
+        assert set(names(result)) == ({"a", WAITING} if waits else {"a"})
 
     def test_what_there_was_no_time_for_is_said(self) -> None:
         result = Simulation(Truth(), budget_s=100.0).run(

@@ -25,7 +25,7 @@ def test_the_bottleneck_gives_the_measured_limits() -> None:
     assert found is not None
     assert found.sentence == (
         "input-bound: 60% of the step waits for data; compute alone would run at 1,420 samples/s, "
-        "the loader gives 260"
+        "the loader alone at 260; without workers they take turns"
     )
 
 

@@ -148,7 +148,7 @@ def _refusal(error: OSError | MemoryError | ImportError | RuntimeError) -> tuple
         )
     if isinstance(error, RuntimeError):
         return (
-            f"no further process or thread could be had: {error}",
+            f"no further process or thread could be started: {error}",
             "raise the limit (ulimit -u), or free some",
         )
     if isinstance(error, MemoryError):

@@ -10,6 +10,7 @@ from hotloop.machine.environment.code_state import changes_between
 from hotloop.model.comparison import Change
 from hotloop.model.observation import Observation
 from hotloop.model.origin import Origin
+from hotloop.model.secrets import redacted_environment, redacted_words
 
 MAX_CHANGES = 60
 _MACHINE = {
@@ -58,7 +59,7 @@ def _machine(before: Observation, after: Observation) -> Iterator[Change]:
 
 def _program(before: Observation, after: Observation) -> Iterator[Change]:
     old, new = before.program, after.program
-    yield from _differing("command", shlex.join(before.command), shlex.join(after.command))
+    yield from _differing("command", *(shlex.join(redacted_words(seen.command)) for seen in (before, after)))
     yield from _differing(
         "script", (old.script_sha256 or "unknown")[:12], (new.script_sha256 or "unknown")[:12]
     )
@@ -68,7 +69,7 @@ def _program(before: Observation, after: Observation) -> Iterator[Change]:
     yield from _differing("processes", len(before.ranks), len(after.ranks))
     loaders = [[_loader(one) for one in seen.loaders] for seen in (old, new)]
     yield from _differing("data", "; ".join(loaders[0]), "; ".join(loaders[1]))
-    yield from _maps("variable", old.environment, new.environment)
+    yield from _maps("variable", redacted_environment(old.environment), redacted_environment(new.environment))
 
 
 def _loader(one: object) -> str:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import shlex
 from datetime import datetime, timezone
 from pathlib import Path
 
 import click
 import msgspec
 import numpy as np
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.text import Text
 
+from hotloop.cli.before import before_run
 from hotloop.cli.files import check_writable, write_json, write_text
 from hotloop.cli.options import COMMAND_SETTINGS, ResultFile, TimeSpan, command_argument, output_options
 from hotloop.launch.signals import ended_like_ctrl_c
@@ -21,11 +23,12 @@ from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.foreign_text import shown
 from hotloop.model.gate import ClassBaseline, GateBaseline, GateRun, GateVerdict
 from hotloop.model.observation import Observation
-from hotloop.model.quantities import duration, percent
+from hotloop.model.quantities import counted, duration, percent
 from hotloop.model.secrets import redacted_words
 from hotloop.model.step_series import StepKind
 from hotloop.observe.run.stopping import StopRule
 from hotloop.report.gate import annotation, gate_markdown, junit
+from hotloop.report.terminal.busy_machine import busy_machine
 from hotloop.report.terminal.layout import next_steps
 from hotloop.report.terminal.screen import Screen
 from hotloop.stats.gate import is_proven_slower, is_settled, slowdown, typical_s
@@ -91,6 +94,10 @@ def command(
             f"{file} has no baseline of this class of machines ({machine})",
             "make one here, on the code to be held to: add --update",
         )
+    other = _other_command(known, command) if known and not update else ""
+    if other:
+        screen.warn(f"hotloop: {other}: {shlex.join(redacted_words(command))} is held to it all the same")
+    before_run(screen, command)
     try:
         with ended_like_ctrl_c():
             runs = tuple(_run(command, number, num, seconds, screen) for number in range(num))
@@ -98,13 +105,14 @@ def command(
         screen.done()
     if update or then is None:
         write_json(file, _with_class(known, command, machine, runs))
-        screen.note(f"hotloop: {file} holds {num} runs of this class of machines ({machine})")
+        screen.note(f"hotloop: {file} holds {counted(num, 'run')} of this class of machines ({machine})")
+        held = ["hotloop", "check", "--baseline", str(file), *command]
+        screen.show(next_steps([("hold the program to that", held)]))
         return ExitCode.DONE
-    verdict = _judged(command, then, runs, margin / 100)
+    verdict = _judged(command, then, runs, margin / 100, other)
     _tell(verdict, junit_file, markdown_file, json_file, github=github)
     screen.show(told(verdict))
-    if not verdict.passed:
-        screen.show(_next(file, command))
+    screen.show(_next(verdict, file, num, redacted_words(command)))
     return ExitCode.DONE if verdict.passed else ExitCode.GATE
 
 
@@ -119,10 +127,17 @@ def _read(file: Path) -> GateBaseline | None:
         ) from error
 
 
+def _other_command(known: GateBaseline, words: tuple[str, ...]) -> str:
+    """Return what the baseline was measured of, where that is another command; empty: it is this one."""
+    if known.command == redacted_words(words):
+        return ""
+    return f"the baseline was measured of another command, {shlex.join(known.command)}"
+
+
 def _run(words: tuple[str, ...], number: int, num: int, seconds: float, screen: Screen) -> GateRun:
     name = f"run {number + 1} of {num}"
     seen = program(
-        name, words, Path.cwd(), StopRule(seconds=seconds), screen.progress, screen.warn
+        name, words, Path.cwd(), StopRule(seconds=seconds), screen.progress, screen.alert
     ).observation
     return GateRun(steps_s=_steps(seen), foreign_share=seen.foreign_share)
 
@@ -149,7 +164,7 @@ def _with_class(
 
 
 def _judged(
-    words: tuple[str, ...], then: ClassBaseline, runs: tuple[GateRun, ...], margin: float
+    words: tuple[str, ...], then: ClassBaseline, runs: tuple[GateRun, ...], margin: float, other: str
 ) -> GateVerdict:
     before, now = ([run.steps_s for run in each if run.steps_s] for each in (then.runs, runs))
     if not before or not now:
@@ -158,13 +173,15 @@ def _judged(
         )
     found = slowdown(before, now)
     slower = is_proven_slower(found, margin)
-    busiest = max((run.foreign_share or 0.0 for run in runs), default=0.0)
-    noisy = slower and busiest > NOISY
+    busiest = max((run.foreign_share for run in runs if run.foreign_share is not None), default=None)
+    noisy = slower and (busiest or 0.0) > NOISY
     differs = found.low > 1 or found.high < 1
     says = ("slower" if found.ratio > 1 else "faster") if differs else "no difference is proven"
     proof = "" if is_settled(found, margin) else "; that is not proven to be beyond the margin, nor within it"
-    if noisy:
+    if noisy and busiest is not None:
         proof = f"; other processes used up to {percent(busiest)} of the CPU, so it is not held against the program"
+    if other:
+        proof = f"{proof}; {other}"
     sentence = (
         f"a step took {duration(typical_s(before))} and takes {duration(typical_s(now))}: {found.ratio:.2f} times as "
         f"long [{found.low:.2f}, {found.high:.2f}] ({says}; margin {percent(margin)}){proof}"
@@ -180,6 +197,7 @@ def _judged(
         sentence=sentence,
         command=redacted_words(words),
         baseline_commit=then.commit,
+        foreign_share=busiest,
         noisy=noisy,
     )
 
@@ -206,19 +224,25 @@ def _tell(
                 target.write(gate_markdown(verdict))
 
 
-def _next(file: Path, command: tuple[str, ...]) -> RenderableType:
+def _next(verdict: GateVerdict, file: Path, num: int, command: tuple[str, ...]) -> RenderableType:
+    again = ["hotloop", "check", "--baseline", str(file)]
+    if verdict.passed and not verdict.proven:
+        return next_steps([("more runs for a proof", [*again, "--runs", str(2 * num), *command])])
+    if verdict.passed:
+        return next_steps([("what could make it faster", ["hotloop", "diagnose", *command])])
     return next_steps(
         [
             ("why it takes so long now", ["hotloop", "diagnose", *command]),
             (
                 "if it is meant to: hold it to this from now on",
-                ["hotloop", "check", "--baseline", str(file), "--update", *command],
+                [*again, "--update", *command],
             ),
         ]
     )
 
 
-def told(verdict: GateVerdict) -> Text:
-    """Return the verdict, ready to print."""
+def told(verdict: GateVerdict) -> RenderableType:
+    """Return the verdict, ready to print; first whether the machine was quiet enough for one."""
     style = "bold red" if not verdict.passed else "bold green" if verdict.proven else "bold yellow"
-    return Text.assemble((f"hotloop check {verdict.word}: ", style), shown(verdict.sentence))
+    said = Text.assemble((f"hotloop check {verdict.word}: ", style), shown(verdict.sentence))
+    return Group(*busy_machine(verdict.foreign_share), said)

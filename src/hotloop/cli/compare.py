@@ -9,21 +9,27 @@ from pathlib import Path
 import click
 import msgspec
 
+from hotloop.cli.before import before_run
 from hotloop.cli.changes import changes, code_between
 from hotloop.cli.files import check_writable, write_json, write_text
 from hotloop.cli.options import ResultFile, TimeSpan, output_options
-from hotloop.cli.stored import OBSERVATION
+from hotloop.cli.stored import OBSERVATION, RESULT
 from hotloop.launch.signals import ended_like_ctrl_c
 from hotloop.machine.environment.code_state import code_state
-from hotloop.model.comparison import Comparison
+from hotloop.model.comparison import Comparison, TunedSide
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.observation import Observation
 from hotloop.model.origin import Origin
+from hotloop.model.ratio import Ratio
+from hotloop.model.secrets import redacted_words
+from hotloop.model.tuning import TuneResult
 from hotloop.observe.run.origin import ORIGIN, origin
 from hotloop.observe.run.stopping import StopRule
+from hotloop.report.content.figures import label
 from hotloop.report.html.page import page
 from hotloop.report.markdown import markdown
 from hotloop.report.sections.comparison import comparison_document
+from hotloop.report.terminal.compared import render_next
 from hotloop.report.terminal.report import render
 from hotloop.report.terminal.screen import Screen
 from hotloop.stats.verdict import MIN_MARGIN
@@ -93,6 +99,7 @@ def show_comparison(
     if markdown_file is not None:
         write_text(markdown_file, markdown(shape))
     screen.show(render(shape))
+    screen.show(render_next(found))
 
 
 def _compared(words: tuple[str, ...], baseline: str | None, budget: float, screen: Screen) -> Comparison:
@@ -113,12 +120,15 @@ def _compared(words: tuple[str, ...], baseline: str | None, budget: float, scree
             f"{unknown[0]!r} is neither a session here nor a command",
             "hotloop sessions lists what is stored; write commands in quotes: 'python train.py --epochs 1'",
         )
+    before_run(screen, ())
     here = Path.cwd()
-    both = [_observed(word, tuple(shlex.split(word)), here, screen) for word in words]
+    commands = [tuple(shlex.split(word)) for word in words]
+    both = [_observed(shlex.join(redacted_words(one)), one, here, screen) for one in commands]
     return _duet((both[0], both[1]), budget, screen)
 
 
 def _with_baseline(words: tuple[str, ...], revision: str, budget: float, screen: Screen) -> Comparison:
+    before_run(screen, words)
     here = Path.cwd()
     with tree_at(revision, here) as folder:
         before = _observed(revision, words, folder, screen)
@@ -129,7 +139,7 @@ def _with_baseline(words: tuple[str, ...], revision: str, budget: float, screen:
 
 
 def _observed(name: str, words: tuple[str, ...], folder: Path, screen: Screen) -> Program:
-    return program(name, words, folder, StopRule(seconds=OBSERVED_S), screen.progress, screen.warn)
+    return program(name, words, folder, StopRule(seconds=OBSERVED_S), screen.progress, screen.alert)
 
 
 def _duet(both: tuple[Program, Program], budget: float, screen: Screen) -> Comparison:
@@ -144,18 +154,32 @@ def compare_sessions(first: str, second: str) -> Comparison:
     Raises:
         HotloopError: one of them holds no observation.
     """
-    (before, old), (after, new) = _read(first), _read(second)
+    (before, old, was), (after, new, now) = _read(first), _read(second)
     found = compare_observations(before, after, (first, second))
     return msgspec.structs.replace(
-        found, changes=changes(before, after, (old, new)), code=code_between(old, new, Path.cwd())
+        found,
+        changes=changes(before, after, (old, new)),
+        tuned=(was, now),
+        code=code_between(old, new, Path.cwd()),
     )
 
 
-def _read(name: str) -> tuple[Observation, Origin | None]:
+def _read(name: str) -> tuple[Observation, Origin | None, TunedSide | None]:
     with contextlib.closing(find_session(Path.cwd(), name)) as session:
         seen = session.get(OBSERVATION, Observation)
         if seen is None:
             raise HotloopError(
                 f"the session {name} holds no observation", "compare sessions of observe, diagnose or tune"
             )
-        return seen, session.get(ORIGIN, Origin)
+        result = session.get(RESULT, TuneResult)
+        return seen, session.get(ORIGIN, Origin), _tuned(result) if result is not None else None
+
+
+def _tuned(result: TuneResult) -> TunedSide:
+    plan = result.plan
+    compared = plan.parity is not None and plan.parity.statistic is not None
+    return TunedSide(
+        steps={label(one.name, one.params): Ratio(one.ratio, one.low, one.high) for one in plan.steps},
+        speedup=plan.speedup if plan.steps else None,
+        learns_the_same=plan.parity.passed if compared and plan.parity is not None else None,
+    )

@@ -15,7 +15,7 @@ from hotloop.cli.endings import how_it_ended
 from hotloop.cli.files import check_writable, json_text, write_json
 from hotloop.cli.options import COMMAND_SETTINGS, ResultFile, TimeSpan, isolation_options, output_options
 from hotloop.cli.report import keep_page
-from hotloop.cli.stored import OBSERVATION, store_observation
+from hotloop.cli.stored import OBSERVATION, store_observation, stored_without_step
 from hotloop.diagnose.check.engine import diagnose
 from hotloop.diagnose.manual import pages
 from hotloop.launch.isolation.decide import Exceptions
@@ -90,7 +90,7 @@ def command(
                     rule=rule,
                     deep=() if no_deep else ALL,
                     exceptions=Exceptions(writable, allow_writes),
-                    warn=screen.note,
+                    warn=screen.alert,
                 ),
                 ceilings=not no_ceilings,
             )
@@ -136,7 +136,8 @@ def _observed(screen: Screen, live: LiveRun, *, ceilings: bool) -> Diagnosis:
     of = origin("diagnose", live.words, before_run(screen, live.words))
     say_whose_output(screen, live.words)
     with ended_like_ctrl_c():
-        observation = observe(live, screen.progress)
+        with stored_without_step(of):
+            observation = observe(live, screen.progress)
         screen.done()
         screen.note(how_it_ended(observation))
         limited = with_limits(observation, live, screen.progress) if ceilings else without_limits(observation)

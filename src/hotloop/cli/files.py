@@ -15,6 +15,7 @@ import msgspec
 
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.foreign_text import encodable, inert_json
+from hotloop.model.secrets import free_of_secrets
 
 STDOUT = Path("-")
 """What the user writes for standard output in the place of a file."""
@@ -52,11 +53,12 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def json_text(value: Any) -> str:
-    """Return a value as indented JSON, a line end behind it; names that are no UTF-8 are written out."""
+    """Return a value as indented JSON with a line end, free of secrets; names that are no UTF-8 are written out."""
+    plain = free_of_secrets(value)
     try:
-        encoded = msgspec.json.encode(value)
+        encoded = msgspec.json.encode(plain)
     except UnicodeEncodeError:
-        encoded = msgspec.json.encode(encodable(value))
+        encoded = msgspec.json.encode(encodable(plain))
     return inert_json(msgspec.json.format(encoded, indent=2).decode()) + "\n"
 
 

@@ -7,9 +7,9 @@ import click
 
 from hotloop import __version__
 from hotloop.lint.check.config import LintConfig, check_names, find_config
-from hotloop.lint.check.engine import lint_source
+from hotloop.lint.check.engine import found_in
 from hotloop.lint.check.registry import chosen_rules
-from hotloop.lint.check.run import LintResult, fixed_text, lint_files
+from hotloop.lint.check.run import LintResult, fixed_text, lint_files, outcome_of
 from hotloop.lint.manual import pages
 from hotloop.lint.read.discover import python_files
 from hotloop.lint.read.judge import Unfit, check_depth, decoded
@@ -68,13 +68,15 @@ def _standard_input(config: LintConfig, allowed: FixSafety | None, format_: str,
         ) from error
     rules = chosen_rules(config.select, set(config.ignore))
     if allowed is None:
-        result = LintResult(lint_source("<stdin>", text, rules), 1)
+        seen = outcome_of(found_in("<stdin>", text, rules))
+        result = LintResult(seen.findings, 1, fixable=seen.fixable)
         click.echo(_rendered(result, format_), nl=False)
         return _exit_code(result)
     fixed = fixed_text("<stdin>", text, rules, allowed)
     after = fixed.text.encode(encoding)
     click.echo(unified("stdin", raw, after) if diff else after, nl=False)
-    result = LintResult(lint_source("<stdin>", fixed.text, rules), 1, fixed.num_applied)
+    left = outcome_of(found_in("<stdin>", fixed.text, rules))
+    result = LintResult(left.findings, 1, fixed.num_applied, fixable=left.fixable)
     click.echo(_rendered(result, format_), nl=False, err=True)
     return _exit_code(result)
 
@@ -108,4 +110,5 @@ def _rendered(result: LintResult, format_: str) -> str:
         return render_sarif(
             result.findings, __version__, {code: page for code, page in found.items() if page}
         )
-    return render_text(result.findings, result.num_files)
+    fixable = result.fixable
+    return render_text(result.findings, result.num_files, fixable.num_safe, fixable.num_unsafe)

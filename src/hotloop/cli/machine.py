@@ -10,7 +10,7 @@ from hotloop.cli.files import write_json
 from hotloop.cli.options import ResultFile, output_options
 from hotloop.machine.report import machine_report
 from hotloop.model.errors import ExitCode
-from hotloop.report.terminal.machine import render
+from hotloop.report.terminal.machine import render, render_next
 from hotloop.report.terminal.screen import Screen
 
 
@@ -40,4 +40,5 @@ def command(json_file: Path | None, fresh: bool, folder: Path, quiet: bool, no_c
     if json_file is not None:
         write_json(json_file, report)
     screen.show(render(report))
+    screen.show(render_next(report))
     return ExitCode.DONE

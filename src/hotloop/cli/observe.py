@@ -22,7 +22,7 @@ from hotloop.cli.options import (
 )
 from hotloop.cli.report import keep_page
 from hotloop.cli.sample_files import SampleFiles
-from hotloop.cli.stored import store_observation
+from hotloop.cli.stored import store_observation, stored_without_step
 from hotloop.launch.isolation.decide import Exceptions
 from hotloop.launch.signals import ended_like_ctrl_c
 from hotloop.model.errors import ExitCode
@@ -98,7 +98,7 @@ def command(
     of = origin("observe", command, before_run(screen, command))
     say_whose_output(screen, command)
     try:
-        with ended_like_ctrl_c():
+        with ended_like_ctrl_c(), stored_without_step(of):
             observation = observe(
                 LiveRun(
                     words=command,
@@ -106,7 +106,7 @@ def command(
                     keep=kept,
                     deep=() if no_deep else ALL,
                     exceptions=Exceptions(writable, allow_writes),
-                    warn=screen.note,
+                    warn=screen.alert,
                     details=screen.detail if live else None,
                 ),
                 screen.progress,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -13,22 +14,23 @@ from hotloop.cli.files import write_text
 from hotloop.cli.options import TimeSpan, output_options
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.secrets import REDACTED
-from hotloop.model.tuning import Plan
-from hotloop.observe.run.live import LiveRun, observe
+from hotloop.model.tuning import Plan, StepEdit
+from hotloop.observe.run.live import Interrupted, LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
-from hotloop.patch.account import launch_line, proof_told, told
+from hotloop.patch.account import nothing_to_do, proof_told, told
+from hotloop.patch.account_in_plan import with_written
 from hotloop.patch.program_files import editable, outdated
 from hotloop.patch.prove import Prover
 from hotloop.patch.rewrite_plan import Patch, rewrite_plan
-from hotloop.patch.write import with_written, write_patch
+from hotloop.patch.write import write_patch
 from hotloop.report.terminal.screen import Screen
 from hotloop.source.outcome import Safety
-from hotloop.tune.plan.in_source import in_source, rest_of
-from hotloop.tune.plan.orders import with_plan
+from hotloop.tune.plan.in_source import in_source
 from hotloop.tune.plan.plan_file import read_plan, to_toml
 
 OBSERVED_STEPS = 10
 """Places are looked for in the first eight steps; evaluation comes when it comes."""
+DEFAULT = Path("hotloop.toml")
 
 
 @click.command("patch", context_settings={"help_option_names": ["-h", "--help"]})
@@ -36,13 +38,16 @@ OBSERVED_STEPS = 10
 @click.option("--check", is_flag=True, help="Exit with 1 if there is something to patch.")
 @click.option("--unsafe", is_flag=True, help="Also edits that may change what was not observed.")
 @click.option("--prove", is_flag=True, help="Run the original and the patched program in turns.")
+@click.option(
+    "--observe", "look", is_flag=True, help="Run the command to see where to edit, if the files changed."
+)
 @click.option("--seconds", type=TimeSpan(), default="5m", show_default=True, help="With --prove: to spend.")
 @click.option("--force", is_flag=True, help="With --write: also files with changes that are not committed.")
 @output_options
 @click.argument(
     "plan_file",
     type=click.Path(dir_okay=False, path_type=Path),
-    default=Path("hotloop.toml"),
+    default=DEFAULT,
     metavar="[PLAN]",
 )
 def command(
@@ -51,6 +56,7 @@ def command(
     check: bool,
     unsafe: bool,
     prove: bool,
+    look: bool,
     seconds: float,
     force: bool,
     quiet: bool,
@@ -64,29 +70,43 @@ def command(
     """
     screen = Screen(quiet=quiet, no_color=no_color)
     plan = read_plan(plan_file)
-    done = in_source(plan, Path.cwd())
-    if done and not unsafe:
-        screen.note(f"nothing to do, in the source already: {', '.join(done)}")
-        for line in launch_line(with_plan({}, rest_of(plan, done)), plan):
+    found = in_source(plan, Path.cwd(), ())
+    everything = plan.patched.variants[-1:] if unsafe else plan.patched.variants
+    written = [each for each in everything if each in found.whole]
+    if written:
+        for line in nothing_to_do(written[-1], plan):
             screen.note(line)
+        if prove:
+            raise HotloopError(
+                "nothing can be proven: the patch is in the source, and a proof runs the original beside it",
+                f"hotloop compare --baseline REV {shlex.join(plan.fit.command)}, with the revision before the patch",
+            )
         return ExitCode.DONE
-    plan = _current(plan, screen)
+    plan = _current(plan, plan_file, screen, may_run=look or prove)
     allowed = Safety.UNSAFE if unsafe else Safety.SAFE
-    patch = rewrite_plan(plan.steps, plan.sites, editable(plan.sites, Path.cwd(), plan.fit.command), allowed)
+    contents = editable(plan.sites, Path.cwd(), plan.fit.command)
+    patch = rewrite_plan(plan.steps, plan.sites, contents, allowed, known=found.edits)
     if not write:
         sys.stdout.buffer.write(patch.diff)
         sys.stdout.buffer.flush()
     for line in told(patch, plan, str(plan_file)):
         screen.note(line)
-    if prove and not _proven(plan, patch, allowed, seconds, screen):
+    if prove and not _proven(plan, patch, allowed, found.edits, seconds, screen):
         return ExitCode.GATE
     if write:
         _write(patch, plan, plan_file, screen, force=force)
     return ExitCode.GATE if check and patch.changed else ExitCode.DONE
 
 
-def _current(plan: Plan, screen: Screen) -> Plan:
-    """Return the plan with places that are those of the files as they are now, from a new run where they are not."""
+def _current(plan: Plan, plan_file: Path, screen: Screen, *, may_run: bool) -> Plan:
+    """Return the plan with places that are those of the files as they are now, from a new run where they are not.
+
+    Args:
+        plan: that was read.
+        plan_file: it was read from.
+        screen: told of the run.
+        may_run: whether the user asked for a run: a plan file may be somebody else's, and so may be its command.
+    """
     if not plan.steps:
         return plan
     stale = outdated(plan.sites, Path.cwd())
@@ -97,30 +117,54 @@ def _current(plan: Plan, screen: Screen) -> Plan:
         if stale
         else "the plan does not say where to edit"
     )
+    words = _can_run(plan, why)
+    if not may_run:
+        again = shlex.join(
+            ["hotloop", "patch", "--observe", *([str(plan_file)] if plan_file != DEFAULT else [])]
+        )
+        raise HotloopError(
+            f"{why}, so the places to edit are not known",
+            f"{again} runs the plan's command to find them: {words}",
+        )
+    screen.note(f"hotloop: {why}; observing {words}")
+    live = LiveRun(
+        words=plan.fit.command, rule=StopRule(steps=OBSERVED_STEPS), log=Path("/dev/null"), warn=screen.alert
+    )
+    try:
+        observation = observe(live, screen.progress)
+    except Interrupted:
+        raise KeyboardInterrupt from None
+    finally:
+        screen.done()
+    return msgspec.structs.replace(plan, sites=observation.sites)
+
+
+def _can_run(plan: Plan, why: str) -> str:
+    """Return the plan's command as it is typed.
+
+    Raises:
+        HotloopError: with why it has to be run, and that it cannot be.
+    """
     words = shlex.join(plan.fit.command)
     if REDACTED in words:
         raise HotloopError(
             f"{why}, and the command cannot be run again: it held a secret, which is not stored",
             "make a new plan: hotloop tune with the command",
         )
-    screen.note(f"hotloop: {why}; observing {words}")
-    live = LiveRun(
-        words=plan.fit.command, rule=StopRule(steps=OBSERVED_STEPS), log=Path("/dev/null"), warn=screen.warn
-    )
-    try:
-        observation = observe(live, screen.progress)
-    finally:
-        screen.done()
-    return msgspec.structs.replace(plan, sites=observation.sites)
+    return words
 
 
-def _proven(plan: Plan, patch: Patch, allowed: Safety, seconds: float, screen: Screen) -> bool:
+def _proven(
+    plan: Plan, patch: Patch, allowed: Safety, known: Mapping[str, StepEdit], seconds: float, screen: Screen
+) -> bool:
     """Say what the patched program was measured to be; return whether that is what the plan promised."""
-    if not patch.changed and not patch.is_launched:
-        return True
+    if not patch.changed and not patch.is_launched(plan.fit.command):
+        screen.note("hotloop: nothing can be proven: no step of the plan is written")
+        return not plan.steps
+    _can_run(plan, "a proof runs the original and the patched program")
     try:
-        prover = Prover(plan.fit.command, Path.cwd(), seconds, screen.progress, screen.warn)
-        proof = prover.prove(plan, patch.before, allowed)
+        prover = Prover(plan.fit.command, Path.cwd(), seconds, screen.progress, screen.alert)
+        proof = prover.prove(plan, patch.before, allowed, known)
     finally:
         screen.done()
     for line in proof_told(proof):

@@ -15,6 +15,7 @@ from hotloop.cli.options import ResultFile, output_options
 from hotloop.cli.report_content import Prices, report_content
 from hotloop.cli.report_exports import export, export_options
 from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.report.cleaned import cleaned
 from hotloop.report.content.content import ReportContent
 from hotloop.report.html.page import page
 from hotloop.report.markdown import markdown
@@ -73,7 +74,7 @@ def command(
         if file != STDOUT:
             screen.note(f"hotloop: wrote {file}")
     if written:
-        screen.show(Text(content.headline.sentence))
+        screen.show(Text(cleaned(content.headline.sentence)))
     else:
         screen.show(render(document(content)))
         screen.show(render_next(content.session))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -10,7 +9,8 @@ import msgspec
 
 from hotloop.cli.diagnose_source import with_source
 from hotloop.cli.explain import manual_page
-from hotloop.cli.stored import OBSERVATION
+from hotloop.cli.stored import OBSERVATION, RESULT
+from hotloop.cli.stored_trials import held_steps, looks, loss_curves, samples
 from hotloop.diagnose.check.engine import diagnose
 from hotloop.machine.card.cache import kept_card
 from hotloop.model.deep import Deep
@@ -27,14 +27,11 @@ from hotloop.observe.profile.efficiency import with_efficiency
 from hotloop.observe.run.origin import ORIGIN
 from hotloop.patch.program_files import editable, outdated
 from hotloop.patch.rewrite_plan import rewrite_plan
-from hotloop.report.content.content import Excerpt, LossCurves, ReportContent, SetSamples
+from hotloop.report.content.content import Excerpt, ReportContent
 from hotloop.report.content.headline import headline, savings
 from hotloop.source.outcome import Safety
 from hotloop.store.session import Session
-from hotloop.tune.executor import ArmRecord, RanSet
-from hotloop.whatif.measure import WhatIf, with_whatif
 
-RESULT = "result"
 SOURCES = (".py", ".pyw", ".ipynb")
 MAX_SOURCE_BYTES = 4 << 20
 AROUND = 3
@@ -64,7 +61,7 @@ def report_content(
         HotloopError: there is nothing in it to report.
     """
     tuning = session.get(RESULT, TuneResult)
-    before, after = _profiled(session, tuning)
+    before, after = looks(session, tuning) if tuning else (None, None)
     card = kept_card()
     observation = _observation(session, before, card)
     if observation is None and tuning is None:
@@ -87,20 +84,15 @@ def report_content(
         findings=found.findings if found else (),
         excerpts=tuple(_excerpts(found.findings if found else (), here)),
         manual=_manual(found, tuning),
-        sets=tuple(_samples(session, tuning)) if tuning else (),
-        losses=_losses(session, tuning),
+        sets=tuple(samples(session, tuning)) if tuning else (),
+        held=held_steps(session) if tuning else {},
+        losses=loss_curves(session, tuning) if tuning else None,
         after=after,
         card=card,
         patch=patch,
         why_no_patch=why_no_patch,
-        missing=tuple(_missing(observation, tuning)),
+        missing=tuple(_missing(observation, tuning, after, card)),
     )
-
-
-def _profiled(session: Session, tuning: TuneResult | None) -> tuple[Deep | None, Deep | None]:
-    """Return what detailed profiling saw of the original and of the plan in the confirmation."""
-    pairs = ((before.deep, after.deep) for before, after, _ in _confirmed(session, tuning)) if tuning else ()
-    return next((pair for pair in pairs if pair[0] or pair[1]), (None, None))
 
 
 def _observation(session: Session, deep: Deep | None, card: MachineCard | None) -> Observation | None:
@@ -110,10 +102,9 @@ def _observation(session: Session, deep: Deep | None, card: MachineCard | None) 
         return None
     if seen.deep is None and deep is not None:
         seen = with_efficiency(msgspec.structs.replace(seen, deep=deep), card)
-    limits = session.get("whatif", WhatIf)
     environment = redacted_environment(seen.program.environment)
     return msgspec.structs.replace(
-        with_whatif(seen, limits) if limits is not None else seen,
+        seen,
         command=redacted_words(seen.command),
         program=msgspec.structs.replace(seen.program, environment=environment),
     )
@@ -143,59 +134,6 @@ def _manual(found: Diagnosis | None, tuning: TuneResult | None) -> dict[str, str
     return {name: page for name, page in pages.items() if page is not None}
 
 
-def _confirmed(session: Session, tuning: TuneResult) -> Iterator[tuple[ArmRecord, ArmRecord, RanSet]]:
-    """The original's and the plan's arm of each set of the confirmation that held both."""
-    labels = [_label(step.name, step.params) for step in tuning.plan.steps]
-    for ran in _sets(session, "confirm|"):
-        at = next((at for at, plan in enumerate(ran.order.plans) if [one.label for one in plan] == labels), 0)
-        before, after = ran.record.arm(0), ran.record.arm(at)
-        if at and before is not None and after is not None:
-            yield before, after, ran
-
-
-def _sets(session: Session, *begins: str) -> Iterator[RanSet]:
-    for begin in begins:
-        for key in session.keys(begin):
-            ran = session.get(key, RanSet)
-            if ran is not None:
-                yield ran
-
-
-def _label(name: str, params: dict[str, object]) -> str:
-    inside = ", ".join(f"{key}={value}" for key, value in sorted(params.items()))
-    return f"{name}({inside})" if inside else name
-
-
-def _samples(session: Session, tuning: TuneResult) -> Iterator[SetSamples]:
-    for before, after, ran in _confirmed(session, tuning):
-        at = ran.record.arms.index(after)
-        yield SetSamples(
-            rounds=tuple((times[0], times[at]) for times in ran.record.rounds if math.isfinite(times[at])),
-            phases=(before.phases, after.phases),
-            peak_bytes=(before.peak_bytes, after.peak_bytes),
-        )
-
-
-def _losses(session: Session, tuning: TuneResult | None) -> LossCurves | None:
-    if tuning is None:
-        return None
-    plain: list[tuple[float, ...]] = []
-    perturbed: list[tuple[float, ...]] = []
-    for ran in _sets(session, "floor", "contest|", "confirm|"):
-        for at in ran.record.originals(ran.order):
-            arm = ran.record.arm(at)
-            if arm is not None and arm.losses:
-                (perturbed if at in ran.order.perturbed else plain).append(arm.losses)
-    if not plain:
-        return None
-    return LossCurves(
-        original=plain[0],
-        repeats=tuple(plain[1:]),
-        perturbed=perturbed[0] if perturbed else (),
-        plan=tuple(after.losses for _, after, _ in _confirmed(session, tuning) if after.losses),
-    )
-
-
 def _patch(tuning: TuneResult | None, folder: Path) -> tuple[str | None, str | None]:
     """Return the plan as a diff of the source as it is now, or why there is none."""
     if tuning is None or not tuning.plan.steps:
@@ -205,13 +143,15 @@ def _patch(tuning: TuneResult | None, folder: Path) -> tuple[str | None, str | N
         return None, "the session does not say where to edit"
     stale = outdated(plan.sites, folder)
     if stale:
-        return None, f"{', '.join(stale)} changed since (hotloop patch looks again)"
+        return None, f"{', '.join(stale)} changed since (hotloop patch --observe looks again)"
     patch = rewrite_plan(plan.steps, plan.sites, editable(plan.sites, folder, plan.fit.command), Safety.SAFE)
     text = patch.diff.decode(errors="replace")
     return (text, None) if text else (None, "no step of the plan has a safe edit of your source")
 
 
-def _missing(seen: Observation | None, tuning: TuneResult | None) -> Iterator[Coverage]:
+def _missing(
+    seen: Observation | None, tuning: TuneResult | None, after: Deep | None, card: MachineCard | None
+) -> Iterator[Coverage]:
     if seen is None:
         yield Coverage("the step and everything in it", "the session was ended before it was observed")
         return
@@ -224,8 +164,20 @@ def _missing(seen: Observation | None, tuning: TuneResult | None) -> Iterator[Co
             if tuning
             else "no detailed profiling was done: hotloop diagnose does it",
         )
+    elif tuning is not None and tuning.plan.steps and after is None:
+        yield Coverage(
+            "operators, host samples, memory over a step with the plan on",
+            "the plan came to its end before it was looked at, or became smaller after it was",
+        )
     if seen.ceilings is None and not any("ceilings" in gap.what for gap in seen.coverage):
-        yield Coverage("ceilings", "not asked for: hotloop diagnose measures them")
+        yield Coverage(
+            "ceilings",
+            "not measured: hotloop diagnose measures them, and a hotloop tune after it shows them"
+            if tuning
+            else "not asked for: hotloop diagnose measures them",
+        )
+    if seen.deep is not None and seen.deep.operators is not None and card is None:
+        yield Coverage("roofline", "this machine was not measured: run hotloop machine once")
     if seen.monitors is not None and not any("power" in name for name in seen.monitors.metrics):
         yield Coverage("power", "no sensor of this machine tells it, so energy and its price are not known")
     if seen.epoch_steps is None:

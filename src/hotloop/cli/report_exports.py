@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,12 @@ NAMES = ("csv", "parquet", "tensorboard", "perfetto", "speedscope")
 def export_options(function: Any) -> Any:
     """`--csv`, `--parquet`, `--tensorboard`, `--perfetto`, `--speedscope`."""
     options = (
-        click.option("--csv", type=_FOLDER, metavar="DIR", help="Write raw steps, blocks and losses as CSV."),
+        click.option(
+            "--csv",
+            type=_FOLDER,
+            metavar="DIR",
+            help="Write every raw sample as CSV.",
+        ),
         click.option("--parquet", type=_FOLDER, metavar="DIR", help="Likewise, as Parquet."),
         click.option("--tensorboard", type=_FOLDER, metavar="DIR", help="Write scalars and a profile."),
         click.option("--perfetto", type=_FILE, metavar="FILE", help="Write steps and monitors as a trace."),
@@ -81,12 +87,15 @@ def _tensorboard(content: ReportContent, folder: Path) -> None:
     event = _library("tensorboard.compat.proto.event_pb2", "tensorboard")
     summary = _library("tensorboard.compat.proto.summary_pb2", "tensorboard")
     _made(folder)
+    began_s = datetime.fromisoformat(content.origin.began).timestamp() if content.origin else 0.0
     writer = writers.EventFileWriter(str(folder))
     for tag, step, time_s, value in _scalars(content, seen):
         told = summary.Summary(value=[summary.Summary.Value(tag=tag, simple_value=value)])
-        writer.add_event(event.Event(wall_time=time_s, step=step, summary=told))
+        writer.add_event(event.Event(wall_time=began_s + time_s, step=step, summary=told))
     writer.close()
-    write_json(folder / f"{content.session}.pt.trace.json", chrome_trace(seen))
+    for one in seen.series:
+        name = content.session if one.rank is None else f"{content.session}-rank-{one.rank}"
+        write_json(folder / f"{name}.pt.trace.json", chrome_trace(seen, [one]))
 
 
 def _scalars(content: ReportContent, seen: Observation) -> Iterator[tuple[str, int, float, float]]:
@@ -101,8 +110,13 @@ def _scalars(content: ReportContent, seen: Observation) -> Iterator[tuple[str, i
             for step, value in enumerate(np.frombuffer(column, "<f4").tolist()):
                 if not math.isnan(value):  # a step of which only the end was recorded has no phases
                     yield f"{name}{suffix}", step, begins[step], value
-    for step, loss in enumerate(content.losses.original if content.losses else ()):
-        yield "loss/original", step, float(step), loss
+    found = content.losses
+    curves = (
+        {"original": found.original, "plan": found.plan[0] if found.plan else ()} if found is not None else {}
+    )
+    for name, curve in curves.items():
+        for step, loss in enumerate(curve):  # trials keep no time of a step
+            yield f"loss/{name}", step, 0.0, loss
 
 
 def _perfetto(content: ReportContent, file: Path) -> None:

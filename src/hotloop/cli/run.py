@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,7 @@ def command(
         plan_file = plan_file or Path("hotloop.toml")
         plan = likely_plan(Path.cwd()) if likely else read_plan(plan_file)
         of = "of the session" if likely else str(plan_file)
-        steps = _steps_that_fit(plan, of, script_of(argv), screen, force=force)
+        steps = _steps_that_fit(plan, of, argv, screen, force=force)
         infers = plan.fit.infers
     environment = with_plan(os.environ, steps)
     sys.stdout.flush()
@@ -76,25 +77,27 @@ def command(
 
 
 def _steps_that_fit(
-    plan: Plan, of: str, script: Path | None, screen: Screen, *, force: bool
+    plan: Plan, of: str, argv: Sequence[str], screen: Screen, *, force: bool
 ) -> tuple[Candidate, ...]:
     """Say what is on, and return what is to be switched on from outside.
 
     Raises:
         HotloopError: the plan was made elsewhere.
     """
-    done = in_source(plan, Path.cwd())
-    differing = misfits(plan.fit, None if done else script)
+    script, found = script_of(argv), in_source(plan, Path.cwd(), argv)
+    differing = misfits(plan.fit, None if found.steps else script)
     if differing and not force:
         raise HotloopError(
             f"the plan {of} was not proven here: {'; '.join(differing)}",
             "make a new one with hotloop tune, or take it all the same with --force",
         )
-    for edited in () if done else edits(plan.fit, script):
+    for edited in () if found.steps else edits(plan.fit, script):
         screen.note(f"hotloop: {edited}; the plan is used all the same, its gain may differ")
-    in_it = f"; in the source already: {', '.join(done)}" if done else ""
+    in_it = f"; in the source already: {', '.join(found.steps)}" if found.steps else ""
     screen.note(f"hotloop: {what_is_on(plan)}{in_it}")
-    return rest_of(plan, done)
+    for line in found.said():
+        screen.note(f"hotloop: {line}")
+    return rest_of(plan, found)
 
 
 def _with_probe(

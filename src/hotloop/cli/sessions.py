@@ -13,17 +13,17 @@ import msgspec
 
 from hotloop.cli.files import write_json
 from hotloop.cli.options import ResultFile, output_options
-from hotloop.cli.report_content import RESULT
-from hotloop.cli.stored import OBSERVATION
+from hotloop.cli.stored import OBSERVATION, RESULT
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.observation import Observation
 from hotloop.model.origin import Origin
 from hotloop.model.quantities import duration
 from hotloop.model.tuning import TuneResult
 from hotloop.observe.run.origin import ORIGIN
-from hotloop.report.content.figures import speedup
+from hotloop.report.content.figures import as_fast
 from hotloop.report.terminal.screen import Screen
 from hotloop.report.terminal.sessions import StoredSession, render
+from hotloop.store.claim import InUseError
 from hotloop.store.session import Session, remove_session, session_bytes, sessions
 
 
@@ -43,10 +43,15 @@ def command(
     """
     screen = Screen(quiet=quiet, no_color=no_color)
     base = Path.cwd()
-    if keep is not None:
-        removed = (*removed, *(path.stem for path in sessions(base)[keep:]))
-    for name in dict.fromkeys(removed):
-        remove_session(base, name)
+    old = [path.stem for path in sessions(base)[keep:]] if keep is not None else []
+    for name in dict.fromkeys((*removed, *old)):
+        try:
+            remove_session(base, name)
+        except InUseError as error:
+            if name in removed:
+                raise
+            screen.note(f"hotloop: {error.message}, so it is left as it is")
+            continue
         screen.note(f"hotloop: removed session {name}")
     found = tuple(_stored(base))
     if json_file is not None:
@@ -81,9 +86,7 @@ def _read(session: Session) -> tuple[str | None, str | None, str]:
 def _verdict(tuned: TuneResult | None, seen: Observation | None) -> str:
     if tuned is not None:
         found = tuned.plan.speedup if tuned.plan.steps else None
-        return (
-            f"{speedup(found)} faster" if found else "interrupted" if tuned.interrupted else "nothing helped"
-        )
+        return as_fast(found) if found else "interrupted" if tuned.interrupted else "nothing helped"
     if seen is None:
         return "ended before anything was measured"
     return f"{duration(seen.step.median_s)} a step" if seen.step else "no step was measured"

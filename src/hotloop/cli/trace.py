@@ -10,12 +10,19 @@ import click
 from hotloop.cli.files import write_json
 from hotloop.cli.options import ResultFile, output_options
 from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.model.quantities import counted
+from hotloop.report.terminal.layout import next_steps
 from hotloop.report.terminal.screen import Screen
 
 if TYPE_CHECKING:
     from hotloop.trace.read.trace import Trace
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
+_READERS = {
+    "perfetto": "ui.perfetto.dev opens it",
+    "speedscope": "speedscope.app opens it",
+    "parquet": "pandas and DuckDB read its files",
+}
 _PATHS = click.Path(path_type=Path)
 
 
@@ -76,7 +83,9 @@ def analyze_command(
     show_verdicts(screen, verdicts)
     if all(_unreadable(analysis.health) for analysis in report.traces):
         raise HotloopError(
-            f"none of the {len(report.traces)} files is a trace",
+            "the file is no trace"
+            if len(report.traces) == 1
+            else f"none of the {len(report.traces)} files is a trace",
             "a trace is what torch.profiler's export_chrome_trace writes, or an Nsight Systems SQLite export",
         )
     screen.show(render_next(report))
@@ -134,7 +143,12 @@ def convert_command(
     if private:
         trace = convert.redact(trace)
     num = writers[chosen](trace, target)
-    Screen(quiet=quiet, no_color=no_color).note(f"hotloop: wrote {target} ({num:,} parts)")
+    screen = Screen(quiet=quiet, no_color=no_color)
+    screen.note(f"hotloop: wrote {target} ({counted(num, 'part')}); {_READERS[chosen]}")
+    if not str(target).startswith(("/dev/", "/proc/")):  # there a result may be read alone
+        screen.show(
+            next_steps([("what the device waited for", ["hotloop", "trace", "analyze", str(source)])])
+        )
     return ExitCode.DONE
 
 

@@ -22,7 +22,7 @@ from hotloop.launch.isolation.decide import Exceptions
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.optimization import Numerics
 from hotloop.model.tuning import TuneResult
-from hotloop.patch.write import with_patch_known
+from hotloop.patch.account_in_plan import with_patch_known
 from hotloop.report.terminal.screen import Screen
 from hotloop.report.terminal.tuning import render, render_next, what_is_on
 from hotloop.tune.design.candidates import Wishes
@@ -90,7 +90,9 @@ def command(
         checks=checks,
     )
     try:
-        result, session = tune(order, screen.progress, screen.note, lambda line: screen.detail([line]))
+        result, session = tune(
+            order, screen.progress, screen.note, lambda line: screen.detail([line]), screen.alert
+        )
     finally:
         screen.done()
     _keep(screen, result, plan_file, json_file, verbose=verbose)

@@ -6,8 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hotloop.model.sites import Sites
+
 Keywords = Callable[[Mapping[str, Any]], dict[str, str]]
 """The parameters of a step to keywords, each value as Python."""
+Check = Callable[[Mapping[str, Any], Sites], bool]
+"""Whether the framework makes what a step acts on, by the observed run; raises CannotEdit where its knob would do
+something else."""
 
 
 @dataclass(frozen=True)
@@ -19,9 +24,19 @@ class Framework:
         classes: qualified names of the class that takes the knobs, as programs import it.
         knobs: name of an optimization to the keywords that do the same.
         parsers: functions that make such an object from the command line; the keywords are then its options.
+        checks: name of an optimization to what has to be seen before its knob is turned; absent: nothing.
     """
 
     name: str
     classes: frozenset[str]
     knobs: Mapping[str, Keywords]
     parsers: frozenset[str] = field(default_factory=frozenset)
+    checks: Mapping[str, Check] = field(default_factory=dict)
+
+    def turns(self, name: str, params: Mapping[str, Any], sites: Sites) -> bool:
+        """Return whether its knob does what the step does in the observed program.
+
+        Raises:
+            CannotEdit: the framework makes something that the knob would replace.
+        """
+        return name not in self.checks or self.checks[name](params, sites)

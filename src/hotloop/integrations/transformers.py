@@ -4,6 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from hotloop.integrations.framework import Framework
+from hotloop.model.sites import SiteKind, Sites
+from hotloop.source.outcome import CannotEdit
+
+ADAMW = "torch.optim.adamw.AdamW"
+"""The one optimizer of torch that the Trainer has under two names, fused and not."""
+
+_TRL = ("SFT", "DPO", "GRPO", "KTO", "Reward")
+"""Trainers of trl whose configuration is a TrainingArguments."""
 
 
 def _workers(params: Mapping[str, Any]) -> dict[str, str]:
@@ -22,13 +30,40 @@ def _compile(params: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _optimizer(params: Mapping[str, Any]) -> dict[str, str]:
-    """Return the Trainer's name of the implementation; AdamW is its default, and the one that is fused."""
+    """Return the Trainer's name of AdamW's implementation."""
     return {"optim": '"adamw_torch"' if params.get("implementation") == "foreach" else '"adamw_torch_fused"'}
+
+
+def _makes_adamw(params: Mapping[str, Any], sites: Sites) -> bool:
+    """Return whether the Trainer makes the optimizer; a program may hand it its own.
+
+    Raises:
+        CannotEdit: `optim` would put AdamW in the place of another optimizer.
+    """
+    optimizers = sites.of(SiteKind.OPTIMIZER)
+    if not optimizers:
+        raise CannotEdit("the observed run does not show which optimizer the Trainer makes")
+    made = [site for site in optimizers if not site.direct]
+    for site in made:
+        if site.callee != ADAMW:
+            raise CannotEdit(f"the Trainer makes {site.callee}, and only torch's AdamW has a name for this")
+    if made and params.get("implementation") == "foreach" and sites.device != "cuda":
+        raise CannotEdit(
+            f"the Trainer's AdamW takes no foreach, which is torch's default on CUDA and not on {sites.device}"
+        )
+    return bool(made)
 
 
 TRANSFORMERS = Framework(
     name="the Hugging Face Trainer",
-    classes=frozenset({"transformers.TrainingArguments", "transformers.Seq2SeqTrainingArguments"}),
+    classes=frozenset(
+        {
+            "transformers.TrainingArguments",
+            "transformers.Seq2SeqTrainingArguments",
+            "transformers.training_args.TrainingArguments",
+            *(f"trl.{name}Config" for name in _TRL),
+        }
+    ),
     parsers=frozenset({"transformers.HfArgumentParser"}),
     knobs={
         "autocast_bf16": lambda _: {"bf16": "True"},
@@ -40,4 +75,5 @@ TRANSFORMERS = Framework(
         "compile": _compile,
         "fused_optimizer": _optimizer,
     },
+    checks={"fused_optimizer": _makes_adamw},
 )

@@ -12,7 +12,8 @@ from pathlib import Path
 MAX_COPIED_BYTES = 64 << 20
 """Of what is not linked: metadata and sources. A session may have thirty plans, and each has its own."""
 COMPILED = frozenset({".so", ".o", ".a", ".cubin", ".hsaco"})
-"""Written once and replaced as a whole; other files may be written in place, and are copied."""
+"""Written once and replaced as a whole, so a link is enough, which a replacement takes the place of; whatever is
+written through it goes where all that is written to the user's files goes. Other files are copied."""
 
 
 def seed_caches(environment: Mapping[str, str], caches: Path) -> None:
@@ -49,7 +50,7 @@ def _link_tree(source: Path, target: Path) -> None:
             file = Path(folder) / name
             try:
                 if file.suffix in COMPILED:
-                    os.link(file, there / name)
+                    (there / name).symlink_to(file.absolute())
                 elif (size := file.stat().st_size) <= left:
                     shutil.copy2(file, there / name)
                     left -= size

@@ -28,13 +28,13 @@ def resolve(words: Sequence[str]) -> list[str]:
     if not words:
         raise HotloopError(
             "no command was given, so there is nothing to run",
-            "put hotloop in front of the command you type: hotloop observe python train.py",
+            "put it in front of the command that you type, such as python train.py",
         )
     variables, rest = _variables(_one_word_apart(words))
     if not rest:
         raise HotloopError(
             f"there is no command after {variables[-1]!r}, so there is nothing to run",
-            f"put the command behind it: hotloop observe {variables[-1]} python train.py",
+            f"put the command behind it: {variables[-1]} python train.py",
         )
     argv = [sys.executable, *rest] if rest[0].endswith(".py") else list(rest)
     program = shutil.which(argv[0])

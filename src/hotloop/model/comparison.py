@@ -24,6 +24,17 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     peak_bytes: int | None = None
 
 
+class TunedSide(msgspec.Struct, frozen=True, kw_only=True):
+    """What `tune` found for one of the two."""
+
+    steps: dict[str, Ratio]
+    """Of the plan, by label, what each is worth on top of those before it; empty: nothing was proven to help."""
+    speedup: Ratio | None
+    """Confirmed, against the program as it was; None: the plan is empty."""
+    learns_the_same: bool | None
+    """None: not compared."""
+
+
 class PhaseChange(msgspec.Struct, frozen=True, kw_only=True):
     """One phase of the step on both sides."""
 
@@ -56,9 +67,13 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     phases: dict[str, PhaseChange]
     changes: tuple[Change, ...] = ()
     """Of machine, packages, settings and data."""
+    tuned: tuple[TunedSide | None, TunedSide | None] = (None, None)
+    """None: it was not tuned, or is a command."""
     code: tuple[str, ...] | None = None
     """Commits and files that differ, as Git tells them; None: not known."""
     rounds: tuple[tuple[tuple[float, ...], ...], ...] = ()
     """Raw samples of a duet: seconds a step of both, round by round, pair by pair."""
     method: str = ""
+    foreign_share: float | None = None
+    """Of the machine, that other processes used while it was measured, where that weighs; None: not known, or quiet."""
     schema: int = SCHEMA

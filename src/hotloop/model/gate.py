@@ -55,6 +55,8 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
     command: tuple[str, ...]
     baseline_commit: str | None = None
+    foreign_share: float | None = None
+    """Of the machine, that others used in the busiest of the runs; None: not measured."""
     noisy: bool = False
     """Others were so busy that a slowdown could be theirs: it passes."""
     schema: int = SCHEMA

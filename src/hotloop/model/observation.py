@@ -63,6 +63,11 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True):
     rhythm: tuple[str, ...] = ()
     """One turn of the loop as event names, repeats folded: `3x(data forward backward)`, `optimizer`."""
 
+    @property
+    def whole_s(self) -> float:
+        """What shares, rates and costs are of: the mean; of an earlier version's observation the median."""
+        return self.median_s if self.mean_s is None else self.mean_s
+
 
 class Latency(msgspec.Struct, frozen=True, kw_only=True):
     """How long something took that somebody waits for."""
@@ -200,6 +205,9 @@ class Coverage(msgspec.Struct, frozen=True):
     what: str
     why: str
 
+
+STEP = "step"
+"""What a gap is called where no step was measured."""
 
 INFERRING = frozenset({"forward", "request"})
 """Kinds of anchor of a program that trains nothing."""
@@ -366,6 +374,11 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     sites: Sites = Sites()
     """Where the program's source calls what a patch of it changes."""
     schema: int = SCHEMA
+
+    @property
+    def why_no_step(self) -> str | None:
+        """Why no step was measured, and what to do about it; None: one was, or nobody looked for one."""
+        return next((gap.why for gap in self.coverage if gap.what == STEP), None)
 
     def without_series(self) -> Observation:
         """Return it without the raw steps and spans, as JSON shows it."""

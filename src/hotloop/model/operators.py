@@ -93,7 +93,7 @@ class Efficiency(msgspec.Struct, frozen=True, kw_only=True):
     flop: float
     """Per step, of all processes that train."""
     flop_per_s: float
-    """Over the light step time."""
+    """Over the mean step, as it was timed without a profiler."""
     precision: str
     """In which most of it is computed: `fp32`, `tf32`, `bf16`, `fp16`, `fp64`."""
     peak_flop_per_s: float | None = None

@@ -1,4 +1,4 @@
-"""Numbers with their units, as people read them."""
+"""Numbers with their units, and lists, as people read them."""
 
 from __future__ import annotations
 
@@ -79,6 +79,11 @@ def counted(num: int, one: str, many: str | None = None) -> str:
 def average(num: float, one: str, many: str | None = None) -> str:
     """Return a mean count with its noun: `1 entry`, `1.5 entries`."""
     return f"{plain(num)} {one if plain(num) == '1' else many or f'{one}s'}"
+
+
+def listed(words: Sequence[str], *, last: str = "and") -> str:
+    """Return words as a list in a sentence: "a", "a and b", "a, b and c"."""
+    return f" {last} ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
 def plain(num: float) -> str:

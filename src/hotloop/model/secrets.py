@@ -6,6 +6,9 @@ import hashlib
 import hmac
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
 
 REDACTED = "REDACTED"
 """Stands where a secret was; a word that a shell passes on as it is."""
@@ -98,6 +101,21 @@ def names_secret(name: str) -> bool:
 def without_secrets(text: str) -> str:
     """Return text without what is a secret by its shape: well-known tokens, passwords in addresses."""
     return _LOGIN.sub(rf"\1:{REDACTED}@", _SHAPES.sub(REDACTED, text))
+
+
+def free_of_secrets(value: Any) -> Any:
+    """Return a value as plain lists and dicts of whose strings none holds a secret by its shape."""
+    return _free(msgspec.to_builtins(value))
+
+
+def _free(plain: Any) -> Any:
+    if isinstance(plain, str):
+        return without_secrets(plain)
+    if isinstance(plain, dict):
+        return {_free(key): _free(inner) for key, inner in plain.items()}
+    if isinstance(plain, (list, tuple)):
+        return [_free(inner) for inner in plain]
+    return plain
 
 
 def redacted_words(words: Iterable[str]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import msgspec
 
 from hotloop.model.observation import SCHEMA, Anchor
 from hotloop.model.optimization import Candidate, Effect, Numerics, Refusal
+from hotloop.model.option_value import OptionValue
 from hotloop.model.ratio import Ratio
 from hotloop.model.sites import Sites
 
@@ -150,13 +151,33 @@ class Compatibility(msgspec.Struct, frozen=True, kw_only=True):
     """The program trains nothing: steps act on forwards without gradients."""
 
 
-class Patched(msgspec.Struct, frozen=True, kw_only=True):
-    """The program's files with a plan written into them."""
+class StepEdit(msgspec.Struct, frozen=True, kw_only=True):
+    """By what a step is known in the program's files."""
 
-    sources: dict[str, str] = {}
-    """Path to SHA-256; empty: nothing was to be written, or nobody has looked."""
-    steps: tuple[str, ...] = ()
-    """Those that such a program does by itself."""
+    lines: dict[str, dict[str, int]]
+    """Path to digests of the lines that the step put there, and how often each stands in the file then."""
+    options: tuple[OptionValue, ...] = ()
+    """Those whose default it changed: a command that gives one of them another value undoes it."""
+
+
+class Written(msgspec.Struct, frozen=True, kw_only=True):
+    """What one patch makes of the program."""
+
+    edits: dict[str, StepEdit]
+    """Name to edit of each step that the program then does by itself."""
+    refused: dict[str, str] = {}
+    """Name of each step that is not written, and why."""
+    environment: dict[str, str] = {}
+    """What the program then has to be started with."""
+    command: tuple[str, ...] = ()
+    """As it then has to be typed."""
+
+
+class Patched(msgspec.Struct, frozen=True, kw_only=True):
+    """The program with a plan written into it."""
+
+    variants: tuple[Written, ...] = ()
+    """The patch, and that with `--unsafe` where it differs; empty: nothing was to be written, or nobody has looked."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

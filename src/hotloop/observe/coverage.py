@@ -12,7 +12,7 @@ from hotloop.launch.command import lacks_torch, why_unseen
 from hotloop.launch.isolation.decide import Isolation, could_not_enter
 from hotloop.launch.process import Run
 from hotloop.model.errors import ExitCode, HotloopError
-from hotloop.model.observation import Coverage, Observation
+from hotloop.model.observation import STEP, Coverage, Observation
 from hotloop.observe.decode.spans import Timeline
 
 
@@ -26,6 +26,20 @@ def with_gaps(observation: Observation, isolation: Isolation, *, lost: bool) -> 
     return msgspec.structs.replace(observation, coverage=(*observation.coverage, *gaps))
 
 
+class NoStepError(HotloopError):
+    """No step was measured; the observation holds what was seen, and why there is no step.
+
+    Args:
+        why: what to tell.
+        observation: what was seen.
+    """
+
+    def __init__(self, why: HotloopError, observation: Observation) -> None:
+        super().__init__(why.message, why.hint, why.code)
+        gap = Coverage(STEP, f"{why.message} ({why.hint})")
+        self.observation = msgspec.structs.replace(observation, coverage=(gap, *observation.coverage))
+
+
 def no_step(
     observation: Observation,
     run: Run,
@@ -36,7 +50,7 @@ def no_step(
     timed_out: bool,
     lost: bool,
     blame: str | None = None,
-) -> HotloopError:
+) -> NoStepError:
     """Return the clearest error for a run in which no step was measured.
 
     Args:
@@ -49,6 +63,21 @@ def no_step(
         lost: records could not be written.
         blame: whose failure it was, where the program failed and that was tried.
     """
+    why = _why(observation, run, folder, known, argv, timed_out=timed_out, lost=lost, blame=blame)
+    return NoStepError(why, observation)
+
+
+def _why(
+    observation: Observation,
+    run: Run,
+    folder: Path,
+    known: Mapping[int, Timeline],
+    argv: Sequence[str],
+    *,
+    timed_out: bool,
+    lost: bool,
+    blame: str | None,
+) -> HotloopError:
     code = observation.exit_code
     if could_not_enter(code, run.scratch):
         reason = (run.scratch / "isolation-error").read_text()
@@ -109,7 +138,7 @@ def _no_python(word: str, argv: Sequence[str], code: int | None) -> HotloopError
         )
     return HotloopError(
         f"{word!r} started no Python, so there is no training to measure (exit code {code})",
-        "put hotloop in front of a command that runs a PyTorch program: hotloop observe python train.py",
+        "put hotloop in front of a command that runs a PyTorch program, such as python train.py",
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from hotloop.model.quantities import counted
 from hotloop.model.ratio import Ratio
-from hotloop.model.tuning import Plan
+from hotloop.model.tuning import Plan, Written
 from hotloop.patch.prove import Proof
 from hotloop.patch.rewrite_plan import Patch, StepOutcome
 from hotloop.source.outcome import AlreadySo, Edited, Refused
@@ -44,17 +44,22 @@ def told(patch: Patch, plan: Plan, plan_file: str) -> Iterator[str]:
         yield f'  hotloop.apply("{plan_file}")'
 
 
-def launch_line(
-    environment: Mapping[str, str], plan: Plan, command: Sequence[str] | None = None
-) -> Iterator[str]:
+def nothing_to_do(written: Written, plan: Plan) -> Iterator[str]:
+    """Return the lines for a program that a patch was applied to: what is not in it, and how to start it."""
+    yield f"nothing to do, in the source already: {', '.join(written.edits)}"
+    for name, reason in written.refused.items():
+        yield from _wrapped(f"{name}: not written: {reason}", "", "  ")
+    yield from launch_line(written.environment, plan, written.command)
+
+
+def launch_line(environment: Mapping[str, str], plan: Plan, command: Sequence[str]) -> Iterator[str]:
     """Return how to start the program, where that is part of the plan.
 
     Args:
         environment: variables to set.
         plan: with the command as it was.
-        command: as it has to be now; None: as it was.
+        command: as it has to be now.
     """
-    command = plan.fit.command if command is None else command
     if environment or command != plan.fit.command:
         words = [f"{name}={shlex.quote(value)}" for name, value in environment.items()]
         if command and command[0].endswith(".py"):  # what hotloop takes for `python train.py`
@@ -85,8 +90,11 @@ def proof_told(proof: Proof) -> Iterator[str]:
     yield f"promised by the plan      {_interval(proof.promised)}"
     yield f"learning                  {'the same' if proof.parity.passed else 'NOT PROVEN THE SAME'}"
     yield from _wrapped(proof.parity.evidence, " " * 26)
-    if proof.missed:
+    if proof.missed and proof.responsible is not None:
         yield f"The patch falls short of the plan; the edit of {proof.responsible} is where it does."
+    elif proof.missed:
+        yield "The patch falls short of the plan; the steps' own intervals are too wide to say"
+        yield "which edit it is."
     elif proof.ratio is None or proof.ratio.low < 1:
         yield "This does not prove that the patched program is faster: give it more time"
         yield "(--seconds) on a machine with nothing beside it."

@@ -10,7 +10,7 @@ from pathlib import Path
 from hotloop.launch.command import resolve
 from hotloop.model.optimization import Candidate
 from hotloop.model.ratio import Ratio
-from hotloop.model.tuning import ParityEvidence, Plan, PlanStep
+from hotloop.model.tuning import ParityEvidence, Plan, PlanStep, StepEdit
 from hotloop.observe.run.stopping import StopRule
 from hotloop.patch.patched_tree import patched_tree
 from hotloop.patch.rewrite_plan import Patch, rewrite_plan
@@ -31,7 +31,8 @@ class Proof:
         promised: what the plan says of the steps that are written.
         parity: whether it learns the same.
         missed: the plan's promise is not kept: the whole interval is below that of the promise.
-        responsible: the step whose edit brings less than the plan says; None: none was looked for.
+        responsible: the step whose edit brings less than the plan says; None: the steps' own intervals are too wide to
+            tell, or nothing is missed.
         num_pairs: of fresh processes.
     """
 
@@ -44,8 +45,8 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """Whether the patch is what the plan promised."""
-        return self.parity.passed and not self.missed
+        """Whether the patch was measured to be what the plan promised."""
+        return self.ratio is not None and self.parity.passed and not self.missed
 
 
 class Prover:
@@ -72,11 +73,17 @@ class Prover:
         self._progress = progress
         self._original = program("original", words, folder, StopRule(), progress, warn)
 
-    def prove(self, plan: Plan, contents: Mapping[str, bytes], allowed: Safety) -> Proof:
+    def prove(
+        self,
+        plan: Plan,
+        contents: Mapping[str, bytes],
+        allowed: Safety,
+        known: Mapping[str, StepEdit] | None = None,
+    ) -> Proof:
         """Compare, and look for the step that falls short, if the whole does."""
 
         def part(steps: Sequence[PlanStep]) -> Patch:
-            return rewrite_plan(steps, plan.sites, contents, allowed)
+            return rewrite_plan(steps, plan.sites, contents, allowed, known=known)
 
         def part_falls_short(steps: Sequence[PlanStep]) -> bool:
             self._progress(
@@ -94,7 +101,7 @@ class Prover:
             promised=promised,
             parity=self._parity(whole, records),
             missed=missed,
-            responsible=responsible(plan.steps, part_falls_short).name if missed else None,
+            responsible=responsible(plan.steps, part_falls_short, ratio, promise(whole)) if missed else None,
             num_pairs=len(records),
         )
 
@@ -118,7 +125,7 @@ class Prover:
 
     def _parity(self, patch: Patch, records: Sequence[PairRecord]) -> ParityEvidence:
         original, patched = records[0].losses
-        self._progress("parity: the original with rounding noise")
+        self._progress("checking how much the loss varies by itself")
         noisy = perturbed(self._original, len(original))
         references = ReferenceLosses(
             originals=tuple(record.losses[0] for record in records),
@@ -136,21 +143,33 @@ class Prover:
         return references.check(patched, on, records[0].outputs[1])
 
 
-def responsible(steps: Sequence[PlanStep], falls_short: Callable[[Sequence[PlanStep]], bool]) -> PlanStep:
+def responsible(
+    steps: Sequence[PlanStep],
+    part_falls_short: Callable[[Sequence[PlanStep]], bool],
+    ratio: Ratio | None,
+    of_the_parts: Ratio,
+) -> str | None:
     """Return the last step of the shortest beginning of a plan that falls short, by halving.
 
+    A beginning is judged by the product of its steps' own factors. The whole may miss its confirmed figure, which is
+    far narrower, and not that product: then no beginning would be found short, and which step it is cannot be told.
+
     Args:
-        steps: of the plan; all together fall short.
-        falls_short: measures a beginning of it.
+        steps: of the plan.
+        part_falls_short: measures a beginning of it.
+        ratio: of the whole, as measured.
+        of_the_parts: the product of all steps' own factors.
     """
+    if not falls_short(ratio, of_the_parts):
+        return None
     holds, short = 0, len(steps)
     while short - holds > 1:
         middle = (holds + short) // 2
-        if falls_short(steps[:middle]):
+        if part_falls_short(steps[:middle]):
             short = middle
         else:
             holds = middle
-    return steps[short - 1]
+    return steps[short - 1].name
 
 
 def promise(patch: Patch, confirmed: Ratio | None = None) -> Ratio:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import libcst as cst
 import msgspec
 
 from hotloop.integrations.own_knobs import turn_own_knob
 from hotloop.model.sites import Sites
-from hotloop.model.tuning import PlanStep
+from hotloop.model.tuning import PlanStep, StepEdit
 from hotloop.optimize.registry import get
-from hotloop.patch.command_line import with_options
+from hotloop.patch.written_lines import WrittenLines
 from hotloop.source.diff import unified
 from hotloop.source.draft import Editor
-from hotloop.source.outcome import CannotEdit, Edited, Refused, Rewrite, Safety
+from hotloop.source.outcome import AlreadySo, CannotEdit, Edited, Refused, Rewrite, Safety
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,14 @@ class Patch:
         after: the same paths.
         outcomes: in the plan's order.
         sites: where the places are in the files after.
+        lines: step to the lines by which its edit is known (see `StepEdit`).
     """
 
     before: Mapping[str, bytes]
     after: Mapping[str, bytes]
     outcomes: tuple[StepOutcome, ...]
     sites: Sites
+    lines: Mapping[str, dict[str, dict[str, int]]] = field(default_factory=dict)
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -67,21 +69,20 @@ class Patch:
     def started_as(self, command: tuple[str, ...]) -> tuple[str, ...]:
         """Return the command line that the program now needs: an option whose default changed may be given in it."""
         for each in self.outcomes:
-            if isinstance(each.outcome, Edited) and not each.is_held_back:
-                in_source = bool(each.outcome.notes)
-                command = with_options(command, each.outcome.options, only_given=in_source)
-                if each.outcome.prefix:
-                    own = ("python",) * command[0].endswith(".py")  # what hotloop takes for `python train.py`
-                    command = (*each.outcome.prefix, *own, *command)
+            outcome = each.outcome
+            if isinstance(outcome, Refused) or each.is_held_back:
+                continue
+            in_source = isinstance(outcome, AlreadySo) or bool(outcome.notes)
+            for option in outcome.options:
+                command = option.in_command(command, only_given=in_source)
+            if isinstance(outcome, Edited) and outcome.prefix:
+                own = ("python",) * command[0].endswith(".py")  # what hotloop takes for `python train.py`
+                command = (*outcome.prefix, *own, *command)
         return command
 
-    @property
-    def is_launched(self) -> bool:
-        """Whether the program has to be started in another way than its files say."""
-        return bool(self.environment) or any(
-            isinstance(each.outcome, Edited) and bool(each.outcome.prefix) and not each.is_held_back
-            for each in self.outcomes
-        )
+    def is_launched(self, command: tuple[str, ...]) -> bool:
+        """Whether the program has to be started in another way than by this command alone."""
+        return bool(self.environment) or self.started_as(command) != command
 
     @property
     def environment(self) -> dict[str, str]:
@@ -94,7 +95,12 @@ class Patch:
 
 
 def rewrite_plan(
-    steps: Sequence[PlanStep], sites: Sites, contents: Mapping[str, bytes], allowed: Safety = Safety.SAFE
+    steps: Sequence[PlanStep],
+    sites: Sites,
+    contents: Mapping[str, bytes],
+    allowed: Safety = Safety.SAFE,
+    *,
+    known: Mapping[str, StepEdit] | None = None,
 ) -> Patch:
     """Return the patch that a plan comes to.
 
@@ -103,15 +109,24 @@ def rewrite_plan(
         sites: of the run that the plan goes by.
         contents: path to the bytes of each file that may be edited.
         allowed: edits that are less safe are shown, and are not in the patch.
-
-    Raises:
-        libcst.ParserSyntaxError: a file is not Python.
+        known: name to edit of the steps that an earlier patch wrote; they stay as they are.
     """
     places = list(dict.fromkeys(place for site in sites.sites for place in site.places))
     editor = Editor(contents, places)
-    outcomes = tuple(_applied(editor, sites, step, allowed) for step in steps)
+    lines = WrittenLines(contents, known or {})
+    outcomes = []
+    for step in steps:
+        before = editor.contents()
+        if known and step.name in known:
+            outcomes.append(
+                StepOutcome(step, AlreadySo("an earlier patch wrote it", known[step.name].options))
+            )
+        else:
+            outcomes.append(_applied(editor, sites, step, allowed))
+        lines.follow(step.name, before, editor.contents())
     after = {path: editor.content(path) for path in contents}
-    return Patch(dict(contents), after, outcomes, _moved(editor, sites))
+    written = {step.name: lines.of(step.name, after) for step in steps}
+    return Patch(dict(contents), after, tuple(outcomes), _moved(editor, sites), written)
 
 
 def _applied(editor: Editor, sites: Sites, step: PlanStep, allowed: Safety) -> StepOutcome:
@@ -121,7 +136,7 @@ def _applied(editor: Editor, sites: Sites, step: PlanStep, allowed: Safety) -> S
     try:
         optimization = get(step.name)
         outcome = turn_own_knob(
-            editor, step.name, step.params, optimization.environment(step.params)
+            editor, sites, step.name, step.params, optimization.environment(step.params)
         ) or optimization.rewrite(editor, sites, step.params)
         _check_syntax(editor)
     except CannotEdit as reason:

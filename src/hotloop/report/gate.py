@@ -39,7 +39,7 @@ def gate_markdown(verdict: GateVerdict) -> str:
         (
             f"### hotloop check {word}",
             "",
-            text(verdict.sentence),
+            text(shown(verdict.sentence)),
             "",
             "| | baseline | now |",
             "|---|---:|---:|",
@@ -48,7 +48,7 @@ def gate_markdown(verdict: GateVerdict) -> str:
             f"| time now over then | | {text(speedup(verdict.slowdown))} |",
             f"| margin | | {text(percent(verdict.margin))} |",
             "",
-            code(shlex.join(verdict.command)),
+            code(shown(shlex.join(verdict.command))),
             "",
         )
     )

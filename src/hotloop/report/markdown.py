@@ -9,7 +9,7 @@ from hotloop.report.document import Block, Chart, Code, Details, Document, Facts
 MAX_ROWS = 30
 """Of a table; a comment on GitHub ends at 65,536 characters."""
 MAX_CELL = 400
-LEFT_OUT = ("trials", "timeline", "memory")
+LEFT_OUT = ("trials", "timeline")
 """Sections that are long and only for the page."""
 _SPECIAL = str.maketrans(
     {char: f"\\{char}" for char in "\\`*_{}[]()#+-!|~>@$:"} | {"<": "&lt;", "&": "&amp;"}

@@ -30,19 +30,22 @@ class Draft:
 
 
 class Editor:
-    """Edits files.
+    """Edits files; one that cannot be read as Python stays as it is, and whatever would edit it says so.
 
     Args:
         contents: path to the bytes of each file.
         places: what has to be found again after edits.
-
-    Raises:
-        libcst.ParserSyntaxError: a file is not Python.
     """
 
     def __init__(self, contents: Mapping[str, bytes], places: Sequence[Place]) -> None:
         settings = {path: SettingsFile(path, raw) for path, raw in contents.items() if is_settings(path)}
-        files = {path: _parsed(path, raw) for path, raw in contents.items() if path not in settings}
+        files: dict[str, SourceFile] = {}
+        self._unread: dict[str, tuple[bytes, str]] = {}
+        for path in (path for path in contents if path not in settings):
+            try:
+                files[path] = _parsed(path, contents[path])
+            except (cst.ParserSyntaxError, SyntaxError, UnicodeDecodeError) as error:
+                self._unread[path] = contents[path], _why(error)
         marks: dict[Place, cst.CSTNode] = {}
         for path, file in files.items():
             here = [place for place in places if place.path == path]
@@ -53,8 +56,10 @@ class Editor:
         """Return a file as it is now.
 
         Raises:
-            CannotEdit: it is not one of the program's own files.
+            CannotEdit: it is not one of the program's own files, or cannot be read.
         """
+        if path in self._unread:
+            raise CannotEdit(f"{path} cannot be edited: {self._unread[path][1]}")
         if path not in self.draft.files:
             raise CannotEdit(f"{path} cannot be edited: it is not a file of the program")
         return self.draft.files[path]
@@ -109,11 +114,13 @@ class Editor:
         """Return a file's bytes as they are now, in its own encoding and line ends."""
         if path in self.draft.settings:
             return self.draft.settings[path].raw
+        if path in self._unread:
+            return self._unread[path][0]
         return self.draft.files[path].module.bytes
 
     def contents(self) -> dict[str, bytes]:
         """Return all files as they are now."""
-        return {path: self.content(path) for path in (*self.draft.files, *self.draft.settings)}
+        return {path: self.content(path) for path in (*self.draft.files, *self.draft.settings, *self._unread)}
 
     def set(self, setting: Setting, value: str) -> None:
         """Give a setting of a configuration file another value, as Python."""
@@ -128,6 +135,12 @@ class Editor:
                 file, {place: node for place, node in self.draft.marks.items() if place.path == path}
             )
         return moved
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, cst.ParserSyntaxError):
+        return f"its line {error.raw_line} is no Python that LibCST reads"
+    return "its encoding is not what it says"
 
 
 def _parsed(path: str, raw: bytes) -> SourceFile:

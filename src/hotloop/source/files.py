@@ -46,15 +46,15 @@ def back_up(path: Path) -> Path:
 
 
 def is_committed(path: Path) -> bool | None:
-    """Return whether git holds a file exactly as it is; None: it is in no repository, or there is no git."""
+    """Return whether the last commit holds a file exactly as it is; None: it is in none, or there is no git."""
     try:
-        known = _git(path, "ls-files", "--error-unmatch", path.name)
-        changed = _git(path, "status", "--porcelain", "--", path.name)
+        known = _git(path, "cat-file", "-e", f"HEAD:./{path.resolve().name}")
+        changed = _git(path, "status", "--porcelain", "--", path.resolve().name)
     except OSError:
         return None
-    if changed.returncode != 0:
+    if known.returncode != 0 or changed.returncode != 0:
         return None
-    return known.returncode == 0 and not changed.stdout
+    return not changed.stdout
 
 
 def _git(path: Path, *words: str) -> subprocess.CompletedProcess[bytes]:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from hotloop.model.option_value import OptionValue
 from hotloop.source.calls import argument, code, overrides, with_argument
 from hotloop.source.draft import Editor
-from hotloop.source.options import Option, current, option_in, option_of, set_option
+from hotloop.source.option import Option
+from hotloop.source.options import current, option_in, option_of, set_option
 from hotloop.source.outcome import Safety
 
 
@@ -20,12 +22,12 @@ class Changes:
     Attributes:
         notes: one line for each place.
         safety: of all of them together.
-        options: of the command line that now have another default, each with its value.
+        options: of the command line that now have another default.
     """
 
     notes: tuple[str, ...] = ()
     safety: Safety = Safety.SAFE
-    options: tuple[str, ...] = ()
+    options: tuple[OptionValue, ...] = ()
 
     def __add__(self, other: Changes) -> Changes:
         """Return both."""
@@ -63,7 +65,9 @@ def set_keyword(
         if current(option) == value:
             return Changes()
         note = set_option(source, option, value)
-        return Changes((note,), options=(option.flag, value) if option.flag else ())
+        return Changes(
+            (note,), options=(OptionValue(option.flags, value.strip("'\"")),) if option.flags else ()
+        )
     safety = Safety.SAFE if given is None or _is_plain(given.value) else Safety.UNSAFE
     source.change(path, call(), lambda call: with_argument(call, name, value, position))
     return Changes((f"{path}:{source.file(path).line(call())}: {name}={value}",), safety)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from hotloop.model.option_value import OptionValue
+
 
 class Safety(IntEnum):
     """How far an edit can be trusted; a lower value is safer."""
@@ -26,14 +28,14 @@ class Edited:
         notes: what was done, one line for each place: `train.py:12: num_workers=2`.
         safety: of all edits together.
         environment: variables that the program has to be started with; no source can set them in time.
-        options: words that the program's own command line has to hold: `("--workers", "2")`.
+        options: of the program's own command line, with the values that they have to have.
         prefix: words that have to stand before the command: `("taskset", "-c", "0-3")`.
     """
 
     notes: tuple[str, ...] = ()
     safety: Safety = Safety.SAFE
     environment: Mapping[str, str] = field(default_factory=dict)
-    options: tuple[str, ...] = ()
+    options: tuple[OptionValue, ...] = ()
     prefix: tuple[str, ...] = ()
 
 
@@ -43,9 +45,11 @@ class AlreadySo:
 
     Attributes:
         where: what was seen: `train.py:12 has num_workers=2`.
+        options: whose default an earlier patch changed.
     """
 
     where: str
+    options: tuple[OptionValue, ...] = ()
 
 
 @dataclass(frozen=True)

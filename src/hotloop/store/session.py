@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shlex
 import shutil
@@ -17,6 +16,7 @@ import msgspec
 
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.foreign_text import encodable
+from hotloop.store.claim import claimed, release
 from hotloop.store.ours import APPLICATION_ID, check_ours
 
 FOLDER = ".hotloop"
@@ -24,7 +24,6 @@ SCHEMA = 1
 SHOWN = 5
 """Sessions that are named where one is not found."""
 _SUFFIX = ".sqlite"
-_CLAIM = ".lock"
 _BESIDE = ("-wal", "-shm")
 """Ends of the names of the files that SQLite keeps beside a database."""
 _Value = TypeVar("_Value")
@@ -82,20 +81,10 @@ class Session:
         Raises:
             HotloopError: another one is at it.
         """
-        descriptor = os.open(self._claim_file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(descriptor)
-            raise HotloopError(
-                f"session {self.name} is being used by another hotloop",
-                "wait until that one is done, or start a new session: run the command without --resume",
-            ) from None
-        self._claim = descriptor
-
-    @property
-    def _claim_file(self) -> Path:
-        return self.path.with_suffix(_CLAIM)
+        self._claim = claimed(
+            self.path,
+            "wait until that one is done, or start a new session: run the command without --resume",
+        )
 
     @property
     def name(self) -> str:
@@ -136,8 +125,7 @@ class Session:
         """Close the file."""
         self._connection.close()
         if self._claim is not None:
-            self._claim_file.unlink(missing_ok=True)
-            os.close(self._claim)
+            release(self.path, self._claim)
             self._claim = None
 
     @contextlib.contextmanager
@@ -282,27 +270,33 @@ def remove_session(base: Path, name: str) -> None:
     """Remove a session with what was written beside it: its report, and the files of a whole run.
 
     Raises:
+        InUseError: another hotloop is at it; it is left as it is.
         HotloopError: there is none of that name, or it cannot be removed.
     """
     path = next((one for one in sessions(base) if one.stem == name), None)
     if path is None:
         raise _unknown(base, name)
     try:
-        for file in (
-            path,
-            *(path.with_name(f"{path.name}{end}") for end in _BESIDE),
-            path.with_suffix(".html"),
-        ):
-            file.unlink(missing_ok=True)
-        kept = path.with_suffix("")
-        if kept.is_dir() and not kept.is_symlink():
-            shutil.rmtree(kept)
+        claim = claimed(path, "wait until that one is done, or end it")
+        try:
+            _remove_files(path)
+        finally:
+            release(path, claim)
     except OSError as error:
         raise HotloopError(
             f"the session {name} cannot be removed: {error.strerror}",
             "remove it by hand, or ask who owns it",
             ExitCode.MACHINE,
         ) from error
+
+
+def _remove_files(path: Path) -> None:
+    beside = [path.with_name(f"{path.name}{end}") for end in _BESIDE]
+    for file in (path, *beside, path.with_suffix(".html")):
+        file.unlink(missing_ok=True)
+    kept = path.with_suffix("")
+    if kept.is_dir() and not kept.is_symlink():
+        shutil.rmtree(kept)
 
 
 def session_bytes(path: Path) -> int:

@@ -37,7 +37,10 @@ def switch_on(path: Path, *, force: bool) -> None:
             f"hotloop: {path} was not proven here, nothing is switched on: {'; '.join(differing)}\n"
         )
         return
-    steps = rest_of(plan, in_source(plan, Path.cwd()))
+    found = in_source(plan, Path.cwd(), sys.argv)
+    for line in found.said():
+        sys.stderr.write(f"hotloop: {line}\n")
+    steps = rest_of(plan, found)
     _start_again_with(with_plan(os.environ, steps))
     config = ProbeConfig(
         folder=None, activations=tuple(activation_orders(steps)), infers=plan.fit.infers, record=False

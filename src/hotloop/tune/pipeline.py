@@ -21,9 +21,11 @@ from hotloop.launch.isolation.scratch import new_scratch, remove, scratch_root
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.machine import EnvironmentCheck
 from hotloop.model.observation import Observation
+from hotloop.model.origin import Origin
 from hotloop.model.quantities import counted
 from hotloop.model.tuning import TuneResult
 from hotloop.observe.run.live import Interrupted, LiveRun, observe
+from hotloop.observe.run.origin import ORIGIN
 from hotloop.observe.run.stopping import StopRule
 from hotloop.optimize.optimization import Optimization
 from hotloop.optimize.registry import all_optimizations, broken_plugins
@@ -33,15 +35,17 @@ from hotloop.tune.design.candidates import Wishes, conflicts, propose
 from hotloop.tune.design.costs import expected_costs
 from hotloop.tune.design.experience import keep_outcomes, kept_outcomes
 from hotloop.tune.design.experiment import Design
+from hotloop.tune.design.neighbours import is_busy, was_busy
 from hotloop.tune.design.preflight import Hindrance, hindrances, look
 from hotloop.tune.design.switchable import has_workers, interactions, switchable
 from hotloop.tune.search.arms import EndedEarly
 from hotloop.tune.session.budget import Budget
+from hotloop.tune.session.earlier import with_earlier_limits
 from hotloop.tune.session.ledger import Ledger
 from hotloop.tune.session.resume import session_of
 from hotloop.tune.trials.duet import DuetExecutor
 from hotloop.tune.trials.setting import Setting
-from hotloop.tune.tuner import BUSY, Tuner
+from hotloop.tune.tuner import Tuner
 
 OBSERVE_SHARE = 0.5
 """Of the budget: a program whose first steps take longer cannot be tuned in it."""
@@ -54,6 +58,8 @@ PASSIVE_GAIN = 2.5
 """Of passive waiting beside a busy neighbour, the least that was measured (187-345 ms a step against 68-100)."""
 TYPICAL_SPREAD = 1.5
 """95th percentile over median, up to which long steps are the machine's doing and not the program's."""
+LATEST = 0.06
+"""Of the budget: a set that has said nothing so long after its end is given up."""
 _NO_INPUT = (
     "it reads from standard input, which trials do not have: hotloop tune ... < answers.txt gives it a file"
 )
@@ -93,6 +99,7 @@ def tune(
     progress: Callable[[str], None],
     note: Callable[[str], None],
     standing: Callable[[str], None] | None = None,
+    warn: Callable[[str], None] | None = None,
 ) -> Tuned:
     """Tune a command.
 
@@ -101,13 +108,14 @@ def tune(
         progress: told of what goes on.
         note: told of what is to stay on the screen.
         standing: told how far it is, in a line.
+        warn: told what the user's files cannot be kept from; None: `note` is.
 
     Raises:
         HotloopError: it cannot be run, observed, or resumed.
     """
     order.wishes.check()
     argv = resolve(order.words)
-    _check_isolation(order, argv, note)
+    _check_isolation(order, argv, warn or note)
     budget = Budget(order.budget_s, time.monotonic)
     say = progress
     with (
@@ -122,7 +130,9 @@ def tune(
         )
         order = msgspec.structs.replace(order, wishes=_wishes(session, order.wishes))
         ledger = Ledger(session, budget, free=session.get("result", TuneResult) is not None)
-        observation = ledger.once("observation", Observation, lambda: _observe(order, say, budget))
+        observation = ledger.once(
+            "observation", Observation, lambda: _known(session, _observe(order, say, budget))
+        )
         try:
             result = _tuned(order, observation, argv, ledger, say, stdin, standing)
         except EndedEarly as early:
@@ -152,12 +162,14 @@ def _tuned(
     for one in in_the_way:
         say(one.text)
     isolation = _isolation(order, argv, network=not observation.uses_network)
-    executor = _executor(argv, observation, isolation, blocks, stdin, say, ledger.budget.left, in_the_way)
+    executor = _executor(argv, observation, isolation, blocks, stdin, say, ledger.budget, in_the_way)
     catalogue = all_optimizations()
     candidates, refused = propose(observation, catalogue, order.wishes, kept_outcomes())
-    tuner = Tuner(observation, executor, ledger, _design(expected, blocks, catalogue), say, standing)
+    design = _design(observation, expected, blocks, catalogue)
+    tuner = Tuner(observation, executor, ledger, design, say, standing)
     result = tuner.run(candidates, [*refused, *broken_plugins()])
-    return msgspec.structs.replace(result, coverage=(*_coverage(executor), *(one.text for one in in_the_way)))
+    gaps = (*_coverage(executor), *(one.text for one in in_the_way), *result.coverage)
+    return msgspec.structs.replace(result, coverage=gaps)
 
 
 def _wishes(session: Session, wishes: Wishes) -> Wishes:
@@ -172,19 +184,23 @@ def _without_neighbours(observation: Observation) -> Observation:
     """Return the observation with the step that arms are expected to take: beside a neighbour they wait passively."""
     step = observation.step
     assert step is not None
-    gain = PASSIVE_GAIN if (observation.foreign_share or 0.0) > BUSY else 1.0
+    gain = PASSIVE_GAIN if was_busy(observation) else 1.0
     expected_s = min(step.low_s, step.median_s / gain)
     return msgspec.structs.replace(
         observation, step=msgspec.structs.replace(step, median_s=expected_s, p95_s=step.p95_s / gain)
     )
 
 
-def _design(observation: Observation, blocks: Blocks, catalogue: Sequence[Optimization]) -> Design:
-    step = observation.step
+def _design(
+    observation: Observation, expected: Observation, blocks: Blocks, catalogue: Sequence[Optimization]
+) -> Design:
+    step = expected.step
     assert step is not None
     on_host = observation.program.device == "cpu"
     return Design(
-        costs=expected_costs(observation, blocks),
+        costs=expected_costs(expected, blocks),
+        busy=was_busy(observation) and is_busy(),
+        observed_s=observation.step.median_s if observation.step is not None else None,
         hold_s=HOLD_S + 3 * step.median_s,
         max_rounds=blocks.max_rounds,
         curve_rounds=blocks.curve_rounds(),
@@ -208,16 +224,22 @@ def _blocks(observation: Observation) -> Blocks:
     return blocks
 
 
-def _check_isolation(order: TuneOrder, argv: list[str], note: Callable[[str], None]) -> None:
+def _check_isolation(order: TuneOrder, argv: list[str], warn: Callable[[str], None]) -> None:
     """Before anything runs: refuse where the user's files could be changed, say what is less than wanted."""
     isolation = _isolation(order, argv, network=False)
     check_covered(isolation, allow_writes=order.exceptions.all_writes)
     if isolation.missing is not None:
-        note(f"hotloop: {isolation.missing}")
+        warn(f"hotloop: {isolation.missing}")
 
 
 def _isolation(order: TuneOrder, argv: list[str], *, network: bool) -> Isolation:
     return plan_isolation(argv, Path.cwd(), scratch_root(), network=network, exceptions=order.exceptions)
+
+
+def _known(session: Session, seen: Observation) -> Observation:
+    """Return an observation with what `diagnose` found out of the same program before."""
+    of = session.get(ORIGIN, Origin)
+    return seen if of is None else with_earlier_limits(seen, of, Path.cwd())
 
 
 def _observe(order: TuneOrder, say: Callable[[str], None], budget: Budget) -> Observation:
@@ -273,7 +295,8 @@ def executor_like_a_session(
     """Return what a session would run its trials with, in the current folder: for measuring plans by themselves."""
     blocks = _blocks(_without_neighbours(observation))
     isolation = plan_isolation(argv, Path.cwd(), scratch_root(), network=not observation.uses_network)
-    return _executor(argv, observation, isolation, blocks, None, say, lambda: math.inf, ())
+    endless = Budget(math.inf, time.monotonic)
+    return _executor(argv, observation, isolation, blocks, None, say, endless, ())
 
 
 def _executor(
@@ -283,7 +306,7 @@ def _executor(
     blocks: Blocks,
     stdin: Path | None,
     say: Callable[[str], None],
-    left_s: Callable[[], float],
+    budget: Budget,
     in_the_way: Sequence[Hindrance],
 ) -> DuetExecutor:
     assert observation.anchor is not None
@@ -303,8 +326,9 @@ def _executor(
         one_at_a_time=any(one.one_at_a_time for one in in_the_way),
         program_seeds=observation.program.seeds,
         stdin=stdin,
+        grace_s=LATEST * budget.seconds,
     )
-    return DuetExecutor(setting, blocks, say, left_s)
+    return DuetExecutor(setting, blocks, say, budget.left)
 
 
 def _coverage(executor: DuetExecutor) -> tuple[str, ...]:

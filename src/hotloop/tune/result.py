@@ -182,11 +182,11 @@ def _peaks(found: Found, proven: Confirmation | None) -> tuple[int | None, int |
 
 def _how(found: Found, proven: Confirmation | None) -> str:
     if proven is None:
-        return "no change was proven faster, so there is no number to quote"
+        return "no change was proven faster"
     sets = [record for _, record in found.confirmer.sets.of(proven.plan)]
     rounds = sorted(len(record.rounds) for record in sets)
     many = f"{rounds[0]} to {rounds[-1]}" if rounds[0] != rounds[-1] else f"{rounds[0]}"
     return (
-        f"{len(sets)} sets of fresh processes, {many} blocks an arm in ABBA order, as you run it; "
-        "95% interval over sets and blocks, valid at every look"
+        f"{len(sets)} sets of fresh processes, {many} blocks of each copy of your program in turns (ABBA), as you run "
+        "it; 95% interval over sets and blocks, valid at every look"
     )

@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import msgspec
+
+from hotloop.launch.last_words import last_words
+from hotloop.model.errors import HotloopError
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Refusal
 from hotloop.model.tuning import TuneResult
@@ -23,10 +27,6 @@ from hotloop.tune.search.knob_screen import KnobScreen
 from hotloop.tune.search.search import Search
 from hotloop.tune.session.ledger import Ledger
 from hotloop.tune.trials.detailed_look import look_s
-
-BUSY = 0.08
-"""Share of the machine that others took while the program was observed, from which screening waits passively."""
-
 
 LOOK_SHARE = 0.08
 """Of the budget, at most, for detailed profiling of the program and its plan: proofs are worth more."""
@@ -61,7 +61,6 @@ class Tuner:
         self._confirmer = Confirmer(arms, design.switchable, progress, _look_s(observation, ledger))
         self._contest = Contest(arms, design.conflicts, design.interactions, progress)
         screen = KnobScreen(executor, design.conflicts, design.interactions, typical=design.typical)
-        busy = (observation.foreign_share or 0.0) > BUSY
         self._search = Search(
             arms,
             ledger,
@@ -70,23 +69,30 @@ class Tuner:
             self._confirmer,
             design,
             progress,
-            passive=busy,
             tell_standing=standing,
         )
 
     def run(self, candidates: Sequence[Candidate], refused: Sequence[Refusal]) -> TuneResult:
         """Return what was found, and the empty plan where nothing helps.
 
-        After Ctrl-C the best plan proven until then is returned, marked as interrupted.
+        After Ctrl-C the best plan proven until then is returned, marked as interrupted; so it is where the program
+        itself fails later on.
+
+        Raises:
+            HotloopError: the program fails as it is, and nothing was proven before.
         """
         worth, hopeless = _worth_trying(candidates)
-        interrupted = False
+        interrupted, failed = False, ""
         try:
             self._search.run(worth)
         except BudgetOver:
             pass  # what there is by now is what there is
         except KeyboardInterrupt:
             interrupted = True
+        except HotloopError as error:
+            if self._confirmer.proven() is None:
+                raise
+            failed = last_words(error.message)
         finally:
             self._executor.close()
         found = Found(
@@ -99,7 +105,9 @@ class Tuner:
             interrupted=interrupted,
             wall_s=self._ledger.budget.spent(),
         )
-        return tune_result(self._observation, found)
+        result = tune_result(self._observation, found)
+        gaps = (f"trials ended early: the program failed as it is ({failed})",) if failed else ()
+        return msgspec.structs.replace(result, coverage=gaps)
 
 
 def _look_s(observation: Observation, ledger: Ledger) -> float | None:

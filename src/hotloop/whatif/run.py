@@ -13,6 +13,7 @@ import msgspec
 from hotloop.launch.environment import own_caches, probed, quiet
 from hotloop.launch.isolation.decide import Isolation, guard_orders
 from hotloop.launch.isolation.scratch import new_scratch, remove
+from hotloop.launch.last_words import last_words
 from hotloop.launch.process import start
 from hotloop.model.observation import Anchor
 from hotloop.probe.control.control_page import ControlPage
@@ -157,7 +158,7 @@ def _once(
         try:
             arrived = run.wait(watch.done, poll_s=POLL_S, timeout_s=limit_s)
             code = run.exit_code()
-            last = run.log_end(1)
+            last = last_words(run.log_end())
         finally:
             run.end()
             page.close()

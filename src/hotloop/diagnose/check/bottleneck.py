@@ -69,15 +69,22 @@ def _input_sentence(observation: Observation, share: float) -> str:
     limits = observation.ceilings or Ceilings()
     alone = limits.compute_samples_per_s or step.samples_per_s / (1.0 - share)
     given = limits.loader_now or _loader_rate(observation, share)
-    return f"{says}; compute alone would run at {_rate(alone)} samples/s, the loader gives {_rate(given)}"
+    turns = "; without workers they take turns" if _takes_turns(observation) else ""
+    return f"{says}; compute alone would run at {_rate(alone)} samples/s, the loader alone at {_rate(given)}{turns}"
 
 
 def _loader_rate(observation: Observation, share: float) -> float:
     """Without workers loading and computing take turns; with workers a loop that waits runs at the loader's pace."""
-    step, loader = observation.step, step_loader(observation)
+    step = observation.step
     assert step is not None
     assert step.samples_per_s is not None
-    return step.samples_per_s / share if loader is None or loader.num_workers == 0 else step.samples_per_s
+    return step.samples_per_s / share if _takes_turns(observation) else step.samples_per_s
+
+
+def _takes_turns(observation: Observation) -> bool:
+    """Whether loading and computing take turns: there are no workers."""
+    loader = step_loader(observation)
+    return loader is None or loader.num_workers == 0
 
 
 def _data_rest(observation: Observation, share: float) -> str:

@@ -26,7 +26,7 @@ def idle_share(observation: Observation) -> float | None:
     operators = observation.deep.operators if observation.deep is not None else None
     if operators is None or operators.device_s is None or observation.step is None:
         return None
-    return min(1.0, max(0.0, 1.0 - operators.device_s / observation.step.median_s))
+    return min(1.0, max(0.0, 1.0 - operators.device_s / observation.step.whole_s))
 
 
 def capped_by_idle(rule: Rule, symptom: Symptom, observation: Observation) -> Symptom:

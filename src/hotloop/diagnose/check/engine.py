@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from hotloop.diagnose.abstain import Abstain
@@ -69,11 +70,16 @@ def _counts(symptom: Symptom) -> bool:
 
 
 def _gain(rule: Rule, symptom: Symptom, observation: Observation) -> Ratio | None:
-    """What was predicted for the optimization that is the fix, the best of its parameters; else the rule's own."""
+    """What was predicted for the optimization that is the fix, the surest of its parameters; else the rule's own.
+
+    A prediction of more than the cost allows was spoilt by what else used the machine: the rule's own counts.
+    """
     told = [one.ratio for one in observation.predictions if one.name == rule.optimization]
     if not told or not rule.fixed_by_it or symptom.by_hand:
         return symptom.gain
-    return max(told, key=lambda one: one.ratio)
+    surest = max(told, key=lambda one: one.low)
+    allowed = symptom.cost.gain().high if symptom.cost is not None else math.inf
+    return surest if surest.ratio <= allowed else symptom.gain
 
 
 def _finding(rule: Rule, symptom: Symptom, gain: Ratio | None) -> Finding:

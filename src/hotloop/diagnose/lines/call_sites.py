@@ -50,10 +50,10 @@ def lines_of(observation: Observation, kind: str) -> Iterator[LineOfCalls]:
 
 
 def _cost(sites: tuple[CallSite, ...], step: StepTime) -> Cost:
-    share = sum(site.time_per_step_s for site in sites) / step.median_s
-    low = sum(site.low_s for site in sites) / step.median_s
-    high = sum(site.high_s for site in sites) / step.median_s
-    return Cost(min(1.0, share), min(1.0, low), min(1.0, high), step.median_s)
+    share = sum(site.time_per_step_s for site in sites) / step.whole_s
+    low = sum(site.low_s for site in sites) / step.whole_s
+    high = sum(site.high_s for site in sites) / step.whole_s
+    return Cost(min(1.0, share), min(1.0, low), min(1.0, high), step.whole_s)
 
 
 def _times(count: float) -> str:

@@ -101,9 +101,7 @@ def line_cost(observation: Observation, path: str, line: int) -> Cost:
     host, own = samples_of(observation, "train")
     under = sum(sample.spent_s for sample in own if is_under(host, sample, path, range(line, line + 1)))
     whole = sum(sample.spent_s for sample in own)
-    return sampled_share(
-        under / whole, sum(sample.num for sample in own), measured_step(observation).median_s
-    )
+    return sampled_share(under / whole, sum(sample.num for sample in own), measured_step(observation).whole_s)
 
 
 def is_under(host: HostSamples, sample: Sample, path: str, lines: range) -> bool:

@@ -101,9 +101,7 @@ def _cost(observation: Observation, lines: Lines) -> Cost | None:
     if _spent(under) >= WHOLE * _spent(own):
         return None
     inside, whole = (
-        sampled_share(
-            _spent(part) / _spent(own), sum(sample.num for sample in own), observation.step.median_s
-        )
+        sampled_share(_spent(part) / _spent(own), sum(sample.num for sample in own), observation.step.whole_s)
         for part in (forward, under)
     )
     if not forward:

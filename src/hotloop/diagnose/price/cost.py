@@ -28,7 +28,7 @@ class Cost:
     low: float
     high: float
     step_s: float
-    """The time per step that the share is of."""
+    """The mean time per step, which the share is of."""
 
     @property
     def seconds(self) -> tuple[float, float, float]:
@@ -92,7 +92,7 @@ def phase_cost(observation: Observation, *phases: Phase, bursts: bool = False) -
         / step.median_s
     )
     low = share - reach if bursts else min(share - reach, usual)
-    return Cost(share, max(0.0, low), min(1.0, share + reach), step.median_s)
+    return Cost(share, max(0.0, low), min(1.0, share + reach), step.whole_s)
 
 
 def _spread(step: StepTime) -> float:
@@ -122,7 +122,7 @@ def between_steps(observation: Observation, spent_s: float) -> Cost:
     whole_s = loop_s(observation)
     if not whole_s:
         raise Abstain("steps in the account of the run")
-    num_steps = observation.run.num_steps or max(1.0, steps_s(observation) / step.median_s)
+    num_steps = observation.run.num_steps or max(1.0, steps_s(observation) / step.whole_s)
     share = min(1.0, spent_s / whole_s)
     reach = share * (1.0 - share) * _spread(step)
     return Cost(share, max(0.0, share - reach), min(1.0, share + reach), whole_s / num_steps)

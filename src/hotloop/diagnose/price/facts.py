@@ -47,7 +47,7 @@ def batch_samples(observation: Observation) -> float | None:
     step, loader = observation.step, step_loader(observation)
     if step is None or step.samples_per_s is None:
         return None
-    seen = step.samples_per_s * (step.mean_s or step.median_s)
+    seen = step.samples_per_s * step.whole_s
     if not math.isfinite(seen):
         return None
     return max(round(seen), (loader and loader.batch_size) or 1)

@@ -31,6 +31,11 @@ class Found:
 
 def lint_source(path: str, text: str, rules: Sequence[Rule]) -> list[Finding]:
     """The findings of one source text, in line order; a text that is not Python is one finding."""
+    return [found.finding for found in found_in(path, text, rules)]
+
+
+def found_in(path: str, text: str, rules: Sequence[Rule]) -> list[Found]:
+    """The findings of one source text with the edits that would end them."""
     active = [rule for rule in rules if any(word in text for word in rule.words)]
     if not speaks_of_torch(text) or not active:
         return _syntax_only(path, text)
@@ -38,8 +43,8 @@ def lint_source(path: str, text: str, rules: Sequence[Rule]) -> list[Finding]:
         try:
             file = SourceFile(path, text)
         except cst.ParserSyntaxError as error:
-            return [syntax_error(path, error)]
-        return _once_a_line([found.finding for found in examine(file, active)])
+            return [Found(syntax_error(path, error))]
+        return _once_a_line(examine(file, active))
 
 
 def speaks_of_torch(text: str) -> bool:
@@ -59,8 +64,8 @@ def examine(file: SourceFile, rules: Sequence[Rule]) -> list[Found]:
     return sorted(found, key=lambda one: (one.finding.line or 0, one.finding.code))
 
 
-def _once_a_line(findings: list[Finding]) -> list[Finding]:
-    return list({(one.line, one.code, one.evidence): one for one in findings}.values())
+def _once_a_line(found: list[Found]) -> list[Found]:
+    return list({(one.finding.line, one.finding.code, one.finding.evidence): one for one in found}.values())
 
 
 def _hits(program: Program, rules: Sequence[Rule]) -> Iterator[tuple[Rule, Hit]]:
@@ -89,7 +94,7 @@ def _found(file: SourceFile, rule: Rule, hit: Hit) -> Found:
     return Found(finding, hit.edits, hit.safety if hit.safety is not None else rule.fix)
 
 
-def _syntax_only(path: str, text: str) -> list[Finding]:
+def _syntax_only(path: str, text: str) -> list[Found]:
     """Look only whether the text is Python: ten times faster than LibCST, which has the last word."""
     try:
         ast.parse(text)
@@ -97,7 +102,7 @@ def _syntax_only(path: str, text: str) -> list[Finding]:
         try:
             cst.parse_module(text)
         except cst.ParserSyntaxError as error:
-            return [syntax_error(path, error)]
+            return [Found(syntax_error(path, error))]
     return []
 
 

@@ -1,5 +1,7 @@
 """Many files: read them, lint them in parallel, fix them where asked."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -13,7 +15,7 @@ import libcst as cst
 import msgspec
 
 from hotloop.lint.check.config import LintConfig
-from hotloop.lint.check.engine import collector_paused, lint_source, speaks_of_torch
+from hotloop.lint.check.engine import Found, collector_paused, found_in, lint_source, speaks_of_torch
 from hotloop.lint.check.fix import Fixed, fix_source
 from hotloop.lint.check.registry import chosen_rules
 from hotloop.lint.read.judge import Unfit, check_depth, decoded, source_bytes
@@ -29,12 +31,25 @@ _CHUNK_FILES = 8
 
 
 @dataclass(frozen=True)
+class Fixable:
+    """How many findings have an edit that would end them: one that `--fix` makes, or `--fix --unsafe` alone."""
+
+    num_safe: int = 0
+    num_unsafe: int = 0
+
+    def __add__(self, other: Fixable) -> Fixable:
+        """Return both together."""
+        return Fixable(self.num_safe + other.num_safe, self.num_unsafe + other.num_unsafe)
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What became of one file: its findings, the edits made, and how they look as a patch."""
 
     findings: list[Finding]
     num_fixed: int = 0
     diff: bytes = b""
+    fixable: Fixable = Fixable()
 
 
 @dataclass(frozen=True)
@@ -47,6 +62,8 @@ class LintResult:
     """Edits that were made."""
     diff: bytes = b""
     """The edits as a patch."""
+    fixable: Fixable = Fixable()
+    """Of the findings, those that are left."""
 
 
 def lint_files(
@@ -76,7 +93,8 @@ def lint_files(
         key=lambda finding: (finding.path or "", finding.line or 0, finding.code),
     )
     diff = b"".join(one.diff for one in sorted(outcomes, key=lambda one: one.diff))
-    return LintResult(findings, len(paths), sum(one.num_fixed for one in outcomes), diff)
+    fixable = sum((one.fixable for one in outcomes), Fixable())
+    return LintResult(findings, len(paths), sum(one.num_fixed for one in outcomes), diff, fixable)
 
 
 def _alone(work: Callable[[str], Outcome], path: str) -> Outcome:
@@ -114,13 +132,22 @@ def _judged(path: str, config: LintConfig, fix: FixSafety | None, *, write: bool
         return Outcome(_lint_notebook(path, rules))
     text, encoding = decoded(source_bytes(path))
     check_depth(text)
-    if fix is None or not _in_tree(path):
+    if not _in_tree(path):
         return Outcome(lint_source(path, text, rules))
+    if fix is None:
+        return outcome_of(found_in(path, text, rules))
     fixed = fixed_text(path, text, rules, fix)
     if write and fixed.text != text:
         write_atomically(Path(path), fixed.text.encode(encoding))
     diff = unified(path, text.encode(encoding), fixed.text.encode(encoding))
-    return Outcome(lint_source(path, fixed.text if write else text, rules), fixed.num_applied, diff)
+    return outcome_of(found_in(path, fixed.text if write else text, rules), fixed.num_applied, diff)
+
+
+def outcome_of(found: Sequence[Found], num_fixed: int = 0, diff: bytes = b"") -> Outcome:
+    """Return what became of a file that may be edited."""
+    safeties = [each.safety for each in found if each.edits]
+    fixable = Fixable(safeties.count(FixSafety.SAFE), safeties.count(FixSafety.UNSAFE))
+    return Outcome([each.finding for each in found], num_fixed, diff, fixable)
 
 
 def _lint_notebook(path: str, rules: Sequence[Rule]) -> list[Finding]:

@@ -26,7 +26,7 @@ def with_efficiency(observation: Observation, card: MachineCard | None) -> Obser
         return observation
     num = max(1, sum(rank.role == observation.ranks[0].role for rank in observation.ranks))
     flop = flops.flop * num
-    rate = flop / observation.step.median_s
+    rate = flop / observation.step.whole_s
     precision = _main_precision(flops, observation)
     peak, why = _peak(observation, card, flops, num)
     return msgspec.structs.replace(

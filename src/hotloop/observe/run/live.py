@@ -98,7 +98,8 @@ def observe(live: LiveRun, progress: Progress, environment: Mapping[str, str] | 
     """Return what was measured of one run.
 
     Raises:
-        HotloopError: the command cannot be run, runs no Python with torch, or took no step.
+        HotloopError: the command cannot be run.
+        NoStepError: it runs no Python with torch, or took no step.
         Interrupted: Ctrl-C, with what was measured.
     """
     argv = resolve(live.words)
@@ -290,7 +291,7 @@ class _Watch:
         if self._live.details is not None:
             sample = self.monitor.columns.last() if self.monitor is not None else {}
             self._live.details(live_details(lead, steady, sample))
-        return self._live.rule.enough(len(steady), measured)
+        return self._live.rule.enough(len(steady), measured, steady[-1].end_s - steady[0].begin_s)
 
 
 def _stop(run: Run, page: ControlPage) -> None:

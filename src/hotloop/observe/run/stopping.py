@@ -10,6 +10,9 @@ MIN_SECONDS = 8.0
 MAX_SECONDS = 60.0
 """A default observation of a slow program ends here once it has `FEW_STEPS`."""
 FEW_STEPS = 5
+PATIENCE = 3.0
+"""Times the seconds that are asked for: a program that does something else between steps, evaluate or draw, is not
+waited for any longer on the clock."""
 
 
 class StopRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,12 +30,20 @@ class StopRule(msgspec.Struct, frozen=True, kw_only=True):
     few: int = 1
     full: bool = False
 
-    def enough(self, num_steps: int, measured_s: float) -> bool:
-        """Whether the program can be ended at its next step boundary."""
+    def enough(self, num_steps: int, measured_s: float, elapsed_s: float = 0.0) -> bool:
+        """Whether the program can be ended at its next step boundary.
+
+        Args:
+            num_steps: measured.
+            measured_s: that they took.
+            elapsed_s: from the first one to the last one, with all that was between them.
+        """
         if self.full:
             return False
         if self.steps is not None:
             return num_steps >= self.steps
+        if num_steps >= MIN_STEPS and elapsed_s >= PATIENCE * self.least_s:
+            return True
         if self.seconds is not None:
             return num_steps >= self.few and measured_s >= self.seconds
         if measured_s >= MAX_SECONDS:

@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hotloop.model.quantities import listed
 from hotloop.optimize.dataset.clocks import asks_for_time
 from hotloop.optimize.dataset.opened_files import OpenedFiles
 from hotloop.optimize.dataset.pace import Pace
@@ -110,4 +111,4 @@ def refuse_if_drawn(before: GlobalGenerators) -> None:
     """
     drawn = before.drawn()
     if drawn:
-        raise CannotKeep(f"reading a sample draws random numbers from {' and '.join(drawn)}")
+        raise CannotKeep(f"reading a sample draws random numbers from {listed(drawn)}")

@@ -13,8 +13,8 @@ from hotloop.optimize.dataset.refusal import CannotKeep
 from hotloop.optimize.dataset.samples import num_bytes, same
 from hotloop.probe.instruments.generators import GlobalGenerators
 
-CHUNK = 256
-"""Samples that are read at a time."""
+CHUNK, CHUNK_BYTES = 256, 16 << 20
+"""Samples that are read at a time, and what they take at most: while they are kept they are in memory twice."""
 MAX_FILL_S = 600.0
 """Reading longer than this before the first step would be taken for a hang."""
 CHECKED_BATCH = 8
@@ -63,9 +63,10 @@ class KeptDataset:
     def _fill(self) -> tuple[KeptSamples, float]:
         started, before = self._clock(), GlobalGenerators()
         store = self._new_store()
+        chunk = max(1, min(CHUNK, CHUNK_BYTES * self._length // max(1, self.num_bytes)))
         with self._check.files:
-            for first in range(0, self._length, CHUNK):
-                index = range(first, min(first + CHUNK, self._length))
+            for first in range(0, self._length, chunk):
+                index = range(first, min(first + chunk, self._length))
                 samples = self._fetch(index)
                 self._budget.take(samples)
                 store.add(samples)

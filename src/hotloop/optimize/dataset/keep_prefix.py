@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hotloop.model.quantities import listed
 from hotloop.optimize.dataset.budget import Budget
 from hotloop.optimize.dataset.determinism import MAX_CHECKING_SHARE, NUM_CHECKED_AGAIN, NUM_PROBED
 from hotloop.optimize.dataset.keep import refuse_slow
@@ -86,7 +87,7 @@ class KeptPrefix:
     def _refuse_drawn(self, before: GlobalGenerators) -> None:
         drawn = before.drawn()
         if drawn:
-            raise CannotKeep(f"it draws from {' and '.join(drawn)} outside of its chain of transforms")
+            raise CannotKeep(f"it draws from {listed(drawn)} outside of its chain of transforms")
 
     def _refuse_changed(self) -> None:
         names = changed(self._state, state_of(self.dataset))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from hotloop.model.quantities import listed
 from hotloop.optimize.dataset.refusal import CannotKeep
 from hotloop.probe.instruments.generators import GlobalGenerators
 from hotloop.probe.instruments.sample_length import length_of
@@ -33,7 +34,7 @@ def read_lengths(dataset: Any) -> list[int]:
     finally:
         before.restore()
     if drawn:
-        raise CannotKeep(f"reading a sample draws random numbers from {' and '.join(drawn)}")
+        raise CannotKeep(f"reading a sample draws random numbers from {listed(drawn)}")
     if len(set(lengths)) < 2:
         raise CannotKeep("its samples are all of one length")
     return lengths

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import os
 from pathlib import Path
 
 from hotloop.machine.host.cgroup import memory_limit_bytes
+
+_M_MMAP_THRESHOLD = -3
+LARGE_BYTES = 1 << 20
+
+
+@functools.cache
+def give_large_blocks_back() -> None:
+    """Have glibc give large blocks back to the system when they are freed, in this process, as a fresh one does.
+
+    It stops doing so for sizes that it has seen freed, and the process that keeps a data set has read, and freed, all
+    of it: a loader worker that is forked from it then grew by every batch that it made, to the size of the data set.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:  # it is glibc's
+        mallopt(_M_MMAP_THRESHOLD, LARGE_BYTES)
 
 
 def allowed_bytes(share: float) -> int | None:

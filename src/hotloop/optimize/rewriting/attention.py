@@ -11,7 +11,7 @@ from hotloop.optimize.attention.terms import text_of
 from hotloop.optimize.rewriting.functional import functional
 from hotloop.optimize.rewriting.outcomes import not_observed
 from hotloop.source.draft import Editor
-from hotloop.source.outcome import AlreadySo, CannotEdit, Edited, Refused, Rewrite
+from hotloop.source.outcome import CannotEdit, Edited, Refused, Rewrite
 from hotloop.source.statements import parsed
 
 LINE = 100
@@ -35,8 +35,6 @@ def replace_attention(source: Editor) -> Rewrite:
         return Edited(tuple(notes))
     if reasons:
         return Refused("; ".join(reasons))
-    if any(_CALL in source.file(path).module.code for path in source.draft.files):
-        return AlreadySo(f"the model calls {_CALL}")
     return not_observed("attention that is written out", f"F.{_CALL}(q, k, v)")
 
 

@@ -10,7 +10,7 @@ from hotloop.lint.check.engine import Found, examine
 from hotloop.lint.rules.compute.conv_bias_before_batch_norm import rule
 from hotloop.optimize.rewriting.outcomes import not_observed
 from hotloop.source.draft import Editor
-from hotloop.source.outcome import AlreadySo, Edited, Rewrite, Safety
+from hotloop.source.outcome import Edited, Rewrite, Safety
 
 CHECKPOINTS = "checkpoints saved before have a bias that the model no longer has"
 
@@ -25,8 +25,6 @@ def drop_biases(source: Editor) -> Rewrite:
             notes.append(f"{path}:{found[0].finding.line}: bias=False in front of batch norm; {CHECKPOINTS}")
     if notes:
         return Edited(tuple(dict.fromkeys(notes)), Safety.UNSAFE)
-    if any("bias=False" in source.file(path).module.code for path in source.draft.files):
-        return AlreadySo("convolutions in front of batch norm have bias=False")
     return not_observed("convolution directly followed by batch norm in the source", "bias=False")
 
 

@@ -9,7 +9,7 @@ from hotloop.lint.rules.memory.evaluation_with_gradients import check
 from hotloop.optimize.rewriting.outcomes import not_observed
 from hotloop.source.draft import Editor
 from hotloop.source.imports import module_name
-from hotloop.source.outcome import AlreadySo, Edited, Rewrite
+from hotloop.source.outcome import Edited, Rewrite
 from hotloop.source.statements import wrap
 
 
@@ -25,9 +25,6 @@ def without_graph(source: Editor) -> Rewrite:
             wrap(source, path, [loop], f"with {torch}.no_grad():")
     if notes:
         return Edited(tuple(notes))
-    texts = [source.file(path).module.code for path in source.draft.files]
-    if any(word in text for text in texts for word in ("no_grad", "inference_mode")):
-        return AlreadySo("the program evaluates without a graph")
     return not_observed("loop that evaluates with gradients", "with torch.no_grad():")
 
 

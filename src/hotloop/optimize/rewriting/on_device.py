@@ -10,7 +10,7 @@ from hotloop.lint.check.engine import Found, examine
 from hotloop.lint.rules.host import repeated_transfer, tensor_created_on_cpu_then_moved
 from hotloop.optimize.rewriting.outcomes import not_observed
 from hotloop.source.draft import Editor
-from hotloop.source.outcome import AlreadySo, Edited, Refused, Rewrite, Safety
+from hotloop.source.outcome import Edited, Refused, Rewrite, Safety
 
 SNIPPET = "torch.zeros(n, device=device)"
 
@@ -34,8 +34,6 @@ def make_on_device(source: Editor) -> Rewrite:
         return Edited(tuple(notes), Safety.SAFE)
     if left:
         return Refused("; ".join(left), SNIPPET)
-    if any("device=" in source.file(path).module.code for path in source.draft.files):
-        return AlreadySo("tensors are made on their device")
     return not_observed("tensor that is made on the host and moved in each step", SNIPPET)
 
 

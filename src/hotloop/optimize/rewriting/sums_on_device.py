@@ -15,7 +15,7 @@ from hotloop.optimize.deferral.statements import PLAIN, fetch_of
 from hotloop.optimize.rewriting.outcomes import not_observed
 from hotloop.source.draft import Editor
 from hotloop.source.imports import module_name
-from hotloop.source.outcome import AlreadySo, CannotEdit, Edited, Refused, Rewrite
+from hotloop.source.outcome import CannotEdit, Edited, Refused, Rewrite
 from hotloop.source.statements import insert_after, parsed
 
 KEPT = ".detach().double()"
@@ -50,8 +50,6 @@ def add_up_on_device(source: Editor) -> Rewrite:
         return Refused(
             f"only sums of a loop have a form on the device: {', '.join(left)}", "total += loss.detach()"
         )
-    if any(KEPT in source.file(path).module.code for path in source.draft.files):
-        return AlreadySo("sums are kept on the device")
     return not_observed("sum of values that a loop asks for", "total += loss.detach()")
 
 

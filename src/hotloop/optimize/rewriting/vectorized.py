@@ -10,7 +10,7 @@ from hotloop.optimize.rewriting.outcomes import not_observed
 from hotloop.optimize.vectorize.loops import ROW, Result, RowLoop, row_loops
 from hotloop.source.draft import Editor
 from hotloop.source.imports import module_name
-from hotloop.source.outcome import AlreadySo, Edited, Refused, Rewrite, Safety
+from hotloop.source.outcome import Edited, Refused, Rewrite, Safety
 from hotloop.source.statements import parsed
 
 SNIPPET = "torch.vmap(turn)(rows).sum(0)"
@@ -31,8 +31,6 @@ def vectorize(source: Editor) -> Rewrite:
         return Edited(tuple(notes), Safety.UNSAFE)
     if left:
         return Refused("; ".join(left), SNIPPET)
-    if any("vmap(" in source.file(path).module.code for path in source.draft.files):
-        return AlreadySo("the program calls torch.vmap")
     return not_observed("loop over the rows of a tensor", SNIPPET)
 
 

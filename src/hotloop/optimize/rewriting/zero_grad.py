@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import libcst as cst
 
-from hotloop.optimize.rewriting.outcomes import not_observed
+from hotloop.optimize.rewriting.outcomes import none_of_its_own
 from hotloop.source.calls import argument, code
 from hotloop.source.draft import Editor
-from hotloop.source.outcome import AlreadySo, Edited, Refused, Rewrite
+from hotloop.source.outcome import Edited, Refused, Rewrite
 
 
 def let_gradients_go(source: Editor) -> Rewrite:
@@ -27,11 +27,7 @@ def let_gradients_go(source: Editor) -> Rewrite:
     decided = [each for each in seen if each not in {"", "True"}]
     if decided:
         return Refused(f"the program decides it by itself: {decided[0]}")
-    return (
-        AlreadySo("zero_grad lets gradients go")
-        if seen
-        else not_observed("zero_grad", "optimizer.zero_grad()")
-    )
+    return none_of_its_own("zero_grad(set_to_none=False)", "optimizer.zero_grad()")
 
 
 def _calls(source: Editor, path: str) -> list[cst.Call]:

@@ -61,11 +61,17 @@ def _counter() -> Any:
     from torch.utils.flop_counter import flop_registry
 
     formulas: dict[Any, Formula] = {**flop_registry, **_recurrent()}
+    questions = _questions()
 
     class Counter(TorchDispatchMode):  # type: ignore[misc]
         """Sees every operator below autograd, and changes none."""
 
         supports_higher_order_operators = True
+
+        @classmethod
+        def ignore_compile_internals(cls) -> bool:
+            """Let torch.compile compile all the same: a frame that it skipped would be an error under fullgraph."""
+            return True
 
         def __init__(self) -> None:
             super().__init__()
@@ -74,6 +80,8 @@ def _counter() -> Any:
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             kwargs = kwargs or {}
+            if func in questions:
+                return NotImplemented
             if isinstance(func, HigherOrderOperator):
                 self.unknown.add(str(func))
                 return func(*args, **kwargs)
@@ -104,6 +112,34 @@ def _counter() -> Any:
             row["flop"] += flop
 
     return Counter()
+
+
+_ASKED = (
+    "is_contiguous",
+    "is_strides_like_format",
+    "is_non_overlapping_and_dense",
+    "size",
+    "stride",
+    "storage_offset",
+    "numel",
+    "dim",
+)
+"""Of the operators that torch's own counter leaves alone; most have a twin for symbolic shapes."""
+
+
+def _questions() -> frozenset[Any]:
+    """Return what fake and nested tensors are asked about themselves; to answer in their place ends the process."""
+    import torch
+
+    aten = torch.ops.aten
+    packets = [getattr(aten, name) for one in _ASKED for name in (one, f"sym_{one}") if hasattr(aten, name)]
+    overloads = [
+        getattr(packet, name)
+        for packet in packets
+        for name in ("default", "memory_format")
+        if name in packet.overloads()
+    ]
+    return frozenset([*overloads, torch.ops.prim.device.default, torch.ops.prim.layout.default])
 
 
 def _is_composite(func: Any) -> bool:

@@ -26,8 +26,16 @@ class SetSamples(msgspec.Struct, frozen=True, kw_only=True):
     peak_bytes: tuple[int | None, ...]
 
 
+class HeldSteps(msgspec.Struct, frozen=True):
+    """Steps of a process from one switch of its knobs to the next."""
+
+    on: tuple[str, ...]
+    """Labels of what was on."""
+    steps_s: tuple[float, ...]
+
+
 class LossCurves(msgspec.Struct, frozen=True, kw_only=True):
-    """Losses from one seed on the same batches."""
+    """Losses from one seed on the same batches, of runs that end when their sets do."""
 
     original: tuple[float, ...]
     repeats: tuple[tuple[float, ...], ...] = ()
@@ -98,6 +106,8 @@ class ReportContent(msgspec.Struct, frozen=True, kw_only=True):
     manual: dict[str, str] = {}
     """Manual pages of the findings and optimizations that are named, as Markdown."""
     sets: tuple[SetSamples, ...] = ()
+    held: dict[str, tuple[HeldSteps, ...]] = {}
+    """Of each process whose knobs were switched, in order, by what the keys of its trials begin with."""
     losses: LossCurves | None = None
     after: Deep | None = None
     """What detailed profiling saw with the plan on; of the program as it was it stands in the observation."""

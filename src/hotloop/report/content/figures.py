@@ -17,6 +17,17 @@ def speedup(ratio: Ratio | PlanStep) -> str:
     return f"{ratio.ratio:.2f}x [{ratio.low:.2f}, {ratio.high:.2f}]"
 
 
+def as_fast(ratio: Ratio) -> str:
+    """Return how a sentence says a speed-up: `2.10x as fast [1.98, 2.23]`."""
+    return speedup(ratio).replace("x ", "x as fast ", 1)
+
+
+def money(amount: float) -> str:
+    """Return an amount with its cents; of less than one, two digits that say something: `0.012`."""
+    small = 0 < abs(amount) < 1
+    return f"{amount:,.{max(2, 1 - math.floor(math.log10(abs(amount))))}f}" if small else f"{amount:,.2f}"
+
+
 def times(low_s: float, middle_s: float, high_s: float) -> str:
     """Return a time with its interval."""
     return f"{duration(middle_s)} [{duration(low_s)}, {duration(high_s)}]"

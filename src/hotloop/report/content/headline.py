@@ -8,6 +8,7 @@ from hotloop.model.quantities import counted
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import TuneResult
 from hotloop.report.content.content import Headline, Savings
+from hotloop.report.content.figures import as_fast
 from hotloop.report.content.host_phases import host_sentence
 from hotloop.report.content.quietness import is_too_busy
 
@@ -55,16 +56,16 @@ def _observed(observation: Observation | None, bottleneck: Bottleneck | None) ->
         return "This program was observed; no single part takes most of its time."
     if observation is not None and observation.deep is not None and observation.deep.host is not None:
         return host_sentence(observation.deep.host)
-    return "No step was measured, so nothing can be said about this program."
+    why = observation.why_no_step if observation is not None else None
+    return f"No step was measured, so nothing can be said about this program{f': {why}' if why else ''}."
 
 
 def _tuned(tuning: TuneResult, confirmed: Ratio | None) -> str:
     if confirmed is not None:
         num = len(tuning.plan.steps)
-        changes = f"{num} change{'s' * (num != 1)}"
-        interval = f"[{confirmed.low:.2f}, {confirmed.high:.2f}]"
-        faster = f"{confirmed.ratio:.2f}x as fast {interval}"
-        return f"The program runs {faster} with {changes}, and {_learning(tuning)}."
+        return (
+            f"The program runs {as_fast(confirmed)} with {counted(num, 'change')}, and {_learning(tuning)}."
+        )
     return f"No change was proven faster: {why_empty(tuning)}."
 
 

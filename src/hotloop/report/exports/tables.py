@@ -1,11 +1,11 @@
-"""The raw samples of a session as tables: steps, blocks, losses."""
+"""The raw samples of a session as tables: steps, blocks, holds, losses, monitors."""
 
 from __future__ import annotations
 
 import csv
 import io
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -20,11 +20,13 @@ Table = Mapping[str, Column]
 
 
 def raw_tables(content: ReportContent) -> dict[str, Table]:
-    """Return `steps`, `blocks` and `losses`, those of them that there are."""
+    """Return `steps`, `blocks`, `holds`, `losses` and `monitors`, those of them that there are."""
     tables = {
         "steps": _steps(content.observation) if content.observation else {},
         "blocks": _blocks(content.tuning, content) if content.tuning else {},
+        "holds": _columns(("process", "hold", "on", "step", "duration_s"), _of_holds(content)),
         "losses": _losses(content),
+        "monitors": _monitors(content.observation) if content.observation else {},
     }
     return {name: table for name, table in tables.items() if table}
 
@@ -65,9 +67,13 @@ def _of_process(one: StepSeries) -> dict[str, list[object]]:
 
 
 def _blocks(tuning: TuneResult, content: ReportContent) -> Table:
-    rows = [*_of_trials(tuning), *_of_sets(content)]
-    names = ("candidate", "pair", "block", "ratio")
-    return {name: [row[at] for row in rows] for at, name in enumerate(names)} if rows else {}
+    return _columns(("candidate", "pair", "block", "ratio"), (*_of_trials(tuning), *_of_sets(content)))
+
+
+def _columns(names: Sequence[str], rows: Iterable[tuple[object, ...]]) -> Table:
+    """Return rows as columns; without a row no table."""
+    kept = list(rows)
+    return {name: [row[at] for row in kept] for at, name in enumerate(names)} if kept else {}
 
 
 def _of_trials(tuning: TuneResult) -> Iterator[tuple[str, int, int, float]]:
@@ -90,9 +96,27 @@ def _losses(content: ReportContent) -> Table:
         return {}
     curves = [("original", found.original), *(("original again", one) for one in found.repeats)]
     curves += [("original with rounding noise", found.perturbed), *(("plan", one) for one in found.plan)]
-    rows = [
-        (name, number, step, loss)
-        for number, (name, curve) in enumerate(curves)
-        for step, loss in enumerate(curve)
-    ]
-    return {name: [row[at] for row in rows] for at, name in enumerate(("run", "number", "step", "loss"))}
+    return _columns(
+        ("run", "number", "step", "loss"),
+        (
+            (name, number, step, loss)
+            for number, (name, curve) in enumerate(curves)
+            for step, loss in enumerate(curve)
+        ),
+    )
+
+
+def _of_holds(content: ReportContent) -> Iterator[tuple[str, int, str, int, float]]:
+    for process, held in content.held.items():
+        for number, one in enumerate(held):
+            for step, spent in enumerate(one.steps_s):
+                yield process, number, " + ".join(one.on), step, spent
+
+
+def _monitors(seen: Observation) -> Table:
+    if seen.monitors is None:
+        return {}
+    return {
+        "time_s": seen.monitors.times_s,
+        **{name: one.samples for name, one in seen.monitors.metrics.items()},
+    }

@@ -55,9 +55,9 @@ const hotloopDraw = (() => {
     const names = ["as it was", ...data.steps.map((step) => step.name), "confirmed", ...data.refused.map((one) => `${one.name}, refused`)];
     const last = data.steps.length + 1;
     const span = (from, to) => [Math.min(from, to), Math.max(from, to)];
-    const bars = [[0, 1], ...data.steps.map((step) => span(step.from, step.to)), [0, ratio], ...data.refused.map((one) => span(1, one.ratio))];
+    const bars = [[0, 1], ...data.steps.map((step) => span(step.from, step.to)), [0, ratio], ...data.refused.map((one) => span(1, one.ratio ?? 1))];
     const colors = [theme.other, ...data.steps.map((step) => (step.to >= step.from ? theme.optimizer : theme.communication)), theme.good];
-    const said = ["1.00x", ...data.steps.map((step) => `${step.to.toFixed(2)}x`), `${ratio.toFixed(2)}x`, ...data.refused.map((one) => `${one.ratio.toFixed(2)}x`)];
+    const said = ["1.00x", ...data.steps.map((step) => `${step.to.toFixed(2)}x`), `${ratio.toFixed(2)}x`, ...data.refused.map((one) => [one.ratio === null ? "" : `${one.ratio.toFixed(2)}x`, narrow(box) ? "" : one.word].filter(Boolean).join(" "))];
     const tip = (at) => at === 0 ? say("the program as it was")
       : at < last ? say(data.steps[at - 1].name, `factor ${data.steps[at - 1].factor}`)
       : at === last ? say(`confirmed in fresh processes: ${ratio.toFixed(2)}x [${low.toFixed(2)}, ${high.toFixed(2)}]`)
@@ -65,7 +65,7 @@ const hotloopDraw = (() => {
     const look = (at) => at <= last ? { color: colors[at], borderRadius: 3 } : { color: "transparent", borderColor: theme.soft, borderType: "dashed", borderWidth: 1.2, borderRadius: 3 };
     chart.setOption({
       ...base(theme),
-      grid: { left: 8, right: 64, top: 8, bottom: 38, containLabel: true },
+      grid: { left: 8, right: data.refused.length && !narrow(box) ? 170 : 64, top: 8, bottom: 38, containLabel: true },
       xAxis: axis(theme, { type: "value", min: 0, name: "times as fast as the original", nameGap: 26, axisLabel: { formatter: "{value}x" } }),
       yAxis: axis(theme, { type: "category", inverse: true, data: names, splitLine: { show: false },
         axisLabel: { color: (value, at) => (at > last ? theme.soft : theme.ink), width: narrow(box) ? 112 : 230, overflow: "truncate", hideOverlap: false } }),
@@ -75,7 +75,7 @@ const hotloopDraw = (() => {
         { type: "bar", stack: "a", barMinWidth: 2, data: bars.map(([from, to], at) => ({ value: to - from, itemStyle: look(at) })),
           markLine: { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: theme.soft, type: "dashed" }, data: [{ xAxis: 1 }] } },
         { type: "custom", silent: true, z: 5, clip: false, renderItem: whisker(theme, said),
-          data: [[0, 1, 1], ...data.steps.map((step, at) => [at + 1, Math.min(step.low, step.to), Math.max(step.high, step.to)]), [last, low, high], ...data.refused.map((one, at) => [last + 1 + at, Math.min(one.low, one.ratio), Math.max(one.high, one.ratio, 1)])], encode: { x: [1, 2], y: 0 } },
+          data: [[0, 1, 1], ...data.steps.map((step, at) => [at + 1, Math.min(step.low, step.to), Math.max(step.high, step.to)]), [last, low, high], ...data.refused.map((one, at) => [last + 1 + at, Math.min(one.low, one.ratio ?? 1), Math.max(one.high, one.ratio ?? 1, 1)])], encode: { x: [1, 2], y: 0 } },
       ],
     });
   };
@@ -202,7 +202,7 @@ const hotloopDraw = (() => {
       dataZoom: zoom(theme),
       tooltip: { ...base(theme).tooltip, trigger: "axis", formatter: (points) => say(`step ${points[0].value[0]}`, ...points.filter((one) => one.seriesName in Object.fromEntries(data.lines.map((line) => [line.name, 1]))).map((one) => `${one.seriesName}: ${round(one.value[1] ?? NaN, 5)}${data.unit}`)) },
       series: [
-        { name: "floor", type: "custom", silent: true, z: 1, data: data.x.slice(1).map((x, at) => [data.x[at], data.low[at], data.high[at], x, data.low[at + 1], data.high[at + 1]]), encode: { x: [0, 3], y: [1, 2, 4, 5] },
+        { name: "floor", type: "custom", silent: true, z: 1, data: data.x.slice(1).map((x, at) => [data.x[at], data.low[at], data.high[at], x, data.low[at + 1], data.high[at + 1]]).filter((row) => !row.includes(null)), encode: { x: [0, 3], y: [1, 2, 4, 5] },
           renderItem: (params, api) => ({ type: "polygon", shape: { points: [api.coord([api.value(0), api.value(1)]), api.coord([api.value(0), api.value(2)]), api.coord([api.value(3), api.value(5)]), api.coord([api.value(3), api.value(4)])] }, style: { fill: `${theme.forward}40` } }) },
         ...data.lines.map((line, at) => ({ name: line.name, type: "line", symbol: "none", z: 3 + at, color: colors[line.name], lineStyle: { width: line.name === "with the plan" ? 2.2 : 1.4, type: line.name === "original again" ? "dashed" : "solid" }, data: pick(line.y) })),
       ],
@@ -276,7 +276,7 @@ const hotloopDraw = (() => {
     });
   };
 
-  const flame = (chart, data, theme) => {
+  const flame = (chart, data, theme, box) => {
     const depth = Math.max(...data.boxes.map((box) => box[0]));
     const hue = (name) => {
       const phase = name.startsWith("[") && theme[name.slice(1, -1)];
@@ -308,11 +308,36 @@ const hotloopDraw = (() => {
           },
         }],
       });
-    show();
-    chart.on("click", ({ value }) => {
-      [from, to] = value[0] === 0 ? [0, data.total] : [value[1], value[1] + value[2]];
+    const within = ([, begin, length], one) => one[1] >= begin - 1e-9 && one[1] + one[2] <= begin + length + 1e-9;
+    const zoomTo = (one) => {
+      [from, to] = [one[1], one[1] + one[2]];
       show();
-    });
+      offer(one);
+    };
+    // The same by keyboard: a button for what the zoomed box stands in, and for each of the widest below it.
+    const controls = document.createElement("div");
+    const offer = (one) => {
+      const focused = controls.contains(document.activeElement);
+      const above = data.boxes.find((other) => other[0] === one[0] - 1 && within(other, one));
+      const below = data.boxes.filter((other) => other[0] === one[0] + 1 && within(one, other)).sort((a, b) => b[2] - a[2]).slice(0, 6);
+      const button = (text, to) => {
+        const made = Object.assign(document.createElement("button"), { type: "button", textContent: text });
+        made.addEventListener("click", () => zoomTo(to));
+        return made;
+      };
+      controls.replaceChildren(
+        ...(above ? [button(`out of ${clip(data.names[one[3]], 40)}`, above)] : []),
+        ...below.map((box) => button(`${clip(data.names[box[3]], 40)} ${((100 * box[2]) / data.total).toFixed(1)}%`, box)),
+      );
+      if (focused) controls.querySelector("button")?.focus();
+    };
+    controls.className = "zoom";
+    controls.setAttribute("role", "group");
+    controls.setAttribute("aria-label", "Zoom");
+    box.parentElement.querySelector(".zoom")?.remove();
+    box.after(controls);
+    zoomTo(data.boxes[0]);
+    chart.on("click", ({ value }) => zoomTo(value));
   };
 
   const predictions = (chart, data, theme) => {
@@ -356,5 +381,18 @@ const hotloopDraw = (() => {
     });
   };
 
-  return { waterfall, phases, steps, distribution, bars, roofline, curves, lines, stacks, timeline, flame, predictions, blocks };
+  const holds = (chart, data, theme) => {
+    const series = [["with it", data.with, theme.optimizer], ["without it", data.without, theme.other]];
+    chart.setOption({
+      ...base(theme),
+      legend: legend(theme),
+      grid: { left: 8, right: 14, top: 26, bottom: 36, containLabel: true },
+      xAxis: axis(theme, { type: "value", name: "hold", nameGap: 24, min: 0, minInterval: 1, max: "dataMax", splitLine: { show: false } }),
+      yAxis: axis(theme, { type: "value", min: 0, axisLabel: { formatter: time } }),
+      tooltip: { ...base(theme).tooltip, formatter: ({ seriesName, value }) => say(`hold ${value[0]}, ${seriesName}`, time(value[1])) },
+      series: series.map(([name, points, color]) => ({ name, type: "scatter", symbolSize: 6, color, data: points })),
+    });
+  };
+
+  return { waterfall, phases, steps, distribution, bars, roofline, curves, lines, stacks, timeline, flame, predictions, blocks, holds };
 })();

@@ -34,9 +34,17 @@
     resized = setTimeout(redraw, 150);
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  let theme;
   addEventListener("beforeprint", () => {
     document.querySelectorAll("main > section > details.block, figure > details").forEach((one) => (one.open = true));
+    [theme, root.dataset.theme] = [root.dataset.theme, "light"]; // paper is white
+    redraw();
     drawAll();
+  });
+  addEventListener("afterprint", () => {
+    if (theme) root.dataset.theme = theme;
+    else delete root.dataset.theme;
+    redraw();
   });
   document.getElementById("theme").addEventListener("click", () => {
     const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;

@@ -9,7 +9,7 @@ from hotloop import __version__
 from hotloop.model.quantities import byte_size, duration, percent, rate
 from hotloop.report.cleaned import cleaned
 from hotloop.report.content.content import ReportContent, Savings
-from hotloop.report.content.figures import NOT_MEASURED, long_duration, speedup
+from hotloop.report.content.figures import NOT_MEASURED, long_duration, money, speedup
 from hotloop.report.document import Document, Section, Tile
 from hotloop.report.sections.ceilings import ceilings
 from hotloop.report.sections.findings import findings
@@ -94,8 +94,8 @@ def _tiles(content: ReportContent) -> Iterator[Tile]:
             unit = _unit(content.savings)
             yield Tile(
                 name="money saved",
-                value=f"{content.savings.money:,.2f}",
-                detail=f"per {unit}, in the price's currency",
+                value=money(content.savings.money),
+                detail=f"per {unit}, in your currency",
             )
         if content.savings.energy_kwh is not None:
             yield Tile(

@@ -97,6 +97,19 @@ def _roofline(content: ReportContent, seen: Observation) -> Iterator[Block]:
             f"({found['precision']}) and {byte_size(found['bandwidth'])}/s, both measured on this machine. An operator "
             "left of the bend waits for memory. Bytes are those of its tensors: the least that it moves.",
             data=found,
+            table=Table(
+                ("operator", "FLOP per byte", "GFLOP/s", "share"),
+                tuple(
+                    (
+                        one["name"],
+                        significant(one["intensity"]),
+                        significant(one["rate"] / 1e9),
+                        percent(one["share"]),
+                    )
+                    for one in found["points"]
+                ),
+                figures=(1, 2, 3),
+            ),
             height=320,
         )
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from statistics import median
 
 from hotloop import __version__
-from hotloop.model.comparison import Comparison, PhaseChange, Side
+from hotloop.model.comparison import Comparison, PhaseChange, Side, TunedSide
 from hotloop.model.observation import Phase
-from hotloop.model.quantities import byte_size, duration
+from hotloop.model.quantities import byte_size, counted, duration, percent
 from hotloop.report.cleaned import cleaned
-from hotloop.report.content.figures import NOT_MEASURED, speedup
+from hotloop.report.content.figures import NOT_MEASURED, as_fast, speedup
+from hotloop.report.content.quietness import BUSY, is_too_busy
 from hotloop.report.document import Block, Chart, Code, Document, Facts, Section, Table, Tile
 
 _SAYS = {
-    "faster": "{after} is faster than {before}: {ratio}.",
-    "slower": "{after} is slower than {before}: {ratio}.",
-    "same": "{after} is as fast as {before}: {ratio}, within what counts.",
+    "faster": "{after} is faster than {before}: {as_fast}.",
+    "slower": "{after} is slower than {before}: {as_fast}.",
+    "same": "{after} is as fast as {before}: {ratio}, too near to 1 to count.",
     "inconclusive": "No difference between {before} and {after} was proven: {ratio}.",
     "invalid": "{before} and {after} cannot be compared: {reason}.",
 }
@@ -31,7 +33,9 @@ def comparison_document(found: Comparison) -> Document:
             title=f"{_title(found.before)} | {_title(found.after)}",
             subtitle=found.method,
             verdict=_verdict(found),
-            good={"faster": True, "same": True, "slower": False}.get(found.verdict),
+            good=None
+            if is_too_busy(found.foreign_share)
+            else {"faster": True, "same": True, "slower": False}.get(found.verdict),
             tiles=tuple(_tiles(found)),
             sections=tuple(_sections(found)),
             footer=f"hotloop {__version__}. This page is one file and loads nothing.",
@@ -50,7 +54,18 @@ def _verdict(found: Comparison) -> str:
         said = _LOOKS.format(way="faster")
     elif found.verdict == "inconclusive" and found.ratio is not None and found.ratio.high < 1:
         said = _LOOKS.format(way="slower")
-    return said.format(before=found.before.name, after=found.after.name, ratio=ratio, reason=found.reason)
+    busy = (
+        f"This machine was too busy to judge: other processes used {found.foreign_share:.0%} of the CPU. As measured: "
+        if is_too_busy(found.foreign_share)
+        else ""
+    )
+    return busy + said.format(
+        before=found.before.name,
+        after=found.after.name,
+        ratio=ratio,
+        as_fast=as_fast(found.ratio) if found.ratio else NOT_MEASURED,
+        reason=found.reason,
+    )
 
 
 def _tiles(found: Comparison) -> Iterator[Tile]:
@@ -60,6 +75,9 @@ def _tiles(found: Comparison) -> Iterator[Tile]:
         yield Tile(name="speed of the second", value=value, detail=f"95% interval {interval}", good=good)
     for name, side in (("a step of the first", found.before), ("a step of the second", found.after)):
         yield Tile(name=name, value=duration(side.step_s) if side.step_s else NOT_MEASURED, detail="median")
+    if found.foreign_share is not None and found.foreign_share > BUSY:
+        value = percent(found.foreign_share)
+        yield Tile(name="used by other processes", value=value, detail="of the CPU, meanwhile", good=False)
 
 
 def _sections(found: Comparison) -> Iterator[Section]:
@@ -68,9 +86,42 @@ def _sections(found: Comparison) -> Iterator[Section]:
         blocks.append(_phases(found))
     blocks.append(Facts(tuple(_facts(found))))
     yield Section(anchor="step", title="Phase by phase", lead=f"{found.reason}.", blocks=tuple(blocks))
+    if any(found.tuned):
+        yield Section(
+            anchor="plan",
+            title="What was found",
+            lead="Each speed-up is against that session's own program as it was, which the step above is of.",
+            blocks=(_tuned(found),),
+        )
     yield Section(anchor="changes", title="What differs", lead=_changed(found), blocks=tuple(_changes(found)))
     if found.rounds:
         yield Section(anchor="trials", title="Raw samples", lead="", blocks=(_samples(found),))
+
+
+def _tuned(found: Comparison) -> Table:
+    names = dict.fromkeys(name for side in found.tuned if side is not None for name in side.steps)
+    rows = [("the plan, confirmed", *(_confirmed(side) for side in found.tuned))]
+    rows += [(name, *(_step(side, name) for side in found.tuned)) for name in names]
+    rows.append(("learning", *(_learning(side) for side in found.tuned)))
+    return Table(("speed-up", "first", "second"), tuple(rows), figures=(1, 2))
+
+
+def _confirmed(side: TunedSide | None) -> str:
+    if side is None:
+        return "not tuned"
+    return speedup(side.speedup) if side.speedup is not None else "nothing was proven to help"
+
+
+def _step(side: TunedSide | None, name: str) -> str:
+    if side is None:
+        return "not tuned"
+    return speedup(side.steps[name]) if name in side.steps else "not in the plan"
+
+
+def _learning(side: TunedSide | None) -> str:
+    if side is None or side.learns_the_same is None:
+        return NOT_MEASURED
+    return "the same" if side.learns_the_same else "not the same"
 
 
 def _phases(found: Comparison) -> Chart:
@@ -132,7 +183,20 @@ def _samples(found: Comparison) -> Chart:
     return Chart(
         kind="blocks",
         title="Blocks in turns",
-        summary=f"{sum(map(len, pairs))} blocks of {len(pairs)} pairs; above 1 the second is faster.",
+        summary=f"{sum(map(len, pairs))} blocks of {counted(len(pairs), 'pair')}; above 1 the second is faster.",
         data={"pairs": pairs},
+        table=Table(
+            ("pair", "blocks", "median", "smallest", "largest"),
+            tuple(
+                (
+                    str(at + 1),
+                    str(len(one)),
+                    *(f"{value:.3f}x" for value in (median(one), min(one), max(one))),
+                )
+                for at, one in enumerate(pairs)
+                if one
+            ),
+            figures=(1, 2, 3, 4),
+        ),
         height=200,
     )

@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from hotloop.model.finding import Finding, Severity
-from hotloop.model.quantities import duration
+from hotloop.model.finding import Finding
+from hotloop.model.quantities import counted, duration
 from hotloop.report.content.content import Excerpt, ReportContent
-from hotloop.report.content.figures import speedup, times
+from hotloop.report.content.places import place
+from hotloop.report.content.worth import SHOWN, cost, gain, worth_showing
 from hotloop.report.document import Block, Code, Details, Facts, Section
 
 
@@ -17,23 +18,29 @@ def findings(content: ReportContent) -> Section | None:
     if content.observation is None or content.observation.step is None:
         return None
     found = content.findings
-    loud = sum(one.severity is not Severity.INFO for one in found)
+    worth = worth_showing(found, content.observation.foreign_share)[:SHOWN]
+    rest = [one for one in found if one not in worth]
     why = (
-        f"{content.bottleneck.sentence[0].upper()}{content.bottleneck.sentence[1:]}."
+        f"{content.bottleneck.sentence[0].upper()}{content.bottleneck.sentence[1:]}. "
         if content.bottleneck
         else ""
     )
-    num = (
-        f"{len(found)} finding{'s' * (len(found) != 1)}, {loud} of them worth acting on."
-        if found
-        else "Nothing was found."
-    )
+    blocks = [_finding(content, one, number) for number, one in enumerate(worth)]
+    if rest:
+        folded = tuple(_finding(content, one, number) for number, one in enumerate(rest, len(worth)))
+        blocks.append(Details(counted(len(rest), f"{'further ' * bool(worth)}finding"), folded))
     return Section(
-        anchor="findings",
-        title="Why",
-        lead=f"{why} {num}".strip(),
-        blocks=tuple(_finding(content, one, number) for number, one in enumerate(found)),
+        anchor="findings", title="Why", lead=f"{why}{_number(len(found), len(worth))}.", blocks=tuple(blocks)
     )
+
+
+def _number(num: int, num_shown: int) -> str:
+    if not num:
+        return "No rule found a cause for it"
+    if not num_shown:
+        return "Nothing that matters was found"
+    found = counted(num, "finding")
+    return found if num == num_shown else f"{found}, the most important first"
 
 
 def _finding(content: ReportContent, one: Finding, number: int) -> Block:
@@ -67,22 +74,12 @@ def _tried(one: Finding, command: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _rows(one: Finding) -> Iterator[tuple[str, str]]:
-    yield "code", one.code
-    if one.path is not None:
-        yield "where", f"{one.path}:{one.line}" if one.line is not None else one.path
-    elif one.metric is not None:
-        yield "where", one.metric
-    if one.evidence:
-        yield "seen", one.evidence
-    if one.cost_s is not None:
-        low, high = one.cost_low_s, one.cost_high_s
-        interval = (
-            times(low, one.cost_s, high) if low is not None and high is not None else duration(one.cost_s)
-        )
-        yield "costs", f"{interval} a step"
-    else:
-        yield "costs", "not measured"
-    if one.gain is not None:
-        yield "would gain", f"{speedup(one.gain)}, predicted, not measured"
-    if one.advice:
-        yield "do", one.advice
+    said = (
+        ("code", one.code),
+        ("where", place(one)),
+        ("seen", one.evidence),
+        ("costs", cost(one)),
+        ("would gain", gain(one)),
+        ("do", f"{one.advice}{'' if one.optimization else ' (fix by hand)'}"),
+    )
+    yield from ((name, text) for name, text in said if text)

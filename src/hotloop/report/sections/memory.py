@@ -75,6 +75,19 @@ def _over_time(seen: Observation) -> Iterator[Block]:
             "shaded": [monitors.begin_s, monitors.end_s],
             "axis": "seconds since the command was started",
         },
+        table=Table(
+            ("of", "mean", "largest"),
+            tuple(
+                (
+                    "training process" if name == _OVER_TIME else name,
+                    *(byte_size(round(size)) for size in (one.mean, one.max)),
+                )
+                for name, one in monitors.metrics.items()
+                if name in names
+            ),
+            caption="Memory in the steady steps",
+            figures=(1, 2),
+        ),
         height=240,
     )
 

@@ -9,10 +9,11 @@ from typing import Any
 from hotloop.model.machine import CheckStatus, EnvironmentCheck
 from hotloop.model.observation import Observation
 from hotloop.model.origin import Origin
-from hotloop.model.quantities import byte_size, counted, duration, percent, significant
+from hotloop.model.quantities import byte_size, counted, duration, percent
 from hotloop.model.tuning import Contention
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import NOT_MEASURED
+from hotloop.report.content.monitor_words import monitor_amount, monitor_name
 from hotloop.report.document import Block, Details, Facts, Section, Table
 
 _SPEED_PACKAGES = (
@@ -40,7 +41,9 @@ def method(content: ReportContent) -> Section:
         blocks.append(_checks(content.origin.checks))
     if content.origin is not None and content.origin.packages:
         rows = tuple(content.origin.packages.items())
-        blocks.append(Details(f"All {len(rows)} installed packages", (Table(("package", "version"), rows),)))
+        blocks.append(
+            Details(f"All {counted(len(rows), 'installed package')}", (Table(("package", "version"), rows),))
+        )
     return Section(anchor="method", title="How it was measured", lead="", blocks=tuple(blocks))
 
 
@@ -80,8 +83,8 @@ def _rows(content: ReportContent) -> Iterator[tuple[str, str]]:
     if tuning is not None:
         yield "speed-up", tuning.confirmation
         floor = percent(tuning.floor) if tuning.floor is not None else NOT_MEASURED
-        yield "floor", f"{floor}: differences below it are not claimed; from the program against itself"
-        yield "neighbours", _contention(tuning.contention)
+        yield "smallest difference measurable here", f"{floor}, from the program against itself"
+        yield "other processes meanwhile", _contention(tuning.contention)
         yield (
             "session",
             f"{content.session}, {duration(tuning.wall_s)}{', interrupted' if tuning.interrupted else ''}",
@@ -93,8 +96,8 @@ def _rows(content: ReportContent) -> Iterator[tuple[str, str]]:
         yield "clock", f"phases are timed by the {seen.clock}'s clock"
         if seen.foreign_share is not None:
             yield (
-                "others on the machine",
-                f"{percent(seen.foreign_share)} of its processor time while it was observed",
+                "other processes",
+                f"used {percent(seen.foreign_share)} of the CPU while it was observed",
             )
         yield from _machine(seen.machine)
         program = seen.program
@@ -112,9 +115,12 @@ def _rows(content: ReportContent) -> Iterator[tuple[str, str]]:
 
 def _contention(load: Contention) -> str:
     most = (
-        f"; others took up to {percent(load.max_foreign_share)}" if load.max_foreign_share is not None else ""
+        f"; other processes used up to {percent(load.max_foreign_share)} of the CPU"
+        if load.max_foreign_share is not None
+        else ""
     )
-    return f"{load.num_void} of {load.num_blocks} blocks were disturbed and repeated, {load.num_noisy} kept noisy{most}"
+    void = f"{load.num_void} of {counted(load.num_blocks, 'block')} disturbed and repeated"
+    return f"{void}, {load.num_noisy} kept although disturbed{most}"
 
 
 def _machine(machine: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -137,7 +143,9 @@ def _origin(origin: Origin | None) -> Iterator[tuple[str, str]]:
     yield "folder", origin.folder
     yield "hotloop", origin.hotloop_version
     if origin.code is not None:
-        changed = f", {len(origin.code.changed)} files changed since" if origin.code.changed else ""
+        changed = (
+            f", {counted(len(origin.code.changed), 'file')} changed since" if origin.code.changed else ""
+        )
         yield (
             "code",
             f"{origin.code.commit[:12]}{f' on {origin.code.branch}' if origin.code.branch else ''}{changed}",
@@ -151,11 +159,11 @@ def _monitors(seen: Observation) -> Iterator[Block]:
     if seen.monitors is None:
         return
     rows = tuple(
-        (name, _amount(name, one.mean), _amount(name, one.p95), _amount(name, one.max))
+        (monitor_name(name), *(monitor_amount(name, each) for each in (one.mean, one.p95, one.max)))
         for name, one in sorted(seen.monitors.metrics.items())
     )
     yield Details(
-        f"What the machine did meanwhile: {len(rows)} monitors",
+        f"What the machine did meanwhile: {counted(len(rows), 'monitor')}",
         (
             Table(
                 ("monitor", "mean", "p95", "largest"),
@@ -165,14 +173,3 @@ def _monitors(seen: Observation) -> Iterator[Block]:
             ),
         ),
     )
-
-
-def _amount(name: str, value: float) -> str:
-    bare = name.split("{", maxsplit=1)[0]
-    if bare.endswith("_ratio"):
-        return percent(value)
-    if bare.endswith("_bytes"):
-        return byte_size(value)
-    if bare.endswith("_bytes_per_s"):
-        return f"{byte_size(value)}/s"
-    return significant(value)

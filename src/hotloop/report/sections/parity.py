@@ -52,49 +52,51 @@ def parity(content: ReportContent) -> Section | None:
 
 
 def _curves(losses: LossCurves) -> Iterator[Chart]:
-    num = min(len(curve) for curve in (losses.original, *losses.repeats, *losses.plan) if curve)
-    floor = [losses.original, *losses.repeats, *([losses.perturbed] if len(losses.perturbed) >= num else [])]
+    floor = [curve for curve in (losses.original, *losses.repeats, losses.perturbed) if curve]
     lines = [("original", losses.original)]
     lines += [("original again", curve) for curve in losses.repeats[:1]]
     lines += [("with the plan", curve) for curve in losses.plan[:1]]
-    noise = ", one of them with rounding noise on its parameters" if len(losses.perturbed) >= num else ""
+    noise = ", one of them with rounding noise on its parameters" if losses.perturbed else ""
     table = Table(
-        ("run", "first loss", "last loss"),
-        tuple((name, f"{curve[0]:.4g}", f"{curve[num - 1]:.4g}") for name, curve in lines),
-        figures=(1, 2),
+        ("run", "steps", "first loss", "last loss"),
+        tuple((name, str(len(curve)), f"{curve[0]:.4g}", f"{curve[-1]:.4g}") for name, curve in lines),
+        figures=(1, 2, 3),
+    )
+    shortest, longest = (which(len(curve) for _, curve in lines) for which in (min, max))
+    length = (
+        f"{longest} steps" if shortest == longest else f"{shortest} to {longest} steps, each run its own,"
     )
     yield _chart(
         "Loss on the same batches",
-        f"{num} steps from one seed. The band is what {len(floor)} runs of the original span{noise}.",
+        f"{length} from one seed. The band is what {len(floor)} runs of the original span{noise}.",
         lines,
         floor,
-        num,
         table=table,
     )
-    if num >= WINDOW and len(lines) > 1:
-        yield _departures(lines[1:], floor, losses.original, num)
+    if shortest >= WINDOW and len(lines) > 1:
+        yield _departures(lines[1:], floor, losses.original)
 
 
-def _departures(
-    lines: Sequence[tuple[str, Curve]], floor: Sequence[Curve], original: Curve, num: int
-) -> Chart:
+def _departures(lines: Sequence[tuple[str, Curve]], floor: Sequence[Curve], original: Curve) -> Chart:
     """The same, as the difference from the original, where curves lie on one another."""
-    away = [(name, _departure(curve, original, num)) for name, curve in lines]
-    own = [_departure(curve, original, num) for curve in floor]
-    widest = np.nanmax(np.abs(own), axis=0)
-    spans = [np.maximum.accumulate(widest), -np.maximum.accumulate(widest)]
+    own = [_departure(curve, original) for curve in floor]
+    padded = [one + (0.0,) * (max(map(len, own)) - len(one)) for one in own]
+    widest = np.maximum.accumulate(np.max(np.abs(padded), axis=0))
     return _chart(
         "Departure from the original, per cent of its loss",
         f"Means over {WINDOW} steps. Within the band it is no further away than the original's own runs have been.",
-        away,
-        [tuple(one.tolist()) for one in spans],
-        len(widest),
+        [(name, _departure(curve, original)) for name, curve in lines],
+        [tuple(one.tolist()) for one in (widest, -widest)],
         unit="%",
     )
 
 
-def _departure(curve: Curve, original: Curve, num: int) -> Curve:
-    away = 100 * (np.array(curve[:num]) - np.array(original[:num])) / np.abs(np.array(original[:num]))
+def _departure(curve: Curve, original: Curve) -> Curve:
+    num = min(len(curve), len(original))
+    if num < WINDOW:
+        return ()
+    size = np.abs(np.array(original[:num]))
+    away = 100 * (np.array(curve[:num]) - np.array(original[:num])) / np.where(size > 0, size, np.nan)
     smooth = np.convolve(np.where(np.isfinite(away), away, 0.0), np.ones(WINDOW) / WINDOW, mode="valid")
     return tuple(float(one) for one in smooth)
 
@@ -104,34 +106,35 @@ def _chart(
     summary: str,
     lines: Sequence[tuple[str, Curve]],
     floor: Sequence[Curve],
-    num: int,
     *,
     unit: str = "",
     table: Table | None = None,
 ) -> Chart:
-    kept = extremes(np.array(lines[0][1][:num])).tolist()
+    longest = max((curve for _, curve in lines), key=len)
+    kept = extremes(np.array(longest)).tolist()
     return Chart(
         kind="curves",
         title=title,
         summary=summary,
         data={
             "x": kept,
-            "lines": [{"name": name, "y": [_finite(curve[at]) for at in kept]} for name, curve in lines],
+            "lines": [{"name": name, "y": [_at(curve, at) for at in kept]} for name, curve in lines],
             "low": [_bound(min, floor, at) for at in kept],
             "high": [_bound(max, floor, at) for at in kept],
             "name": "departure" if unit else "loss",
             "unit": unit,
         },
         table=table,
-        rule=rule(num),
+        rule=rule(len(longest)),
         height=280,
     )
 
 
 def _bound(which: Callable[[list[float]], float], curves: Sequence[Curve], at: int) -> float | None:
-    values = [curve[at] for curve in curves if math.isfinite(curve[at])]
+    values = [value for curve in curves if (value := _at(curve, at)) is not None]
     return which(values) if values else None
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _at(curve: Curve, at: int) -> float | None:
+    """Return a value; None: it is no number, or the run had come to its end."""
+    return curve[at] if at < len(curve) and math.isfinite(curve[at]) else None

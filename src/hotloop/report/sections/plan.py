@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import accumulate
 from operator import mul
 
 from hotloop.model.optimization import Candidate
+from hotloop.model.quantities import counted
 from hotloop.model.tuning import LikelyPlan, PlanStep, Trial, TuneResult
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import label, speedup
@@ -43,7 +45,7 @@ def _waterfall(tuning: TuneResult) -> Chart:
     steps, confirmed = tuning.plan.steps, tuning.plan.speedup
     assert confirmed is not None
     totals = list(accumulate((step.ratio for step in steps), mul))
-    refused = [_refused_bar(one) for one in tuning.trials if _is_refused(one, tuning)][:MAX_REFUSED]
+    tried = list(_tried_and_refused(tuning))[:MAX_REFUSED]
     rows = [("as it was", "", "1.00x", "")]
     rows += [
         (label(step.name, step.params), speedup(step), f"{total:.2f}x", step.numerics.value)
@@ -53,14 +55,15 @@ def _waterfall(tuning: TuneResult) -> Chart:
     return Chart(
         kind="waterfall",
         title="From the program as it was to the plan",
-        summary=f"{len(steps)} changes take the program from 1.00x to {speedup(confirmed)}.",
+        summary=f"{counted(len(steps), 'change takes', 'changes take')} the program from 1.00x to "
+        f"{speedup(confirmed)}.",
         data={
             "steps": [_bar(step, total) for step, total in zip(steps, totals, strict=True)],
             "confirmed": [confirmed.ratio, confirmed.low, confirmed.high],
-            "refused": refused,
+            "refused": [_refused_bar(one) for one in tried],
         },
         table=Table(("change", "factor", "total", "numerics"), tuple(rows), figures=(1, 2)),
-        height=64 + 42 * (len(steps) + 2 + len(refused)),
+        height=64 + 42 * (len(steps) + 2 + len(tried)),
     )
 
 
@@ -76,19 +79,21 @@ def _bar(step: PlanStep, total: float) -> dict[str, object]:
     }
 
 
-def _is_refused(trial: Trial, tuning: TuneResult) -> bool:
-    return trial.ratio is not None and trial.candidate.name not in {step.name for step in tuning.plan.steps}
+def _tried_and_refused(tuning: TuneResult) -> Iterable[Trial]:
+    """Return the last trial of each candidate that is not in the plan; those that failed have no ratio."""
+    on = {step.name for step in tuning.plan.steps}
+    return {one.candidate.label: one for one in tuning.trials if one.candidate.name not in on}.values()
 
 
 def _refused_bar(trial: Trial) -> dict[str, object]:
     """Its ratio is against the plan as it was then, so it stands apart from the waterfall, from 1."""
-    assert trial.ratio is not None
     ratio = trial.ratio
     return {
         "name": _short(trial.candidate),
-        "ratio": ratio.ratio,
-        "low": ratio.low,
-        "high": ratio.high,
+        "ratio": ratio.ratio if ratio else None,
+        "low": ratio.low if ratio else 1.0,
+        "high": ratio.high if ratio else 1.0,
+        "word": trial.decision.partition(":")[0],
         "reason": trial.decision,
     }
 
@@ -114,6 +119,7 @@ def _likely(one: LikelyPlan) -> Details:
 
 def _refused(tuning: TuneResult) -> Block:
     rows = tuple((one.name, one.reason) for one in tuning.refused)
-    title = f"Not in the plan: {len(rows)} {'others' if tuning.plan.steps else 'candidates'}, each with its reason"
+    num = counted(len(rows), "other" if tuning.plan.steps else "candidate")
+    title = f"Not in the plan: {num}, each with its reason"
     note = Note("A change that could not be proven is left out, however promising it looked.")
     return Details(title, (note, Table(("change", "why not"), rows)), anchor="refused")

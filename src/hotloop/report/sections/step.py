@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from statistics import median
 
+import numpy as np
+
 from hotloop.model.observation import Observation, Phase, StepTime
 from hotloop.model.quantities import counted, duration, parts, percent, rate, shares
+from hotloop.model.step_series import StepSeries
 from hotloop.report.charts.histogram import histogram
 from hotloop.report.charts.steps import steady_durations, step_lines
 from hotloop.report.charts.thinning import rule
@@ -14,6 +17,9 @@ from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import NOT_MEASURED, times
 from hotloop.report.content.run_parts import part_name
 from hotloop.report.document import Block, Chart, Section, Table
+
+NUM_STRETCHES = 10
+"""In the table of the steps in order."""
 
 
 def step(content: ReportContent) -> Section | None:
@@ -32,7 +38,7 @@ def _lead(seen: Observation) -> str:
     assert seen.step is not None
     found = seen.step
     interval = times(found.low_s, found.median_s, found.high_s)
-    return f"A step takes {interval}: the median of {found.num:,} steps with its 95% interval{_mean(found)}."
+    return f"A step takes {interval}: the median of {counted(found.num, 'step')} with its 95% interval{_mean(found)}."
 
 
 def _mean(step: StepTime) -> str:
@@ -101,7 +107,7 @@ def _bars(content: ReportContent, seen: Observation) -> Iterator[tuple[str, dict
         yield "with the plan", _middle([one.phases[-1] for one in sets])
         return
     assert seen.step is not None
-    yield "a step", {phase.value: time.share * seen.step.median_s for phase, time in seen.phases.items()}
+    yield "mean step", {phase.value: time.share * seen.step.whole_s for phase, time in seen.phases.items()}
 
 
 def _middle(arms: list[dict[str, float]]) -> dict[str, float]:
@@ -139,9 +145,10 @@ def _series(seen: Observation) -> Iterator[Block]:
     yield Chart(
         kind="steps",
         title="Every step, in order",
-        summary=f"{first.num:,} steps of {len(seen.series)} process{'es' * (len(seen.series) > 1)}; "
+        summary=f"{counted(first.num, 'step')} of {counted(len(seen.series), 'process', 'processes')}; "
         f"{', '.join(marked) or 'no epoch start, evaluation or checkpoint'} between them.",
         data=step_lines(seen.series),
+        table=_stretches(first),
         rule=rule(first.num),
         height=280,
     )
@@ -152,7 +159,11 @@ def _series(seen: Observation) -> Iterator[Block]:
             kind="distribution",
             title="How step times are distributed",
             summary=", ".join(f"{name} {duration(value)}" for name, value in percentiles)
-            + (f"; {found['beyond']} steps lie beyond the right edge" if found["beyond"] else ""),
+            + (
+                f"; {counted(found['beyond'], 'step lies', 'steps lie')} beyond the right edge"
+                if found["beyond"]
+                else ""
+            ),
             data=found,
             table=Table(
                 ("percentile", "step time"),
@@ -163,16 +174,30 @@ def _series(seen: Observation) -> Iterator[Block]:
         )
 
 
+def _stretches(series: StepSeries) -> Table:
+    """The run in ten stretches: what the picture shows at a glance."""
+    stretches = np.array_split(np.frombuffer(series.duration_s, "<f4"), min(NUM_STRETCHES, series.num))
+    ends = np.cumsum([len(one) for one in stretches]).tolist()
+    rows = (
+        (
+            f"{end - len(one):,} to {end - 1:,}",
+            *(duration(float(value)) for value in (np.nanmedian(one), np.nanmin(one), np.nanmax(one))),
+        )
+        for end, one in zip(ends, stretches, strict=True)
+    )
+    return Table(("steps", "median", "shortest", "longest"), tuple(rows), figures=(1, 2, 3))
+
+
 def _ranks(seen: Observation) -> Iterator[Block]:
     if len(seen.ranks) < 2:
         return
     phases = [phase for phase in Phase if any(phase in rank.phases for rank in seen.ranks)]
     yield Table(
-        ("rank", "step", *(phase.value for phase in phases)),
+        ("rank", "mean step", *(phase.value for phase in phases)),
         tuple(
             (
                 str(rank.rank) if rank.rank is not None else f"pid {rank.pid}",
-                duration(rank.step.median_s) if rank.step else NOT_MEASURED,
+                duration(rank.step.whole_s) if rank.step else NOT_MEASURED,
                 *(
                     percent(rank.phases[phase].share) if phase in rank.phases else "none seen"
                     for phase in phases
@@ -180,7 +205,7 @@ def _ranks(seen: Observation) -> Iterator[Block]:
             )
             for rank in seen.ranks
         ),
-        caption="By rank: step time, and shares of it",
+        caption="By rank: the mean step, and shares of it",
         figures=tuple(range(1, len(phases) + 2)),
     )
 

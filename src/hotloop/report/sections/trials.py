@@ -10,10 +10,8 @@ from hotloop.model.tuning import Measured, Switched, Trial
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import speedup
 from hotloop.report.document import Block, Chart, Code, Details, Facts, Note, Section, Table
+from hotloop.report.sections.holds import MAX_SAMPLES, holds
 from hotloop.report.terminal.prediction_error import prediction_error
-
-MAX_SAMPLES = 2000
-"""Of one trial; a trial has tens of blocks."""
 
 
 def predictions(content: ReportContent) -> Section | None:
@@ -63,12 +61,15 @@ def trials(content: ReportContent) -> Section | None:
     tuning = content.tuning
     if tuning is None or not (tuning.trials or content.sets):
         return None
-    blocks = [*_confirmation(content), *(_trial(one, number) for number, one in enumerate(tuning.trials))]
+    blocks = [
+        *_confirmation(content),
+        *(_trial(content, one, number) for number, one in enumerate(tuning.trials)),
+    ]
     return Section(
         anchor="trials",
         title="Every trial, with its raw samples",
         lead=f"{len(tuning.trials)} trials in {duration(tuning.wall_s)}. A sample is one block of steps of the "
-        "program as it was, over the block beside it with the change on.",
+        "program as it was, over the block beside it with the change on; of a knob that was switched it is a hold.",
         blocks=tuple(blocks),
     )
 
@@ -92,7 +93,7 @@ def _confirmation(content: ReportContent) -> Iterator[Block]:
     )
 
 
-def _trial(one: Trial, number: int) -> Details:
+def _trial(content: ReportContent, one: Trial, number: int) -> Details:
     found = one.outcome
     ratio = f" · {speedup(one.ratio)}" if one.ratio is not None else ""
     title = f"{one.candidate.label}{ratio}"
@@ -113,7 +114,9 @@ def _trial(one: Trial, number: int) -> Details:
             )
         )
         badge = "accepted" if one.decision == "accepted" else "refused"
-        return Details(title, (Facts(tuple(facts)),), anchor=anchor, badge=badge)
+        process = one.key.removesuffix(f"|{one.candidate.label}")
+        raw = holds(one.candidate.label, content.held.get(process, ()))
+        return Details(title, (Facts(tuple(facts)), *raw), anchor=anchor, badge=badge)
     if not isinstance(found, Measured):
         facts.append(("failed", f"{found.kind.value}: {found.message}"))
         blocks: list[Block] = [Facts(tuple(facts))]
@@ -147,7 +150,9 @@ def _measured(found: Measured) -> Iterator[tuple[str, str]]:
         yield "memory, without and with", f"{byte_size(low)} and {byte_size(high)}"
     load = found.contention
     most = (
-        f", others took up to {percent(load.max_foreign_share)}" if load.max_foreign_share is not None else ""
+        f", other processes used up to {percent(load.max_foreign_share)} of the CPU"
+        if load.max_foreign_share is not None
+        else ""
     )
     yield "blocks", f"{load.num_blocks}, {load.num_void} repeated, {load.num_noisy} kept noisy{most}"
 

@@ -8,8 +8,8 @@ from rich.console import RenderableType
 
 from hotloop.model.ceilings import Ceilings
 from hotloop.model.quantities import duration, rate
+from hotloop.report.content.ratios import told_gain
 from hotloop.report.terminal.layout import facts
-from hotloop.report.terminal.ratios import told_gain
 
 BEYOND = 1.05
 """A perfect input that gains so much more than the wait for data says why."""

@@ -55,7 +55,12 @@ def render_check(report: CheckReport) -> RenderableType:
     lines = [Text(f"  missing: {shown(name)}", style="red") for name in report.missing_shards[:20]]
     lines += [Text(f"  damaged: {shown(name)}", style="red") for name in report.damaged_shards[:20]]
     lines += [Text(f"  differs: {shown(key)}", style="red") for key in report.different_keys[:20]]
-    return Group(Text(rows[0][0], style="bold"), facts(rows[1:]), *lines)
+    steps = (
+        [("time its storage", ["hotloop", "data", "bench", report.folder])]
+        if report.passed
+        else [("pack the original anew", ["hotloop", "data", "pack", "SRC", "DEST"])]
+    )
+    return Group(Text(rows[0][0], style="bold"), facts(rows[1:]), *lines, next_steps(steps))
 
 
 def _compared(report: CheckReport) -> str:
@@ -92,7 +97,33 @@ def render_bench(report: BenchReport) -> RenderableType:
     if report.in_memory:
         rows.append(("", "its files live in memory: there is no cold read, and these are memory's rates"))
     note = "by: processes; [slowest, fastest repeat]; cold: pages dropped, names known"
-    return Group(facts(rows), Text(""), _rates(report), Text(note, style="dim"))
+    steps = [("into shards, which are read in order", ["hotloop", "data", "pack", report.folder, "DEST"])]
+    return Group(
+        Text(f"{_verdict(report)}\n", style="bold"),
+        facts(rows),
+        Text(""),
+        _rates(report),
+        Text(note, style="dim"),
+        next_steps(steps),
+    )
+
+
+def _verdict(report: BenchReport) -> str:
+    """Reading in order, as shards are, beside reading at random; cold where there is a cold read."""
+    cache = "cold" if any(one.cache == "cold" for one in report.rates) else "warm"
+    order, chance = (
+        max(
+            (one.bytes_per_s.median for one in report.rates if (one.cache, one.order) == (cache, way)),
+            default=0.0,
+        )
+        for way in ("sequential", "random")
+    )
+    if not order or not chance:
+        return "Too little was read to compare reading in order with reading at random."
+    return (
+        f"{rate(order / 1e6)} MB/s in order, {rate(chance / 1e6)} MB/s at random ({cache}): in order files are read "
+        f"{significant(order / chance)}x as fast."
+    )
 
 
 def _rates(report: BenchReport) -> Table:

@@ -13,19 +13,14 @@ from hotloop.model.finding import Finding, Severity
 from hotloop.model.foreign_text import shown
 from hotloop.model.observation import Phase
 from hotloop.model.quantities import counted, duration
+from hotloop.report.content.places import place
 from hotloop.report.content.quietness import is_too_busy
+from hotloop.report.content.worth import SHOWN, cost, gain, worth_showing
 from hotloop.report.terminal.busy_machine import busy_machine
 from hotloop.report.terminal.ceilings import ceilings
 from hotloop.report.terminal.layout import WIDTH, next_steps, paste
-from hotloop.report.terminal.ratios import WIDE, told_gain
 
-SHOWN = 3
-"""Findings on the screen; the rest is counted."""
-LEAST_GAIN = 1.015
-"""A gain that rounds to 1.01x or less is not worth a line of advice."""
 _STYLES = {Severity.INFO: "cyan", Severity.WARNING: "bold yellow", Severity.ERROR: "bold red"}
-_ABOUT_THE_MACHINE = frozenset({"busy-machine", "unstable-step"})
-"""What the warning at the top says already where the machine was busy."""
 
 
 def render(diagnosis: Diagnosis, *, verbose: bool = False) -> RenderableType:
@@ -43,9 +38,11 @@ def render_next(diagnosis: Diagnosis) -> RenderableType:
     seen = diagnosis.observation
     if seen.exit_code:
         steps = [("correct your program first; alone it is", list(seen.command))]
+    elif seen.step is None:
+        steps = [("observe it again", ["hotloop", "observe", *seen.command])]
     else:
         steps = [("try what helps, and prove it", ["hotloop", "tune", *seen.command])]
-    first = next(iter(_worth_showing(diagnosis)), None)
+    first = next(iter(worth_showing(diagnosis.findings, seen.foreign_share)), None)
     if first is not None:
         steps.append(("the manual of a finding", ["hotloop", "explain", first.code]))
     return next_steps(steps)
@@ -53,18 +50,21 @@ def render_next(diagnosis: Diagnosis) -> RenderableType:
 
 def _parts(diagnosis: Diagnosis, *, verbose: bool) -> Iterator[RenderableType]:
     if diagnosis.bottleneck is None:
-        yield Text("no step was measured")
+        why = diagnosis.observation.why_no_step
+        yield Text(shown(f"No step was measured{f': {why}' if why else ''}."), style="bold")
         return
     seen = diagnosis.observation
     yield from busy_machine(seen.foreign_share)
     busy = is_too_busy(seen.foreign_share)
     yield Text(f"{diagnosis.bottleneck.sentence}{' (as measured here)' * busy}", style="" if busy else "bold")
     if seen.step is not None:
-        yield Text(f"a step takes {duration(seen.step.median_s)}, median of {counted(seen.step.num, 'step')}")
+        yield Text(
+            f"a step takes {duration(seen.step.whole_s)}, the mean of {counted(seen.step.num, 'step')}"
+        )
     if seen.ceilings is not None:
         data = seen.phases.get(Phase.DATA)
         yield ceilings(seen.ceilings, data.share if data is not None else 0.0)
-    worth = _worth_showing(diagnosis)
+    worth = worth_showing(diagnosis.findings, seen.foreign_share)
     on_screen = diagnosis.findings if verbose else worth[:SHOWN]
     for finding in on_screen:
         yield Text("")
@@ -77,21 +77,6 @@ def _parts(diagnosis: Diagnosis, *, verbose: bool) -> Iterator[RenderableType]:
             yield Text(shown(f"  {one.code}: {one.needs}"))
 
 
-def _worth_showing(diagnosis: Diagnosis) -> Sequence[Finding]:
-    """Return the findings that somebody would act on, as they are ordered."""
-    busy = is_too_busy(diagnosis.observation.foreign_share)
-    return [
-        finding
-        for finding in diagnosis.findings
-        if not (busy and finding.code in _ABOUT_THE_MACHINE)
-        and (finding.severity is not Severity.INFO or _gains(finding))
-    ]
-
-
-def _gains(finding: Finding) -> bool:
-    return finding.gain is not None and finding.gain.ratio >= LEAST_GAIN
-
-
 def _finding(finding: Finding, command: Sequence[str]) -> Iterator[RenderableType]:
     head = Text()
     head.append(f"{finding.severity.value}[{finding.code}]", style=_STYLES[finding.severity])
@@ -100,7 +85,7 @@ def _finding(finding: Finding, command: Sequence[str]) -> Iterator[RenderableTyp
     where = f"{place(finding)}: " if finding.path is not None else ""
     yield Padding(Text(shown(f"{where}{finding.evidence}")), (0, 0, 0, 2))
     by_hand = "" if finding.optimization else " (fix by hand)"
-    rows = (("costs", _cost(finding)), ("gain", _gain(finding)), ("do", f"{finding.advice}{by_hand}"))
+    rows = (("costs", cost(finding)), ("gain", gain(finding)), ("do", f"{finding.advice}{by_hand}"))
     for name, text in rows:
         if text:
             yield Padding(Text(shown(f"{name}: {text}")), (0, 0, 0, 2))
@@ -108,13 +93,6 @@ def _finding(finding: Finding, command: Sequence[str]) -> Iterator[RenderableTyp
         words = paste(trying(finding.optimization, command), width=WIDTH - 2)
         begin = "try it: " if len(words) + 10 <= WIDTH else "try it:\n"
         yield Padding(Text(f"{begin}{words}"), (0, 0, 0, 2))
-
-
-def place(finding: Finding) -> str:
-    """Return where a finding is: `train.py:12`, or the metric it is about."""
-    if finding.path is None:
-        return finding.metric or "run"
-    return f"{finding.path}:{finding.line}" if finding.line is not None else finding.path
 
 
 def advice(finding: Finding) -> str:
@@ -132,26 +110,10 @@ def trying(optimization: str, command: Sequence[str]) -> list[str]:
     return ["hotloop", "tune", "--only", optimization, *command]
 
 
-def _cost(finding: Finding) -> str:
-    if finding.cost_s is None:
-        return ""
-    low, high = finding.cost_low_s, finding.cost_high_s
-    told = low is not None and high is not None and low > 0 and high <= WIDE * low
-    interval = f" [{duration(low or 0.0)}, {duration(high or 0.0)}]" if told else ""
-    spread = ", spread over all steps" if (finding.metric or "").startswith("run.") else ""
-    return f"{'' if told else 'about '}{duration(finding.cost_s)} a step{spread}{interval}"
-
-
-def _gain(finding: Finding) -> str:
-    if finding.gain is None or not _gains(finding):
-        return ""
-    return f"{told_gain(finding.gain)}, predicted{'; tune measures it' if finding.optimization else ''}"
-
-
 def _summary(diagnosis: Diagnosis, num_shown: int) -> str:
     num, silent = len(diagnosis.findings), len(diagnosis.abstained)
     if not num:
-        found = "Nothing was found that costs this program time"
+        found = "No rule found a cause for it"
     elif not num_shown:
         found = f"Nothing that matters was found ({counted(num, 'small finding')}: --verbose)"
     elif num > num_shown:

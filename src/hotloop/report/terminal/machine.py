@@ -18,6 +18,8 @@ from hotloop.model.machine import (
     MachineReport,
     Rate,
 )
+from hotloop.model.quantities import listed
+from hotloop.report.terminal.layout import next_steps
 
 _STYLES = {
     CheckStatus.WARNING: "bold red",
@@ -33,6 +35,7 @@ def render(report: MachineReport) -> RenderableType:
     """Return the whole report, ready to print."""
     card = report.card
     return Group(
+        _verdict(report),
         _heading(report),
         _rates(report),
         *_gpus(card),
@@ -41,6 +44,28 @@ def render(report: MachineReport) -> RenderableType:
         Text("\nwhat would spoil a measurement here, now", style="bold"),
         _checks(report.checks),
     )
+
+
+def render_next(report: MachineReport) -> RenderableType:
+    """Return what to type next; COMMAND is what one types to train."""
+    steps = []
+    if is_noisy(report.card):
+        steps.append(("the rates again, when it is quiet", ["hotloop", "machine", "--fresh"]))
+    if _warnings(report):
+        steps.append(("look again, when that is mended", ["hotloop", "machine"]))
+    return next_steps([*steps, ("what holds your program back", ["hotloop", "diagnose", "COMMAND"])])
+
+
+def _warnings(report: MachineReport) -> list[str]:
+    return [check.name for check in report.checks if check.status is CheckStatus.WARNING]
+
+
+def _verdict(report: MachineReport) -> Text:
+    """Whether what is measured here now can be believed."""
+    loud = _warnings(report)
+    if not loud:
+        return Text("Ready to measure: nothing that was looked at would spoil it.\n", style="bold")
+    return Text(f"Not ready to measure: {listed(loud)} would spoil it.\n", style="bold")
 
 
 def _heading(report: MachineReport) -> Text:

@@ -100,20 +100,15 @@ def _verdict(observation: Observation, step: StepTime) -> str:
     """Return the largest part of the step, in a sentence."""
     largest = max(observation.phases, key=lambda phase: observation.phases[phase].share, default=None)
     if largest is None:
-        return f"A step takes {duration(mean_s(step))}."
+        return f"A step takes {duration(step.whole_s)}."
     share = observation.phases[largest].share
-    return f"A step takes {duration(mean_s(step))}; the largest part, {share:.0%}, is {_SAYS[largest]}."
-
-
-def mean_s(step: StepTime) -> float:
-    """Return the mean step, of which shares are; the median of an observation that an earlier version kept."""
-    return step.median_s if step.mean_s is None else step.mean_s
+    return f"A step takes {duration(step.whole_s)}; the largest part, {share:.0%}, is {_SAYS[largest]}."
 
 
 def _step(step: StepTime, observation: Observation) -> RenderableType:
     num_ranks = len(observation.ranks)
     every = f" on {num_ranks} ranks" if num_ranks > 1 else ""
-    mean = [f"{duration(mean_s(step))} mean"]
+    mean = [f"{duration(step.whole_s)} mean"]
     if step.samples_per_s is not None:
         mean.append(f"{rate(step.samples_per_s)} samples/s{every}")
     if step.tokens_per_s is not None:
@@ -133,7 +128,7 @@ def _step(step: StepTime, observation: Observation) -> RenderableType:
 
 def _bars(observation: Observation, step: StepTime) -> RenderableType:
     """All times and shares are of the mean step, so that they add up to it."""
-    whole_s = mean_s(step)
+    whole_s = step.whole_s
     seen = [(phase, observation.phases[phase].share) for phase in Phase if phase in observation.phases]
     times = parts([share * whole_s for _, share in seen], whole_s)
     table = Table(box=None, pad_edge=False, padding=(0, 1))
@@ -168,7 +163,7 @@ def _ranks(ranks: tuple[RankObservation, ...]) -> RenderableType:
         name = str(rank.rank) if rank.rank is not None else f"pid {rank.pid}"
         of_step = shares([rank.phases[phase].share for phase in phases if phase in rank.phases])
         said = dict(zip((phase for phase in phases if phase in rank.phases), of_step, strict=True))
-        spent = duration(mean_s(rank.step)) if rank.step else "-"
+        spent = duration(rank.step.whole_s) if rank.step else "-"
         table.add_row(name, spent, *(said.get(phase, "-") for phase in phases))
     return table
 

@@ -72,8 +72,11 @@ class Screen:
 
     def warn(self, text: str) -> None:
         """Print a line that stays and is not overlooked, on standard error."""
-        if self._quiet:
-            return
+        if not self._quiet:
+            self.alert(text)
+
+    def alert(self, text: str) -> None:
+        """Print what has to be known also where no progress is wanted: what the user's files are not kept from."""
         if self._status is not None:
             self._status.pause()
         self._line(Text(shown(text), style="bold yellow"))

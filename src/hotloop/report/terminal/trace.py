@@ -112,7 +112,11 @@ def _health_lines(analysis: TraceAnalysis) -> list[RenderableType]:
 def _coverage(coverage: TraceCoverage) -> RenderableType:
     shares = (coverage.launch_share, coverage.operator_share, coverage.work_share)
     launch, operator, work = (f"{share:.0%}" for share in shares)
-    return bullet(f"of device time, {launch} has a launch, {operator} an operator, {work} known work", "dim")
+    return bullet(
+        f"device time linked to the call that launched it: {launch}, to an operator: {operator}; "
+        f"with known arithmetic: {work}",
+        "dim",
+    )
 
 
 def _serious_health(analysis: TraceAnalysis) -> RenderableType:

@@ -10,15 +10,20 @@ from rich.table import Table
 from rich.text import Text
 
 from hotloop.model.foreign_text import shown
+from hotloop.model.quantities import duration
+from hotloop.report.terminal.layout import next_steps
 from hotloop.report.terminal.screen import Screen
 from hotloop.trace.compare.diff import Change, TraceDiff
 
+LEAST = 0.0005
+"""A change that would be told as 0.0%."""
 _NAME_WIDTH = 40
 _NUMBER = re.compile(r"_\d+$")
 
 
 def show_diff(screen: Screen, diff: TraceDiff, top: int) -> None:
-    """Totals, then the changes that matter."""
+    """What became of the step, totals, the changes that matter, and what to type next."""
+    screen.show(Text(f"{_verdict(diff)}\n", style="bold"))
     screen.show(
         Text.assemble(
             ("before ", "bold"), _tail(diff.before, 70), "\n", ("after  ", "bold"), _tail(diff.after, 70)
@@ -36,6 +41,20 @@ def show_diff(screen: Screen, diff: TraceDiff, top: int) -> None:
         if changes:
             screen.show(Text())
             screen.show(_changes(title, _together(changes)[:top]))
+    screen.show(next_steps([("what the device waits for now", ["hotloop", "trace", "analyze", diff.after])]))
+
+
+def _verdict(diff: TraceDiff) -> str:
+    what, before, after = "A step", diff.step_before_us, diff.step_after_us
+    if not before or not after:
+        if diff.device_before is None or diff.device_after is None or not diff.device_before.span_us:
+            return "Neither steps nor a device are in both traces: only operators are compared."
+        what, before, after = "The device's work", diff.device_before.span_us, diff.device_after.span_us
+    change = after / before - 1
+    if abs(change) < LEAST:
+        return f"{what} takes as long as before: {duration(after / 1e6)}."
+    became = f"{abs(change):.1%} {'longer' if change > 0 else 'shorter'}"
+    return f"{what} became {became}: {duration(before / 1e6)}, then {duration(after / 1e6)}."
 
 
 def _together(changes: Sequence[Change]) -> list[Change]:

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hotloop.model.foreign_text import shown
-from hotloop.model.quantities import byte_size, counted, duration, percent, rate
+from hotloop.model.quantities import byte_size, counted, duration, listed, percent, rate
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Contention, Plan, PlanStep, TuneResult
 from hotloop.report.content.headline import why_empty
@@ -117,7 +117,7 @@ def _busy(load: Contention) -> Iterator[RenderableType]:
 def _baseline(result: TuneResult) -> str:
     base = result.baseline
     text = f"{duration(base.step_s)} median step [{duration(base.low_s)}, {duration(base.high_s)}]"
-    mean = f"; {rate(base.samples_per_s)} samples/s in the mean" if base.samples_per_s is not None else ""
+    mean = f"; {rate(base.samples_per_s)} samples/s on average" if base.samples_per_s is not None else ""
     return text + mean
 
 
@@ -173,7 +173,7 @@ def _proof(result: TuneResult) -> Iterator[tuple[str, str]]:
     unproven = [step.name for step in result.plan.steps if not step.proven]
     if unproven:
         alone = "itself" if len(unproven) == 1 else "themselves"
-        said = f"what {' and '.join(unproven)} bring{'s' * (len(unproven) == 1)} by {alone} is estimated"
+        said = f"what {listed(unproven)} bring{'s' * (len(unproven) == 1)} by {alone} is estimated"
         yield "together", f"the whole is proven; {said}"
     key = "one-off"
     for step in result.plan.steps:

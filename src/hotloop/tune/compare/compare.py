@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 
 from hotloop.model.comparison import Comparison, PhaseChange, Side
 from hotloop.model.observation import Observation
+from hotloop.model.quantities import percent
 from hotloop.model.ratio import Ratio
+from hotloop.model.secrets import redacted_words
 from hotloop.stats.pairs import ratio_interval
 from hotloop.stats.runs import run_of_interval, runs_ratio
 from hotloop.stats.verdict import MIN_MARGIN, Verdict
@@ -44,6 +46,7 @@ def compare_programs(
         phases={name: _phase(records, sides, name) for name in names},
         rounds=tuple(record.rounds for record in records),
         method=_DUET.format(num=len(records)),
+        foreign_share=_most(record.foreign_share for record in records),
     )
 
 
@@ -52,7 +55,7 @@ def _side(one: Program, records: Sequence[PairRecord], at: int) -> Side:
     names = dict.fromkeys(name for record in records for name in record.phases[at])
     return Side(
         name=one.name,
-        command=one.words,
+        command=redacted_words(one.words),
         step_s=median(times),
         phases={name: median(record.phases[at].get(name, 0.0) for record in records) for name in names},
         peak_bytes=max((record.peak_bytes[at] or 0 for record in records), default=0) or None,
@@ -92,14 +95,19 @@ def compare_observations(before: Observation, after: Observation, names: tuple[s
             for phase in dict.fromkeys((*before.phases, *after.phases))
         },
         method=_APART,
+        foreign_share=_most(seen.foreign_share for seen in (before, after)),
     )
+
+
+def _most(shares: Iterable[float | None]) -> float | None:
+    return max((share for share in shares if share is not None), default=None)
 
 
 def _observed(seen: Observation, name: str) -> Side:
     step = seen.step
     return Side(
         name=name,
-        command=seen.command,
+        command=redacted_words(seen.command),
         step_s=step.median_s if step else None,
         low_s=step.low_s if step else None,
         high_s=step.high_s if step else None,
@@ -137,7 +145,15 @@ def _verdict(ratio: Ratio | None) -> tuple[Verdict, str]:
     edge = 1 + MIN_MARGIN
     said = f"{ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
     if ratio.low > edge:
-        return Verdict.FASTER, said
+        return Verdict.FASTER, f"{said}, more than the {percent(MIN_MARGIN)} that counts"
     if ratio.high < 1 / edge:
-        return Verdict.SLOWER, said
-    return Verdict.INCONCLUSIVE, f"{said}: runs of one program differ by as much"
+        return Verdict.SLOWER, f"{said}, more than the {percent(MIN_MARGIN)} that counts"
+    why = (
+        "includes 1"
+        if ratio.low <= 1 <= ratio.high
+        else f"may be less than the {percent(MIN_MARGIN)} that counts"
+    )
+    return (
+        Verdict.INCONCLUSIVE,
+        f"{said} {why}, so no difference is proven: two runs of one program differ by as much",
+    )

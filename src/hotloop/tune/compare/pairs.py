@@ -68,6 +68,8 @@ class PairRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds a step of both programs, round by round."""
     phases: tuple[dict[str, float], dict[str, float]]
     peak_bytes: tuple[int | None, int | None]
+    foreign_share: float | None = None
+    """Of the machine, that others used in the most disturbed block, where most blocks were; None: in fewer."""
     losses: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
     """Of both programs, from the same seed; empty: not asked for."""
     outputs: tuple[bytes, bytes] = (b"", b"")
@@ -127,7 +129,7 @@ def _pair(
         for one in both:
             arms.append(_start(one, losses=losses))
             alive.callback(arms[-1].end)
-        rounds = _rounds(arms, both, shapes, progress, until)
+        rounds, foreign_share = _rounds(arms, both, shapes, progress, until)
         # On a device the host's clock tells when work was sent off, not when it was done.
         first, second = (
             {} if one.observation.memory.devices else arm.phases(shape.warm_steps)
@@ -135,6 +137,7 @@ def _pair(
         )
         return PairRecord(
             rounds=rounds,
+            foreign_share=foreign_share,
             phases=(first, second),
             peak_bytes=(arms[0].peak_bytes(), arms[1].peak_bytes()),
             losses=(tuple(arms[0].losses()), tuple(arms[1].losses())),
@@ -148,8 +151,10 @@ def _rounds(
     shapes: Sequence[Blocks],
     progress: Callable[[str], None],
     until: float,
-) -> tuple[tuple[float, float], ...]:
+) -> tuple[tuple[tuple[float, float], ...], float | None]:
     """Give each program a block in turn, as often as wanted, or until one comes to its end or the time is over.
+
+    Returns the seconds a step of both, and what others used of the machine where that disturbed most blocks.
 
     Raises:
         HotloopError: one failed, or ended too early.
@@ -171,7 +176,8 @@ def _rounds(
         if failed.failure.kind is not FailureKind.ENDED or len(rounds) < MIN_BLOCKS:
             at = next((at for at, arm in enumerate(arms) if arm is failed.arm), 0)
             raise _explained(both[at].name, at, failed.failure) from failed
-    return tuple(telling(rounds, aside))
+    busy = 2 * watchman.num_noisy > len(rounds)
+    return tuple(telling(rounds, aside)), watchman.report().max_foreign_share if busy else None
 
 
 def _explained(name: str, at: int, failure: Failure) -> HotloopError:

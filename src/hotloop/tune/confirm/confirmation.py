@@ -73,10 +73,10 @@ class Confirmer:
     def _confirm(self, plan: PlanSteps, until_left_s: float) -> PlanSteps:
         """Run sets; return the plan that is left where a step has to go, empty: it is settled."""
         while self._wanted(plan, until_left_s):
-            culprit = self._set(plan)
-            if culprit is not None:
-                self.dropped[culprit.name] = culprit
-                return tuple(step for step in plan if step.label != culprit.name)
+            gone = {refusal.name: refusal for refusal in self._set(plan)}
+            if gone:
+                self.dropped |= gone
+                return tuple(step for step in plan if step.label not in gone)
         return ()
 
     def _wanted(self, plan: PlanSteps, until_left_s: float) -> bool:
@@ -105,8 +105,8 @@ class Confirmer:
     def _key(self, plan: PlanSteps, number: int) -> str:
         return f"confirm|{'+'.join(step.label for step in plan)}|{number}"
 
-    def _set(self, plan: PlanSteps) -> Refusal | None:
-        """Run a set; return the step that has to go, if one has."""
+    def _set(self, plan: PlanSteps) -> list[Refusal]:
+        """Run a set; return the steps that have to go."""
         number = self.sets.num(plan)
         seen = self.sets.standing(plan)
         so_far = f", so far {seen.speed:.2f}x" if seen is not None and seen.speed else ""
@@ -116,8 +116,9 @@ class Confirmer:
             self._arms.left_s, len(order.plans), MIN_BLOCKS, self._arms.grace_s, self._least(plan)
         )
         order, record = self._arms.run(self._key(plan, number), order, steer)
-        self.sets.add(order, record)
-        return self._culprit()
+        idle = self.sets.add(order, record)
+        culprit = self._culprit()
+        return [*idle, *([culprit] if culprit is not None else [])]
 
     def _least(self, plan: PlanSteps) -> int:
         """The fewest rounds of a set; until it is known if the plan learns the same they leave a curve of losses."""
@@ -162,7 +163,7 @@ class Confirmer:
         order, record = self.sets.latest
         before: PlanSteps = ()
         for at, end in enumerate(order.plans):
-            if not end:
+            if end == before:
                 continue
             arm, failure = record.arm(at), record.failure(at)
             if failure is not None:

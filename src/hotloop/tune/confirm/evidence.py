@@ -7,11 +7,13 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
+from hotloop.model.optimization import Refusal
 from hotloop.model.tuning import FailureKind, ParityEvidence
 from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.stats.verdict import Decision, Verdict, decide
 from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
 from hotloop.tune.verdict.baseline import NoiseBaseline, Originals
+from hotloop.tune.verdict.decision import not_proven
 
 MIN_SETS, MAX_SETS = 3, 8
 TELLING = 1.0
@@ -54,9 +56,24 @@ class ConfirmedSets:
         self._originals = originals
         self._sets: list[tuple[SetOrder, SetRecord]] = []
 
-    def add(self, order: SetOrder, record: SetRecord) -> None:
-        """Take a set."""
-        self._sets.append((order, record))
+    def add(self, order: SetOrder, record: SetRecord) -> list[Refusal]:
+        """Take a set; return the steps that were not seen to act.
+
+        What did not act was not measured: an arm counts as the plan without it.
+        """
+        idle: dict[str, Refusal] = {}
+        plans = []
+        for at, plan in enumerate(order.plans):
+            arm = record.arm(at)
+            reasons = [not_proven(arm.effects, step) if arm is not None else None for step in plan]
+            idle |= {
+                step.label: Refusal(step.label, reason)
+                for step, reason in zip(plan, reasons, strict=True)
+                if reason is not None
+            }
+            plans.append(tuple(step for step, reason in zip(plan, reasons, strict=True) if reason is None))
+        self._sets.append((msgspec.structs.replace(order, plans=tuple(plans)), record))
+        return list(idle.values())
 
     def looked_at(self, plan: PlanSteps) -> bool:
         """Whether a plan was profiled in detail."""

@@ -9,6 +9,7 @@ import msgspec
 from hotloop.model.observation import Observation, Phase
 from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.stats.parity import MIN_STEPS
+from hotloop.tune.design.elapsed import elapsed_step_s, holds_more, interrupted_rarely, period_steps
 from hotloop.tune.design.switchable import has_workers
 
 TURN_S, TURNS = 0.1, 6
@@ -25,10 +26,6 @@ WARM_STEPS = 6
 WARM_S = 1.0
 LONG_STEP_S = 0.15
 """What thawing leaves behind (cold caches, a queue that filled for some milliseconds) is little in such a step."""
-
-
-RARE = 0.45
-"""Of turns, with an evaluation or a new epoch."""
 WAITING_SHARE = 0.1
 """Of the step, for data: from here on a worker that is late makes single steps long, and those count."""
 
@@ -85,15 +82,17 @@ def shape_blocks(
         epoch_steps: steps between two starts of the training loader; None: not seen, or there is none.
         total_steps: after which the program ends by itself; None: not known.
         block_s: how long a turn is aimed to be.
-        turns: of a block; one where short epochs are timed whole.
+        turns: of a block, at most.
     """
     assert observation.step is not None
-    step_s = observation.step.median_s
-    num = max(1, math.ceil(block_s / step_s))
-    discard = min(max(1, num // 6), 20) if step_s < LONG_STEP_S else 0
+    step_s, elapsed_s, period = observation.step.median_s, elapsed_step_s(observation), 1
     if epoch_steps and _is_timed_whole(observation, epoch_steps):
-        num = epoch_steps * max(1, round(num / epoch_steps))
-        turns = 1
+        step_s, period = elapsed_s, epoch_steps
+    elif holds_more(observation, math.ceil(block_s / step_s)):
+        step_s, period = elapsed_s, period_steps(observation)
+        period = period if period * elapsed_s <= MAX_EPOCH_S else 1
+    num = period * max(1, math.ceil(block_s / step_s) // period)
+    discard = min(max(1, num // 6), 20) if step_s < LONG_STEP_S else 0
     turns = min(turns, max(1, round(turns * block_s / (num * step_s))))
     warm = max(WARM_STEPS, min(200, math.ceil(WARM_S / step_s)))
     typical = turns > 1 and _regular(observation)
@@ -120,23 +119,6 @@ def _is_timed_whole(observation: Observation, epoch_steps: int) -> bool:
     run = observation.run
     start_s = run.parts.get("epoch_boundary_s", 0.0) / max(1, run.num_epochs or 1)
     return steps_s <= MAX_EPOCH_S and start_s >= BOUND * steps_s and elapsed_s <= MAX_BOUND_EPOCH_S
-
-
-def elapsed_step_s(observation: Observation) -> float:
-    """Return what a step takes on the clock, with all that lies between steps, where whole epochs were seen."""
-    step, run, epoch_steps = observation.step, observation.run, observation.epoch_steps
-    assert step is not None
-    if not epoch_steps or not run.num_steps or run.num_steps < epoch_steps:
-        return step.median_s
-    return max(step.median_s, step.median_s / step.p50_s * run.training_s / run.num_steps)
-
-
-def interrupted_rarely(observation: Observation, num_steps: int) -> bool:
-    """Whether few stretches of so many steps have an evaluation or a new epoch in them."""
-    seen = [series for series in observation.series if series.num]
-    num = sum(len({*series.evaluations, *series.epochs}) for series in seen)
-    share = num / max(1, sum(series.num for series in seen))
-    return share * num_steps <= RARE
 
 
 def _regular(observation: Observation) -> bool:

@@ -50,7 +50,7 @@ def propose(
     """Return the candidates, the most promising first, and what does not apply, with its reason.
 
     Args:
-        observation: of the program.
+        observation: of the program; what it predicts goes before what is expected of programs in general.
         optimizations: the catalogue.
         wishes: what the user allows.
         outcomes: of earlier sessions, for the order.
@@ -67,7 +67,9 @@ def propose(
         except DoesNotApply as why:
             refused.append(Refusal(optimization.name, f"does not apply: {why}"))
     return promising_first(
-        candidates, learned=lambda one: factor(outcomes, one, observation.program.device)
+        candidates,
+        observation.predictions,
+        learned=lambda one: factor(outcomes, one, observation.program.device),
     ), refused
 
 

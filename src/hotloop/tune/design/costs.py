@@ -6,7 +6,8 @@ import math
 
 from hotloop.machine.host.identity import num_cores
 from hotloop.model.observation import Observation
-from hotloop.tune.design.block_length import Blocks, elapsed_step_s
+from hotloop.tune.design.block_length import Blocks
+from hotloop.tune.design.elapsed import elapsed_step_s
 from hotloop.tune.executor import ArmRecord, SetOrder, SetRecord
 
 SWITCH_S = 0.03

@@ -18,6 +18,8 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
         costs: of one arm's start and of one arm's block, in seconds, and the cores that starts share.
         hold_s: of one hold of a pattern.
         max_rounds: rounds until the program ends by itself; None: it does not.
+        busy: whether others use the machine, when the experiment begins.
+        observed_s: of a step, as the program was observed; None: not known.
         curve_rounds: rounds after which an arm's losses can be compared.
         typical: whether a hold is summed up by its median step.
         conflicts: names that cannot be on together.
@@ -32,6 +34,8 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
     buffered: Callable[[PlanSteps], bool] = lambda _: False
     max_rounds: int | None = None
     curve_rounds: int = 0
+    busy: bool = False
+    observed_s: float | None = None
     typical: bool = True
     conflicts: Mapping[str, frozenset[str]] = {}
     interactions: Mapping[str, frozenset[str]] = {}

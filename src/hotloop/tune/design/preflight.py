@@ -111,7 +111,7 @@ def _mps(seen: Surroundings) -> list[Hindrance]:
         return []
     text = (
         "CUDA's multi-process service (MPS) is on: a process that is frozen may hold up the others it shares the "
-        "server with, so arms run one at a time (echo quit | nvidia-cuda-mps-control ends it)"
+        "server with, so copies of your program run one at a time (echo quit | nvidia-cuda-mps-control ends it)"
     )
     return [Hindrance(text=text, one_at_a_time=True)]
 
@@ -130,8 +130,8 @@ def _shared_memory_too_small(observation: Observation, seen: Surroundings) -> li
     if needed <= seen.shared_memory_bytes:
         return []
     text = (
-        f"/dev/shm holds {seen.shared_memory_bytes >> 20} MiB, and the loader workers of two arms need about "
-        f"{needed >> 20} MiB: arms run one at a time (docker run --shm-size=8g, or --ipc=host, makes it larger)"
+        f"/dev/shm holds {seen.shared_memory_bytes >> 20} MiB, and loader workers of two copies of your program need "
+        f"about {needed >> 20} MiB: they run one at a time (docker run --shm-size=8g, or --ipc=host, makes it larger)"
     )
     return [Hindrance(text=text, one_at_a_time=True)]
 

@@ -31,9 +31,13 @@ LATE = 0.05
 """Of the budget: a set may end so much late rather than be good for nothing."""
 NOISY = 0.3
 """Of a set's blocks."""
+HELD_UP = 1.5
+"""Times the observed step: passive waiting does not pay."""
 STEADY, STEADY_ROUNDS = 0.006, 6
 """Standard error of each arm's log ratio to the first arm from which more rounds of a set are not worth their time:
 pairs of processes differ by more (half a per cent to three on programs of 1 to 100 ms)."""
+_OVER = {FailureKind.TIMEOUT, FailureKind.LATE, FailureKind.ENDED}
+"""Once the program has been measured: its steps or its time are over."""
 
 
 class EndedEarly(Exception):  # noqa: N818 - an observation, not an error
@@ -74,6 +78,8 @@ class Arms:
         self.curve_rounds = curve_rounds
         self.originals = Originals()
         self.contentions: list[Contention] = []
+        self._passive_s: float | None = None
+        """Of a step of the original that waited passively, in the latest set of that kind."""
 
     def left_s(self) -> float:
         """Return the time that is left."""
@@ -96,6 +102,12 @@ class Arms:
         """Whether others were busy during much of the latest set."""
         latest = self.contentions[-1] if self.contentions else None
         return latest is not None and latest.num_noisy > NOISY * max(1, latest.num_blocks)
+
+    def held_up_by_waiting(self, observed_s: float | None) -> bool:
+        """Whether passive waiting makes the step longer than it was observed to be, in seconds."""
+        if self._passive_s is None or observed_s is None:
+            return False
+        return self._passive_s > HELD_UP * observed_s
 
     @property
     def wants_perturbed(self) -> bool:
@@ -140,6 +152,9 @@ class Arms:
         self.costs.learn(order, outcome, self._ledger.seconds(key))
         self.originals.add(order, outcome)
         self.contentions.append(outcome.contention)
+        if order.passive:
+            steps_s = [arm.step_s for at in outcome.originals(order) if (arm := outcome.arm(at)) is not None]
+            self._passive_s = min(steps_s, default=None)
         return order, outcome
 
     def _run(self, order: SetOrder, steer: Steer) -> RanSet:
@@ -153,8 +168,15 @@ class Arms:
         failure = outcome.failure
         if failure.kind is FailureKind.ENDED and failure.num_steps is not None and self.max_rounds is None:
             return EndedEarly(failure.num_steps)
-        if self.originals.measured or self.left_s() <= 0:
+        timely = failure.kind not in _OVER or not self.originals.measured
+        if self.left_s() <= 0 or not timely:
             return BudgetOver(failure.message)
+        if self.originals.measured:
+            return HotloopError(
+                f"the program failed as it is, after trials in which it had not: {failure.message}\n{failure.log_end}",
+                "something that it needs changes: a file, a port, memory, a random number; its output ends above",
+                ExitCode.PROGRAM_FAILED,
+            )
         return HotloopError(
             f"the program could not be run in trials: {failure.message}\n{failure.log_end}",
             "it must be able to run twice at once, and take enough steps; its output ends above",

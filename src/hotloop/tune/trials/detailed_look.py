@@ -14,7 +14,8 @@ from hotloop.observe.profile.profile import read_deep_results
 from hotloop.observe.profile.windows import Course, run_course
 from hotloop.tune.trials.arm import Arm
 
-INSTRUMENTS = ("host", "memory", "operators", "flops")
+INSTRUMENTS = ("host", "call_sites", "memory", "operators", "flops")
+"""In the order in which the probe knows them."""
 STEPS, SECONDS = 40, 15.0
 """Two arms take so many steps and seconds, reading included."""
 MAX_STEP_S = 2.0

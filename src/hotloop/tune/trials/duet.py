@@ -36,9 +36,6 @@ from hotloop.tune.trials.turns import Turn, block_times, undisturbed
 from hotloop.tune.trials.void_blocks import MAX_REPEATS, ContentionWatch
 from hotloop.tune.trials.whole_processes import Lived, in_abba_order
 
-LATEST_S = 30.0
-"""A set that has said nothing by then is given up."""
-
 
 class _Course(msgspec.Struct):
     """A set under way."""
@@ -114,11 +111,15 @@ class DuetExecutor:
         memory beside others, before a candidate is blamed for it.
         """
         if not self.fits(len(order.plans)):
-            self._progress("arms have no room beside one another: whole processes take turns")
+            self._progress(
+                "copies of your program have no room beside one another: whole processes take turns"
+            )
             return self._alone(order)
         course = self._beside(order, steer)
         if any(_for_want_of_room(one) for one in course.failures.values()):
-            self._progress("no room beside others (memory, or a fixed port): each arm again, alone")
+            self._progress(
+                "no room beside others (memory, or a fixed port): each copy of your program again, alone"
+            )
             return self._alone(order)
         return self._recorded(course)
 
@@ -273,7 +274,7 @@ class DuetExecutor:
         """End a round whose set says enough without it, and a set that says nothing yet and is far too late."""
         if len(course.rounds) >= MIN_BLOCKS and self._left_s() <= 0:
             raise _TimeOver
-        if self._left_s() < -LATEST_S:
+        if self._left_s() < -self._setting.grace_s:
             raise BudgetOver("the time was over before the set gave anything")
 
     def _guarded(self, course: _Course, at: int, work: Callable[[Arm], _Time]) -> _Time | None:

@@ -28,6 +28,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         stdin: a copy of what the command was given on standard input; None: nothing.
         typical_s: the median step of the original program.
         hold_s: how long a pattern of knobs is held.
+        grace_s: after the end of the time, until a set that has said nothing yet is given up.
     """
 
     argv: tuple[str, ...]
@@ -44,3 +45,4 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     stdin: Path | None = None
     typical_s: float = 0.1
     hold_s: float = 0.3
+    grace_s: float = 30.0

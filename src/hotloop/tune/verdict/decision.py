@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hotloop.launch.last_words import last_words
 from hotloop.model.optimization import Candidate, Effect, Numerics
 from hotloop.model.tuning import Failure, FailureKind
 from hotloop.tune.executor import ArmRecord
@@ -37,8 +38,8 @@ def failure_reason(failure: Failure) -> str:
     """Return how an arm failed, with its last words."""
     if failure.kind is FailureKind.LATE:
         return f"not tried: {failure.message} (--budget)"
-    last = failure.log_end.strip().splitlines()[-1:] or [""]
-    tail = f": {last[0].strip()}" if last[0].strip() and failure.kind is not FailureKind.ENDED else ""
+    last = last_words(failure.log_end)
+    tail = f": {last}" if last and failure.kind is not FailureKind.ENDED else ""
     return f"failed ({failure.kind.value}): {failure.message}{tail}"
 
 

@@ -66,10 +66,10 @@ def check(observation: Observation) -> Iterator[Symptom]:
 
 
 def _cost(one: Forwards, step: StepTime, *, again: bool) -> Cost:
-    share = min(1.0, one.unused_s / step.median_s)
+    share = min(1.0, one.unused_s / step.whole_s)
     if again:
-        return Cost(share, share * 0.7, min(1.0, share * 1.3), step.median_s)
-    return Cost(share * USUAL, share * LEAST, share * MOST, step.median_s)
+        return Cost(share, share * 0.7, min(1.0, share * 1.3), step.whole_s)
+    return Cost(share * USUAL, share * LEAST, share * MOST, step.whole_s)
 
 
 rule = Rule(

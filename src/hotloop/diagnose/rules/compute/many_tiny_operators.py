@@ -49,12 +49,12 @@ def check(observation: Observation) -> Iterator[Symptom]:
     operators = observation.deep.operators if observation.deep is not None else None
     if operators is None:
         raise Abstain("the operators of a step")
-    share = min(1.0, operators.num * DISPATCH_S / step.median_s)
-    cost = Cost(share, share / 2, min(1.0, share * 2), step.median_s)
+    share = min(1.0, operators.num * DISPATCH_S / step.whole_s)
+    cost = Cost(share, share / 2, min(1.0, share * 2), step.whole_s)
     most = max(operators.operators, key=lambda one: one.count, default=None)
     named = "" if most is None else f", {most.count:,.0f} of them {most.name.removeprefix('aten::')}"
     yield Symptom(
-        evidence=f"{operators.num:,.0f} operators in a step of {duration(step.median_s)}{named}",
+        evidence=f"{operators.num:,.0f} operators in a step of {duration(step.whole_s)}{named}",
         metric="deep.operators.num",
         cost=cost,
         gain=cost.gain(expected=MIDWAY),

@@ -72,12 +72,12 @@ def _by_whole_steps(ranks: Sequence[RankObservation]) -> tuple[int | None, float
 
 def _spent_s(rank: RankObservation, phase: Phase) -> float:
     assert rank.step is not None
-    return rank.step.median_s * rank.phases[phase].share if phase in rank.phases else 0.0
+    return rank.step.whole_s * rank.phases[phase].share if phase in rank.phases else 0.0
 
 
 def _own_s(rank: RankObservation) -> float:
     assert rank.step is not None
-    return rank.step.median_s * (1.0 - rank.phases[Phase.COMMUNICATION].share)
+    return rank.step.whole_s * (1.0 - rank.phases[Phase.COMMUNICATION].share)
 
 
 rule = Rule(

@@ -71,7 +71,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         name = _host_module(path, line) if of_it >= LEAST * whole else None
         if name is not None:
             cost = sampled_share(
-                of_it / whole, sum(sample.num for sample in own), measured_step(observation).median_s
+                of_it / whole, sum(sample.num for sample in own), measured_step(observation).whole_s
             )
             yield Symptom(
                 evidence=f"{cost.share:.0%} of the step ({duration(cost.seconds[0])}) is spent under this line of "

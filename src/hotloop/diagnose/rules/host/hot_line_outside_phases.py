@@ -83,7 +83,7 @@ def _in_hooks(observation: Observation, host: HostSamples, own: list[Sample]) ->
     if found is None:
         return
     share = found.share * sum(one.spent_s for one in hooks) / sum(one.spent_s for one in own)
-    cost = sampled_share(share, sum(one.num for one in own), measured_step(observation).median_s)
+    cost = sampled_share(share, sum(one.num for one in own), measured_step(observation).whole_s)
     yield Symptom(
         evidence=f"{cost.share:.0%} of the step ({duration(cost.seconds[0])}) is spent under this line, in code "
         f"of the program's that the {hooks[0].phase} calls",

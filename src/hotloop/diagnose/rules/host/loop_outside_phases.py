@@ -41,7 +41,7 @@ from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.deep import HostSamples, Sample
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
-from hotloop.model.quantities import duration
+from hotloop.model.quantities import duration, listed
 
 _HIDDEN = {
     "data": "a DataLoader",
@@ -61,7 +61,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     """Take what is in no phase."""
     hidden = [_HIDDEN[gap.what] for gap in observation.coverage if gap.what in _HIDDEN]
     if hidden:
-        raise Abstain(f"{' and '.join(hidden)} in the step: without it its time cannot be told from the rest")
+        raise Abstain(f"{listed(hidden)} in the step: without it its time cannot be told from the rest")
     cost = phase_cost(observation, Phase.OTHER).times(_unnamed(observation))
     small = cost.share < USUAL or sampled_part(observation, _is_frameworks, Phase.OTHER) >= MOSTLY
     yield Symptom(

@@ -87,7 +87,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         held = _held(observation)
         yield Symptom(
             evidence=f"{byte_size(growth.rate)}/s [{byte_size(growth.low)}, {byte_size(growth.high)}], "
-            f"{byte_size(growth.rate * step.median_s)} a step, all through the steady steps{when}{held}",
+            f"{byte_size(growth.rate * step.whole_s)} a step, all through the steady steps{when}{held}",
             metric=f"monitors.metrics.{name}",
             severity=Severity.WARNING if soon else Severity.INFO,
         )
@@ -106,7 +106,7 @@ def container_of(observation: Observation) -> GrowingContainer | None:
     growth = None if observation.monitors is None else _growth(observation.monitors, OF_PROGRAM)
     if growth is None or observation.step is None:
         return None
-    enough = PART * growth.rate * observation.step.median_s
+    enough = PART * growth.rate * observation.step.whole_s
     return next((one for one in growing_containers if one.keeps_graph or one.bytes_per_step >= enough), None)
 
 

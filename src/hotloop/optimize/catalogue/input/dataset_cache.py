@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hotloop.optimize.dataset.keep import KeptDataset
+from hotloop.optimize.dataset.memory import give_large_blocks_back
 from hotloop.optimize.dataset.refusal import CannotKeep
 from hotloop.probe.activation.knob import Knob
 from hotloop.probe.instruments.generators import GlobalGenerators
@@ -78,6 +79,8 @@ class DatasetCache(Knob):
         cls._reset = reset
 
     def _patch_fetch(self, cls: Any) -> None:
+        from torch.utils.data import get_worker_info
+
         original = cls.fetch
 
         @functools.wraps(original)
@@ -85,6 +88,8 @@ class DatasetCache(Knob):
             kept = self._kept.get(id(fetcher.dataset)) if self._on else None
             if kept is None or not fetcher.auto_collation or not kept.covers(fetcher.collate_fn, index):
                 return original(fetcher, index)
+            if get_worker_info() is not None:
+                give_large_blocks_back()
             return kept.batch(index, fetcher.collate_fn)
 
         cls.fetch = fetch
@@ -135,7 +140,7 @@ class DatasetCache(Knob):
         if self._refused:
             dataset, reason = next(iter(self._refused.values()))
             return False, f"the data set {type(dataset).__name__} is not kept: {reason}"
-        return False, "no map-style data set was iterated with gradients on"
+        return False, "no training loader with an indexable data set was seen"
 
     def acts(self, kept: Any) -> bool:
         """Whether batches come from what is kept; those of workers are not seen here."""

@@ -31,7 +31,7 @@ class NextBatch(Knob):
         self._moved: MovedAhead | None = None
         self._hazards: dict[tuple[int, type], PrefetchHazards] = {}
         self._since_watched = 0
-        self._reason = "no loader was iterated with gradients on"
+        self._reason = "no training loader was seen"
         self.num_ahead = 0
         """Batches that were there, or under way, when they were asked for."""
 

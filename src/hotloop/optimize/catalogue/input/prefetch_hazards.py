@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from hotloop.model.quantities import listed
 from hotloop.optimize.dataset.state import changed, state_of
 from hotloop.probe.instruments.generators import GlobalGenerators
 
@@ -36,7 +37,7 @@ class PrefetchHazards:
         drawn, names = before.drawn(), changed(state, state_of(self._dataset))
         if drawn:
             # A program that leaves an epoch early would have drawn for a batch that it never sees.
-            self.reason = f"making a batch draws random numbers from {' and '.join(drawn)}"
+            self.reason = f"making a batch draws random numbers from {listed(drawn)}"
         elif names:
             self.reason = f"making a batch changes {names[0]} of the data set"
         return batch

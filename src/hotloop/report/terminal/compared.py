@@ -1,0 +1,20 @@
+"""What to type after a comparison."""
+
+from __future__ import annotations
+
+import shlex
+
+from rich.console import RenderableType
+
+from hotloop.model.comparison import Comparison
+from hotloop.report.terminal.layout import next_steps
+
+
+def render_next(found: Comparison) -> RenderableType:
+    """Return what to type next."""
+    before, after = found.before.command, found.after.command
+    steps = [("why the second takes what it takes", ["hotloop", "diagnose", *after])]
+    if found.verdict == "inconclusive" and not found.rounds and before != after:
+        both = [shlex.join(before), shlex.join(after)]
+        steps.insert(0, ("side by side, in turns: that can prove more", ["hotloop", "compare", *both]))
+    return next_steps(steps)

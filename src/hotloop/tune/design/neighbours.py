@@ -1,0 +1,27 @@
+"""Whether others use the machine: screening waits passively at barriers then."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from hotloop.machine.environment.contention import ForeignLoad, foreign_share
+from hotloop.model.observation import Observation
+
+BUSY = 0.08
+"""Share of the machine that others take, from which screening waits passively."""
+LOOK_S = 0.5
+
+
+def was_busy(observation: Observation) -> bool:
+    """Whether others used the machine while the program was observed."""
+    return (observation.foreign_share or 0.0) > BUSY
+
+
+def is_busy(seconds: float = LOOK_S) -> bool:
+    """Whether others use the machine now, while nothing of ours runs; True where it cannot be seen."""
+    load = ForeignLoad()
+    before = load.snapshot((os.getpid(),))
+    time.sleep(seconds)
+    share = foreign_share(before, load.snapshot((os.getpid(),)))
+    return share is None or share > BUSY

@@ -1,0 +1,66 @@
+"""A program that failed is tried once without the probe: whose failure it was is told by how that ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hotloop.launch.isolation.decide import Exceptions
+from hotloop.observe.run import blame
+
+
+@pytest.fixture
+def verdict(monkeypatch: pytest.MonkeyPatch) -> Callable[[int | None], str]:
+    """Says whose failure exit code 1 was, where the program ends so without the probe; None: it still runs."""
+    clock = [0.0]
+
+    def wait(seconds: float) -> None:
+        clock[0] += seconds
+
+    monkeypatch.setattr(blame, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=wait))
+
+    def says(alone: int | None) -> str:
+        run = SimpleNamespace(exit_code=lambda: alone, end=lambda: None)
+        monkeypatch.setattr(blame, "start", lambda *_, **__: run)
+        return blame.whose(["python", "train.py"], {}, Exceptions(), 1, 10.0, lambda _: None)
+
+    return says
+
+
+@pytest.mark.parametrize(
+    ("alone", "said"),
+    [
+        (1, "with the same exit code 1: the failure is the program's own"),
+        (7, "with exit code 7 instead of 1: look at the program first"),
+        (0, "it ends well: THE FAILURE IS HOTLOOP'S"),
+        (None, "it still runs: THE FAILURE IS HOTLOOP'S"),
+    ],
+)
+def test_whose_failure_it_was(alone: int | None, said: str, verdict: Callable[[int | None], str]) -> None:
+    assert said in verdict(alone)
+
+
+@pytest.mark.parametrize(
+    ("code", "lived_s", "torch", "asked"),
+    [
+        (1, 5.0, True, True),
+        (0, 5.0, True, False),
+        (None, 5.0, True, False),
+        (130, 5.0, True, False),
+        (1, 2 * blame.LONGEST_S, True, False),
+        (1, 5.0, False, False),
+    ],
+    ids=["failed", "ended well", "was ended", "Ctrl-C", "too late", "no torch"],
+)
+def test_only_a_program_that_failed_soon_is_tried_again(
+    code: int | None, lived_s: float, torch: bool, asked: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "probe").mkdir()
+    if torch:
+        (tmp_path / "probe" / "torch-1").touch()
+    run: Any = SimpleNamespace(scratch=tmp_path)
+    assert blame.may_be_ours(run, code, lived_s) == asked

@@ -1,0 +1,35 @@
+"""Why no step was measured: each cause has its own words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hotloop.observe.coverage import no_step
+
+from ..report.test_observation_screen import observation
+
+
+@pytest.mark.parametrize(
+    ("seen", "timed_out", "said"),
+    [
+        (("python-1",), True, "the time was over before your program had even imported torch"),
+        (("python-1",), False, "the program never imported torch"),
+        (("python-1", "torch-1"), True, "the time was over before your program had taken two steps"),
+        (("python-1", "torch-1"), False, "the program took no step"),
+        ((), False, "'python' started no Python"),
+    ],
+)
+def test_why(seen: tuple[str, ...], timed_out: bool, said: str, tmp_path: Path) -> None:
+    for name in seen:
+        (tmp_path / name).touch()
+    run: Any = SimpleNamespace(scratch=tmp_path)
+    without = observation(step=None, phases={}, exit_code=None if timed_out else 0)
+    error = no_step(without, run, tmp_path, {}, ["python", "train.py"], timed_out=timed_out, lost=False)
+    assert error.message.startswith(said)
+    assert error.observation.why_no_step == f"{error.message} ({error.hint})"
+    if timed_out:
+        assert "--budget" in error.hint

@@ -1,0 +1,36 @@
+"""The waterfall: the plan, and beside it what was tried and refused."""
+
+from __future__ import annotations
+
+import msgspec
+
+from hotloop.model.ratio import Ratio
+from hotloop.report.document import Chart
+from hotloop.report.sections.plan import plan
+
+from .rich_session import content
+
+
+def _waterfall() -> Chart:
+    """Of a session in which one candidate was tried twice, and one failed."""
+    said = content()
+    assert said.tuning is not None
+    slower = next(one for one in said.tuning.trials if one.candidate.name == "thread_count")
+    again = msgspec.structs.replace(slower, ratio=Ratio(0.7, 0.6, 0.8), decision="slower: 0.70 [0.60, 0.80]")
+    result = msgspec.structs.replace(said.tuning, trials=(*said.tuning.trials, again))
+    section = plan(msgspec.structs.replace(said, tuning=result))
+    assert section is not None
+    (found,) = (block for block in section.blocks if isinstance(block, Chart))
+    return found
+
+
+def test_each_refused_candidate_has_one_bar_and_its_reason() -> None:
+    refused = {one["name"]: one for one in _waterfall().data["refused"]}
+    assert list(refused) == ["compile", "thread_count", "fused_optimizer", "cpu_allocator"]
+    assert (refused["thread_count"]["ratio"], refused["thread_count"]["word"]) == (0.7, "slower")
+
+
+def test_one_that_failed_is_shown_without_a_ratio() -> None:
+    found = _waterfall()
+    failed = next(one for one in found.data["refused"] if one["name"] == "fused_optimizer")
+    assert (failed["ratio"], failed["word"]) == (None, "failed (crash)")
