@@ -6,6 +6,7 @@ import contextlib
 import math
 import os
 import select
+import shlex
 import shutil
 import sys
 import time
@@ -141,6 +142,11 @@ def tune(
             observation = msgspec.structs.replace(observation, total_steps=early.num_steps)
             ledger.put("observation", observation)
             result = _tuned(order, observation, argv, ledger, say, stdin, standing)
+        except Exception as error:
+            if not isinstance(error, HotloopError | OSError | MemoryError):
+                again = shlex.join(["hotloop", "tune", "--resume", *order.words])
+                note(f"hotloop: a defect of hotloop ends the session; what was measured is kept: {again}")
+            raise
         session.put("result", result)
         if not order.resume:  # what a session had before was counted then
             keep_outcomes(result.trials, observation.program.device)
