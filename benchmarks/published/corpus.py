@@ -215,7 +215,7 @@ CORPUS: tuple[Entry, ...] = (
         arguments=("--epochs", "1", "--print_every", "5", "--conditional"), data="mnist",
         packages=("torchvision", "pandas", "seaborn", "matplotlib"), seeded=True,
         environment={"MPLBACKEND": "Agg"}, by_hand=(_WORKERS, _FUSED),
-        long={"--epochs": "1000"},
+        long={"--epochs": "1000", "--print_every": "100"},
     ),
     Entry(
         name="dlrm",
