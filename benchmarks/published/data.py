@@ -36,16 +36,21 @@ def _pictures(number: int, shape: tuple[int, ...], classes: int) -> tuple[Any, A
     return pictures, labels
 
 
-def _mnist(folder: Path) -> None:
+def _mnist(folder: Path, num_train: int = NUM_TRAIN, num_test: int = NUM_TEST) -> None:
     raw = folder / "MNIST" / "raw"
     raw.mkdir(parents=True)
-    for kind, number in (("train", NUM_TRAIN), ("t10k", NUM_TEST)):
+    for kind, number in (("train", num_train), ("t10k", num_test)):
         pictures, labels = _pictures(number, (28, 28), 10)
         images = struct.pack(">IIII", 0x803, number, 28, 28) + pictures.tobytes()
         answers = struct.pack(">II", 0x801, number) + labels.astype(np.uint8).tobytes()
         for name, content in ((f"{kind}-images-idx3-ubyte", images), (f"{kind}-labels-idx1-ubyte", answers)):
             (raw / name).write_bytes(content)
-            (raw / f"{name}.gz").write_bytes(gzip.compress(content, mtime=0))
+            (raw / f"{name}.gz").write_bytes(gzip.compress(content, 1, mtime=0))
+
+
+def _mnist_whole(folder: Path) -> None:
+    """As many as there are in truth."""
+    _mnist(folder, 60_000, 10_000)
 
 
 def _batch(path: Path, number: int, classes: int, label: str) -> None:
@@ -143,6 +148,7 @@ def _cora(folder: Path) -> None:
 
 MAKERS: dict[str, Callable[[Path], None]] = {
     "mnist": _mnist,
+    "mnist_whole": _mnist_whole,
     "cifar100": _cifar100,
     "wikitext": _wikitext,
     "text": _text,

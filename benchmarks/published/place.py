@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.published.corpus import Entry
-from benchmarks.published.data import make
+from benchmarks.published.data import MAKERS, make
 
 _PREPARED = Path(__file__).with_name("prepared.py")
 
@@ -54,14 +54,20 @@ def fetch(entry: Entry, sources: Path) -> None:
 
 
 def lengthened(entry: Entry) -> Entry:
-    """Return the entry with arguments that make it go on."""
+    """Return the entry with arguments that make it go on, and as much data as it has in truth."""
     before = ("", *entry.arguments)
     longer = [
         entry.long.get(option, word) if "=" not in word else entry.long.get(word, word)
         for option, word in pairwise(before)
     ]
     constants = {**entry.constants, **({"conf.settings.EPOCH": 1000} if entry.name == "cifar100" else {})}
-    return msgspec.structs.replace(entry, arguments=tuple(longer), constants=constants)
+    whole = f"{entry.data}_whole"
+    return msgspec.structs.replace(
+        entry,
+        arguments=tuple(longer),
+        constants=constants,
+        data=whole if whole in MAKERS else entry.data,
+    )
 
 
 def lay_out(entry: Entry, sources: Path, site: Path | None, into: Path) -> Program:
