@@ -16,6 +16,7 @@ from hotloop.tune.confirm.factors import ARMS, SWITCHED
 from hotloop.tune.search.arms import STEADY_ROUNDS, while_time
 from hotloop.tune.search.search import WAITING
 
+from ..stats.simulated import Noise
 from .sessions import DEFAULT_BUDGET_S, Memory, Simulation, names, noisy, reasons
 from .simulated import STEP_S, Truth, candidates
 
@@ -477,3 +478,9 @@ class TestBottleneck:
         outcomes = [trial.outcome for trial in session.run(self.WORKERS).trials]
         assert session.executor.orders[0].max_rounds > STEADY_ROUNDS
         assert [len(one.pairs[0]) for one in outcomes if isinstance(one, Measured)] == [STEADY_ROUNDS] * 2
+
+
+def test_an_interval_that_tells_nothing_is_not_shown() -> None:
+    session = Simulation(Truth(), Noise(pair_sd=0.8, block_sd=3.0, rho=0.0))
+    reason = reasons(session.run(candidates("null")))["null"]
+    assert reason.startswith("no difference shown: times varied too much to tell, in ")

@@ -10,7 +10,7 @@ from hotloop.model.optimization import Candidate
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Failure, FailureKind, Measured, Trial
 from hotloop.stats.pairs import MIN_BLOCKS, ratio_interval
-from hotloop.stats.verdict import margin
+from hotloop.stats.verdict import TELLING, margin
 from hotloop.tune.design.patterns import exclude
 from hotloop.tune.executor import PlanSteps, Rounds, SetOrder, SetRecord
 from hotloop.tune.search.arms import Arms, are_steady
@@ -323,6 +323,8 @@ def _speed(
         return f"{NO_DIFFERENCE}: it gave {len(ratios)} blocks, too few to say more"
     if inner.low > 1 and ratio.ratio > 1 + margin(ground.floor):
         return ACCEPTED
+    if ratio.high > TELLING * ratio.low:
+        return f"{NO_DIFFERENCE} shown: times varied too much to tell, in {len(ratios)} blocks"
     word = SLOWER if ratio.high < 1 else NO_DIFFERENCE
     return f"{word}: {ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
 
