@@ -201,7 +201,7 @@ CORPUS: tuple[Entry, ...] = (
         name="tutorial_convolution",
         repository="yunjey/pytorch-tutorial", commit="0500d3df5a2a8080ccfccbc00aca0eacc21818db",
         script="tutorials/02-intermediate/convolutional_neural_network/main.py", data="mnist", at="../../data",
-        packages=("torchvision",), by_hand=(_WORKERS, ByHand("channels_last")),
+        packages=("torchvision",), by_hand=(_WORKERS, ByHand("channels_last")), or_by_hand=((_IN_MEMORY, _FUSED),),
     ),
     Entry(
         name="tcn_adding_problem",

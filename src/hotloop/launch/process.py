@@ -16,6 +16,7 @@ from typing import IO
 import psutil
 
 from hotloop.launch.isolation.decide import Isolation, guarded_environment, wrap
+from hotloop.launch.no_input import NoInput
 from hotloop.launch.watchdog import guard
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.probe.process.config import VARIABLE
@@ -33,15 +34,22 @@ class Run:
         scratch: its folder.
         log: where its output went; None: to the user's terminal.
         lifeline: the writing end of the pipe that keeps the run alive; None: nothing minds it.
+        no_input: its standard input, where it was given nothing to read.
     """
 
     def __init__(
-        self, process: subprocess.Popen[bytes], scratch: Path, log: Path | None, lifeline: int | None = None
+        self,
+        process: subprocess.Popen[bytes],
+        scratch: Path,
+        log: Path | None,
+        lifeline: int | None = None,
+        no_input: NoInput | None = None,
     ) -> None:
         self.process = process
         self.scratch = scratch
         self.log = log
         self._lifeline = lifeline
+        self._no_input = no_input
 
     @property
     def pid(self) -> int:
@@ -87,6 +95,8 @@ class Run:
             psutil.wait_procs(alive, timeout=5)
         self.process.wait(timeout=10)
         self._end_orphans()
+        if self._no_input is not None:
+            self._no_input.close()
         return self.exit_code()
 
     def _end_orphans(self) -> None:
@@ -150,7 +160,8 @@ def start(
     wrapped = wrap(argv, isolation, scratch, Path.cwd(), read)
     own = log is not None
     output: IO[bytes] | None = log.open("wb") if log is not None else None
-    given = (stdin.open("rb") if stdin else subprocess.DEVNULL) if own else None
+    no_input = NoInput() if own and stdin is None else None
+    given = stdin.open("rb") if own and stdin is not None else None
     try:
         process = subprocess.Popen(
             wrapped,
@@ -158,12 +169,14 @@ def start(
             pass_fds=() if read is None else (read,),
             stdout=output,
             stderr=subprocess.STDOUT if own else None,
-            stdin=given,
+            stdin=no_input.given if no_input is not None else given,
             start_new_session=own,
         )
     except OSError as error:
         if lifeline is not None:
             os.close(lifeline)
+        if no_input is not None:
+            no_input.close()
         raise HotloopError(
             f"the command could not be started: {error}",
             "check that the program can be executed",
@@ -174,9 +187,11 @@ def start(
             os.close(read)
         if output is not None:
             output.close()
-        if given is not None and not isinstance(given, int):
+        if given is not None:
             given.close()
-    return Run(process, scratch, log, lifeline)
+        if no_input is not None:
+            no_input.was_given()
+    return Run(process, scratch, log, lifeline, no_input)
 
 
 def _lifeline() -> tuple[int | None, int | None]:
