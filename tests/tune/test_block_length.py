@@ -28,7 +28,14 @@ def _shape(step_s: float, epoch: int | None = None, total: int | None = None) ->
 
 def test_a_block_of_a_100_ms_step() -> None:
     assert _shape(0.1) == Blocks(
-        num_steps=1, discard=1, warm_steps=10, max_rounds=None, turns=6, typical=True, trains=True
+        num_steps=1,
+        discard=1,
+        warm_steps=10,
+        max_rounds=None,
+        turns=6,
+        typical=True,
+        turn_s=0.2,
+        trains=True,
     )
 
 

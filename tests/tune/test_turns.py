@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from hotloop.tune.trials.turns import Turn, block_times, undisturbed
+from hotloop.tune.trials.turns import LATE, Turn, block_times, is_late, undisturbed
 
 PLAIN = [Turn(0.03), Turn(0.04), Turn(0.05)]
 
@@ -37,3 +37,9 @@ def test_an_arm_that_failed_has_no_time() -> None:
     times = block_times({0: PLAIN, 1: [Turn(math.nan)] * 3}, typical=True, trains=True)
     assert times[0] == 0.04
     assert math.isnan(times[1])
+
+
+def test_a_block_that_others_make_far_longer_ends_after_as_many_turns_forwards_as_backwards() -> None:
+    late_s = LATE * 6.0 + 0.1
+    assert [is_late(num, late_s, 6.0) for num in range(1, 6)] == [False, True, False, True, False]
+    assert not any(is_late(num, LATE * 6.0, 6.0) for num in range(1, 6))

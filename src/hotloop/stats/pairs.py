@@ -39,7 +39,7 @@ class PairEstimate(msgspec.Struct, frozen=True):
 
 
 def telling(rounds: Sequence[_Round], aside: Collection[int]) -> Sequence[_Round]:
-    """Return the rounds without those that say little of the step, while at least half of them say more.
+    """Return the rounds without those that say little of the step, while enough say more: four beat twenty with noise.
 
     A machine that is never quiet gives wider intervals, not none.
 
@@ -48,7 +48,7 @@ def telling(rounds: Sequence[_Round], aside: Collection[int]) -> Sequence[_Round
         aside: numbers of those in which others were busy, or each turn was interrupted.
     """
     kept = [times for number, times in enumerate(rounds) if number not in aside]
-    return kept if len(kept) >= max(MIN_TELLING, len(rounds) / 2) else rounds
+    return kept if len(kept) >= MIN_TELLING else rounds
 
 
 def pair_estimate(block_log_ratios: Sequence[float]) -> PairEstimate:

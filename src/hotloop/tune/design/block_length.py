@@ -47,6 +47,9 @@ class Blocks(msgspec.Struct, frozen=True, kw_only=True):
     typical: bool = False
     """Whether a block is its median turn, because long steps are the machine's doing; otherwise it is their mean."""
 
+    turn_s: float = TURN_S
+    """What a turn takes of the original program, as it was observed, with what is not timed."""
+
     trains: bool = False
     """Whether turns with an evaluation or a new epoch in them are left out: they are rare, and no steps."""
 
@@ -103,6 +106,7 @@ def shape_blocks(
         max_rounds=None,
         turns=turns,
         typical=typical,
+        turn_s=(num + discard) * step_s,
         trains=interrupted_rarely(observation, num + discard),
     )
     return shape if total_steps is None else _fitted(shape, total_steps)

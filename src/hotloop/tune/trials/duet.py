@@ -32,7 +32,7 @@ from hotloop.tune.trials.device_neighbours import watch_devices
 from hotloop.tune.trials.ranks import port_is_taken
 from hotloop.tune.trials.setting import Setting
 from hotloop.tune.trials.switching import switch_knobs
-from hotloop.tune.trials.turns import Turn, block_times, undisturbed
+from hotloop.tune.trials.turns import Turn, block_times, is_late, undisturbed
 from hotloop.tune.trials.void_blocks import MAX_REPEATS, ContentionWatch
 from hotloop.tune.trials.whole_processes import Lived, in_abba_order
 
@@ -256,8 +256,11 @@ class DuetExecutor:
     ) -> tuple[float, ...]:
         """Give every arm its turns, in order and backwards, so that drift hits all alike."""
         turns: dict[int, list[Turn]] = {at: [] for at in on}
+        began, usual_s = time.monotonic(), self._blocks.turns * len(on) * self._blocks.turn_s
         for number in range(self._blocks.turns):
             if number and self._left_s() <= 0:
+                break
+            if is_late(number, time.monotonic() - began, usual_s):
                 break
             for at in sorted(on, reverse=backwards == (number % 2 == 0)):
                 self._check_time(course)

@@ -7,6 +7,10 @@ from statistics import fmean, median
 
 import msgspec
 
+LATE, LEAST_TURNS = 2.0, 2
+"""A block that takes so many times as long as on a quiet machine keeps the turns it has, from so many on: neighbours
+make steps of 4 ms into steps of 30 ms, and a set of eight arms took 140 s for three rounds."""
+
 
 class Turn(msgspec.Struct, frozen=True):
     """What an arm did in a turn."""
@@ -32,6 +36,18 @@ def block_times(turns: Mapping[int, Sequence[Turn]], *, typical: bool, trains: b
     kept = undisturbed(turns) if trains else ()
     middle = median if typical else fmean
     return {arm: middle([each[at].step_s for at in kept or range(num)]) for arm, each in turns.items()}
+
+
+def is_late(num_turns: int, spent_s: float, usual_s: float) -> bool:
+    """Whether a block ends with fewer turns than it has on a quiet machine.
+
+    Args:
+        num_turns: that every arm has had.
+        spent_s: on them.
+        usual_s: what all turns of the block take.
+    """
+    # As many forwards as backwards: drift hits all alike.
+    return num_turns >= LEAST_TURNS and num_turns % 2 == 0 and spent_s > LATE * usual_s
 
 
 def undisturbed(turns: Mapping[int, Sequence[Turn]]) -> list[int]:
