@@ -23,8 +23,6 @@ DEFAULT_PRIOR_DF = 3.0
 """What four pairs would say: steadies three pairs (5 instead of 2 degrees of freedom), outvoted by eight."""
 MIN_BLOCKS = 3
 """Fewer block ratios have no spread worth the name."""
-MIN_TELLING = 4
-"""Rounds without the others: two of them forwards and two backwards."""
 _MAJORITY = 6
 """Of fewer blocks it cannot be said which ones are the wild ones: none is brought in."""
 _Round = TypeVar("_Round")
@@ -39,7 +37,7 @@ class PairEstimate(msgspec.Struct, frozen=True):
 
 
 def telling(rounds: Sequence[_Round], aside: Collection[int]) -> Sequence[_Round]:
-    """Return the rounds without those that say little of the step, while enough say more: four beat twenty with noise.
+    """Return the rounds without those that say little of the step, while enough say more: three beat twenty with noise.
 
     A machine that is never quiet gives wider intervals, not none.
 
@@ -48,7 +46,7 @@ def telling(rounds: Sequence[_Round], aside: Collection[int]) -> Sequence[_Round
         aside: numbers of those in which others were busy, or each turn was interrupted.
     """
     kept = [times for number, times in enumerate(rounds) if number not in aside]
-    return kept if len(kept) >= MIN_TELLING else rounds
+    return kept if len(kept) >= MIN_BLOCKS else rounds
 
 
 def pair_estimate(block_log_ratios: Sequence[float]) -> PairEstimate:
