@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from hotloop.diagnose.check.bottleneck import bottleneck
 from hotloop.diagnose.check.engine import diagnose
 from hotloop.diagnose.check.registry import all_rules
 from hotloop.model.finding import Finding, Severity
@@ -175,6 +176,19 @@ def test_a_few_long_pauses_are_information() -> None:
     phases = dict(with_phases(other=0.3).phases)
     phases[Phase.OTHER] = PhaseTime(median_s=0.0002, share=0.3)
     assert _found(observed(phases=phases))["loop-outside-phases"].severity is Severity.INFO
+
+
+def test_what_lies_between_some_steps_without_workers_is_not_the_loader_s() -> None:
+    plots = with_parts(irregular_step_s=30.0)
+    alone = with_loader(plots, num_workers=0, num_iterators=5)
+    beside = with_loader(plots, num_workers=2, num_iterators=5)
+    assert "run.parts.irregular_step_s" in [one.metric for one in diagnose(alone).findings]
+    assert {"short-epochs", "workers-not-persistent"}.isdisjoint(_found(alone))
+    assert "run.parts.irregular_step_s" not in [one.metric for one in diagnose(beside).findings]
+    assert "workers-not-persistent" in _found(beside)
+    seen = bottleneck(alone)
+    assert seen is not None
+    assert seen.sentence.startswith("host-bound: ")
 
 
 def test_evaluation_as_large_as_usual_is_information() -> None:

@@ -24,9 +24,13 @@ _SAYS = {
     "host": "of the step is in none of the loop's phases (logging, metrics, your own code between them)",
 }
 _PARTS = {
-    "evaluation_s": "is evaluation",
-    "checkpoint_s": "is saving checkpoints",
-    "epoch_boundary_s": "goes to starting the loader anew",
+    "evaluation_s": ("evaluation", "is evaluation"),
+    "checkpoint_s": ("checkpoint", "is saving checkpoints"),
+    "epoch_boundary_s": ("epoch_boundary", "goes to starting the loader anew"),
+    "irregular_step_s": (
+        "host",
+        "lies between steps, in what the program does now and then (plots, simulation, logging)",
+    ),
 }
 _HALF = 0.5
 """A part between the steps that takes more than all steps and other parts together is the bottleneck."""
@@ -41,10 +45,9 @@ def bottleneck(observation: Observation) -> Bottleneck | None:
 
 def _between(observation: Observation) -> Bottleneck | None:
     whole_s = loop_s(observation)
-    for name, says in _PARTS.items():
+    for name, (kind, says) in _PARTS.items():
         share = observation.run.parts.get(name, 0.0) / whole_s if whole_s else 0.0
         if share > _HALF:
-            kind = name.removesuffix("_s")
             return Bottleneck(kind, share, f"{kind.replace('_', ' ')}-bound: {share:.0%} of the loop {says}")
     return None
 

@@ -18,9 +18,14 @@ def boundary_cost(observation: Observation, loader: LoaderFacts) -> Cost:
     """
     if observation.epoch_steps is None:
         raise Abstain("a second epoch (measure longer: --seconds, --full)")
-    parts = observation.run.parts
-    spent = parts.get("epoch_boundary_s", 0.0)
-    if not parts.get("evaluation_s") and not parts.get("checkpoint_s"):
+    spent = observation.run.parts.get("epoch_boundary_s", 0.0)
+    if waits_for_workers(observation, loader):
         usual = (loader.num_iterators - 1) * measured_step(observation).median_s
-        spent += max(0.0, parts.get("irregular_step_s", 0.0) - usual)
+        spent += max(0.0, observation.run.parts.get("irregular_step_s", 0.0) - usual)
     return between_steps(observation, spent)
+
+
+def waits_for_workers(observation: Observation, loader: LoaderFacts) -> bool:
+    """Whether what lies between steps and has no name is the wait for workers: nothing else is seen to happen there."""
+    parts = observation.run.parts
+    return loader.num_workers > 0 and not parts.get("evaluation_s") and not parts.get("checkpoint_s")

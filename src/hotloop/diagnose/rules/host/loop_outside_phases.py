@@ -3,6 +3,7 @@
 ## What it does
 Takes the share of the step that is neither data, copies, forward, backward, communication nor the optimizer: the
 program's own code between them, spread over several lines; where one holds it, hot-line-outside-phases names that.
+So is what happens between some steps only and has no name: plots, simulation, saving by hand.
 
 ## Why it is slow
 Logging, metrics, moving averages, printing and waiting for values run while the device has nothing queued.
@@ -36,8 +37,10 @@ from pathlib import Path
 
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.lines.hot_line import sampled_part
-from hotloop.diagnose.price.cost import MIDWAY, phase_cost, phase_share
+from hotloop.diagnose.price.cost import MIDWAY, between_steps, phase_cost, phase_share
+from hotloop.diagnose.price.facts import step_loader
 from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.diagnose.rules.data.boundaries import waits_for_workers
 from hotloop.model.deep import HostSamples, Sample
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
@@ -71,6 +74,23 @@ def check(observation: Observation) -> Iterator[Symptom]:
         gain=cost.gain(expected=MIDWAY),
         severity=Severity.INFO if small else None,
     )
+    yield from _now_and_then(observation)
+
+
+def _now_and_then(observation: Observation) -> Iterator[Symptom]:
+    """Take what happens between some steps and has no name."""
+    loader = step_loader(observation)
+    spent_s = observation.run.parts.get("irregular_step_s", 0.0)
+    if not spent_s or (loader is not None and waits_for_workers(observation, loader)):
+        return
+    cost = between_steps(observation, spent_s)
+    if cost.share >= USUAL:
+        yield Symptom(
+            evidence=f"{cost.share:.0%} of the loop lies between steps now and then, and has no name",
+            metric="run.parts.irregular_step_s",
+            cost=cost,
+            gain=cost.gain(expected=MIDWAY),
+        )
 
 
 def _is_frameworks(host: HostSamples, sample: Sample) -> bool:
