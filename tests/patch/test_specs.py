@@ -31,6 +31,7 @@ WITHOUT_A_PAGE = {
     "length_bucketing": "offered: a person decides",
     "pad_to_multiple": "offered: a person decides",
     "preallocate_longest": "offered: a person decides",
+    "fused_recurrence": "shown, not written: the names in checkpoints change",
     "slow_in_half": "measured when the program starts",
 }
 BF16_TOLERANCE = 0.02

@@ -13,6 +13,7 @@ from hotloop.optimize.catalogue.compute.frozen_inference import FrozenInference
 from hotloop.optimize.catalogue.compute.fused_layers import FusedLayers
 from hotloop.optimize.catalogue.compute.fused_optimizer import FusedOptimizer
 from hotloop.optimize.catalogue.compute.fused_pointwise import FusedPointwise
+from hotloop.optimize.catalogue.compute.fused_recurrence import FusedRecurrence
 from hotloop.optimize.catalogue.compute.kernel_autotune import KernelAutotune
 from hotloop.optimize.catalogue.compute.no_grad_evaluation import NoGradEvaluation
 from hotloop.optimize.catalogue.compute.vectorized_loop import VectorizedLoop
@@ -36,6 +37,7 @@ FAMILY: tuple[type[Optimization], ...] = (
     FrozenInference,
     CreatedOnDevice,
     VectorizedLoop,
+    FusedRecurrence,
     NoGradEvaluation,
     DebugApisOff,
 )
