@@ -50,6 +50,7 @@ def test_every_knob_has_what_the_run_needs() -> None:
         "slow_in_half",
         "no_grad_evaluation",
         "ram_disk",
+        "remote_loading",
         "device_augmentation",
         "sequential_shards",
         "length_bucketing",

@@ -22,6 +22,7 @@ WITHOUT_A_PAGE = {
     "cpu_allocator": "a launch line",
     "huge_pages": "a launch line",
     "ram_disk": "a copy, and a path on the program's command line",
+    "remote_loading": "a copy, and a path on the program's command line",
     "cpu_affinity": "a launch line, where one can say it",
     "numa_binding": "a launch line",
     "cuda_graphs": "shown, not written: a graph is captured with a batch",

@@ -43,7 +43,10 @@ class FusedRecurrence(Optimization):
     program runs changed as it is read; no file is.
 
     Why it is faster: each step pays for the interpreter, a dozen small operations and as many in the backward pass.
-    One call multiplies the inputs of all steps at once, and cuDNN and oneDNN have kernels for the rest.
+    One call multiplies the inputs of all steps at once, and cuDNN and oneDNN have kernels for the rest. Forward and
+    backward over 50 steps took so many times less on one core of an AMD EPYC (2026-11-23; processor time, 15 turns,
+    median [lowest, highest]): `LSTMCell` of width 64, batches of 16, 3.5 [3.3, 3.7]; of width 256, batches of 32, 1.2
+    [1.1, 1.3]; an own cell of width 128, batches of 32, 1.6 [1.5, 1.8].
 
     When it does not help: few steps, wide cells on a CPU. Left alone are loops that choose an input by the output
     before (decoders), change the state themselves (masks, attention), read an LSTM's inner state at every step, or may
