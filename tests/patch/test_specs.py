@@ -32,6 +32,7 @@ WITHOUT_A_PAGE = {
     "length_bucketing": "offered: a person decides",
     "pad_to_multiple": "offered: a person decides",
     "preallocate_longest": "offered: a person decides",
+    "compiled_chains": "shown, not written: a function for each chain wants a name",
     "fused_recurrence": "shown, not written: the names in checkpoints change",
     "slow_in_half": "measured when the program starts",
 }

@@ -2,6 +2,7 @@
 
 from hotloop.optimize.catalogue.compute.channels_last import ChannelsLast, ChannelsLast3d
 from hotloop.optimize.catalogue.compute.compile import Compile
+from hotloop.optimize.catalogue.compute.compiled_chains import CompiledChains
 from hotloop.optimize.catalogue.compute.conv_bias_off import ConvBiasOff
 from hotloop.optimize.catalogue.compute.created_on_device import CreatedOnDevice
 from hotloop.optimize.catalogue.compute.cuda_graphs import CudaGraphs
@@ -25,6 +26,7 @@ FAMILY: tuple[type[Optimization], ...] = (
     CudaGraphs,
     FlashAttention,
     FusedPointwise,
+    CompiledChains,
     FusedLayers,
     ChannelsLast,
     ChannelsLast3d,
