@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 import torch
+import torch.utils.checkpoint
 
 from hotloop.optimize.catalogue.compute.compiled_chains import CompiledChains
-from hotloop.optimize.chains import live
+from hotloop.optimize.chains.compiled import CompiledChain
 from hotloop.optimize.chains.live import ChainSwap
 from hotloop.optimize.chains.pattern import chains
 from hotloop.optimize.comparison.function_code import functions_of
@@ -89,40 +90,94 @@ def test_other_code_is_left(layer: Any) -> None:
 
 
 def test_a_compiler_that_computes_something_else_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "_compiled", lambda plain, _: lambda *args: plain(*args) * 1.01)
+    monkeypatch.setattr(torch, "compile", lambda plain, **_: lambda *args: plain(*args) * 1.01)
     swap = ChainSwap(at_once=True)
     model = Model(written.SwiGLU)
+    plain = trained(model)
     activate(swap, model)
     for _ in range(3):
-        trained(model)
+        for one, other in zip(plain, trained(model), strict=True):
+            torch.testing.assert_close(one, other, rtol=0, atol=0)
     on, evidence = swap.effect()
     assert not on
-    assert "its outputs differ" in evidence
+    assert "its outputs differ by 1.0e-02, more than rounding" in evidence
 
 
-def test_gradients_that_are_lost_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def without(plain: Any, _: str) -> Any:
-        return lambda gate, up: plain(gate, up.detach())
-
-    monkeypatch.setattr(live, "_compiled", without)
+@pytest.mark.parametrize(
+    ("breaks", "reason"),
+    [
+        (lambda gate, up: (gate, up.detach()), "its gradients go elsewhere"),
+        (lambda gate, up: (gate, up + (up - up.detach()) * 0.1), "its gradients differ"),
+        (lambda gate, up: (gate.double(), up), "of another type"),
+    ],
+)
+def test_gradients_and_types_count(breaks: Any, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "compile", lambda plain, **_: lambda *args: plain(*breaks(*args)))
     swap = ChainSwap(at_once=True)
     model = Model(written.SwiGLU)
     activate(swap, model)
     trained(model)
     on, evidence = swap.effect()
     assert not on
-    assert "its gradients differ" in evidence
+    assert reason in evidence
 
 
 def test_where_the_compiler_fails_the_program_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: Any) -> Any:
-        raise RuntimeError("no such instruction")
+    fails = list[bool]()
 
-    monkeypatch.setattr(torch, "compile", lambda plain, backend: fails)
-    chain = live._compiled(lambda x: x.sigmoid() * 2, "inductor")
-    torch.testing.assert_close(chain(torch.ones(3)), torch.ones(3).sigmoid() * 2)
+    def compiled(plain: Any, **_: Any) -> Any:
+        def call(*args: Any) -> Any:
+            if fails:
+                raise RuntimeError("no such instruction")
+            return plain(*args)
+
+        return call
+
+    monkeypatch.setattr(torch, "compile", compiled)
+    chain, x = CompiledChain(lambda x: x.sigmoid() * 2, "inductor"), torch.ones(3)
+    chain(x)
+    assert chain.agrees
+    chain.is_on = True
+    fails.append(True)
+    torch.testing.assert_close(chain(x), x.sigmoid() * 2)
+    assert "no such instruction" in chain.left
+    assert not chain.is_on
     with pytest.raises(TypeError):
-        chain(torch.ones(3), torch.ones(3))
+        chain(x, x)
+
+
+def test_what_a_second_run_would_change_is_not_run_again() -> None:
+    """A cache that grows: the chain alone is compared, not the module."""
+
+    class Cached(written.SwiGLU):
+        def __init__(self) -> None:
+            super().__init__()
+            self.seen: list[int] = []
+
+        def forward(self, x: Any) -> Any:
+            self.seen.append(len(x))
+            return super().forward(x)
+
+    model, swap = Cached(), ChainSwap(at_once=True, backend="aot_eager")
+    activate(swap, model)
+    for _ in range(3):
+        trained(model)
+    assert model.seen == [5, 5, 5]
+    assert swap.effect()[0], swap.effect()
+
+
+def test_a_recomputed_forward_is_the_one_that_ran() -> None:
+    class Recomputed(Model):
+        def forward(self, x: Any) -> Any:
+            return torch.utils.checkpoint.checkpoint(self.net, x, use_reentrant=False)
+
+    model, swap = Recomputed(written.SwiGLU), ChainSwap(at_once=True, backend="aot_eager")
+    plain = trained(model)
+    activate(swap, model)
+    for _ in range(3):
+        for one, other in zip(plain, trained(model), strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+    assert swap.effect()[0], swap.effect()
 
 
 def test_it_goes_on_and_off_in_a_running_program() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from types import CodeType, FunctionType
@@ -26,7 +26,7 @@ class Change:
     Attributes:
         function: its qualified name.
         line: where what is changed begins.
-        calls: names of what it calls then; functions of torch.nn.functional unless a swap says otherwise.
+        calls: functions of torch.nn.functional that it calls then.
         expressions: what stands in the place of an expression.
         gone: line and column of statements that are left out.
         helpers: other methods that it does the work of from then on; a class that has its own of them is another thing.
@@ -50,16 +50,6 @@ class RewrittenSwap(ComparedSwap):
     @abstractmethod
     def changes(self, source: str) -> Sequence[Change]:
         """Return what becomes of the functions in the text of a file."""
-
-    def called(self, name: str, names: dict[str, Any]) -> Callable[..., Any]:  # noqa: ARG002
-        """Return what a changed function calls by a name.
-
-        Args:
-            name: one of `Change.calls`.
-            names: the globals of the function's module.
-        """
-        function: Callable[..., Any] = torchs(name)
-        return function
 
     def found(self, root: Any) -> tuple[Sequence[Exchange], Sequence[str]]:
         """Return the functions, and why others are left."""
@@ -92,7 +82,7 @@ class RewrittenSwap(ComparedSwap):
         code = changed_code(function, change.expressions, change.gone)
         if code is None:
             return f"{_place(change)}: the file has changed since it was loaded"
-        return _Rewritten(function, change, code, self.called)
+        return _Rewritten(function, change, code)
 
     def _change(self, function: FunctionType, read: dict[str, Mapping[str, Change]]) -> Change | None:
         path = function.__code__.co_filename
@@ -104,15 +94,8 @@ class RewrittenSwap(ComparedSwap):
 class _Rewritten(Exchange):
     """A function, and its code with the calls."""
 
-    def __init__(
-        self,
-        function: FunctionType,
-        change: Change,
-        code: CodeType,
-        called: Callable[[str, dict[str, Any]], Callable[..., Any]],
-    ) -> None:
+    def __init__(self, function: FunctionType, change: Change, code: CodeType) -> None:
         super().__init__(_place(change))
-        self._called = called
         self._function = function
         self._own = function.__code__
         self._code = code
@@ -123,11 +106,12 @@ class _Rewritten(Exchange):
         if on:
             for name in self._names:
                 counts = self.num_calls < COUNTED_CALLS
-                plain = self._called(name, self._function.__globals__)
-                self._function.__globals__[CALL + name] = self._counted(name, plain) if counts else plain
+                self._function.__globals__[CALL + name] = self._counted(name) if counts else torchs(name)
         self._function.__code__ = self._code if on else self._own
 
-    def _counted(self, name: str, plain: Callable[..., Any]) -> Any:
+    def _counted(self, name: str) -> Any:
+        plain = torchs(name)
+
         def counted(*args: Any, **kwargs: Any) -> Any:
             self.num_calls += 1
             if self.num_calls >= COUNTED_CALLS:

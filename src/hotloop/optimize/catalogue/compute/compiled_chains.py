@@ -34,8 +34,8 @@ class CompiledChains(Optimization):
     What it does: expressions of the model's code with several pointwise operations (rotary embedding, SwiGLU, gates of
     an own cell, activation functions, scale and shift) are given to `torch.compile` as functions of what they are
     computed from; functions of the same file that only compute (`rotate_half`) go along. In the first training forward
-    every module that runs one is run both ways on the inputs it was just given; outputs and gradients have to agree
-    before it is on. Where the compiler fails later, the chain runs as it was.
+    each chain is run both ways on what it was just given; outputs and gradients have to agree before it is on. Where
+    the compiler fails later, the chain runs as it was.
 
     Why it is faster: each operation reads and writes the whole activation and keeps it for the backward pass; one
     kernel does so once. Forward and backward took so many times less on one core of an AMD EPYC (2026-11-23; processor

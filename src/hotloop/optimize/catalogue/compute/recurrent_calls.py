@@ -9,8 +9,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from hotloop.optimize.comparison.compare import ROUNDINGS
 from hotloop.optimize.comparison.refusal import NotThis
+from hotloop.optimize.comparison.same_values import along, require_same
+from hotloop.optimize.comparison.unseen import unseen
 from hotloop.optimize.evidence import evidence
 from hotloop.optimize.recurrence.cells import fused
 from hotloop.optimize.recurrence.edit import CALL, put_before
@@ -103,7 +104,7 @@ class RecurrentCalls(Knob):
                 ways = [self._way(each) for each in cells]
             key = (site, *_circumstances(rows, cells), *(self._known[each[0]][0] for each in cells))
             if self._proofs.get(key, 0) < PROOFS:
-                with _own_random_numbers(rows):
+                with _own_random_numbers(rows), unseen():
                     self._prove(rows, cells, ways)
                 self._proofs[key] = self._proofs.get(key, 0) + 1
             elif self._is_on:
@@ -141,27 +142,8 @@ class RecurrentCalls(Knob):
         learns = torch.is_grad_enabled()
         alone, own = _values_and_gradients(_one_by_one, rows, cells, learns=learns)
         together, other = _values_and_gradients(in_one_call, rows, cells, learns=learns)
-        self._compare("results", alone, together)
-        self._compare("gradients", own, other)
-
-    def _compare(self, what: str, alone: Sequence[Any], together: Sequence[Any]) -> None:
-        import torch
-
-        if [each is None for each in alone] != [each is None for each in together]:
-            raise NotThis(f"its {what} go elsewhere")
-        pairs = [
-            (one.detach(), other.detach())
-            for one, other in zip(alone, together, strict=True)
-            if one is not None
-        ]
-        largest = max((float(one.norm()) for one, _ in pairs), default=0.0)
-        for one, other in pairs:
-            if one.dtype is not other.dtype or one.shape != other.shape:
-                raise NotThis(f"its {what} are of another type or shape")
-            apart = float((one - other).norm()) / max(float(one.norm()), 0.1 * largest, 1e-30)
-            if not apart <= _limit(one, torch.finfo(one.dtype).eps):
-                raise NotThis(f"its {what} differ by {apart:.1e}, more than rounding")
-            self._differences.append(apart)
+        self._differences.append(require_same("results", alone, together))
+        self._differences.append(require_same("gradients", own, other))
 
     def effect(self) -> tuple[bool, str]:
         """Return whether loops were made in one call, and how near it came."""
@@ -281,16 +263,8 @@ def _values_and_gradients(
     if not learns:
         return made, ()
     learned = [p for cell, *_ in cells for p in cell.parameters() if p.requires_grad]
-    along = [_along(each, at) for at, each in enumerate(made)]
-    return made, torch.autograd.grad(made, [*leaves, *learned], along, allow_unused=True)
-
-
-def _along(output: Any, number: int) -> Any:
-    """Return what an output's gradient is taken along: no two of its values alike."""
-    import torch
-
-    points = torch.arange(output.numel(), device=output.device, dtype=torch.float32)
-    return torch.cos(points * 1.7 + number).view(output.shape).to(output.dtype)
+    weights = [along(each, at) for at, each in enumerate(made)]
+    return made, torch.autograd.grad(made, [*leaves, *learned], weights, allow_unused=True)
 
 
 def _flat(value: Any) -> list[Any]:
@@ -310,11 +284,3 @@ def _leaf(tensor: Any, leaves: list[Any], *, learns: bool) -> Any:
     if learns:
         leaves.append(copied)
     return copied
-
-
-def _limit(tensor: Any, eps: float) -> float:
-    """Return how far two tensors may be apart; cuDNN computes float32 in TF32 where it may."""
-    import torch
-
-    tf32 = tensor.is_cuda and tensor.dtype is torch.float32
-    return min(ROUNDINGS * (2.0**-16 if tf32 else eps), 0.1)
