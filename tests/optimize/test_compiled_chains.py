@@ -166,12 +166,15 @@ def test_what_a_second_run_would_change_is_not_run_again() -> None:
     assert swap.effect()[0], swap.effect()
 
 
-def test_a_recomputed_forward_is_the_one_that_ran() -> None:
+@pytest.mark.parametrize("layer", [written.SwiGLU, written.Gates])
+def test_a_recomputed_forward_is_the_one_that_ran(layer: Any) -> None:
+    """One ends in a layer, the other in a chain: there the second forward ends within it."""
+
     class Recomputed(Model):
         def forward(self, x: Any) -> Any:
             return torch.utils.checkpoint.checkpoint(self.net, x, use_reentrant=False)
 
-    model, swap = Recomputed(written.SwiGLU), ChainSwap(at_once=True, backend="aot_eager")
+    model, swap = Recomputed(layer), ChainSwap(at_once=True, backend="aot_eager")
     plain = trained(model)
     activate(swap, model)
     for _ in range(3):

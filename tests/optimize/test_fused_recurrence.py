@@ -23,12 +23,12 @@ from hotloop.optimize.recurrence.loops import time_loops
 from hotloop.optimize.recurrence.one_call import laid_out
 
 from . import recurrent_cells as written
-from .harness import observation, root
+from .harness import activate, observation, root
 
 BATCH, TIME, INPUTS, WIDTH = 2, 5, written.INPUTS, written.WIDTH
 
 
-def run(program: str, cell: Any, activation: RecurrentCalls | None) -> list[torch.Tensor]:
+def run(program: str, cell: Any, activation: RecurrentCalls | None, **given: Any) -> list[torch.Tensor]:
     """Run the function `step` four times; return its results, and the gradients of what it starts from."""
     tree, names = ast.parse(textwrap.dedent(program)), dict[str, Any]()
     if activation is not None:
@@ -37,7 +37,16 @@ def run(program: str, cell: Any, activation: RecurrentCalls | None) -> list[torc
     second = nn.LSTMCell(WIDTH, WIDTH)
     x = torch.randn(BATCH, TIME, INPUTS, requires_grad=True)
     h0 = torch.randn(BATCH, WIDTH, requires_grad=True)
-    names |= {"torch": torch, "nn": nn, "x": x, "h0": h0, "TIME": TIME, "cell": cell, "second": second}
+    names |= {
+        "torch": torch,
+        "nn": nn,
+        "x": x,
+        "h0": h0,
+        "TIME": TIME,
+        "cell": cell,
+        "second": second,
+        **given,
+    }
     exec(compile(tree, "train.py", "exec"), names)
     results = []
     for _ in range(4):
@@ -260,6 +269,40 @@ def test_each_mode_is_proven_by_itself() -> None:
     exec(compile(tree, "train.py", "exec"), names)
     assert not torch.equal(names["step"](), names["step"]()), "dropout is still drawn"
     assert "differ" in activation.effect()[1]
+
+
+CHECKPOINTED = """
+from torch.utils.checkpoint import checkpoint
+def once(x, h):
+    for t in range(x.size(1)):
+        h = cell(x[:, t], h)
+    return h
+def both(x, h):
+    return once(x, h) + once(x * 2, h)
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = cell
+    def forward(self, x, h):
+        return checkpoint(both, x, h, use_reentrant=False)
+model = Model()
+def step():
+    return model(x, h0)
+"""
+
+
+def test_within_a_checkpointed_block() -> None:
+    """The loop runs twice a forward, so that it is proven before the block's second forward begins."""
+    cell, activation = nn.GRUCell(INPUTS, WIDTH), RecurrentCalls(at_once=True)
+    plain = run(CHECKPOINTED, cell, None)
+    program = CHECKPOINTED.replace("model = Model()", "model = Model()\nhook(model)")
+
+    def hook(model: nn.Module) -> None:
+        activate(activation, model)
+
+    for one, other in zip(plain, run(program, cell, activation, hook=hook), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+    assert activation.effect()[0], activation.effect()
 
 
 def test_it_goes_on_and_off_in_a_running_program() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from hotloop.optimize.comparison.refusal import NotThis
 from hotloop.optimize.comparison.same_values import along, require_same
-from hotloop.optimize.comparison.unseen import unseen
+from hotloop.optimize.comparison.unseen import ends_a_recomputation, unseen
 
 
 class CompiledChain:
@@ -47,6 +47,8 @@ class CompiledChain:
             except (
                 Exception
             ) as error:  # the compiler's, or the program's own: then the plain one raises it again
+                if ends_a_recomputation(error):
+                    raise
                 self._leave(f"{type(error).__name__}: {str(error).strip()[:200]}")
                 return self._plain(*args)
             self.num_calls += 1

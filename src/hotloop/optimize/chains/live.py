@@ -61,7 +61,10 @@ class ChainSwap(Knob):
         self._proving = True
 
     def on_forward_inputs(
-        self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        module: Any,  # noqa: ARG002
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
     ) -> tuple[Any, Any]:
         """Go on with what agreed in an earlier forward."""
         if self._is_on:

@@ -1,4 +1,4 @@
-"""What is computed for a comparison is not the program's: whoever keeps its saved tensors does not see these."""
+"""Checkpointed blocks keep count of what is saved for the backward pass: a comparison must not be seen by them."""
 
 from __future__ import annotations
 
@@ -13,3 +13,15 @@ def unseen() -> Any:
     import torch
 
     return torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor)
+
+
+def is_kept() -> bool:
+    """Whether somebody keeps what is saved now: a checkpointed block, whose second forward has to be like its first."""
+    import torch
+
+    return torch._C._autograd._top_saved_tensors_default_hooks(True) is not None
+
+
+def ends_a_recomputation(error: Exception) -> bool:
+    """Whether an exception is torch's own way to end a block's second forward, once it has saved enough."""
+    return type(error).__name__ == "_StopRecomputationError"

@@ -11,7 +11,7 @@ from typing import Any
 
 from hotloop.optimize.comparison.refusal import NotThis
 from hotloop.optimize.comparison.same_values import along, require_same
-from hotloop.optimize.comparison.unseen import unseen
+from hotloop.optimize.comparison.unseen import ends_a_recomputation, is_kept, unseen
 from hotloop.optimize.evidence import evidence
 from hotloop.optimize.recurrence.cells import fused
 from hotloop.optimize.recurrence.edit import CALL, put_before
@@ -70,6 +70,8 @@ class RecurrentCalls(Knob):
         """Of each cell a number of its own, and what takes its place."""
         self._num_known = 0
         self._proofs: dict[Any, int] = {}
+        self._settled: set[Any] = set()
+        """What was proven before the forward that is under way."""
         self._left: dict[int, str] = {}
         self._differences: list[float] = []
         self._num_loops: dict[int, int] = {}
@@ -85,6 +87,16 @@ class RecurrentCalls(Knob):
             self._places.append(f"{short}:{loop.node.lineno}")
         names[CALL] = self.all_steps
         return bool(loops)
+
+    def on_forward_inputs(
+        self,
+        module: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> tuple[Any, Any]:
+        """Let what is proven by now go on in checkpointed blocks, too."""
+        self._settled |= {key for key, num in self._proofs.items() if num >= PROOFS}
+        return args, kwargs
 
     def switch(self, on: bool) -> None:
         """Make them in one call, or one by one."""
@@ -107,7 +119,7 @@ class RecurrentCalls(Knob):
                 with _own_random_numbers(rows), unseen():
                     self._prove(rows, cells, ways)
                 self._proofs[key] = self._proofs.get(key, 0) + 1
-            elif self._is_on:
+            elif self._is_on and (key in self._settled or not is_kept()):
                 steps = _in_one_call(rows, cells, ways)
                 self._num_loops[site] = self._num_loops.get(site, 0) + 1
                 self._kinds[site] = ", ".join(dict.fromkeys(each.kind for each in ways))
@@ -115,6 +127,8 @@ class RecurrentCalls(Knob):
         except NotThis as reason:
             self._left[site] = str(reason)
         except Exception as error:  # whatever the program's cell raises: the loop then runs as it is
+            if ends_a_recomputation(error):
+                raise
             self._left[site] = f"{type(error).__name__}: {str(error).strip()[:200]}"
         return None
 
