@@ -2,8 +2,9 @@
 
     python -m benchmarks.data.input_bound_tuned FOLDER [--budget 120] [--only "CSV rows"]
 
-Each program has rows of the data catalogue of which one should be found; only those of its family are tried. After the session the program as it was, the
-session's plan and the row by hand take turns in fresh processes. Writes a page with machine and date.
+Each program has rows of the data catalogue of which one should be found; only those of its family are tried. After
+the session the program as it was, the session's plan and the row by hand take turns in fresh processes. Writes a page
+with machine and date.
 """
 
 from __future__ import annotations
@@ -104,9 +105,9 @@ def main() -> None:
     args = parser.parse_args()
     rows: list[Row] = []
     lines = [
-        f"`hotloop tune --budget {args.budget:g}s` on each, unmodified, the rows of the data path alone; then the program",
-        f"as it was, the plan and the row by hand in turns, {NUM_SETS} sets of fresh processes. Ratios are of steps, with",
-        "95% intervals.",
+        f"`hotloop tune --budget {args.budget:g}s` on each, unmodified, the rows of the data path alone; then the",
+        f"program as it was, the plan and the row by hand in turns, {NUM_SETS} sets of fresh processes. Ratios are of",
+        "steps, with 95% intervals.",
         "",
         "| program | step | plan | should be found | found | plan over as it was | by hand | plan over by hand |",
         "|---|---|---|---|---|---|---|---|",

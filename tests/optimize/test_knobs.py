@@ -48,6 +48,7 @@ def test_every_knob_has_what_the_run_needs() -> None:
         "huge_pages",
         "autocast_fp16",
         "slow_in_half",
+        "lossy_in_half",
         "no_grad_evaluation",
         "ram_disk",
         "remote_loading",

@@ -35,6 +35,7 @@ WITHOUT_A_PAGE = {
     "compiled_chains": "shown, not written: a function for each chain wants a name",
     "fused_recurrence": "shown, not written: the names in checkpoints change",
     "slow_in_half": "measured when the program starts",
+    "lossy_in_half": "measured when the program starts",
 }
 BF16_TOLERANCE = 0.02
 """Of the size of the parameters after a few steps: bfloat16 has 8 bits of mantissa."""
