@@ -271,6 +271,25 @@ def test_each_mode_is_proven_by_itself() -> None:
     assert "differ" in activation.effect()[1]
 
 
+@pytest.mark.parametrize("make", [lambda: nn.LSTMCell(INPUTS, WIDTH), written.TwoLayers])
+def test_under_autocast(make: Any) -> None:
+    """Gates are rounded to bfloat16 one by one there, or not at all."""
+    program = (
+        LSTM.replace("def step():", "def whole():")
+        + """
+    def step():
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return whole()
+    """
+    )
+    cell, activation = make(), RecurrentCalls(at_once=True)
+    plain = run(program, cell, None)
+    for one, other in zip(plain, run(program, cell, activation), strict=True):
+        assert one.dtype is other.dtype
+        torch.testing.assert_close(one, other, rtol=0.05, atol=0.05)
+    assert activation.effect()[0], activation.effect()
+
+
 CHECKPOINTED = """
 from torch.utils.checkpoint import checkpoint
 def once(x, h):

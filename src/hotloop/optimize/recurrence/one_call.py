@@ -33,7 +33,18 @@ class Fused:
         import torch
 
         weights = list(self.weights(cell))
-        given = [each.unsqueeze(0) for each in states]
+        if steps.device.type != "cpu" or not torch.is_autocast_enabled("cpu"):
+            return self._run(weights, steps, states)
+        with torch.autocast(
+            "cpu", enabled=False
+        ):  # cells keep their states in fp32 there, and oneDNN wants one type
+            dtype = weights[0].dtype
+            return self._run(weights, steps.to(dtype), [each.to(dtype) for each in states])
+
+    def _run(self, weights: Weights, steps: Any, states: Sequence[Any]) -> tuple[Any, list[Any]]:
+        import torch
+
+        given = [each.unsqueeze(0).contiguous() for each in states]
         rest = (laid_out(weights, steps.device), len(weights) == 4, 1, 0.0, True, False, False)
         if self.kind == "lstm":
             outputs, *last = torch.lstm(steps, given, *rest)

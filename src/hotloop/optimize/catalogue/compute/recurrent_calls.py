@@ -13,6 +13,7 @@ from hotloop.optimize.comparison.refusal import NotThis
 from hotloop.optimize.comparison.same_values import along, require_same
 from hotloop.optimize.comparison.unseen import ends_a_recomputation, is_kept, unseen
 from hotloop.optimize.evidence import evidence
+from hotloop.optimize.program.containers import map_tensors
 from hotloop.optimize.recurrence.cells import fused
 from hotloop.optimize.recurrence.edit import CALL, put_before
 from hotloop.optimize.recurrence.loops import ROW, time_loops
@@ -51,6 +52,10 @@ class Made:
     def __getitem__(self, step: int) -> Any:
         """Return the state behind a step."""
         return (self.outputs[step], None) if self.is_pair else self.outputs[step]
+
+
+Make = Callable[[Any, Sequence[Told]], Steps]
+"""Makes the steps of some cells, of rows."""
 
 
 class RecurrentCalls(Knob):
@@ -153,11 +158,20 @@ class RecurrentCalls(Knob):
         def in_one_call(rows: Any, cells: Sequence[Told]) -> Steps:
             return _in_one_call(rows, cells, ways)
 
-        learns = torch.is_grad_enabled()
+        learns, device = torch.is_grad_enabled(), rows.device.type
+        coarse = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else None
+        if coarse is not None:  # in full first: half precision would hide a wrong gate
+            dtype = ways[0].weights(cells[0][0])[0].dtype
+            full = map_tensors((rows, tuple(cells)), lambda one: one.to(dtype))
+            with torch.autocast(device, enabled=False):
+                self._compare(in_one_call, *full, learns=learns, coarse=None)
+        self._compare(in_one_call, rows, cells, learns=learns, coarse=coarse)
+
+    def _compare(self, make: Make, rows: Any, cells: Sequence[Told], *, learns: bool, coarse: Any) -> None:
         alone, own = _values_and_gradients(_one_by_one, rows, cells, learns=learns)
-        together, other = _values_and_gradients(in_one_call, rows, cells, learns=learns)
-        self._differences.append(require_same("results", alone, together))
-        self._differences.append(require_same("gradients", own, other))
+        together, other = _values_and_gradients(make, rows, cells, learns=learns)
+        self._differences.append(require_same("results", alone, together, coarse))
+        self._differences.append(require_same("gradients", own, other, coarse))
 
     def effect(self) -> tuple[bool, str]:
         """Return whether loops were made in one call, and how near it came."""
@@ -262,7 +276,7 @@ def _one_by_one(rows: Any, cells: Sequence[Told]) -> Steps:
 
 
 def _values_and_gradients(
-    make: Callable[[Any, Sequence[Told]], Steps], rows: Any, cells: Sequence[Told], *, learns: bool
+    make: Make, rows: Any, cells: Sequence[Told], *, learns: bool
 ) -> tuple[list[Any], Sequence[Any]]:
     """Return what a way to make the steps gives, and the gradients of all that it is given and has learned."""
     import torch
