@@ -51,7 +51,7 @@ def to_tensor(image: Image.Image) -> torch.Tensor:
 
 
 class Source(Dataset[Any]):
-    """A data set that makes its files below a folder, of `length` samples."""
+    """A data set of `length` samples; its files lie below a folder, where it makes them if they are not there yet."""
 
     length = N
 
@@ -59,10 +59,18 @@ class Source(Dataset[Any]):
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self.random = np.random.default_rng(0)
-        self.make()
+        made = folder / ".made"
+        if not made.exists():
+            self.make()
+            made.touch()
+        self.begin()
         del self.random
 
-    def make(self) -> None: ...
+    def make(self) -> None:
+        """Write the files."""
+
+    def begin(self) -> None:
+        """Set up what samples are made from."""
 
     def __len__(self) -> int:
         return self.length
@@ -72,10 +80,12 @@ class Jpegs(Source):
     transforms = (resized, center, to_tensor)
 
     def make(self) -> None:
-        self.transform = Compose(list(self.transforms))
         for at in range(self.length):
             noise = self.random.integers(0, 256, (24, 32, 3), dtype=np.uint8)
             Image.fromarray(noise).resize((256, 192)).save(self.folder / f"{at}.jpg", quality=90)
+
+    def begin(self) -> None:
+        self.transform = Compose(list(self.transforms))
 
     def __getitem__(self, index: int) -> Any:
         with Image.open(self.folder / f"{index}.jpg") as image:
@@ -103,6 +113,8 @@ class CsvRows(Source):
     def make(self) -> None:
         with (self.folder / "rows.csv").open("w", newline="") as file:
             csv.writer(file).writerows(self.random.normal(size=(self.length, 32)).tolist())
+
+    def begin(self) -> None:
         self.lines = (self.folder / "rows.csv").read_text().splitlines()
 
     def __getitem__(self, index: int) -> Any:
@@ -113,6 +125,8 @@ class Hdf5(Source):
     def make(self) -> None:
         with h5py.File(self.folder / "rows.h5", "w") as file:
             file["x"] = self.random.normal(size=(self.length, 512)).astype(np.float32)
+
+    def begin(self) -> None:
         self.file: Any = h5py.File(self.folder / "rows.h5", "r")
 
     def __getitem__(self, index: int) -> Any:
@@ -167,7 +181,7 @@ class Frames(Source):
 class Lists(Source):
     length = 8 * N
 
-    def make(self) -> None:
+    def begin(self) -> None:
         self.rows = self.random.normal(size=(self.length, 64)).tolist()
 
     def __getitem__(self, index: int) -> Any:

@@ -83,15 +83,16 @@ def plain(program: str, folder: Path) -> str:
     [
         (ROWS + LOOP, {"vectorized_fetch": {}, "device_prefetch": {}}),
         (FILES + LOOP, {"ram_disk": {}, "faster_decode": {"decoder": "simplejpeg"}, "device_prefetch": {}}),
+        (FILES + LOOP, {"remote_loading": {}, "device_prefetch": {}}),
     ],
-    ids=["arrays", "files"],
+    ids=["arrays", "files", "remote files"],
 )
 def test_it_acts_and_learns_exactly_what_it_learned(
     program: str, plan: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = plain(program, tmp_path)
-    if "ram_disk" in plan:
-        plan = {**plan, "ram_disk": {"folder": str(tmp_path / "images")}}
+    for copied in {"ram_disk", "remote_loading"} & plan.keys():
+        plan = {**plan, copied: {"folder": str(tmp_path / "images")}}
     monkeypatch.setattr(test_in_a_program, "PLAN", plan)
     output, effects, notes = test_in_a_program.with_the_catalogue(program, tmp_path)
     assert output == expected

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.utils.checkpoint
 
 from hotloop.optimize.catalogue.compute.fused_layers import FusedLayers
 from hotloop.optimize.comparison import rewritten
@@ -222,3 +223,19 @@ def test_candidates_are_classes_that_the_model_has(tmp_path: Path) -> None:
 )
 def test_other_sources_hold_nothing(source: str) -> None:
     assert written_norms(source) == []
+
+
+def test_within_a_checkpointed_block() -> None:
+    """A second forward has to save as many tensors as the first: those of the comparison are none of them."""
+
+    class Recomputed(Model):
+        def forward(self, x: Any) -> Any:
+            return torch.utils.checkpoint.checkpoint(self.net, x, use_reentrant=False)
+
+    model, knob = Recomputed(written.BertLayerNorm), NormSwap(at_once=True)
+    plain = trained(model)
+    activate(knob, model)
+    for _ in range(3):
+        for one, other in zip(plain, trained(model), strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+    assert knob.effect()[0], knob.effect()

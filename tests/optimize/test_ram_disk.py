@@ -21,6 +21,7 @@ from hotloop.model.deep import Deep, Loading, LoadingPart, OpenedFolder
 from hotloop.model.observation import Phase
 from hotloop.optimize.catalogue.input.ram_disk import RamDisk
 from hotloop.optimize.catalogue.input.redirected_opens import RedirectedOpens
+from hotloop.optimize.dataset.staged_folder import StagedFolder
 from hotloop.optimize.optimization import DoesNotApply
 
 from .harness import loader, observation
@@ -68,8 +69,8 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     yield install
     for activation in made:
-        if activation._staged is not None:
-            activation._staged._remove(os.getpid())
+        if isinstance(activation._staged, StagedFolder):
+            activation._staged.end(os.getpid())
 
 
 @pytest.mark.parametrize("workers", [0, 1])

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 import torch
+import torch.utils.checkpoint
 from torch import nn
 
-from hotloop.optimize.catalogue.precision import half_timing, islands
+from hotloop.optimize.catalogue.precision import half_runs, slow_modules
 from hotloop.optimize.catalogue.precision.autocast_bf16 import AutocastBf16
 from hotloop.optimize.catalogue.precision.slow_in_half import SlowInHalf
 from hotloop.optimize.optimization import DoesNotApply
@@ -46,11 +47,11 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[float, float]]:
     times: dict[str, tuple[float, float]] = {}
 
     def timed(module: Any, *given: Any) -> tuple[float, float]:
-        half, full = half_timing.both_ways(module, *given)
+        half, full = half_runs.both_times(module, *given)
         times[type(module).__name__] = half, full
         return (half, full) if half > 0.0015 else (full, full)
 
-    monkeypatch.setattr(islands, "both_ways", timed)
+    monkeypatch.setattr(slow_modules, "both_times", timed)
     return times
 
 
@@ -102,9 +103,23 @@ def test_timing_leaves_everything_as_it_was(seen: dict[str, tuple[float, float]]
     assert model.batch.num_batches_tracked == 1
 
 
+def test_a_recomputed_forward_is_the_one_that_ran(seen: dict[str, tuple[float, float]]) -> None:
+    """What is kept out is so from the next forward on."""
+
+    class Recomputed(Net):
+        def forward(self, x: torch.Tensor) -> Any:
+            return torch.utils.checkpoint.checkpoint(super().forward, x, use_reentrant=False)
+
+    model, activation = Recomputed(), SlowInHalf().activation({})
+    activate(activation, model)
+    for _ in range(3):
+        model(torch.randn(32, 64, requires_grad=True)).square().mean().backward()
+    assert activation.effect()[0], activation.effect()
+
+
 def test_where_nothing_is_slower_there_is_no_effect(monkeypatch: pytest.MonkeyPatch) -> None:
     """The trial says so, and autocast alone is the better name for it."""
-    monkeypatch.setattr(islands, "both_ways", lambda *_: (1.0, 1.0))
+    monkeypatch.setattr(slow_modules, "both_times", lambda *_: (1.0, 1.0))
     model, activation = Net(), SlowInHalf().activation({})
     activate(activation, model)
     model(torch.randn(32, 64)).mean().backward()
@@ -117,7 +132,7 @@ def test_a_module_that_cannot_be_run_by_itself_stays_under_autocast(monkeypatch:
     def cannot(*_: Any) -> tuple[float, float]:
         raise RuntimeError("called twice")
 
-    monkeypatch.setattr(islands, "both_ways", cannot)
+    monkeypatch.setattr(slow_modules, "both_times", cannot)
     model, activation = Net(), SlowInHalf().activation({})
     activate(activation, model)
     assert model(torch.randn(32, 64)).isfinite().all()

@@ -125,6 +125,30 @@ def test_it_computes_the_same_in_one_call(program: str) -> None:
     assert "2x, within" in evidence  # of the four runs, the first two are the loop's own
 
 
+def test_within_a_checkpointed_block() -> None:
+    """Its second forward has to save as much as its first: nothing changes before the next one."""
+    program = """
+        from torch.utils.checkpoint import checkpoint
+        def block(rows):
+            loss = 0
+            for row in rows:
+                loss = loss + row.exp().mean()
+            return loss
+        def step():
+            forward_begins()
+            return checkpoint(block, x, use_reentrant=False) + checkpoint(block, x * 2, use_reentrant=False)
+    """
+    activation = BatchedTurns(at_once=True)
+    begins = "def forward_begins():\n    pass\n"
+    plain = run(begins + textwrap.dedent(program), None)
+    activation_begins = (
+        "def forward_begins():\n    _hotloop_all_rows.__self__.on_forward_inputs(None, (), {})\n"
+    )
+    for one, other in zip(plain, run(activation_begins + textwrap.dedent(program), activation), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+    assert activation.effect()[0], activation.effect()
+
+
 LEFT = {
     "carried state": (
         "h is carried from turn to turn",

@@ -22,6 +22,7 @@ WITHOUT_A_PAGE = {
     "cpu_allocator": "a launch line",
     "huge_pages": "a launch line",
     "ram_disk": "a copy, and a path on the program's command line",
+    "remote_loading": "a copy, and a path on the program's command line",
     "cpu_affinity": "a launch line, where one can say it",
     "numa_binding": "a launch line",
     "cuda_graphs": "shown, not written: a graph is captured with a batch",
@@ -31,7 +32,10 @@ WITHOUT_A_PAGE = {
     "length_bucketing": "offered: a person decides",
     "pad_to_multiple": "offered: a person decides",
     "preallocate_longest": "offered: a person decides",
+    "compiled_chains": "shown, not written: a function for each chain wants a name",
+    "fused_recurrence": "shown, not written: the names in checkpoints change",
     "slow_in_half": "measured when the program starts",
+    "lossy_in_half": "measured when the program starts",
 }
 BF16_TOLERANCE = 0.02
 """Of the size of the parameters after a few steps: bfloat16 has 8 bits of mantissa."""

@@ -36,3 +36,10 @@ def required(params: Mapping[str, Any], key: str) -> None:
     """Raise ValueError where the parameter is absent."""
     if key not in params:
         raise ValueError(f"{key} is missing")
+
+
+def whole_path(params: Mapping[str, Any], key: str) -> None:
+    """Raise ValueError unless the parameter is a path from the root on."""
+    required(params, key)
+    if not isinstance(params[key], str) or not params[key].startswith("/"):
+        raise ValueError(f"{key} is {params[key]!r}; it must be a path from the root on")

@@ -10,6 +10,7 @@ from typing import Any
 
 from hotloop.optimize.comparison.exchange import Exchange
 from hotloop.optimize.comparison.refusal import NotReached, NotThis
+from hotloop.optimize.comparison.unseen import unseen
 from hotloop.optimize.program.containers import map_tensors, tensors_in
 
 ROUNDINGS = 1000
@@ -44,9 +45,11 @@ class Comparison:
         buffers = [(each._buffers, dict(each._buffers)) for each in self._module.modules()]
         try:
             _copy_buffers(self._module)
-            exact, _ = self._both(args, kwargs, exact=True)
+            with unseen():
+                exact, _ = self._both(args, kwargs, exact=True)
             self._judge(exact, _dtype(self._module), "")
-            as_called, dtype = self._both(args, kwargs, exact=False)
+            with unseen():
+                as_called, dtype = self._both(args, kwargs, exact=False)
             self._judge(as_called, dtype, " under the program's autocast")
         finally:
             self._exchange.put(False)

@@ -46,11 +46,16 @@ class StagedFolder:
             raise CannotKeep(f"{self.num_bytes / 1e9:.2g} GB do not fit into /dev/shm")
         self._stamps: dict[str, Stamp] = dict(files)
         self._copy = new_scratch("ram", root=root)
-        atexit.register(self._remove, os.getpid())
+        atexit.register(self.end, os.getpid())
         for name, _ in files:
             target = self._at(name)
             os.makedirs(os.path.dirname(target), exist_ok=True)
             shutil.copyfile(name, target)
+
+    @property
+    def said(self) -> str:
+        """What and where the copy is, for people."""
+        return f"a copy of {self._folder} in memory, {self.num_bytes / 1e6:.3g} MB"
 
     def instead_of(self, name: Any) -> str | None:
         """Return the copy of a file; None: it has none, or the file is not what was copied."""
@@ -65,7 +70,8 @@ class StagedFolder:
     def _at(self, name: str) -> str:
         return os.path.join(self._copy, os.path.relpath(name, self._folder))
 
-    def _remove(self, owner: int) -> None:
+    def end(self, owner: int) -> None:
+        """Remove the copy, in the process that made it."""
         if os.getpid() == owner:  # a forked worker ends with the same list of what to do
             remove(Path(self._copy))
 

@@ -42,18 +42,19 @@ def written_out(source: str) -> list[WrittenOut]:
         tree = ast.parse(source)
     except (SyntaxError, RecursionError, ValueError):
         return []
-    return [found for name, body in _functions(tree, "") for node in body for found in _in(name, node)]
+    return [found for name, body in functions(tree, "") for node in body for found in _in(name, node)]
 
 
-def _functions(tree: ast.AST, prefix: str) -> Iterator[tuple[str, list[ast.stmt]]]:
+def functions(tree: ast.AST, prefix: str) -> Iterator[tuple[str, list[ast.stmt]]]:
+    """Yield the qualified name and the body of each function of a file; those inside others are by themselves."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield f"{prefix}{node.name}", node.body
-            yield from _functions(node, f"{prefix}{node.name}.<locals>.")
+            yield from functions(node, f"{prefix}{node.name}.<locals>.")
         elif isinstance(node, ast.ClassDef):
-            yield from _functions(node, f"{prefix}{node.name}.")
+            yield from functions(node, f"{prefix}{node.name}.")
         else:
-            yield from _functions(node, prefix)
+            yield from functions(node, prefix)
 
 
 def _in(name: str, node: ast.AST) -> Iterator[WrittenOut]:

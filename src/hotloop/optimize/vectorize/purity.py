@@ -53,7 +53,7 @@ class Purity:
     """
 
     def __init__(self, tree: ast.Module) -> None:
-        self._torch = _torch_names(tree)
+        self._torch = torch_names(tree)
         self._functions: Mapping[str, ast.FunctionDef] = {
             each.name: each for each in tree.body if isinstance(each, ast.FunctionDef)
         }
@@ -102,10 +102,16 @@ class Purity:
             value = statement.value if isinstance(statement, (ast.Assign, ast.Return)) else None
             if value is None or (
                 isinstance(statement, ast.Assign)
-                and not all(isinstance(target, ast.Name) for target in statement.targets)
+                and not all(_is_names(target) for target in statement.targets)
             ):
                 raise NotIndependent(f"{function.name}() may do more than compute (line {statement.lineno})")
             self.require(value, depth)
+
+
+def _is_names(target: ast.expr) -> bool:
+    """Whether nothing but names is given a value: not a place in something that others see."""
+    parts = target.elts if isinstance(target, ast.Tuple) else [target]
+    return all(isinstance(each, ast.Name) for each in parts)
 
 
 def _path(node: ast.AST) -> str:
@@ -116,7 +122,7 @@ def _path(node: ast.AST) -> str:
     return f"{owner}.{node.attr}" if owner and isinstance(node, ast.Attribute) else ""
 
 
-def _torch_names(tree: ast.Module) -> frozenset[str]:
+def torch_names(tree: ast.Module) -> frozenset[str]:
     """Return the names of a file that stand for torch, its functional modules, or functions of theirs."""
     found: set[str] = set()
     for each in ast.walk(tree):

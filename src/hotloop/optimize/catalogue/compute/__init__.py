@@ -2,6 +2,7 @@
 
 from hotloop.optimize.catalogue.compute.channels_last import ChannelsLast, ChannelsLast3d
 from hotloop.optimize.catalogue.compute.compile import Compile
+from hotloop.optimize.catalogue.compute.compiled_chains import CompiledChains
 from hotloop.optimize.catalogue.compute.conv_bias_off import ConvBiasOff
 from hotloop.optimize.catalogue.compute.created_on_device import CreatedOnDevice
 from hotloop.optimize.catalogue.compute.cuda_graphs import CudaGraphs
@@ -13,6 +14,7 @@ from hotloop.optimize.catalogue.compute.frozen_inference import FrozenInference
 from hotloop.optimize.catalogue.compute.fused_layers import FusedLayers
 from hotloop.optimize.catalogue.compute.fused_optimizer import FusedOptimizer
 from hotloop.optimize.catalogue.compute.fused_pointwise import FusedPointwise
+from hotloop.optimize.catalogue.compute.fused_recurrence import FusedRecurrence
 from hotloop.optimize.catalogue.compute.kernel_autotune import KernelAutotune
 from hotloop.optimize.catalogue.compute.no_grad_evaluation import NoGradEvaluation
 from hotloop.optimize.catalogue.compute.vectorized_loop import VectorizedLoop
@@ -24,6 +26,7 @@ FAMILY: tuple[type[Optimization], ...] = (
     CudaGraphs,
     FlashAttention,
     FusedPointwise,
+    CompiledChains,
     FusedLayers,
     ChannelsLast,
     ChannelsLast3d,
@@ -36,6 +39,7 @@ FAMILY: tuple[type[Optimization], ...] = (
     FrozenInference,
     CreatedOnDevice,
     VectorizedLoop,
+    FusedRecurrence,
     NoGradEvaluation,
     DebugApisOff,
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 from hotloop.optimize.comparison.compare import ROUNDINGS
 from hotloop.optimize.comparison.refusal import NotThis
+from hotloop.optimize.comparison.unseen import ends_a_recomputation, is_kept, unseen
 from hotloop.optimize.evidence import evidence
 from hotloop.optimize.vectorize.edit import CALL, put_beside
 from hotloop.optimize.vectorize.loops import row_loops
@@ -35,6 +36,8 @@ class BatchedTurns(Knob):
         self._kinds: list[list[str]] = []
         self._unread: list[str] = []
         self._proofs: dict[int, int] = {}
+        self._settled: set[int] = set()
+        """What was proven before the forward that is under way."""
         self._left: dict[int, str] = {}
         self._differences: list[float] = []
         self._num_loops: dict[int, int] = {}
@@ -50,6 +53,16 @@ class BatchedTurns(Knob):
             self._kinds.append([each.kind for each in loop.results])
         names[CALL] = self.all_rows
         return bool(loops)
+
+    def on_forward_inputs(
+        self,
+        module: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> tuple[Any, Any]:
+        """Let what is proven by now go on in checkpointed blocks, too."""
+        self._settled |= {key for key, num in self._proofs.items() if num >= PROOFS}
+        return args, kwargs
 
     def switch(self, on: bool) -> None:
         """Make them in one call, or one by one."""
@@ -68,8 +81,9 @@ class BatchedTurns(Knob):
             if rows is None:
                 return None
             if self._proofs.get(site, 0) < PROOFS:
-                self._prove(site, turn, rows, called)
-            elif self._is_on:
+                with unseen():
+                    self._prove(site, turn, rows, called)
+            elif self._is_on and (site in self._settled or not is_kept()):
                 results = torch.vmap(turn)(*rows)
                 self._num_loops[site] = self._num_loops.get(site, 0) + 1
                 return results
@@ -78,6 +92,8 @@ class BatchedTurns(Knob):
         except (
             Exception
         ) as error:  # whatever vmap or the program's own code raises: the loop then runs as it is
+            if ends_a_recomputation(error):
+                raise
             self._left[site] = f"{type(error).__name__}: {str(error).strip()[:200]}"
         return None
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,9 +10,10 @@ from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.compute.compiled_blocks import CompiledBlocks
 from hotloop.optimize.catalogue.compute.compiled_forward import CompiledForward
 from hotloop.optimize.knobs.within_forward import Gated
-from hotloop.optimize.optimization import DoesNotApply, Optimization
+from hotloop.optimize.optimization import Optimization
 from hotloop.optimize.parameters import boolean, choice, only
 from hotloop.optimize.program.bounds import expected, share
+from hotloop.optimize.program.compilable import require_compilable
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
 
@@ -59,12 +58,14 @@ class Compile(Optimization):
     name: ClassVar[str] = "compile"
     family: ClassVar[str] = "compute"
     numerics: ClassVar[Numerics] = Numerics.TOLERANCE
-    conflicts: ClassVar[frozenset[str]] = frozenset({"conv_bias_off", "created_on_device", "cuda_graphs"})
+    conflicts: ClassVar[frozenset[str]] = frozenset(
+        {"compiled_chains", "conv_bias_off", "created_on_device", "cuda_graphs"}
+    )
     interacts: ClassVar[frozenset[str]] = frozenset({"autocast_bf16", "autocast_fp16"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the modes that differ on this device, the cheapest to compile first."""
-        _require_compilable(observation)
+        require_compilable(observation)
         # Published scripts gave 0.8-1.9 by hand: 1.3 is the middle. The other modes cost more to compile.
         part = share(observation, Phase.FORWARD, Phase.BACKWARD)
         modes = {"default": 1.3}
@@ -138,20 +139,6 @@ class Compile(Optimization):
         return summed_up(notes, "the model is compiled behind its construction")
 
 
-def _require_compilable(observation: Observation) -> None:
-    program = observation.program
-    if not program.roots:
-        raise DoesNotApply("no module is called as a whole, so there is nothing to compile")
-    if any(root.compiled for root in program.roots):
-        raise DoesNotApply("the program already compiles its model")
-    if program.double_backward:
-        raise DoesNotApply("the program differentiates twice (create_graph=True): compiled code cannot")
-    if program.distributed == "fsdp":
-        raise DoesNotApply("the model is sharded by FSDP: the program itself has to compile its blocks")
-    if program.device == "cpu" and not _compiler():
-        raise DoesNotApply("no C++ compiler was found (g++, clang++ or $CXX): on the CPU it is needed")
-
-
 def _blocks(observation: Observation) -> Mapping[str, int]:
     """Return the container with the most blocks, where there is one root: its path is from there."""
     roots = observation.program.roots
@@ -162,11 +149,6 @@ def _blocks(observation: Observation) -> Mapping[str, int]:
 def _written(path: str) -> str:
     """`body.0.layers` as it is written behind the model's name."""
     return "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in path.split("."))
-
-
-def _compiler() -> str | None:
-    named = os.environ.get("CXX")
-    return shutil.which(named) if named else shutil.which("g++") or shutil.which("clang++")
 
 
 def _arguments(params: Mapping[str, Any]) -> str:

@@ -56,7 +56,7 @@ class CudaGraphs(Optimization):
     name: ClassVar[str] = "cuda_graphs"
     family: ClassVar[str] = "compute"
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    conflicts: ClassVar[frozenset[str]] = frozenset({"compile"})
+    conflicts: ClassVar[frozenset[str]] = frozenset({"compile", "compiled_chains"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the one candidate, for a step that launches more than it computes."""

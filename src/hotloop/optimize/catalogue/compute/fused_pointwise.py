@@ -52,6 +52,7 @@ class FusedPointwise(Optimization):
     name: ClassVar[str] = "fused_pointwise"
     family: ClassVar[str] = "compute"
     numerics: ClassVar[Numerics] = Numerics.TOLERANCE
+    conflicts: ClassVar[frozenset[str]] = frozenset({"compiled_chains"})
     interacts: ClassVar[frozenset[str]] = frozenset({"autocast_bf16", "autocast_fp16", "compile"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:

@@ -13,6 +13,7 @@ from hotloop.optimize.catalogue.compute.batched_turns import BatchedTurns
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import MIN_SHARE, expected
+from hotloop.optimize.program.sampled_lines import Lines, sampled_share
 from hotloop.optimize.program.source_calls import program_files
 from hotloop.optimize.vectorize.loops import row_loops
 from hotloop.probe.activation.activation import Activation
@@ -64,7 +65,7 @@ class VectorizedLoop(Optimization):
         if not found:
             said = "; ".join(left[:SHOWN])
             raise DoesNotApply(said or "no loop of the program goes over the rows of a tensor")
-        share = _share(observation, found)
+        share = sampled_share(observation, found)
         if share is not None and share < MIN_SHARE:
             raise DoesNotApply(f"its loops over rows take {share:.1%} of the step: there is nothing to gain")
         part = min(share * WITH_BACKWARD, 0.9) if share is not None else 0.1
@@ -89,9 +90,6 @@ class VectorizedLoop(Optimization):
         return vectorize(source)
 
 
-Lines = tuple[str, int, int]
-
-
 def _loops(observation: Observation) -> tuple[list[Lines], list[str]]:
     """Return path, first and last line of the loops, and why others are left."""
     found: list[Lines] = []
@@ -105,19 +103,3 @@ def _loops(observation: Observation) -> tuple[list[Lines], list[str]]:
         found += [(path, each.node.lineno, each.node.end_lineno or each.node.lineno) for each in loops]
         left |= {f"{os.path.basename(path)}:{line}: {reason}": None for line, reason in reasons.items()}
     return found, list(left)
-
-
-def _share(observation: Observation, loops: Sequence[Lines]) -> float | None:
-    """Return the share of the step that was sampled in the loops' lines; None: the host was not sampled."""
-    deep = observation.deep
-    if deep is None or deep.host is None:
-        return None
-    return sum(
-        line.share
-        for line in deep.host.lines
-        if line.process == "train"
-        and any(
-            os.path.abspath(line.path) == path and first <= line.line <= last
-            for path, first, last in set(loops)
-        )
-    )

@@ -13,6 +13,7 @@ from hotloop.optimize.catalogue.input.persistent_workers import PersistentWorker
 from hotloop.optimize.catalogue.input.pinned_memory import PinnedMemory
 from hotloop.optimize.catalogue.input.preallocate_longest import PreallocateLongest
 from hotloop.optimize.catalogue.input.ram_disk import RamDisk
+from hotloop.optimize.catalogue.input.remote_loading import RemoteLoading
 from hotloop.optimize.catalogue.input.sequential_shards import SequentialShards
 from hotloop.optimize.catalogue.input.vectorized_fetch import VectorizedFetch
 from hotloop.optimize.optimization import Optimization
@@ -27,6 +28,7 @@ FAMILY: tuple[type[Optimization], ...] = (
     PinnedMemory,
     DevicePrefetch,
     RamDisk,
+    RemoteLoading,
     FasterDecode,
     DeviceAugmentation,
     SequentialShards,

@@ -49,7 +49,14 @@ class CachedPreprocessing(Optimization):
     family: ClassVar[str] = "input"
     numerics: ClassVar[Numerics] = Numerics.EXACT
     conflicts: ClassVar[frozenset[str]] = frozenset(
-        {"dataset_in_memory", "vectorized_fetch", "ram_disk", "faster_decode", "device_augmentation"}
+        {
+            "dataset_in_memory",
+            "vectorized_fetch",
+            "ram_disk",
+            "remote_loading",
+            "faster_decode",
+            "device_augmentation",
+        }
     )
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:

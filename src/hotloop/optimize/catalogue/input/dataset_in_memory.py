@@ -63,6 +63,7 @@ class DatasetInMemory(Optimization):
             "cached_preprocessing",
             "vectorized_fetch",
             "ram_disk",
+            "remote_loading",
             "faster_decode",
             "device_augmentation",
         }

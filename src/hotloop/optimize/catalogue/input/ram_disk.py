@@ -8,21 +8,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.input.dataset_in_memory import MAX_SHARE, check_share
+from hotloop.optimize.catalogue.input.read_folder import LEAST, read_folder, reading_share
 from hotloop.optimize.catalogue.input.redirected_opens import RedirectedOpens
-from hotloop.optimize.catalogue.input.training_loaders import training_loaders
+from hotloop.optimize.dataset.staged_folder import StagedFolder
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only, required
-from hotloop.optimize.program.bounds import expected, require_share, share
+from hotloop.optimize.parameters import only, whole_path
+from hotloop.optimize.program.bounds import expected, share
 from hotloop.probe.activation.activation import Activation
 
 if TYPE_CHECKING:
-    from hotloop.model.deep import Loading
     from hotloop.model.sites import Sites
     from hotloop.source.draft import Editor
     from hotloop.source.outcome import Rewrite
-
-LEAST = 0.05
-"""Of a sample's time in opening and reading: a disk in memory makes nothing else faster."""
 
 
 class RamDisk(Optimization):
@@ -52,22 +49,18 @@ class RamDisk(Optimization):
     family: ClassVar[str] = "input"
     numerics: ClassVar[Numerics] = Numerics.EXACT
     touches_numbers: ClassVar[bool] = False
-    conflicts: ClassVar[frozenset[str]] = frozenset({"dataset_in_memory", "cached_preprocessing"})
+    conflicts: ClassVar[frozenset[str]] = frozenset(
+        {"dataset_in_memory", "cached_preprocessing", "remote_loading"}
+    )
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the folder that samples are read from, where reading takes some of the wait."""
-        training_loaders(observation)
-        require_share(observation, Phase.DATA, "waiting for data")
-        seen = observation.deep.loading if observation.deep else None
-        if seen is None:
-            raise DoesNotApply("what is opened for a sample was not looked at")
-        if seen.folder is None:
-            raise DoesNotApply("no file is opened for a sample")
-        if seen.folder.path.startswith("/dev/shm"):
-            raise DoesNotApply(f"{seen.folder.path} is in memory already")
-        if seen.folder.bytes is None:
-            raise DoesNotApply(f"{seen.folder.path} holds more files than could be counted in half a second")
-        part = _reading(seen)
+        seen, folder = read_folder(observation)
+        if folder.path.startswith("/dev/shm"):
+            raise DoesNotApply(f"{folder.path} is in memory already")
+        if folder.bytes is None:
+            raise DoesNotApply(f"{folder.path} holds more files than could be counted in half a second")
+        part = reading_share(seen)
         if part < LEAST:
             raise DoesNotApply(
                 f"opening and reading take {part:.1%} of a sample's time: no disk makes that faster"
@@ -78,7 +71,7 @@ class RamDisk(Optimization):
         return [
             Candidate(
                 name=self.name,
-                params={"folder": seen.folder.path},
+                params={"folder": folder.path},
                 numerics=self.numerics,
                 touches_numbers=self.touches_numbers,
                 max_gain=1.0 / (1.0 - whole) if whole is not None and whole < 1.0 else None,
@@ -89,14 +82,13 @@ class RamDisk(Optimization):
     def validate(self, params: Mapping[str, Any]) -> None:
         """Check the folder's name and the share of the memory."""
         only(params, "folder", "max_share")
-        required(params, "folder")
-        if not isinstance(params["folder"], str) or not params["folder"].startswith("/"):
-            raise ValueError(f"folder is {params['folder']!r}; it must be a path from the root on")
+        whole_path(params, "folder")
         check_share(params)
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what copies the files and opens the copies."""
-        return RedirectedOpens(params["folder"], params.get("max_share", MAX_SHARE))
+        folder, max_share = params["folder"], params.get("max_share", MAX_SHARE)
+        return RedirectedOpens(folder, lambda: StagedFolder(folder, max_share))
 
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
         """Say what to type: where a program's data lies is told on its command line."""
@@ -107,7 +99,3 @@ class RamDisk(Optimization):
             "where the data lies is told to the program, not written in it",
             f"cp -r {folder} /dev/shm/  # and tell the program /dev/shm/{folder.rstrip('/').rpartition('/')[2]}",
         )
-
-
-def _reading(seen: Loading) -> float:
-    return sum(part.share for part in seen.parts if part.kind in {"open", "read"})

@@ -1,4 +1,4 @@
-"""The activation of ram_disk: what the program opens for reading below a folder is opened in its copy."""
+"""The activation of ram_disk and remote_loading: what is opened for reading below a folder is opened in its copy."""
 
 from __future__ import annotations
 
@@ -6,14 +6,25 @@ import builtins
 import functools
 import io
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from hotloop.optimize.catalogue.input.shared_count import SharedCount
 from hotloop.optimize.dataset.refusal import CannotKeep
-from hotloop.optimize.dataset.staged_folder import StagedFolder
 from hotloop.probe.activation.activation import Activation
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC
+
+
+class Copy(Protocol):
+    """Of a folder."""
+
+    @property
+    def said(self) -> str:
+        """What and where it is, for people."""
+
+    def instead_of(self, name: Any) -> str | None:
+        """Return the copy of a file; None: the original is to be opened."""
 
 
 class RedirectedOpens(Activation):
@@ -21,20 +32,20 @@ class RedirectedOpens(Activation):
 
     Args:
         folder: to be copied.
-        max_share: of the free memory that the copy may take.
+        copied: copies it, or raises CannotKeep.
     """
 
-    def __init__(self, folder: str, max_share: float) -> None:
+    def __init__(self, folder: str, copied: Callable[[], Copy]) -> None:
         self._folder = folder
-        self._max_share = max_share
-        self._staged: StagedFolder | None = None
+        self._copied = copied
+        self._staged: Copy | None = None
         self._reason = f"{folder} was not copied yet"
         self._num_opened = SharedCount()
 
     def on_torch(self) -> None:
         """Copy the files."""
         try:
-            self._staged = StagedFolder(self._folder, self._max_share)
+            self._staged = self._copied()
         except CannotKeep as refusal:
             self._reason = str(refusal)
             return
@@ -76,7 +87,4 @@ class RedirectedOpens(Activation):
         num = self._num_opened.value
         if not num:
             return False, f"nothing below {self._folder} was opened for reading by Python"
-        return (
-            True,
-            f"{num} opens went to a copy of {self._folder} in memory, {self._staged.num_bytes / 1e6:.3g} MB",
-        )
+        return True, f"{num} opens went to {self._staged.said}"

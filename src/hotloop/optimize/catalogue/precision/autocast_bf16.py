@@ -52,7 +52,7 @@ class AutocastBf16(Optimization):
     name: ClassVar[str] = "autocast_bf16"
     family: ClassVar[str] = "precision"
     numerics: ClassVar[Numerics] = Numerics.TOLERANCE
-    conflicts: ClassVar[frozenset[str]] = frozenset({"autocast_fp16", "slow_in_half"})
+    conflicts: ClassVar[frozenset[str]] = frozenset({"autocast_fp16", "lossy_in_half", "slow_in_half"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the one candidate, for a full-precision model."""

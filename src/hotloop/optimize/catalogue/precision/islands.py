@@ -1,25 +1,23 @@
-"""Modules that are kept out of autocast, because they are slower in half precision."""
+"""Modules that are kept out of autocast, because each was seen to be worse in half precision."""
 
 from __future__ import annotations
 
 import functools
+from abc import abstractmethod
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from hotloop.optimize.catalogue.precision.autocast import Autocast
-from hotloop.optimize.catalogue.precision.half_timing import both_ways, in_full
+from hotloop.optimize.catalogue.precision.half_runs import in_full
 from hotloop.probe.hook_points.root_hook import PLACE
-
-SLOWER = 1.1
-"""So many times as slow in half as in fp32, casts to fp32 included, before a module is kept out."""
-LEAST_S = 20e-6
-"""Per step: what would be saved below it is noise of the clock."""
 
 
 class IslandAutocast(Autocast):
-    """Runs training forwards under autocast, modules left out that were slower in it.
+    """Runs training forwards under autocast, some modules left out.
 
-    In the first training forward each module without children is timed both ways on the inputs that it is given.
+    In the first training forward each module without children is looked at on the inputs that it is given; those that
+    are worse in half precision run in fp32 from the next forward on: parts of the first may be computed again.
 
     Args:
         dtype: `bfloat16` or `float16`.
@@ -30,10 +28,28 @@ class IslandAutocast(Autocast):
         self._given: dict[Any, tuple[Any, Any]] = {}
         self._calls: dict[Any, Any] = {}
         """What stands in each module's place while its inputs are noted."""
-        self._kept_out: list[tuple[str, float, float]] = []
-        """Class, and seconds in half and in fp32."""
-        self._num_timed = 0
+        self.kept_out: list[Any] = []
+        self._waiting: list[Any] = []
+        """Of those, the ones that run under autocast until the next forward."""
+        self.num_seen = 0
         self._decided = False
+
+    @abstractmethod
+    def worse(self, seen: Mapping[Any, tuple[Any, Any]], dtype: Any) -> list[Any]:
+        """Return the modules to keep out.
+
+        Args:
+            seen: modules with the arguments they were given.
+            dtype: of torch, of autocast.
+        """
+
+    @abstractmethod
+    def why(self) -> str:
+        """Return what was seen of those that are kept out, for the evidence."""
+
+    @abstractmethod
+    def why_none(self) -> str:
+        """Return why none is kept out, for the evidence."""
 
     def on_root(self, module: Any) -> None:
         """Note the inputs of the modules in their first call."""
@@ -42,6 +58,18 @@ class IslandAutocast(Autocast):
         for part in module.modules():
             if not any(part.children()) and part is not module and part.__dict__.get(PLACE) is None:
                 part.__dict__[PLACE] = self._calls[part] = self._noted(part)
+
+    def on_forward_inputs(
+        self,
+        module: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> tuple[Any, Any]:
+        """Keep out what was found in an earlier forward."""
+        for part in self._waiting:
+            part.__dict__[PLACE] = _outside(part)
+        self._waiting.clear()
+        return args, kwargs
 
     def on_forward_output(self, module: Any, output: Any) -> Any:
         """Decide after the first forward."""
@@ -55,15 +83,11 @@ class IslandAutocast(Autocast):
         on, evidence = super().effect()
         if not on:
             return on, evidence
-        if not self._kept_out:
-            return False, f"none of {self._num_timed} modules was slower in {self._dtype_name}"
-        kinds = Counter(name for name, _, _ in self._kept_out)
+        if not self.kept_out:
+            return False, self.why_none()
+        kinds = Counter(type(part).__name__ for part in self.kept_out)
         named = ", ".join(f"{num} {name}" for name, num in kinds.most_common(4))
-        half, full = (sum(times) for times in list(zip(*self._kept_out, strict=True))[1:])
-        return True, (
-            f"{evidence}; kept out: {named} of {self._num_timed} modules, "
-            f"{half * 1e3:.2f} ms a step in half, {full * 1e3:.2f} ms in fp32"
-        )
+        return True, f"{evidence}; kept out: {named} of {self.num_seen} modules, {self.why()}"
 
     def _noted(self, part: Any) -> Any:
         own = part._call_impl
@@ -83,16 +107,8 @@ class IslandAutocast(Autocast):
         for part, call in self._calls.items():
             if part.__dict__.get(PLACE) is call:
                 del part.__dict__[PLACE]
-            if part not in self._given:
-                continue
-            try:
-                half, full = both_ways(part, *self._given[part], dtype)
-            except Exception:
-                continue
-            self._num_timed += 1
-            if half > SLOWER * full and half - full > LEAST_S:
-                part.__dict__[PLACE] = _outside(part)
-                self._kept_out.append((type(part).__name__, half, full))
+        self.kept_out = self.worse(self._given, dtype)
+        self._waiting = list(self.kept_out)
         self._given.clear()
         self._calls.clear()
 

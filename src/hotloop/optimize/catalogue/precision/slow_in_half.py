@@ -10,7 +10,7 @@ import msgspec
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.precision.autocast_bf16 import AutocastBf16
-from hotloop.optimize.catalogue.precision.islands import IslandAutocast
+from hotloop.optimize.catalogue.precision.slow_modules import SlowModules
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
 from hotloop.probe.activation.activation import Activation
@@ -52,7 +52,7 @@ class SlowInHalf(Optimization):
     name: ClassVar[str] = "slow_in_half"
     family: ClassVar[str] = "precision"
     numerics: ClassVar[Numerics] = Numerics.TOLERANCE
-    conflicts: ClassVar[frozenset[str]] = frozenset({"autocast_bf16", "autocast_fp16"})
+    conflicts: ClassVar[frozenset[str]] = frozenset({"autocast_bf16", "autocast_fp16", "lossy_in_half"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the one candidate, for a model that has more than matrix products and convolutions."""
@@ -72,7 +72,7 @@ class SlowInHalf(Optimization):
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return autocast with modules left out."""
-        return IslandAutocast("bfloat16")
+        return SlowModules("bfloat16")
 
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
         """Refuse: which modules are slower is this machine's matter, and measured when the program starts."""
