@@ -36,6 +36,7 @@ Says = Callable[..., str]
 def says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Says:
     """What is said before a command is run, where the machine is as told."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(before, "resolve", list)
 
     def said(*words: str, machine: MachineSnapshot = QUIET) -> str:
         monkeypatch.setattr(before, "look", lambda *_, **__: machine)

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from hotloop.cli import check, compare
+from hotloop.cli import before, check, compare
 from hotloop.cli.app import run
 from hotloop.machine.host.identity import fingerprint, identity
 from hotloop.model.gate import ClassBaseline, GateBaseline, GateRun
@@ -94,6 +94,8 @@ def test_the_machine_is_looked_at_before_two_commands_are_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(before, "resolve", list)
+    monkeypatch.setattr(compare, "resolve", list)
     seen = content(60, tuned=False).observation
     assert seen is not None
     told: list[str] = []
@@ -150,6 +152,8 @@ def test_secrets_of_compared_commands_are_shown_nowhere(
 ) -> None:
     """A value of no known shape, known as a secret by the option before it."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(before, "resolve", list)
+    monkeypatch.setattr(compare, "resolve", list)
     seen = content(60, tuned=False).observation
     assert seen is not None
     ran: list[tuple[str, ...]] = []
@@ -247,6 +251,7 @@ def test_the_command_of_the_baseline_is_held_to_it_without_a_word(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(before, "resolve", list)
     _baseline(tmp_path / "base.json", 1.0)
     monkeypatch.setattr(check, "_run", lambda *_: GateRun(steps_s=(0.1,) * 50))
     assert run(["check", "--baseline", "base.json", "python", "x.py"]) == 0

@@ -7,10 +7,13 @@ import json
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from hotloop.cli import report_content
 from hotloop.cli.app import run
+from hotloop.model.quantities import duration
+from hotloop.model.tuning import LikelyPlan
 from hotloop.store.session import Session, new_session, sessions
 
 from ..report.rich_session import card, content
@@ -110,3 +113,42 @@ def test_a_session_that_is_not_there_cannot_be_removed(
 ) -> None:
     assert run(["sessions", "--remove", "../../etc"]) == 2
     assert "no session" in capsys.readouterr().err
+
+
+def test_a_session_in_which_nothing_was_measured_is_passed_over(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with contextlib.closing(new_session(folder, "20261130-100000")) as session:
+        session.put("origin", content(40).origin)
+    (folder / ".hotloop" / "20261130-110000.sqlite").write_bytes(b"SQLite format 3\0 torn")
+    assert run(["report"]) == 0
+    told = capsys.readouterr()
+    assert "2.82x as fast [2.71, 2.96]" in told.out
+    assert "2 newer sessions passed over, for nothing was measured there" in told.err
+    assert run(["report", "20261130-100000"]) == 2, "the one that is named is meant"
+    assert "holds no measurement" in capsys.readouterr().err
+
+
+def test_a_list_says_what_is_likely_and_the_mean_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = content(40)
+    assert said.tuning is not None
+    assert said.observation is not None
+    assert said.observation.step is not None
+    bare = msgspec.structs.replace(
+        said.tuning, plan=msgspec.structs.replace(said.tuning.plan, steps=(), speedup=None), likely=()
+    )
+    likely = LikelyPlan(steps=(), ratio=1.31, low=1.0, high=1.7, reason="too few sets", resume="")
+    results = {"a": bare, "b": msgspec.structs.replace(bare, likely=(likely,)), "c": None}
+    for name, result in results.items():
+        with contextlib.closing(new_session(tmp_path, name)) as session:
+            session.put("observation", said.observation)
+            if result is not None:
+                session.put("result", result)
+    assert run(["sessions"]) == 0
+    listed = " ".join(capsys.readouterr().out.split())
+    assert "nothing was proven faster" in listed
+    assert "likely 1.31x, not proven" in listed
+    assert f"{duration(said.observation.step.whole_s)} a step (mean)" in listed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ Tuned = Callable[[TuneResult], list[TuneOrder]]
 def tuned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Tuned:
     """Let every session end with this result; the orders that were given are collected."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").touch()
     orders: list[TuneOrder] = []
 
     def prepare(result: TuneResult) -> list[TuneOrder]:
@@ -68,14 +70,15 @@ class TestOptions:
 
     def test_all_of_them(self, tuned: Tuned) -> None:
         orders = tuned(empty())
-        words = "--budget 2.5m --allow semantic --only a,b --skip c --resume -- python -m train"
+        wishes = "--budget 2.5m --allow semantic --only channels_last,compile --skip autocast_bf16 --resume"
+        words = f"{wishes} -- {sys.executable} -m train"
         assert app.run(["tune", *words.split()]) == 0
         (order,) = orders
-        assert order.words == ("python", "-m", "train")
+        assert order.words == (sys.executable, "-m", "train")
         assert order.budget_s == 150
         assert order.wishes.allow is Numerics.SEMANTIC
-        assert order.wishes.only == ("a", "b")
-        assert order.wishes.skip == ("c",)
+        assert order.wishes.only == ("channels_last", "compile")
+        assert order.wishes.skip == ("autocast_bf16",)
         assert order.resume
 
     @pytest.mark.parametrize("words", [["--budget", "soon"], ["--budget", "0"], ["--allow", "anything"], []])

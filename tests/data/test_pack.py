@@ -156,6 +156,36 @@ def test_a_check_finds_what_is_damaged_and_missing(packed: Path) -> None:
         PackedDataset(packed)
 
 
+def test_packing_again_mends_what_is_damaged(files: Path, tmp_path: Path) -> None:
+    before = pack(str(files), tmp_path / "out", samples_per_shard=4)
+    sound = hashes(tmp_path / "out")
+    shard = tmp_path / "out" / "shard-000001.tar"
+    content = bytearray(shard.read_bytes())
+    content[600] ^= 0xFF
+    shard.write_bytes(content)
+    report = pack(str(files), tmp_path / "out", samples_per_shard=4)
+    assert (report.num_written, report.num_kept) == (1, before.num_written - 1)
+    assert hashes(tmp_path / "out") == sound
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b"[" * 100_000], ids=["torn", "bytes", "nested"])
+def test_a_damaged_manifest_is_said(content: bytes, packed: Path) -> None:
+    (packed / "pack.json").write_bytes(content)
+    with pytest.raises(HotloopError, match="is damaged"):
+        check(packed)
+
+
+def test_a_pack_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(HotloopError, match="is not there: a pack is a folder"):
+        check(tmp_path / "nope")
+
+
+def test_a_class_that_needs_arguments_is_said(tmp_path: Path) -> None:
+    with pytest.raises(HotloopError, match="a class that cannot be made without arguments") as said:
+        pack("hotloop.data:PackedDataset", tmp_path / "out")
+    assert "name that: hotloop.data:dataset" in said.value.hint
+
+
 def test_a_check_says_that_the_original_has_changed(files: Path, packed: Path) -> None:
     (files / "a.txt").write_bytes(b"other")
     report = check(packed)
@@ -185,8 +215,8 @@ def test_a_check_compares_and_times_both(packed: Path) -> None:
         ),
         ("tests.data.objects:strange", "holds a object, which has no exact form", ExitCode.USAGE),
         ("tests.data.objects:no_indices", "without length or indices", ExitCode.USAGE),
-        ("tests.data.objects:missing", "cannot be had: AttributeError", ExitCode.PROGRAM_FAILED),
-        ("no_such_module:x", "cannot be had: ModuleNotFoundError", ExitCode.PROGRAM_FAILED),
+        ("tests.data.objects:missing", "cannot be loaded: AttributeError", ExitCode.PROGRAM_FAILED),
+        ("no_such_module:x", "cannot be loaded: ModuleNotFoundError", ExitCode.PROGRAM_FAILED),
     ],
 )
 def test_what_cannot_be_packed_is_said(source: str, said: str, code: ExitCode, tmp_path: Path) -> None:

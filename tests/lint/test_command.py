@@ -153,6 +153,19 @@ def test_diff_is_what_git_takes_and_nothing_is_written(
     assert b"1 edit to write" in shown.err
 
 
+def test_a_diff_of_nothing_says_so(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "clean.py").write_text("x = 1\n")
+    assert lint("--diff", "clean.py") == 0
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", "Nothing to write: there are no findings.\n")
+    biased = "layers = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8))\n"
+    (project / "other.py").write_text("from torch import nn\n\n" + biased)
+    lint("--diff", "other.py")
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "Nothing to write that computes the same numbers; --unsafe has 1 edit more.\n" in told.err
+
+
 def test_standard_input_is_fixed_to_standard_output() -> None:
     command = [sys.executable, "-m", "hotloop", "lint", "--fix", "-"]
     done = subprocess.run(command, input=SLOW, capture_output=True, text=True, check=False)

@@ -118,12 +118,12 @@ EPYC 7742
 Linux 6.8 x86_64, Python 3.11.7, torch 2.9.0
 measured 2026-01-02 03:04 UTC in 21 s; other processes used 2% of the CPU
 
-rate                              median         low to high  a petabyte takes
-disk sequential read           5.00 GB/s        4.50 to 5.50         2.31 days
-pinned to cuda:0               24.0 GB/s        21.6 to 26.4        11.6 hours
-cuda:0 to itself                600 GB/s          540 to 660      27.8 minutes
-memory                          180 GB/s          162 to 198        1.54 hours
-cuda:0 memory                  1.30 TB/s        1.17 to 1.43      12.8 minutes
+rate                              median         low to high  a terabyte takes
+disk sequential read           5.00 GB/s        4.50 to 5.50      3.33 minutes
+pinned to cuda:0               24.0 GB/s        21.6 to 26.4            41.7 s
+cuda:0 to itself                600 GB/s          540 to 660            1.67 s
+memory                          180 GB/s          162 to 198            5.56 s
+cuda:0 memory                  1.30 TB/s        1.17 to 1.43            0.77 s
 disk random 4 KiB read   500,000 reads/s  450,000 to 550,000
 cpu matmul fp32             2.50 TFLOP/s        2.25 to 2.75
 cuda:0 matmul fp32          18.0 TFLOP/s        16.2 to 19.8
@@ -143,7 +143,7 @@ not measured
   convolution: torch is not installed
     pip install "hotloop[torch]"
 
-what would spoil a measurement here, now
+what was looked at on this machine, now
   warning swap: 1 GB
           slow
           free it
@@ -159,6 +159,13 @@ def test_the_report_at_80_columns() -> None:
     assert lines == _SNAPSHOT.splitlines()
 
 
+def test_what_is_only_worth_knowing_does_not_contradict_the_verdict() -> None:
+    report = _report(_card())
+    calm = tuple(one for one in report.checks if one.status is not CheckStatus.WARNING)
+    first = _text(msgspec.structs.replace(report, checks=calm)).splitlines()[0]
+    assert first == "Ready to measure: nothing here spoils times; worth knowing: seeds."
+
+
 def test_a_kept_card_and_a_noisy_one_say_so() -> None:
     assert "kept since then; --fresh measures again" in _text(_report(_card(), cached=True))
     noisy = msgspec.structs.replace(_card(), foreign_ratio=0.5)
@@ -171,7 +178,7 @@ def test_a_machine_without_anything_special() -> None:
     )
     text = _text(_report(plain))
     assert "no torch" in text
-    assert "no accelerator: for inference num_workers=0, pin_memory=False" in text
+    assert "a loader for inference on this CPU, as a start: num_workers=0, pin_memory=False" in text
     assert "not measured" not in text
 
 

@@ -64,3 +64,16 @@ def test_only_a_program_that_failed_soon_is_tried_again(
         (tmp_path / "probe" / "torch-1").touch()
     run: Any = SimpleNamespace(scratch=tmp_path)
     assert blame.may_be_ours(run, code, lived_s) == asked
+
+
+def test_a_program_whose_output_nobody_reads_is_not_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "probe").mkdir()
+    (tmp_path / "probe" / "torch-1").touch()
+    run: Any = SimpleNamespace(scratch=tmp_path)
+    monkeypatch.setattr(blame, "could_not_enter", lambda *_: False)
+    monkeypatch.setattr(blame, "_nobody_reads", lambda: False)
+    assert blame.may_be_ours(run, 1, 5.0)
+    monkeypatch.setattr(blame, "_nobody_reads", lambda: True)
+    assert not blame.may_be_ours(run, 1, 5.0)

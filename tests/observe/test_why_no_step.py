@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from hotloop.observe.coverage import no_step
+from hotloop.observe.coverage import no_step, syntax_error
 
 from ..report.test_observation_screen import observation
 
@@ -33,3 +34,22 @@ def test_why(seen: tuple[str, ...], timed_out: bool, said: str, tmp_path: Path) 
     assert error.observation.why_no_step == f"{error.message} ({error.hint})"
     if timed_out:
         assert "--budget" in error.hint
+
+
+def test_a_syntax_error_is_said_with_its_place(tmp_path: Path) -> None:
+    script = tmp_path / "bad.py"
+    script.write_text("import torch\nfor x in range(3)\n    pass\n")
+    (tmp_path / "python-1").touch()
+    run: Any = SimpleNamespace(scratch=tmp_path)
+    without = observation(step=None, phases={}, exit_code=1)
+    argv = [sys.executable, str(script)]
+    error = no_step(without, run, tmp_path, {}, argv, timed_out=False, lost=False)
+    assert error.message == f"your program cannot be read as Python: {script}:2: expected ':'"
+
+
+@pytest.mark.parametrize("text", ["x = 1\n", None], ids=["sound", "missing"])
+def test_a_script_without_a_syntax_error_has_none(text: str | None, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    if text is not None:
+        script.write_text(text)
+    assert syntax_error(script) is None

@@ -118,6 +118,17 @@ def test_samples_of_other_shapes_go_through_the_programs_own_collate(
     assert activation.effect()[0]
 
 
+def test_workers_that_ran_before_it_was_switched_on_are_said(
+    tmp_path: Path, cache: Callable[..., DatasetCache]
+) -> None:
+    activation = cache()
+    activation.switch(False)
+    loader = DataLoader(Base(tmp_path), batch_size=7, num_workers=1, persistent_workers=True)
+    assert len(list(loader)) == 6
+    activation.switch(True)
+    assert "loader workers make the batches" in activation.effect()[1]
+
+
 def test_an_evaluation_is_not_kept(tmp_path: Path, cache: Callable[..., DatasetCache]) -> None:
     activation = cache()
     with torch.no_grad():

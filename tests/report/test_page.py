@@ -115,6 +115,24 @@ def test_every_chart_draws_and_nothing_goes_wrong(
         assert opened.requests == [files[name].as_uri()], "nothing is fetched"
 
 
+_UNREACHED = """[...document.querySelectorAll('body *')].filter((one) => {
+  const { overflowX, overflowY } = getComputedStyle(one);
+  const scrolls = (size, shown, how) => size > shown && ["auto", "scroll"].includes(how);
+  return one.tabIndex < 0 && (scrolls(one.scrollWidth, one.clientWidth, overflowX)
+    || scrolls(one.scrollHeight, one.clientHeight, overflowY));
+}).map((one) => one.textContent.slice(0, 80))"""
+
+
+@pytest.mark.parametrize("width", [280, 360, 1440])
+@pytest.mark.parametrize("name", CHARTS)
+def test_the_keyboard_reaches_whatever_scrolls(
+    name: str, width: int, browser: Any, files: dict[str, Path]
+) -> None:
+    with Opened(browser, files[name], width=width) as opened:
+        opened.ask(_OPEN_ALL)
+        assert opened.ask(_UNREACHED) == []
+
+
 def test_links_lead_to_what_they_name_and_open_it(browser: Any, files: dict[str, Path]) -> None:
     with Opened(browser, files["tuned"]) as opened:
         links = "[...document.querySelectorAll('a')]"

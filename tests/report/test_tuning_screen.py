@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from hotloop.model.optimization import NOT_ASKED, Refusal
+from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Contention, LikelyPlan, TuneResult
-from hotloop.report.terminal.tuning import render, render_next, what_is_on
+from hotloop.report.terminal.tuning import render, render_next, smallest_difference, what_is_on
 
 from .results import COMMAND, STEPS, empty, full, shown
 from .snapshots import matches
@@ -119,3 +121,14 @@ def test_what_is_likely_stands_apart_from_what_is_proven() -> None:
         resume="hotloop tune --resume --budget 10m python train.py --epochs 3",
     )
     assert matches("tune_likely", render(empty(likely=(plan,))))
+
+
+def test_no_smaller_difference_is_claimed_than_the_intervals_could_tell() -> None:
+    wide = tuple(
+        msgspec.structs.replace(trial, ratio=Ratio(1.0, 0.9, 1.1)) for trial in full().trials if trial.ratio
+    )
+    assert wide
+    reached = smallest_difference(empty(trials=wide, floor=0.01))
+    assert reached == pytest.approx((1.1 / 0.9) ** 0.5 - 1)
+    assert smallest_difference(empty(trials=(), floor=0.01)) == 0.01
+    assert smallest_difference(empty(trials=wide, floor=None)) is None

@@ -1,5 +1,6 @@
 """Does a candidate still learn the same?"""
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy.typing as npt
 import pytest
 
 from hotloop.model.optimization import Numerics
-from hotloop.stats.parity import MIN_STEPS, check_parity, perturbation
+from hotloop.stats.parity import MIN_STEPS, check_parity, parts, perturbation
 
 from .simulated_losses import BROKEN, Training, random_training
 
@@ -175,3 +176,14 @@ def test_roundoff_of_known_arithmetics() -> None:
     assert perturbation("bfloat16") == 2**-9
     with pytest.raises(KeyError):
         perturbation("int8")
+
+
+def test_losses_near_the_end_of_floats_warn_of_nothing() -> None:
+    sound, huge = [1.0 + 0.01 * step for step in range(40)], [1e308, -1e308] * 20
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        diverged = check_parity([sound], [sound], huge, numerics=Numerics.EXACT)
+        unknown = check_parity([huge], [huge[::-1]], [one / 2 for one in huge], numerics=Numerics.EXACT)
+        assert not parts(huge, [huge[::-1]])
+    assert (diverged.passed, diverged.decided) == (False, True)
+    assert (unknown.passed, unknown.decided) == (False, False)

@@ -10,6 +10,7 @@ from hotloop.cli.sample_files import SampleFiles
 from hotloop.cli.stored import store_observation
 from hotloop.model.errors import ExitCode
 from hotloop.observe.attach.look import look
+from hotloop.observe.attach.trainer import trainer
 from hotloop.observe.run.origin import origin
 from hotloop.report.terminal.observation import render
 from hotloop.report.terminal.screen import Screen
@@ -22,6 +23,9 @@ def observe_process(
     screen: Screen, pid: int, seconds: float | None, samples: SampleFiles, json_file: Path | None
 ) -> int:
     """Look at a process, keep what was seen and show it."""
+    asked, pid = pid, trainer(pid)
+    if pid != asked:
+        screen.note(f"hotloop: process {asked} is no Python; looking at process {pid}, which it started")
     seconds = seconds or SECONDS
     screen.progress(f"looking at process {pid} for {seconds:.0f} s; it goes on")
     try:

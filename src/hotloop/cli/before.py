@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from hotloop.launch.command import script_of
+from hotloop.launch.command import resolve, script_of
 from hotloop.machine.environment.check import MAX_FOREIGN_RATIO, check_environment
 from hotloop.machine.environment.snapshot import MachineSnapshot, look
 from hotloop.model.machine import EnvironmentCheck
@@ -20,7 +20,13 @@ LOOK_S = 0.6
 
 
 def before_run(screen: Screen, words: Sequence[str]) -> tuple[EnvironmentCheck, ...]:
-    """Say what would make the run worthless, before time is spent on it; return all that was looked at."""
+    """Say what would make the run worthless, before time is spent on it; return all that was looked at.
+
+    Raises:
+        HotloopError: the command cannot be run.
+    """
+    if words:
+        resolve(words)  # what is wrong with the command comes first
     _hint_options(screen, words)
     seen = look(Path.cwd(), seconds=LOOK_S)
     _warn_if_busy(screen, seen)

@@ -13,7 +13,10 @@ from hotloop.cli.before import before_run
 from hotloop.cli.changes import changes, code_between
 from hotloop.cli.files import check_writable, write_json, write_text
 from hotloop.cli.options import ResultFile, TimeSpan, output_options
+from hotloop.cli.run import command as run
+from hotloop.cli.run import planned
 from hotloop.cli.stored import OBSERVATION, RESULT
+from hotloop.launch.command import resolve
 from hotloop.launch.signals import ended_like_ctrl_c
 from hotloop.machine.environment.code_state import code_state
 from hotloop.model.comparison import Comparison, TunedSide
@@ -37,6 +40,7 @@ from hotloop.store.session import find_session, is_session_file, sessions
 from hotloop.tune.compare.baseline_tree import tree_at
 from hotloop.tune.compare.compare import compare_observations, compare_programs
 from hotloop.tune.compare.program import Program, program
+from hotloop.tune.executor import PlanSteps
 
 _OUT = ResultFile()
 OBSERVED_S = 3.0
@@ -120,11 +124,32 @@ def _compared(words: tuple[str, ...], baseline: str | None, budget: float, scree
             f"{unknown[0]!r} is neither a session here nor a command",
             "hotloop sessions lists what is stored; write commands in quotes: 'python train.py --epochs 1'",
         )
-    before_run(screen, ())
-    here = Path.cwd()
-    commands = [tuple(shlex.split(word)) for word in words]
-    both = [_observed(shlex.join(redacted_words(one)), one, here, screen) for one in commands]
+    commands = [_with_plan(tuple(shlex.split(word)), screen) for word in words]
+    before_run(screen, commands[0][0])
+    both = [
+        msgspec.structs.replace(
+            _observed(shlex.join(redacted_words(shlex.split(word))), one, Path.cwd(), screen), plan=plan
+        )
+        for word, (one, plan) in zip(words, commands, strict=True)
+    ]
     return _duet((both[0], both[1]), budget, screen)
+
+
+def _with_plan(words: tuple[str, ...], screen: Screen) -> tuple[tuple[str, ...], PlanSteps]:
+    """Take `hotloop run --plan FILE COMMAND` apart: COMMAND is measured with the plan on, as `run` would switch it on.
+
+    Raises:
+        HotloopError: there is no such command, or no plan that fits it.
+    """
+    if Path(words[0]).name != "hotloop" or words[1:2] != ("run",):
+        resolve(words)
+        return words, ()
+    asked = run.make_context("run", list(words[2:])).params
+    inner: tuple[str, ...] = asked["command"]
+    steps, _ = planned(
+        asked["plan_file"], resolve(inner), screen, likely=asked["likely"], force=asked["force"]
+    )
+    return inner, steps
 
 
 def _with_baseline(words: tuple[str, ...], revision: str, budget: float, screen: Screen) -> Comparison:

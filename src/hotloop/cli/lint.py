@@ -52,9 +52,20 @@ def command(
         return _standard_input(config, allowed, format_, diff=diff)
     result = lint_files(python_files(paths, config.exclude), config, allowed, write=not diff)
     click.echo(result.diff if diff else _rendered(result, format_), nl=False)
+    if diff and not result.num_fixed:
+        click.echo(_why_no_edit(result, unsafe=unsafe), err=True)
     if result.num_fixed:
         click.echo(f"{counted(result.num_fixed, 'edit')} {'to write' if diff else 'written'}.", err=True)
     return _exit_code(result)
+
+
+def _why_no_edit(result: LintResult, *, unsafe: bool) -> str:
+    if not result.findings:
+        return "Nothing to write: there are no findings."
+    num = result.fixable.num_unsafe
+    if unsafe or not num:
+        return f"Nothing to write: none of {counted(len(result.findings), 'finding')} has an edit."
+    return f"Nothing to write that computes the same numbers; --unsafe has {counted(num, 'edit')} more."
 
 
 def _standard_input(config: LintConfig, allowed: FixSafety | None, format_: str, *, diff: bool) -> int:

@@ -14,7 +14,9 @@ from hotloop.cli.files import STDOUT, check_writable, write_json, write_text
 from hotloop.cli.options import ResultFile, output_options
 from hotloop.cli.report_content import Prices, report_content
 from hotloop.cli.report_exports import export, export_options
+from hotloop.cli.stored import session_with_result
 from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.model.quantities import counted
 from hotloop.report.cleaned import cleaned
 from hotloop.report.content.content import ReportContent
 from hotloop.report.html.page import page
@@ -22,7 +24,7 @@ from hotloop.report.markdown import markdown
 from hotloop.report.sections.all import document
 from hotloop.report.terminal.report import render, render_next
 from hotloop.report.terminal.screen import Screen
-from hotloop.store.session import find_session
+from hotloop.store.session import find_session, sessions
 
 _PRICE = click.FloatRange(min=0)
 _OUT = ResultFile()
@@ -66,7 +68,8 @@ def command(
             screen, compare_sessions(*names), html=html, markdown_file=markdown_file, json_file=json_file
         )
         return ExitCode.DONE
-    with contextlib.closing(find_session(Path.cwd(), names[0] if names else None)) as session:
+    with contextlib.closing(session_with_result(Path.cwd(), names[0] if names else None)) as session:
+        _say_passed_over(screen, session.name, named=bool(names))
         content = report_content(session, Prices(price_per_hour, power_price))
     write_report(content, html=html, markdown_file=markdown_file, json_file=json_file)
     written = [file for file in (html, markdown_file, json_file) if file is not None]
@@ -79,6 +82,14 @@ def command(
         screen.show(render(document(content)))
         screen.show(render_next(content.session))
     return ExitCode.DONE
+
+
+def _say_passed_over(screen: Screen, name: str, *, named: bool) -> None:
+    newer = [path.stem for path in sessions(Path.cwd())]
+    num = newer.index(name) if name in newer and not named else 0
+    if num:
+        said = counted(num, "newer session")
+        screen.note(f"hotloop: {said} passed over, for nothing was measured there (hotloop sessions)")
 
 
 def write_report(

@@ -66,14 +66,24 @@ def command(
     steps: tuple[Candidate, ...] = ()
     infers = False
     if plan_file is not None or likely or not seen_by:
-        plan_file = plan_file or Path("hotloop.toml")
-        plan = likely_plan(Path.cwd()) if likely else read_plan(plan_file)
-        of = "of the session" if likely else str(plan_file)
-        steps = _steps_that_fit(plan, of, argv, screen, force=force)
-        infers = plan.fit.infers
+        steps, infers = planned(plan_file, argv, screen, likely=likely, force=force)
     environment = with_plan(os.environ, steps)
     sys.stdout.flush()
     os.execvpe(argv[0], argv, _with_probe(environment, steps, seen_by, infers=infers))
+
+
+def planned(
+    plan_file: Path | None, argv: Sequence[str], screen: Screen, *, likely: bool, force: bool
+) -> tuple[tuple[Candidate, ...], bool]:
+    """Say what is on; return what is to be switched on from outside, and whether the program trains nothing.
+
+    Raises:
+        HotloopError: there is no plan, or it was made elsewhere.
+    """
+    plan_file = plan_file or Path("hotloop.toml")
+    plan = likely_plan(Path.cwd()) if likely else read_plan(plan_file)
+    of = "of the session" if likely else str(plan_file)
+    return _steps_that_fit(plan, of, argv, screen, force=force), plan.fit.infers
 
 
 def _steps_that_fit(

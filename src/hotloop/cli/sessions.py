@@ -85,8 +85,15 @@ def _read(session: Session) -> tuple[str | None, str | None, str]:
 
 def _verdict(tuned: TuneResult | None, seen: Observation | None) -> str:
     if tuned is not None:
-        found = tuned.plan.speedup if tuned.plan.steps else None
-        return as_fast(found) if found else "interrupted" if tuned.interrupted else "nothing helped"
+        return _tuned(tuned)
     if seen is None:
         return "ended before anything was measured"
-    return f"{duration(seen.step.median_s)} a step" if seen.step else "no step was measured"
+    return f"{duration(seen.step.whole_s)} a step (mean)" if seen.step else "no step was measured"
+
+
+def _tuned(result: TuneResult) -> str:
+    if result.plan.steps and result.plan.speedup is not None:
+        return as_fast(result.plan.speedup)
+    if result.likely:
+        return f"likely {result.likely[0].ratio:.2f}x, not proven"
+    return "interrupted" if result.interrupted else "nothing was proven faster"

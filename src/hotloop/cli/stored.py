@@ -10,9 +10,10 @@ from pathlib import Path
 from hotloop.model.errors import HotloopError
 from hotloop.model.observation import Observation
 from hotloop.model.origin import Origin
+from hotloop.model.tuning import TuneResult
 from hotloop.observe.coverage import NoStepError
 from hotloop.observe.run.origin import ORIGIN
-from hotloop.store.session import new_session
+from hotloop.store.session import Session, find_session, new_session, sessions
 
 OBSERVATION = "observation"
 """Under which `tune` keeps what it observed, too."""
@@ -45,3 +46,35 @@ def store_observation(observation: Observation, of: Origin) -> str:
         return session.name
     finally:
         session.close()
+
+
+def session_with_result(base: Path, name: str | None = None) -> Session:
+    """Open the session named, or else the newest in which something was measured.
+
+    A run that failed early leaves a session, too, in which nothing was measured; where there are only such ones it is
+    the newest of them. Damaged ones are passed over.
+
+    Raises:
+        HotloopError: there is none, or the one named cannot be read.
+    """
+    if name is not None:
+        return find_session(base, name)
+    for path in sessions(base):
+        try:
+            session = Session(path)
+        except HotloopError:
+            continue
+        if _measured(session):
+            return session
+        session.close()
+    return find_session(base)
+
+
+def _measured(session: Session) -> bool:
+    try:
+        seen = session.get(OBSERVATION, Observation)
+        if session.get(RESULT, TuneResult) is not None:
+            return True
+    except HotloopError:
+        return False
+    return seen is not None and (seen.step is not None or seen.deep is not None)

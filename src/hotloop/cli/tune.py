@@ -19,9 +19,10 @@ from hotloop.cli.options import (
 )
 from hotloop.cli.report import keep_page
 from hotloop.launch.isolation.decide import Exceptions
+from hotloop.launch.signals import ended_like_ctrl_c
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.optimization import Numerics
-from hotloop.model.tuning import TuneResult
+from hotloop.model.tuning import Plan, TuneResult
 from hotloop.patch.account_in_plan import with_patch_known
 from hotloop.report.terminal.screen import Screen
 from hotloop.report.terminal.tuning import render, render_next, what_is_on
@@ -80,19 +81,22 @@ def command(
     """
     _check_targets(plan_file, json_file)
     screen = Screen(quiet=quiet, no_color=no_color, verbose=verbose, budget_s=budget)
+    wishes = Wishes(allow=Numerics(allow), only=only, skip=skip)
+    wishes.check()
     checks = before_run(screen, command)
     order = TuneOrder(
         words=command,
         budget_s=budget,
-        wishes=Wishes(allow=Numerics(allow), only=only, skip=skip),
+        wishes=wishes,
         resume=resume,
         exceptions=Exceptions(writable, allow_writes),
         checks=checks,
     )
     try:
-        result, session = tune(
-            order, screen.progress, screen.note, lambda line: screen.detail([line]), screen.alert
-        )
+        with ended_like_ctrl_c():
+            result, session = tune(
+                order, screen.progress, screen.note, lambda line: screen.detail([line]), screen.alert
+            )
     finally:
         screen.done()
     _keep(screen, result, plan_file, json_file, verbose=verbose)
@@ -123,9 +127,24 @@ def _keep(
         _set_aside(screen, plan_file)
         write_text(plan_file, to_toml(with_patch_known(result.plan, Path.cwd())))
     screen.show(render(result, verbose=verbose))
-    if kept:
-        screen.note(f"hotloop: {plan_file} keeps the plan that was proven before ({kept})")
+    screen.note(f"hotloop: {_where_the_plan_is(result, plan_file, kept)}")
     screen.show(render_next(result, None if plan_file == _PLAN else str(plan_file)))
+
+
+def _where_the_plan_is(result: TuneResult, plan_file: Path, kept: str) -> str:
+    """Say for which script the plan in a file is: those of a folder share one unless --plan names others."""
+    of = _for_script(result.plan)
+    if kept:
+        return f"{plan_file} keeps the plan that was proven before ({kept})"
+    if result.plan.steps:
+        return f"the plan{of} is in {plan_file}"
+    if result.interrupted:
+        return f"interrupted before anything was proven{of}, so no plan was written"
+    return f"{plan_file} is an empty plan{of}: nothing was proven faster"
+
+
+def _for_script(plan: Plan) -> str:
+    return f" for {plan.fit.script}" if plan.fit.script else ""
 
 
 def _proven_before(plan_file: Path) -> str:
@@ -136,12 +155,13 @@ def _proven_before(plan_file: Path) -> str:
         plan = read_plan(plan_file)
     except HotloopError:  # of another version: it is set aside
         return ""
-    return what_is_on(plan) if plan.steps else ""
+    return f"{what_is_on(plan)}{_for_script(plan)}" if plan.steps else ""
 
 
 def _set_aside(screen: Screen, plan_file: Path) -> None:
     """The plan before stays beside the new one, unless something else has that name."""
+    of = _for_script(read_plan(plan_file)) if _proven_before(plan_file) else ""
     previous = plan_file.with_suffix(".previous.toml")
     if plan_file.exists() and (is_plan(previous) or not previous.exists()):
         plan_file.replace(previous)
-        screen.note(f"hotloop: the plan before is kept as {previous}")
+        screen.note(f"hotloop: the plan before{of} is kept as {previous}")

@@ -25,7 +25,7 @@ def read_plan(folder: Path) -> PackPlan | None:
         plan = msgspec.json.decode((folder / _PLAN).read_bytes(), type=PackPlan)
     except FileNotFoundError:
         return None
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise HotloopError(
             f"{folder / _PLAN} is damaged: {error}", "pack again into another folder"
         ) from error
@@ -42,7 +42,10 @@ def packed_plan(folder: Path) -> PackPlan:
     Raises:
         HotloopError: nothing was packed there.
     """
-    plan = read_plan(folder)
+    plan = read_plan(folder) if folder.is_dir() else None
+    if not folder.is_dir():
+        what = "is a file" if folder.exists() else "is not there"
+        raise HotloopError(f"{folder} {what}: a pack is a folder", "hotloop data pack SRC DEST makes one")
     if plan is None:
         raise HotloopError(f"{folder} holds no pack", "pack one: hotloop data pack SRC DEST")
     return plan

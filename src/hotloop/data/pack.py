@@ -36,7 +36,7 @@ def pack(
     samples_per_shard: int | None = None,
     progress: Progress = lambda _done, _all: None,
 ) -> PackReport:
-    """Pack a source, or go on with a pack that was ended early.
+    """Pack a source, or go on with a pack that was ended early; shards that are damaged are packed anew.
 
     Args:
         source_name: a folder, or `module:attr`.
@@ -54,7 +54,7 @@ def pack(
     _make(folder, Path(source_name))
     with _alone(folder):
         plan = _plan(source, name, folder, format_name, samples_per_shard)
-        kept = finished(folder)
+        kept = tuple(one for one in finished(folder) if sha256_of(folder / one.file) == one.sha256)
         keep(folder, kept)
         entries = _pack_missing(source, plan, folder, kept, progress)
     return PackReport(

@@ -98,6 +98,8 @@ class Efficiency(msgspec.Struct, frozen=True, kw_only=True):
     """In which most of it is computed: `fp32`, `tf32`, `bf16`, `fp16`, `fp64`."""
     peak_flop_per_s: float | None = None
     """Measured on this machine in this precision, of all devices that the steps use; None: see `why_no_peak`."""
+    peak_foreign_share: float | None = None
+    """Of the CPU, what other processes used when the peak was measured; None: not known, or there is no peak."""
     mfu: float | None = None
     """Share of that peak, 0 to 1."""
     why_no_peak: str | None = None

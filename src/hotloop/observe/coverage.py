@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from hotloop.launch.command import lacks_torch, why_unseen
+from hotloop.launch.command import lacks_torch, script_of, why_unseen
 from hotloop.launch.isolation.decide import Isolation, could_not_enter
 from hotloop.launch.process import Run
 from hotloop.model.errors import ExitCode, HotloopError
@@ -95,7 +96,7 @@ def _why(
     has_torch = any(folder.glob("torch-*"))
     if code not in (None, 0):
         return (
-            _failed(code, observation.command, blame)
+            _failed(code, observation.command, script_of(argv), blame)
             if has_torch or not lacks_torch(argv)
             else _no_torch(argv)
         )
@@ -112,13 +113,29 @@ def _why(
     return _too_few(known, timed_out=timed_out)
 
 
-def _failed(code: int | None, words: Sequence[str], blame: str | None) -> HotloopError:
+def _failed(code: int | None, words: Sequence[str], script: Path | None, blame: str | None) -> HotloopError:
     shown = shlex.join(words)
+    wrong = syntax_error(script) if script is not None else None
+    if wrong is not None:
+        return HotloopError(
+            f"your program cannot be read as Python: {wrong}", "correct that line", ExitCode.PROGRAM_FAILED
+        )
     return HotloopError(
         f"your program failed before it had taken two steps (exit code {code}); its own output says why",
         blame or f"if it works without hotloop, please report that; try: {shown}",
         ExitCode.PROGRAM_FAILED,
     )
+
+
+def syntax_error(script: Path) -> str | None:
+    """Return the place of a script's syntax error and what is wrong there; None: it has none, or cannot be read."""
+    try:
+        ast.parse(script.read_bytes(), str(script))
+    except SyntaxError as error:
+        return f"{script}:{error.lineno}: {error.msg}" if error.lineno else f"{script}: {error.msg}"
+    except (OSError, ValueError, RecursionError, MemoryError):
+        return None
+    return None
 
 
 def _no_torch(argv: Sequence[str]) -> HotloopError:

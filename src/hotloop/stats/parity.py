@@ -44,6 +44,8 @@ _UNIT_ROUNDOFF = {
     "float16": 2.0**-11,
     "bfloat16": 2.0**-8,
 }
+_BOUNDLESS = 1e100
+"""A loss beyond it has diverged; its square would be more than a float holds."""
 _PARTED = 0.3
 """Of what perturbed runs depart: above it a repeat is one of them."""
 _EARLY_STEPS = 5
@@ -185,7 +187,9 @@ def parts(original: Losses, perturbed: Sequence[Losses]) -> bool:
 
 
 def _array(losses: Losses, num: int) -> Array:
-    return np.asarray(losses[:num], dtype=np.float64)
+    """The first losses; what has gone beyond all bounds is infinite, so that no sum or square of the rest overflows."""
+    found = np.asarray(losses[:num], dtype=np.float64)
+    return np.where(np.abs(found) > _BOUNDLESS, np.inf, found)
 
 
 def _whole(runs: Sequence[Losses], num: int) -> list[Array]:

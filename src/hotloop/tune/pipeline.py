@@ -44,6 +44,7 @@ from hotloop.tune.session.budget import Budget
 from hotloop.tune.session.earlier import with_earlier_limits
 from hotloop.tune.session.ledger import Ledger
 from hotloop.tune.session.resume import session_of
+from hotloop.tune.session.stage import Stage
 from hotloop.tune.trials.duet import DuetExecutor
 from hotloop.tune.trials.setting import Setting
 from hotloop.tune.tuner import Tuner
@@ -168,11 +169,14 @@ def _tuned(
     for one in in_the_way:
         say(one.text)
     isolation = _isolation(order, argv, network=not observation.uses_network)
-    executor = _executor(argv, observation, isolation, blocks, stdin, say, ledger.budget, in_the_way)
+    stage = Stage(say)
+    executor = _executor(
+        argv, observation, isolation, blocks, stdin, stage.passing, ledger.budget, in_the_way
+    )
     catalogue = all_optimizations()
     candidates, refused = propose(observation, catalogue, order.wishes, kept_outcomes())
     design = _design(observation, expected, blocks, catalogue)
-    tuner = Tuner(observation, executor, ledger, design, say, standing)
+    tuner = Tuner(observation, executor, ledger, design, stage.begin, standing)
     result = tuner.run(candidates, [*refused, *broken_plugins()])
     gaps = (*_coverage(executor), *(one.text for one in in_the_way), *result.coverage)
     return msgspec.structs.replace(result, coverage=gaps)

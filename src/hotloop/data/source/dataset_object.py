@@ -93,17 +93,29 @@ class DatasetObject:
 def _found(module: str, attribute: str, name: str) -> Any:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
+    found: Any = None
     try:
-        found: Any = importlib.import_module(module)
+        found = importlib.import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
-        return found() if callable(found) and not hasattr(found, "__getitem__") else found
+        makes_one = isinstance(found, type) or (callable(found) and not hasattr(found, "__getitem__"))
+        return found() if makes_one else found
     except Exception as error:  # a module of the user's may raise what it likes
+        if isinstance(error, TypeError) and isinstance(found, type):
+            raise _needs_arguments(module, attribute, str(error)) from error
         raise HotloopError(
-            f"{name} cannot be had: {type(error).__name__}: {error}",
-            "name a data set that importing the module makes, or a function without arguments that returns one",
+            f"{name} cannot be loaded: {type(error).__name__}: {error}",
+            "name a variable of the module that holds the data set, or a function without arguments that returns it",
             ExitCode.PROGRAM_FAILED,
         ) from error
+
+
+def _needs_arguments(module: str, attribute: str, why: str) -> HotloopError:
+    return HotloopError(
+        f"{module}:{attribute} is a class that cannot be made without arguments: {why}",
+        f"make one in {module}.py (dataset = {attribute}(...)), and name that: {module}:dataset",
+        ExitCode.PROGRAM_FAILED,
+    )
 
 
 def _length(dataset: Any, name: str) -> int:

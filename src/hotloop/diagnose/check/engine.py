@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 
@@ -9,7 +10,7 @@ from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.check.bottleneck import bottleneck
 from hotloop.diagnose.check.device_idle import capped_by_idle
 from hotloop.diagnose.check.registry import all_rules
-from hotloop.diagnose.price.cost import LEAST, loudness
+from hotloop.diagnose.price.cost import LEAST, NO_STEP_LEFT, Cost, loudness
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.diagnosis import Abstention, Diagnosis
 from hotloop.model.finding import Finding, Severity
@@ -34,7 +35,9 @@ def diagnose(
     explained: dict[str, int] = {}
     for rule in all_rules() if rules is None else rules:
         try:
-            priced = (capped_by_idle(rule, symptom, observation) for symptom in rule.check(observation))
+            priced = (
+                _possible(capped_by_idle(rule, symptom, observation)) for symptom in rule.check(observation)
+            )
             seen = [symptom for symptom in priced if _counts(symptom)]
         except Abstain as missing:
             abstained.append(Abstention(rule.code, str(missing)))
@@ -69,6 +72,19 @@ def _counts(symptom: Symptom) -> bool:
     return symptom.cost is None or symptom.cost.share >= LEAST
 
 
+def _possible(symptom: Symptom) -> Symptom:
+    """What was measured under a profiler may add up to more than the step: it costs the whole step at most.
+
+    No gain is told of what takes all of it: no step is nothing.
+    """
+    cost = symptom.cost
+    if cost is not None and max(cost.share, cost.high) > 1.0:
+        share, low, high = (min(1.0, one) for one in (cost.share, cost.low, cost.high))
+        symptom = dataclasses.replace(symptom, cost=Cost(share, low, high, cost.step_s))
+    too_much = symptom.gain is not None and symptom.gain.ratio >= NO_STEP_LEFT
+    return dataclasses.replace(symptom, gain=None) if too_much else symptom
+
+
 def _gain(rule: Rule, symptom: Symptom, observation: Observation) -> Ratio | None:
     """What was predicted for the optimization that is the fix, the surest of its parameters; else the rule's own.
 
@@ -79,7 +95,7 @@ def _gain(rule: Rule, symptom: Symptom, observation: Observation) -> Ratio | Non
         return symptom.gain
     surest = max(told, key=lambda one: one.low)
     allowed = symptom.cost.gain().high if symptom.cost is not None else math.inf
-    return surest if surest.ratio <= allowed else symptom.gain
+    return surest if surest.ratio <= allowed and surest.ratio < NO_STEP_LEFT else symptom.gain
 
 
 def _finding(rule: Rule, symptom: Symptom, gain: Ratio | None) -> Finding:

@@ -16,6 +16,8 @@ LEAST = 0.01
 """Less is not reported: a gain below 1% is never called faster by `tune`."""
 MAX_SHARE = 0.99
 """Amdahl's bound has no value at 1; what is left of a step is never nothing."""
+NO_STEP_LEFT = 1.0 / (1.0 - MAX_SHARE)
+"""A gain that leaves nothing of the step: it is no prediction."""
 MIDWAY = 0.5
 """The fraction expected to go where nothing better is known: midway between no gain and Amdahl's bound."""
 

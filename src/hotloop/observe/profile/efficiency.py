@@ -36,6 +36,7 @@ def with_efficiency(observation: Observation, card: MachineCard | None) -> Obser
             flop_per_s=rate,
             precision=precision,
             peak_flop_per_s=peak,
+            peak_foreign_share=card.foreign_ratio if card is not None and peak is not None else None,
             mfu=None if peak is None else rate / peak,
             why_no_peak=why,
         ),

@@ -58,7 +58,7 @@ def render_check(report: CheckReport) -> RenderableType:
     steps = (
         [("time its storage", ["hotloop", "data", "bench", report.folder])]
         if report.passed
-        else [("pack the original anew", ["hotloop", "data", "pack", "SRC", "DEST"])]
+        else [("pack what is missing or damaged anew", ["hotloop", "data", "pack", "SRC", report.folder])]
     )
     return Group(Text(rows[0][0], style="bold"), facts(rows[1:]), *lines, next_steps(steps))
 
@@ -129,7 +129,7 @@ def _verdict(report: BenchReport) -> str:
 def _rates(report: BenchReport) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("reads", no_wrap=True)
-    for name in ("by", "MB/s", "[low, high]", "reads/s", "1 TB", "1 PB"):
+    for name in ("by", "MB/s", "[low, high]", "reads/s", "a terabyte takes"):
         table.add_column(name, justify="right", no_wrap=True)
     for one in report.rates:
         speed = one.bytes_per_s
@@ -140,6 +140,5 @@ def _rates(report: BenchReport) -> Table:
             f"[{rate(speed.low / 1e6)}, {rate(speed.high / 1e6)}]",
             rate(one.reads_per_s),
             span(one.terabyte_s),
-            span(one.petabyte_s),
         )
     return table

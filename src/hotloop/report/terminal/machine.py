@@ -41,7 +41,7 @@ def render(report: MachineReport) -> RenderableType:
         *_gpus(card),
         *_advice(card),
         *_missing(card),
-        Text("\nwhat would spoil a measurement here, now", style="bold"),
+        Text("\nwhat was looked at on this machine, now", style="bold"),
         _checks(report.checks),
     )
 
@@ -60,11 +60,16 @@ def _warnings(report: MachineReport) -> list[str]:
     return [check.name for check in report.checks if check.status is CheckStatus.WARNING]
 
 
+def _notes(report: MachineReport) -> list[str]:
+    return [check.name for check in report.checks if check.status is CheckStatus.INFO]
+
+
 def _verdict(report: MachineReport) -> Text:
     """Whether what is measured here now can be believed."""
     loud = _warnings(report)
     if not loud:
-        return Text("Ready to measure: nothing that was looked at would spoil it.\n", style="bold")
+        notes = f"; worth knowing: {listed(_notes(report))}" if _notes(report) else ""
+        return Text(f"Ready to measure: nothing here spoils times{notes}.\n", style="bold")
     return Text(f"Not ready to measure: {listed(loud)} would spoil it.\n", style="bold")
 
 
@@ -100,12 +105,12 @@ def _rates(report: MachineReport) -> Table:
     table.add_column("rate", no_wrap=True)
     table.add_column("median", justify="right", no_wrap=True)
     table.add_column("low to high", justify="right", no_wrap=True)
-    table.add_column("a petabyte takes", justify="right", no_wrap=True)
+    table.add_column("a terabyte takes", justify="right", no_wrap=True)
     for name, rate in byte_rates(report.card):
         table.add_row(
             name.replace("_", " ").replace("kib", " KiB"),
             *_spread(rate, "B/s"),
-            span(report.petabyte_s[name]),
+            span(report.petabyte_s[name] / 1000),
         )
     reads = report.card.disk and report.card.disk.random_4kib_reads_per_s
     if reads:
@@ -147,7 +152,7 @@ def _details(gpu: GpuCard) -> str:
 
 def _advice(card: MachineCard) -> Iterator[RenderableType]:
     if card.cpu_loader is not None:
-        yield Text(f"\nno accelerator: for inference {_loader(card.cpu_loader)}")
+        yield Text(f"\na loader for inference on this CPU, as a start: {_loader(card.cpu_loader)}")
     disk = card.disk
     if disk is not None:
         yield Text(f"\ndisk of {disk.folder} ({disk.filesystem} at {disk.mount})", style="dim")

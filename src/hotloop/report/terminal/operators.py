@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+import msgspec
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -15,6 +16,8 @@ from hotloop.report.terminal.layout import facts
 
 NUM = 8
 """Operators shown; all are in the JSON."""
+BUSY = 0.1
+"""Share of the CPU in foreign hands from which a peak is too low."""
 _NAME_WIDTH, _SHAPES_WIDTH = 24, 22
 
 
@@ -26,7 +29,7 @@ def operators(seen: Operators) -> RenderableType:
     for heading in ("calls", "time", "share", "FLOP"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("shapes", no_wrap=True)
-    for one in seen.operators[:NUM]:
+    for one in _apart(seen.operators)[:NUM]:
         table.add_row(*_row(one))
     says = (
         f"operators: {counted(round(seen.num), 'call')} a step, {duration(spent or 0.0)} of {where} time "
@@ -35,13 +38,39 @@ def operators(seen: Operators) -> RenderableType:
     return Group(Text(says), table)
 
 
+def _apart(every: Sequence[Operator]) -> list[Operator]:
+    """Those of one name that no shapes tell apart are one row."""
+    rows: dict[tuple[str, str], Operator] = {}
+    for one in every:
+        key = (one.name, _shapes(one))
+        rows[key] = _joined(rows[key], one) if key in rows else one
+    return sorted(rows.values(), key=lambda one: -one.share)
+
+
+def _joined(one: Operator, other: Operator) -> Operator:
+    device = [spent for spent in (one.device_s, other.device_s) if spent is not None]
+    flop = [num for num in (one.flop, other.flop) if num is not None]
+    return msgspec.structs.replace(
+        one,
+        count=one.count + other.count,
+        self_s=one.self_s + other.self_s,
+        device_s=sum(device) if device else None,
+        share=one.share + other.share,
+        flop=sum(flop) if flop else None,
+    )
+
+
+def _shapes(one: Operator) -> str:
+    return _cut(" ".join("x".join(map(str, shape)) for shape in one.shapes), _SHAPES_WIDTH)
+
+
 def _row(one: Operator) -> Iterator[str]:
     yield _cut(one.name.removeprefix("aten::"), _NAME_WIDTH)
     yield f"{one.count:,.0f}"
     yield duration(one.device_s if one.device_s else one.self_s)
     yield percent(one.share)
     yield "" if one.flop is None else scaled(one.flop)
-    yield _cut(" ".join("x".join(map(str, shape)) for shape in one.shapes), _SHAPES_WIDTH)
+    yield _shapes(one)
 
 
 def _cut(text: str, width: int) -> str:
@@ -55,6 +84,10 @@ def efficiency(seen: Efficiency) -> RenderableType:
     if seen.mfu is not None and seen.peak_flop_per_s is not None:
         says += f", {percent(seen.mfu)} of the {scaled(seen.peak_flop_per_s)}FLOP/s of the fastest matrix product or "
         says += "convolution measured here (MFU)"
+        if seen.peak_foreign_share is not None and seen.peak_foreign_share > BUSY:
+            used = f"{seen.peak_foreign_share:.0%}"
+            says += f"; THAT PEAK IS TOO LOW: other processes used {used} of the CPU when it was measured "
+            says += "(hotloop machine --fresh measures it again)"
     else:
         says += f"; {seen.why_no_peak}"
     return facts([("FLOPs", says)], key_width=7)

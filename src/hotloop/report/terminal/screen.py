@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 from collections.abc import Sequence
 from time import monotonic
@@ -16,6 +17,8 @@ from hotloop.report.terminal.console import console
 from hotloop.report.terminal.layout import WIDTH
 from hotloop.report.terminal.status_line import StatusLine, stamped
 
+_NUMBERS = re.compile(r"\d+")
+"""What counts on within a stage does not begin another one."""
 PLAIN_EVERY_S = 10.0
 """Without a terminal progress is a plain line: when a stage begins, and within it no more often than this."""
 
@@ -126,7 +129,7 @@ class Screen:
 
     def _plain(self, text: str) -> None:
         now_s = monotonic()
-        stage = text.partition(":")[0]
+        stage = _NUMBERS.sub("", text.partition(":")[0])
         if stage != self._stage or now_s - self._last_s >= PLAIN_EVERY_S:
             self._last_s, self._stage = now_s, stage
             # A line that the program has begun is not gone on with.

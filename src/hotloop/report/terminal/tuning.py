@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
@@ -185,9 +186,8 @@ def _proof(result: TuneResult) -> Iterator[tuple[str, str]]:
 def _how(result: TuneResult) -> Iterator[tuple[str, str]]:
     if result.plan.steps:
         yield "measured", result.confirmation
-    floor = (
-        f"; smallest difference measurable here: {percent(result.floor)}" if result.floor is not None else ""
-    )
+    least = smallest_difference(result)
+    floor = f"; smallest difference measurable here: {percent(least)}" if least is not None else ""
     key = "" if result.plan.steps else "measured"
     blocks, trials = result.contention.num_blocks, len(result.trials)
     what = counted(trials, "trial") if trials or not blocks else counted(blocks, "block")
@@ -201,6 +201,18 @@ def _how(result: TuneResult) -> Iterator[tuple[str, str]]:
         yield "", "interrupted: go on with --resume"
     for gap in result.coverage:
         yield "", gap
+
+
+def smallest_difference(result: TuneResult) -> float | None:
+    """Return what could be told from chance: the floor, and no less than the narrowest interval reached.
+
+    Beside a busy machine intervals are wider than the floor, which is of the original against itself.
+    """
+    if result.floor is None:
+        return None
+    told = [result.plan.speedup, *(trial.ratio for trial in result.trials)]
+    reached = [math.sqrt(one.high / one.low) - 1 for one in told if one is not None and one.low > 0]
+    return max(result.floor, min(reached, default=0.0))
 
 
 def _contention(load: Contention) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import shlex
 from pathlib import Path
 
 import msgspec
@@ -18,17 +20,37 @@ def likely_plan(folder: Path) -> Plan:
         HotloopError: no session of this folder has one.
     """
     for path in sessions(folder):
-        session = Session(path)
-        try:
-            result = session.get("result", TuneResult)
-        finally:
-            session.close()
+        result = _result(path)
         if result is None:
             continue
         if not result.likely:
-            break
+            raise _none_likely(path.stem, result)
         return msgspec.structs.replace(result.plan, steps=result.likely[0].steps)
-    raise HotloopError(
-        "the newest tuning session here has no likely plan",
-        "run its proven plan without --likely, or make one with hotloop tune COMMAND",
+    raise HotloopError("no session here has tuned anything", "make a plan first: hotloop tune COMMAND")
+
+
+def _result(path: Path) -> TuneResult | None:
+    """What a session found; None: it tuned nothing, or is damaged."""
+    try:
+        with contextlib.closing(Session(path)) as session:
+            return session.get("result", TuneResult)
+    except HotloopError:
+        return None
+
+
+def _none_likely(name: str, result: TuneResult) -> HotloopError:
+    if result.plan.steps:
+        return HotloopError(
+            f"the newest tuning session here ({name}) left nothing likely beside its proven plan",
+            "run that plan: leave out --likely",
+        )
+    open_ones = sum("promising" in refusal.reason for refusal in result.refused)
+    why = (
+        "what looked promising was not measured well enough to be called likely"
+        if open_ones
+        else "nothing in it was promising"
+    )
+    return HotloopError(
+        f"the newest tuning session here ({name}) has no likely plan: {why}",
+        f"go on with it: {shlex.join(('hotloop', 'tune', '--resume', *result.command))}",
     )

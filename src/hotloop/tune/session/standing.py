@@ -31,5 +31,5 @@ def _best(plan: Sequence[Candidate], promising: float | None, proven: float | No
         return "nothing has helped so far"
     names = " + ".join(dict.fromkeys(step.name for step in plan))
     if promising is None:
-        return f"likely to help: {names}"
+        return f"looks promising, not confirmed: {names}"
     return f"best so far: {promising:.2f}x, not proven yet, with {names}"

@@ -228,6 +228,7 @@ class DuetExecutor:
             on = [at for at in (steer(course.rounds) if course.rounds else on) if at not in course.failures]
             if len(on) < 2 or 0 not in on:
                 return
+            self._progress(f"block {len(course.rounds) + 1} of at most {order.max_rounds}")
             noisy, left = watchman.num_noisy, order.max_rounds - len(course.rounds)
             backwards = len(course.rounds) % 2 == 1
             try:

@@ -75,7 +75,7 @@ class ContentionWatch:
                 return result
             if repeat < min(MAX_REPEATS, spare) and self._void < self._max_void:
                 self._void += 1
-                self._progress(f"block repeated: {disturbed}")
+                self._progress(f"repeating a block ({disturbed})")
                 self._wait_for_quiet(ours)
             else:
                 break

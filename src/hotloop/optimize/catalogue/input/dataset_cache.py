@@ -140,6 +140,8 @@ class DatasetCache(Knob):
         if self._refused:
             dataset, reason = next(iter(self._refused.values()))
             return False, f"the data set {type(dataset).__name__} is not kept: {reason}"
+        if any(loader.num_workers for loader in self.loaders.values()):
+            return False, "loader workers make the batches, in processes that ran before it was switched on"
         return False, "no training loader with an indexable data set was seen"
 
     def acts(self, kept: Any) -> bool:

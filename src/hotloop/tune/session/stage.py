@@ -1,0 +1,26 @@
+"""What goes on, and what happens in passing while it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+class Stage:
+    """Tells both, so that what happens in passing never stands there as if it were all that goes on.
+
+    Args:
+        say: shows a line.
+    """
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._text = ""
+
+    def begin(self, text: str) -> None:
+        """Say what goes on from now on."""
+        self._text = text
+        self._say(text)
+
+    def passing(self, text: str) -> None:
+        """Say what happens meanwhile; it comes first, for narrow terminals cut the end."""
+        self._say(f"{text}, {self._text}" if self._text else text)
