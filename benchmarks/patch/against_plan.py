@@ -32,6 +32,7 @@ from hotloop.model.tuning import Compatibility, Plan, PlanStep
 from hotloop.observe.run.stopping import StopRule
 from hotloop.optimize.registry import get
 from hotloop.patch.patched_tree import patched_tree
+from hotloop.patch.program_files import editable
 from hotloop.patch.prove import Prover
 from hotloop.patch.rewrite_plan import Patch, rewrite_plan
 from hotloop.source.outcome import Edited, Safety
@@ -134,7 +135,7 @@ def _measure(row: Row, words: tuple[str, ...]) -> None:
     here = Path.cwd()
     original = program("original", words, here, StopRule(), lambda _: None)
     sites = original.observation.sites
-    files = {path: Path(path).read_bytes() for path in sites.sources if not path.startswith("/")}
+    files = editable(sites, here, words)
     wanted = [
         PlanStep(name=name, params=params, ratio=1, low=1, high=1, numerics=get(name).numerics)
         for name, params in STEPS.items()

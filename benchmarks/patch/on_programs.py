@@ -18,6 +18,7 @@ from hotloop.model.errors import HotloopError
 from hotloop.model.tuning import PlanStep
 from hotloop.observe.run.live import LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
+from hotloop.patch.program_files import editable
 from hotloop.patch.rewrite_plan import Patch, rewrite_plan
 from hotloop.source.outcome import AlreadySo, Edited, Safety
 
@@ -82,7 +83,7 @@ def _row(name: str) -> Iterator[str]:
         except HotloopError as error:
             yield from ("", *[""] * (len(STEPS) - 1), f"not observed: {error.message}")
             return
-        files = {path: Path(path).read_bytes() for path in sites.sources if not path.startswith("/")}
+        files = editable(sites, Path.cwd(), words)
         plan = [PlanStep(name=step, params=params, ratio=1, low=1, high=1) for step, params in STEPS.items()]
         patch = rewrite_plan(plan, sites, files, Safety.UNSAFE)
         yield from (_word(each.outcome) for each in patch.outcomes)

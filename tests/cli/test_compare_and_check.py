@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,6 +15,7 @@ import pytest
 
 from hotloop.cli import before, check, compare
 from hotloop.cli.app import run
+from hotloop.machine.environment.command_packages import packages_of
 from hotloop.machine.host.identity import fingerprint, identity
 from hotloop.model.gate import ClassBaseline, GateBaseline, GateRun
 from hotloop.report.sections.comparison import comparison_document
@@ -111,6 +113,42 @@ def test_the_machine_is_looked_at_before_two_commands_are_run(
     )
     assert run(["compare", "python a.py", "python b.py"]) == 0
     assert told == ["looked", "python a.py", "python b.py"]
+
+
+def test_packages_of_two_commands_are_those_of_their_own_pythons(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    seen = content(60, tuned=False).observation
+    assert seen is not None
+    (tmp_path / "json.py").write_text("raise SystemExit('a module of the user, with the name of ours')\n")
+    for name, version in (("old", "1.0"), ("new", "2.0")):
+        info = tmp_path / name / f"quick_thing-{version}.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: quick-thing\nVersion: {version}\n")
+    script = tmp_path / "launch"
+    script.write_text(f"#!{sys.executable}\nraise SystemExit('it is only asked where its Python is')\n")
+    commands = {
+        "old": ("/usr/bin/env", f"PYTHONPATH={tmp_path / 'old'}", sys.executable, "train.py"),
+        "new": ("/usr/bin/env", f"PYTHONPATH={tmp_path / 'new'}", str(script), "train.py"),
+    }
+
+    def observed(name: str, *_: object) -> Program:
+        return Program(name=name, words=(name,), argv=commands[name], folder=tmp_path, observation=seen)
+
+    monkeypatch.setattr(compare, "before_run", lambda *_: ())
+    monkeypatch.setattr(compare, "program", lambda name, *_: observed(name.split()[0]))
+    monkeypatch.setattr(
+        compare, "compare_programs", lambda *_, **__: compare_observations(seen, seen, ("a", "b"))
+    )
+    assert run(["compare", "--json", "c.json", "old train.py", "new train.py"]) == 0
+    changes = json.loads((tmp_path / "c.json").read_text())["changes"]
+    assert changes == [{"what": "package quick-thing", "before": "1.0", "after": "2.0"}]
+
+
+def test_of_a_program_that_is_no_python_no_packages_are_known(tmp_path: Path) -> None:
+    assert packages_of(["/bin/sh", "-c", "python train.py"], tmp_path) is None
+    assert packages_of(["/usr/bin/env", "X=1"], tmp_path) is None
 
 
 def test_what_is_neither_a_session_nor_a_command_is_said(

@@ -8,13 +8,16 @@ import pytest
 
 from hotloop.integrations.own_knobs import turn_own_knob
 from hotloop.integrations.transformers import ADAMW
+from hotloop.model.optimization import Numerics
 from hotloop.model.option_value import OptionValue
 from hotloop.model.sites import Place, Site, SiteKind, Sites
-from hotloop.model.tuning import PlanStep
-from hotloop.patch.rewrite_plan import rewrite_plan
+from hotloop.model.tuning import Plan, PlanStep
+from hotloop.patch.account import told as told_of
+from hotloop.patch.rewrite_plan import Patch, rewrite_plan
 from hotloop.source.draft import Editor
-from hotloop.source.outcome import AlreadySo, CannotEdit, Edited, Refused
+from hotloop.source.outcome import AlreadySo, CannotEdit, Edited, Refused, Safety
 
+from ..report.results import FIT
 from .test_properties import sites_of
 
 CASES: list[tuple[str, dict[str, Any], str, str]] = [
@@ -168,12 +171,72 @@ def test_an_option_is_known_by_all_its_names() -> None:
     assert patch.started_as(("train.py", "-j", "4")) == ("train.py", "-j", "2")
 
 
-def test_two_trainers_are_refused_with_what_to_write() -> None:
+def test_which_of_two_trainers_is_meant_is_for_a_person_to_say() -> None:
     text = "from lightning import Trainer\none = Trainer()\ntwo = Trainer()\n"
-    outcome = turn_own_knob(editor(text), observed(), "autocast_bf16", {}, {})
-    assert isinstance(outcome, Refused)
-    assert "train.py:2, train.py:3" in outcome.reason
-    assert outcome.code == 'precision="bf16-mixed"'
+    step = PlanStep(name="autocast_bf16", ratio=1.2, low=1.1, high=1.3, numerics=Numerics.TOLERANCE)
+    patch = rewrite_plan([step], observed(), {"train.py": text.encode()}, Safety.UNSAFE)
+    (shown,) = patch.outcomes
+    assert patch.changed == ()
+    assert b'+one = Trainer(precision="bf16-mixed")\n+two = Trainer(precision="bf16-mixed")' in shown.diff
+    plan = Plan(steps=(step,), speedup=None, parity=None, fit=FIT)
+    told = list(told_of(patch, plan, "hotloop.toml"))
+    assert "autocast_bf16: only shown: which of these places is meant is for you to say" in told
+
+
+def test_two_trainers_that_have_it_are_left_alone() -> None:
+    text = "from lightning import Trainer\n" + 'one = Trainer(precision="bf16-mixed")\n' * 2
+    assert isinstance(turn_own_knob(editor(text), observed(), "autocast_bf16", {}, {}), AlreadySo)
+
+
+LAUNCHER = """\
+compute_environment: LOCAL_MACHINE
+distributed_type: 'NO'  # one process
+dynamo_config:
+  mixed_precision: fp8
+mixed_precision: 'no'
+"""
+ACCELERATOR = "from accelerate import Accelerator\naccelerator = Accelerator()\n"
+BF16 = PlanStep(name="autocast_bf16", ratio=1, low=1, high=1)
+
+
+def launched(text: str = ACCELERATOR, launcher: str = LAUNCHER) -> Patch:
+    files = {"train.py": text.encode(), "one_cpu.yaml": launcher.encode()}
+    return rewrite_plan([BF16], observed(), files)
+
+
+def test_the_file_of_accelerate_s_launcher_changes_where_it_decides() -> None:
+    patch = launched()
+    assert patch.changed == ("one_cpu.yaml",)
+    assert patch.after["one_cpu.yaml"].decode() == LAUNCHER.replace("'no'", '"bf16"')
+    assert patch.outcomes[0].outcome.notes == ('one_cpu.yaml:5: mixed_precision: "bf16"',)  # type: ignore[union-attr]
+    command = ("accelerate", "launch", "--config_file", "one_cpu.yaml", "train.py")
+    assert patch.started_as(command) == command
+    overruled = (*command[:2], "--mixed_precision", "no", *command[2:])
+    assert patch.started_as(overruled) == (*command[:2], "--mixed_precision", "bf16", *command[2:])
+    again = rewrite_plan([BF16], observed(), patch.after)
+    assert again.changed == ()
+    assert isinstance(again.outcomes[0].outcome, AlreadySo)
+
+
+@pytest.mark.parametrize(
+    ("text", "launcher"),
+    [
+        (ACCELERATOR.replace("()", "(mixed_precision='no')"), LAUNCHER),
+        (ACCELERATOR.replace("()", "(**settings)"), LAUNCHER),
+        (ACCELERATOR, LAUNCHER.replace("mixed_precision: 'no'\n", "")),
+        (ACCELERATOR, LAUNCHER.replace("compute_environment: LOCAL_MACHINE\n", "")),
+    ],
+    ids=["the call decides", "the call may decide", "the file says nothing", "another program's file"],
+)
+def test_the_call_changes_where_the_launcher_s_file_does_not_decide(text: str, launcher: str) -> None:
+    assert launched(text, launcher).changed == ("train.py",)
+
+
+def test_what_a_launcher_leaves_to_deepspeed_is_refused() -> None:
+    (outcome,) = launched(
+        launcher=LAUNCHER + "deepspeed_config:\n  deepspeed_config_file: ds.json\n"
+    ).outcomes
+    assert outcome.outcome == Refused("one_cpu.yaml leaves mixed_precision to DeepSpeed's own file")
 
 
 def test_an_heir_that_constructs_itself_may_take_other_keywords() -> None:

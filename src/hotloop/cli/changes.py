@@ -13,6 +13,7 @@ from hotloop.model.origin import Origin
 from hotloop.model.secrets import redacted_environment, redacted_words
 
 MAX_CHANGES = 60
+_Packages = Mapping[str, str] | None
 _MACHINE = {
     "cpu_model": "processor",
     "num_cores": "cores",
@@ -39,10 +40,16 @@ def code_between(before: Origin | None, after: Origin | None, folder: Path) -> t
 
 
 def changes(
-    before: Observation, after: Observation, origins: tuple[Origin | None, Origin | None]
+    before: Observation, after: Observation, packages: tuple[_Packages, _Packages]
 ) -> tuple[Change, ...]:
-    """Return what else differs."""
-    found = [*_machine(before, after), *_program(before, after), *_packages(*origins)]
+    """Return what else differs.
+
+    Args:
+        before: the first.
+        after: the second.
+        packages: of both, with their versions; None: not known.
+    """
+    found = [*_machine(before, after), *_program(before, after), *_packages(*packages)]
     return tuple(found[:MAX_CHANGES])
 
 
@@ -77,9 +84,9 @@ def _loader(one: object) -> str:
     return ", ".join(f"{name}={getattr(one, name)}" for name in names)
 
 
-def _packages(before: Origin | None, after: Origin | None) -> Iterator[Change]:
+def _packages(before: _Packages, after: _Packages) -> Iterator[Change]:
     if before is not None and after is not None:
-        yield from _maps("package", before.packages, after.packages)
+        yield from _maps("package", before, after)
 
 
 def _maps(word: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:

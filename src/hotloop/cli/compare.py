@@ -19,6 +19,7 @@ from hotloop.cli.stored import OBSERVATION, RESULT
 from hotloop.launch.command import resolve
 from hotloop.launch.signals import ended_like_ctrl_c
 from hotloop.machine.environment.code_state import code_state
+from hotloop.machine.environment.command_packages import packages_of
 from hotloop.model.comparison import Comparison, TunedSide
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.observation import Observation
@@ -170,7 +171,8 @@ def _observed(name: str, words: tuple[str, ...], folder: Path, screen: Screen) -
 def _duet(both: tuple[Program, Program], budget: float, screen: Screen) -> Comparison:
     found = compare_programs(*both, floor=MIN_MARGIN, limit_s=budget, progress=screen.progress)
     before, after = (one.observation for one in both)
-    return msgspec.structs.replace(found, changes=changes(before, after, (None, None)), code=())
+    packages = tuple(packages_of(one.argv, one.folder) for one in both)
+    return msgspec.structs.replace(found, changes=changes(before, after, (packages[0], packages[1])), code=())
 
 
 def compare_sessions(first: str, second: str) -> Comparison:
@@ -183,10 +185,14 @@ def compare_sessions(first: str, second: str) -> Comparison:
     found = compare_observations(before, after, (first, second))
     return msgspec.structs.replace(
         found,
-        changes=changes(before, after, (old, new)),
+        changes=changes(before, after, (_packages(old), _packages(new))),
         tuned=(was, now),
         code=code_between(old, new, Path.cwd()),
     )
+
+
+def _packages(of: Origin | None) -> dict[str, str] | None:
+    return None if of is None else of.packages
 
 
 def _read(name: str) -> tuple[Observation, Origin | None, TunedSide | None]:

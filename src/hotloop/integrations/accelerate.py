@@ -1,4 +1,4 @@
-"""accelerate: precision is a keyword of Accelerator, which wraps model and backward itself."""
+"""accelerate: precision is a keyword of Accelerator, or a setting in the file of `accelerate launch --config_file`."""
 
 from hotloop.integrations.framework import Framework
 
@@ -9,4 +9,5 @@ ACCELERATE = Framework(
         "autocast_bf16": lambda _: {"mixed_precision": '"bf16"'},
         "autocast_fp16": lambda _: {"mixed_precision": '"fp16"'},
     },
+    launcher_file=frozenset({"compute_environment", "distributed_type"}),
 )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import libcst as cst
 
 from hotloop.integrations.accelerate import ACCELERATE
 from hotloop.integrations.framework import Framework
+from hotloop.integrations.launcher_file import launcher_setting
 from hotloop.integrations.lightning import FABRIC, LIGHTNING
 from hotloop.integrations.transformers import TRANSFORMERS
 from hotloop.model.option_value import OptionValue
@@ -16,7 +18,9 @@ from hotloop.model.sites import Sites
 from hotloop.source.draft import Editor
 from hotloop.source.imports import meaning
 from hotloop.source.keywords import Changes, set_keyword
-from hotloop.source.outcome import AlreadySo, Edited, Refused, Rewrite
+from hotloop.source.option import Option
+from hotloop.source.options import current, set_option
+from hotloop.source.outcome import AlreadySo, Edited, Rewrite, Safety
 
 FRAMEWORKS = (LIGHTNING, FABRIC, TRANSFORMERS, ACCELERATE)
 
@@ -46,30 +50,42 @@ def turn_own_knob(
         keywords = framework.knobs[name](params)
         if parsed:
             return Edited(environment=environment, options=tuple(_options(keywords)))
-        if len(made) > 1:
-            where = ", ".join(f"{path}:{source.file(path).line(call)}" for path, call in made)
-            return Refused(f"{framework.name} is set up in {len(made)} places ({where})", _by_hand(keywords))
-        return _set(source, made[0][0], framework, keywords, environment)
+        return _set(source, [path for path, _ in made], framework, keywords, environment)
     return None
 
 
 def _set(
     source: Editor,
-    path: str,
+    paths: Sequence[str],
     framework: Framework,
     keywords: Mapping[str, str],
     environment: Mapping[str, str],
 ) -> Rewrite:
-    changes = Changes()
-    for keyword, value in keywords.items():
-        changes += set_keyword(source, path, lambda: _call(source, framework), keyword, value)
+    """Set the keywords wherever the framework is set up; which of several places is meant is for a person to say."""
+    changes = Changes(safety=Safety.SAFE if len(paths) == 1 else Safety.DISPLAY)
+    for number, path in enumerate(paths):
+        call = partial(_call, source, framework, number)
+        for keyword, value in keywords.items():
+            launched = launcher_setting(source, framework, call(), keyword)
+            changes += (
+                set_keyword(source, path, call, keyword, value)
+                if launched is None
+                else _set_launched(source, launched, value)
+            )
     if not changes.notes and not environment:
         return AlreadySo(f"{framework.name} has {_by_hand(keywords)}")
     return Edited(changes.notes, changes.safety, environment, changes.options)
 
 
-def _call(source: Editor, framework: Framework) -> cst.Call:
-    return next(call for _, call in _calls(source, framework.classes))
+def _set_launched(source: Editor, launched: Option, value: str) -> Changes:
+    if current(launched) == value:
+        return Changes()
+    note = set_option(source, launched, value)
+    return Changes((note,), options=(OptionValue(launched.flags, value.strip('"')),))
+
+
+def _call(source: Editor, framework: Framework, number: int) -> cst.Call:
+    return [call for _, call in _calls(source, framework.classes)][number]
 
 
 def _calls(source: Editor, names: frozenset[str]) -> Iterator[tuple[str, cst.Call]]:

@@ -11,7 +11,7 @@ from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Plan, Written
 from hotloop.patch.prove import Proof
 from hotloop.patch.rewrite_plan import Patch, StepOutcome
-from hotloop.source.outcome import AlreadySo, Edited, Refused
+from hotloop.source.outcome import AlreadySo, Edited, Refused, Safety
 
 WIDTH = 80
 _Rows = Mapping[str, Sequence[str]]
@@ -140,8 +140,8 @@ def _group(title: str, rows: _Rows) -> Iterator[str]:
 
 def _held_back(each: StepOutcome) -> Iterator[str]:
     if each.is_held_back and isinstance(each.outcome, Edited):
-        safety = each.outcome.safety.name.lower()
-        yield f"{each.step.name}: {safety}, written only with --unsafe"
+        unsafe = "unsafe, " if each.outcome.safety is Safety.UNSAFE else ""
+        yield f"{each.step.name}: {unsafe}{each.held_back_because}"
         yield from (f"    {line}" for line in each.diff.decode(errors="replace").splitlines()[2:])
 
 

@@ -67,5 +67,5 @@ def _edit(patch: Patch, each: StepOutcome) -> StepEdit | None:
 def _why(each: StepOutcome) -> str:
     """Return why a step is not in the patch; empty: it is."""
     if each.is_held_back:
-        return "written only with --unsafe"
+        return each.held_back_because
     return each.outcome.reason if isinstance(each.outcome, Refused) else ""

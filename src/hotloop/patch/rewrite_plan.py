@@ -37,6 +37,15 @@ class StepOutcome:
         """Whether there is an edit, and it is not in the patch."""
         return bool(self.diff)
 
+    @property
+    def held_back_because(self) -> str:
+        """Why it is not, as a clause; empty: it is."""
+        if not self.is_held_back or not isinstance(self.outcome, Edited):
+            return ""
+        if self.outcome.safety is Safety.DISPLAY:
+            return "only shown: which of these places is meant is for you to say"
+        return "written only with --unsafe"
+
 
 @dataclass(frozen=True)
 class Patch:

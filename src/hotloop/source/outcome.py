@@ -17,7 +17,7 @@ class Safety(IntEnum):
     UNSAFE = 1
     """Something that was not observed may change; written only with `--unsafe`."""
     DISPLAY = 2
-    """Only shown: a person has to decide."""
+    """Only shown: a person has to decide, where a framework is set up in several places."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,55 @@
+"""The packages of a command's own Python: two commands may run in two environments, and neither in ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+PATIENCE_S = 20.0
+"""Environments on a network file system hold hundreds of packages."""
+_ASK = """
+import sys
+sys.path[:] = [place for place in sys.path if place]
+import json
+from importlib.metadata import distributions
+print(json.dumps({one.metadata["Name"]: one.version for one in distributions() if one.metadata["Name"]}))
+"""
+"""The user's folder is taken off the path first: a module there may have the name of one that is imported."""
+
+
+def packages_of(argv: Sequence[str], folder: Path) -> dict[str, str] | None:
+    """Return the distributions that a command finds installed, and their versions; None: its Python is not known.
+
+    Args:
+        argv: of the command, with the full path of its program; `env` with variables may stand before it.
+        folder: that it runs in.
+    """
+    num = next((at for at, word in enumerate(argv[1:], 1) if "=" not in word), len(argv))
+    before, rest = (argv[:num], argv[num:]) if Path(argv[0]).name == "env" else ((), argv)
+    python = _python(rest[0]) if rest else None
+    if python is None:
+        return None
+    try:
+        done = subprocess.run(
+            [*before, python, "-c", _ASK], capture_output=True, cwd=folder, timeout=PATIENCE_S, check=True
+        )
+        found = json.loads(done.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return None
+    return {name: found[name] for name in sorted(found, key=str.lower)}
+
+
+def _python(program: str) -> str | None:
+    """Return a program that is a Python, or that of a console script such as `torchrun`."""
+    if Path(program).name.startswith("python"):
+        return program
+    try:
+        with open(program, "rb") as file:
+            first = file.readline(500)
+    except OSError:
+        return None
+    named = os.fsdecode(first[2:]).strip() if first.startswith(b"#!") else ""
+    return named if Path(named).name.startswith("python") else None
