@@ -137,6 +137,7 @@ def test_packages_of_two_commands_are_those_of_their_own_pythons(
         return Program(name=name, words=(name,), argv=commands[name], folder=tmp_path, observation=seen)
 
     monkeypatch.setattr(compare, "before_run", lambda *_: ())
+    monkeypatch.setattr(compare, "resolve", list)
     monkeypatch.setattr(compare, "program", lambda name, *_: observed(name.split()[0]))
     monkeypatch.setattr(
         compare, "compare_programs", lambda *_, **__: compare_observations(seen, seen, ("a", "b"))
