@@ -176,7 +176,15 @@ def test_a_progress_that_nobody_can_read_ends_nothing(
     screen.note("one")
     screen.note("two")
     screen.progress("three")
+    screen.their_output("output of train.py")
+    screen.done()
     monkeypatch.setattr(screen.err, "file", back := io.StringIO())
     screen.note("four")
     # Whoever has closed the pipe does not open it again; a disk has room again.
     assert back.getvalue().endswith("four\n") == (error is OSError)
+
+
+def test_a_pipe_that_is_closed_is_not_talked_about(tmp_path: Path) -> None:
+    done = _shell(tmp_path, f"({COMMAND} explain; echo $? > code) | true")
+    assert done.stderr == ""
+    assert (tmp_path / "code").read_text() == "0\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from hotloop.model.monitors import Monitor, Monitors
 from hotloop.model.operators import Efficiency, Operator, Operators
 from hotloop.report.terminal.monitors import monitors
@@ -76,3 +78,34 @@ def test_efficiency() -> None:
     assert " ".join(shown(efficiency(seen)).split()) == says
     unknown = Efficiency(flop=1e9, flop_per_s=2e10, precision="fp64", why_no_peak="it was not measured")
     assert shown(efficiency(unknown)).endswith("it was not measured")
+
+
+def test_a_peak_that_was_measured_under_load_is_said() -> None:
+    seen = Efficiency(
+        flop=1e9, flop_per_s=2e10, precision="fp32", peak_flop_per_s=1e11, mfu=0.2, peak_foreign_share=0.6
+    )
+    said = " ".join(shown(efficiency(seen)).split())
+    assert "that peak is too low, for other processes used 60% of the CPU when it was measured" in said
+    quiet = msgspec.structs.replace(seen, peak_foreign_share=0.02)
+    assert "too low" not in shown(efficiency(quiet))
+
+
+def _mm(shapes: tuple[tuple[int, ...], ...], count: float, self_s: float, share: float) -> Operator:
+    return Operator(
+        name="aten::mm",
+        shapes=shapes,
+        count=count,
+        self_s=self_s,
+        device_s=None,
+        share=share,
+        allocated_bytes=0.0,
+    )
+
+
+def test_operators_that_nothing_tells_apart_are_one_row() -> None:
+    every = (_mm((), 1, 0.002, 0.4), _mm((), 2, 0.001, 0.2), _mm(((2, 2),), 1, 0.001, 0.2))
+    screen = shown(
+        operators(Operators(num_steps=1, window_s=1.0, num=4, self_s=0.004, device_s=None, operators=every))
+    )
+    rows = [line.split() for line in screen.splitlines() if line.startswith("mm")]
+    assert rows == [["mm", "3", "3.00", "ms", "60.0%"], ["mm", "1", "1.00", "ms", "20.0%", "2x2"]]

@@ -31,5 +31,5 @@ def test_a_trace(tmp_path: Path) -> None:
     path.write_text(json.dumps(example_trace()))
     report, kept = analyze(path), Kept()
     show_report(kept, report, 10)
-    kept.show(render_next(report))
+    kept.show(render_next(report, "traces/small.json"))
     assert matches("trace", Group(*kept.parts))  # type: ignore[arg-type]

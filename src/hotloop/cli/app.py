@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import click
 
 from hotloop import __version__
+from hotloop.launch.readers import nobody_reads
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.foreign_text import shown
 
@@ -106,6 +107,11 @@ def run(args: Sequence[str]) -> int:
     except BrokenPipeError:
         _drop_output()
         return ExitCode.DONE
+    except SystemExit:  # what click and rich make of a closed pipe
+        if not nobody_reads():
+            raise
+        _drop_output()
+        return ExitCode.DONE
     except (OSError, MemoryError, ImportError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and not _is_of_the_machine(error):
             raise
@@ -133,9 +139,14 @@ def _prepare_streams() -> None:
 
 
 def _drop_output() -> None:
-    """What standard output still holds cannot be written; without this Python fails again at its end."""
+    """What a stream still holds cannot be written; without this Python fails again at its end."""
     nothing = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nothing, 1)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):  # its reader is gone, or it is full
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(nothing, stream.fileno())
     os.close(nothing)
 
 

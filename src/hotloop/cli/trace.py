@@ -66,6 +66,7 @@ def analyze_command(
     from hotloop.report.terminal.trace import render_next, show_report, show_verdicts
     from hotloop.trace.compare.budget import check_gate, parse_gate
     from hotloop.trace.ranks.study import analyze
+    from hotloop.trace.read.source import find_files
 
     gates = [parse_gate(text) for text in budgets]
     screen = Screen(quiet=quiet, no_color=no_color)
@@ -88,7 +89,7 @@ def analyze_command(
             else f"none of the {len(report.traces)} files is a trace",
             "a trace is what torch.profiler's export_chrome_trace writes, or an Nsight Systems SQLite export",
         )
-    screen.show(render_next(report))
+    screen.show(render_next(report, str(find_files(list(paths))[0])))
     return ExitCode.DONE if all(verdict.passed for verdict in verdicts) else ExitCode.GATE
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
@@ -12,6 +11,7 @@ from hotloop.launch.environment import quiet
 from hotloop.launch.isolation.decide import Exceptions, could_not_enter, plan_isolation
 from hotloop.launch.isolation.scratch import new_scratch, remove, scratch_root
 from hotloop.launch.process import Run, start
+from hotloop.launch.readers import nobody_reads
 
 LONGEST_S = 120.0
 """A program that failed later than this is not tried again: the user would wait as long again."""
@@ -22,20 +22,10 @@ _ENDED_BY_HAND = (130, 143)
 
 def may_be_ours(run: Run, code: int | None, lived_s: float) -> bool:
     """Whether to ask: a program that had imported torch failed by itself, and soon."""
-    if _nobody_reads():
+    if nobody_reads():  # it printed into a closed pipe, and fails so without hotloop, too
         return False
     ran = any((run.scratch / "probe").glob("torch-*")) and not could_not_enter(code, run.scratch)
     return ran and code not in (None, 0, *_ENDED_BY_HAND) and lived_s <= LONGEST_S
-
-
-def _nobody_reads() -> bool:
-    """Whether the program printed into a pipe that was closed (`| head -1`): it fails so without hotloop, too."""
-    try:
-        poll = select.poll()
-        poll.register(1, 0)
-        return any(event & select.POLLERR for _, event in poll.poll(0))
-    except (OSError, AttributeError):  # no such descriptor, no such system call
-        return False
 
 
 def whose(

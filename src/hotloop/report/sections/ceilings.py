@@ -10,6 +10,7 @@ from hotloop.model.quantities import byte_size, duration, percent, rate, signifi
 from hotloop.report.charts.roofline import roofline
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import speedup
+from hotloop.report.content.quietness import peak_caveat
 from hotloop.report.document import Block, Chart, Facts, Section, Table
 
 MAX_OPERATORS = 12
@@ -79,7 +80,8 @@ def _efficiency(seen: Observation) -> Iterator[Block]:
         rows.append(
             (
                 "of this machine's peak",
-                f"{percent(found.mfu)} of {peak}, the fastest matrix product or convolution measured",
+                f"{percent(found.mfu)} of {peak}, the fastest matrix product or convolution measured"
+                f"{peak_caveat(found.peak_foreign_share)}",
             )
         )
     elif found.why_no_peak:

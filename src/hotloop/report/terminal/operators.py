@@ -12,12 +12,11 @@ from rich.text import Text
 from hotloop.model.foreign_text import shown
 from hotloop.model.operators import Efficiency, Operator, Operators
 from hotloop.model.quantities import counted, duration, percent, scaled
+from hotloop.report.content.quietness import peak_caveat
 from hotloop.report.terminal.layout import facts
 
 NUM = 8
 """Operators shown; all are in the JSON."""
-BUSY = 0.1
-"""Share of the CPU in foreign hands from which a peak is too low."""
 _NAME_WIDTH, _SHAPES_WIDTH = 24, 22
 
 
@@ -56,6 +55,7 @@ def _joined(one: Operator, other: Operator) -> Operator:
         self_s=one.self_s + other.self_s,
         device_s=sum(device) if device else None,
         share=one.share + other.share,
+        allocated_bytes=one.allocated_bytes + other.allocated_bytes,
         flop=sum(flop) if flop else None,
     )
 
@@ -83,11 +83,7 @@ def efficiency(seen: Efficiency) -> RenderableType:
     says = f"{scaled(seen.flop)}FLOP a step, {scaled(seen.flop_per_s)}FLOP/s in {seen.precision}"
     if seen.mfu is not None and seen.peak_flop_per_s is not None:
         says += f", {percent(seen.mfu)} of the {scaled(seen.peak_flop_per_s)}FLOP/s of the fastest matrix product or "
-        says += "convolution measured here (MFU)"
-        if seen.peak_foreign_share is not None and seen.peak_foreign_share > BUSY:
-            used = f"{seen.peak_foreign_share:.0%}"
-            says += f"; THAT PEAK IS TOO LOW: other processes used {used} of the CPU when it was measured "
-            says += "(hotloop machine --fresh measures it again)"
+        says += f"convolution measured here (MFU){peak_caveat(seen.peak_foreign_share)}"
     else:
         says += f"; {seen.why_no_peak}"
     return facts([("FLOPs", says)], key_width=7)

@@ -145,4 +145,5 @@ class Screen:
 
     def _rule(self, title: str) -> None:
         width = WIDTH if not self.err.is_terminal else min(WIDTH, self.err.width)
-        self.err.print(Rule(Text(shown(title)), characters="-", style="dim", align="left"), width=width)
+        with contextlib.suppress(OSError):
+            self.err.print(Rule(Text(shown(title)), characters="-", style="dim", align="left"), width=width)

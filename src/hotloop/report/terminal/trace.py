@@ -94,11 +94,15 @@ def _verdict(analysis: TraceAnalysis) -> list[RenderableType]:
     return [Text(f"{says}; the largest cause, {share}: {CAUSES.get(cause, cause)}.", style="bold")]
 
 
-def render_next(report: TraceReport) -> RenderableType:
-    """What to type next."""
+def render_next(report: TraceReport, first: str) -> RenderableType:
+    """What to type next.
+
+    Args:
+        report: what was found.
+        first: the file of the first trace, as one types it from here.
+    """
     found = next((finding.code for analysis in report.traces for finding in analysis.findings), None)
     explain = [("the manual of a finding", ["hotloop", "explain", found])] if found else []
-    first = report.traces[0].file
     return next_steps(
         [*explain, ("what a change of the program did", ["hotloop", "trace", "diff", first, "AFTER"])]
     )

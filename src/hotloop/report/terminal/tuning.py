@@ -44,9 +44,11 @@ def render_next(result: TuneResult, plan: str | None) -> RenderableType:
     option = ["--plan", plan] if plan else []
     if not result.plan.steps:
         resume = ["hotloop", "tune", "--resume", *result.command]
+        likely_one = [("run what is likely, unproven", ["hotloop", "run", "--likely", *result.command])]
         return next_steps(
             [
                 ("go on where this ended", resume),
+                *(likely_one if result.likely else []),
                 ("see what holds it back", ["hotloop", "diagnose", *result.command]),
             ]
         )
