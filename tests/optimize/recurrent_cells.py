@@ -39,6 +39,23 @@ class JointLayers(nn.Module):
         return h, c
 
 
+class LayerAGate(nn.Module):
+    """An LSTM of eight layers; input and state are as wide."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for gate in "ifgo":
+            setattr(self, f"x{gate}", nn.Linear(WIDTH, WIDTH))
+            setattr(self, f"h{gate}", nn.Linear(WIDTH, WIDTH))
+
+    def forward(self, x: Any, state: Any) -> Any:
+        h, c = state
+        keep = torch.sigmoid(self.xi(x) + self.hi(h))
+        forget = torch.sigmoid(self.xf(x) + self.hf(h))
+        c = forget * c + keep * torch.tanh(self.xg(x) + self.hg(h))
+        return torch.sigmoid(self.xo(x) + self.ho(h)) * torch.tanh(c), c
+
+
 class WrittenGRU(nn.Module):
     """Its update gate is one minus torch's, its layers stand in pairs."""
 

@@ -82,6 +82,16 @@ ACTS = {
     "RNN of ReLU": (GRU, lambda: nn.RNNCell(INPUTS, WIDTH, nonlinearity="relu")),
     "an own LSTM": (LSTM, written.TwoLayers),
     "an own LSTM, a layer a gate": (LSTM.replace("(h, c))", "h, c)"), written.JointLayers),
+    "an own LSTM of eight layers": (
+        """
+        def step():
+            h, c, wide = h0, torch.zeros_like(h0), torch.cat((x, x[..., :1]), dim=2)
+            for t in range(TIME):
+                h, c = cell(wide[:, t], (h, c))
+            return h + c
+        """,
+        written.LayerAGate,
+    ),
     "an own GRU": (GRU, written.WrittenGRU),
     "an own RNN": (GRU, written.Elman),
     "several cells, time first, fewer steps": (
@@ -287,6 +297,32 @@ def test_under_autocast(make: Any) -> None:
     for one, other in zip(plain, run(program, cell, activation), strict=True):
         assert one.dtype is other.dtype
         torch.testing.assert_close(one, other, rtol=0.05, atol=0.05)
+    assert activation.effect()[0], activation.effect()
+
+
+DEVICE_LOOP = """
+    def last(x, state):
+        for t in range(x.size(1)):
+            state = cell(x[:, t], state)
+        return state
+"""
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an accelerator")
+@pytest.mark.filterwarnings("error:RNN module weights")
+@pytest.mark.parametrize("make", [lambda: nn.LSTMCell(INPUTS, WIDTH), written.WrittenGRU])
+def test_on_a_device(make: Any) -> None:
+    """With cuDNN, which would warn of weights that do not lie behind one another."""
+    cell, activation = make().cuda(), RecurrentCalls(at_once=True)
+    tree, names = ast.parse(textwrap.dedent(DEVICE_LOOP)), dict[str, Any](torch=torch, cell=cell)
+    activation.on_source("train.py", tree, names)
+    exec(compile(tree, "train.py", "exec"), names)
+    x = torch.randn(BATCH, TIME, INPUTS, device="cuda")
+    h = torch.zeros(BATCH, WIDTH, device="cuda")
+    state = (h, h) if isinstance(cell, nn.LSTMCell) else h
+    results = [names["last"](x, state) for _ in range(4)]
+    torch.testing.assert_close(results[0], results[3], rtol=1e-3, atol=1e-3)
     assert activation.effect()[0], activation.effect()
 
 
