@@ -14,6 +14,7 @@ import numpy as np
 
 from hotloop.model.ratio import Ratio
 from hotloop.stats.autocorrelation import ar1_inflation
+from hotloop.stats.log_ratio import ratio_of
 from hotloop.stats.robust import hodges_lehmann, winsorized
 from hotloop.stats.student import student_quantile
 
@@ -90,7 +91,7 @@ def ratio_interval(
     center = math.fsum(estimate.log_ratio for estimate in estimates) / len(estimates)
     variance, df = _pair_variance(estimates, center, prior_sd, prior_df)
     half = student_quantile((1 + confidence) / 2, df) * math.sqrt(variance / len(estimates))
-    return Ratio(_exp(center), _exp(center - half), _exp(center + half))
+    return ratio_of(center, half)
 
 
 def _pair_variance(
@@ -101,8 +102,3 @@ def _pair_variance(
     squares = math.fsum((estimate.log_ratio - center) ** 2 for estimate in estimates)
     df = prior_df + len(estimates) - 1
     return max(within, (prior_df * (prior_sd**2 + within) + squares) / df), df
-
-
-def _exp(log_ratio: float) -> float:
-    """Exponential that stays a finite, positive number however wide the interval is."""
-    return math.exp(min(700.0, max(-700.0, log_ratio)))

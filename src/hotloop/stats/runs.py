@@ -14,6 +14,7 @@ from statistics import NormalDist, fmean
 import msgspec
 
 from hotloop.model.ratio import Ratio
+from hotloop.stats.log_ratio import ratio_of
 from hotloop.stats.pairs import DEFAULT_PRIOR_DF, DEFAULT_PRIOR_SD
 from hotloop.stats.student import student_quantile
 from hotloop.stats.summary import summarize
@@ -71,7 +72,7 @@ def runs_ratio(
     half = student_quantile((1 + confidence) / 2, df) * math.sqrt(
         variance * (1 / len(before) + 1 / len(after))
     )
-    return Ratio(math.exp(center), math.exp(center - half), math.exp(center + half))
+    return ratio_of(center, half)
 
 
 def _squares(runs: Sequence[RunEstimate]) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hotloop.model.ratio import Ratio
+from hotloop.stats.log_ratio import ratio_of
 from hotloop.stats.robust import mad_sd
 from hotloop.stats.student import student_quantile
 
@@ -64,7 +65,7 @@ class SwitchFit(msgspec.Struct, frozen=True):
         """Return the speed ratio between two states with its interval."""
         gain, error = self.gain(after, before)
         half = student_quantile((1 + confidence) / 2, self.df) * error
-        return Ratio(math.exp(gain), math.exp(gain - half), math.exp(gain + half))
+        return ratio_of(gain, half)
 
 
 def fit_switches(

@@ -11,6 +11,7 @@ import msgspec
 from hotloop.model.optimization import Candidate
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import PlanStep, Trial
+from hotloop.stats.log_ratio import half_width, ratio_of
 from hotloop.stats.switching import SwitchFit
 from hotloop.stats.verdict import Verdict
 from hotloop.tune.confirm.evidence import Confirmation, ConfirmedSets
@@ -113,7 +114,7 @@ class Factors:
         tried = next((t for t in reversed(self._trials) if t.candidate == step and t.ratio), None)
         if tried is not None and tried.ratio is not None:
             return _of(tried.ratio, tried.method)
-        return _Factor(None, math.log(total.high / total.low) / 2, LEFT)
+        return _Factor(None, half_width(total), LEFT)
 
     def _break_even(self, plan: PlanSteps, at: int) -> int | None:
         """Steps after which a step's one-off cost is earned back."""
@@ -150,7 +151,7 @@ class Factors:
 
 def _of(ratio: Ratio, method: str, *, proven: bool = False) -> _Factor:
     """A factor; one that a screening picked out of many is not proven by what it was picked for."""
-    return _Factor(math.log(ratio.ratio), math.log(ratio.high / ratio.low) / 2, method, proven)
+    return _Factor(math.log(ratio.ratio), half_width(ratio), method, proven)
 
 
 def _multiplied(found: Sequence[_Factor], total: Ratio) -> list[Ratio]:
@@ -166,5 +167,5 @@ def _multiplied(found: Sequence[_Factor], total: Ratio) -> list[Ratio]:
     for factor, weight in zip(found, weights, strict=True):
         gain = (factor.gain or 0.0) + rest * weight
         half = max(factor.half, abs(rest * weight) / _Z)
-        ratios.append(Ratio(math.exp(gain), math.exp(gain - half), math.exp(gain + half)))
+        ratios.append(ratio_of(gain, half))
     return ratios
