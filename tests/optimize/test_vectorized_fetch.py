@@ -52,7 +52,7 @@ class Chain(Rows):
     """Goes through a list of transforms."""
 
     def change(self, row: Any) -> Any:
-        for transform in (torch.from_numpy, torch.sigmoid, lambda value: value - 0.5):
+        for transform in (torch.from_numpy, torch.abs, lambda value: value - 0.5):
             row = transform(row)
         return row
 
