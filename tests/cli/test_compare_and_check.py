@@ -17,6 +17,7 @@ from hotloop.cli import before, check, compare
 from hotloop.cli.app import run
 from hotloop.machine.environment.command_packages import packages_of
 from hotloop.machine.host.identity import fingerprint, identity
+from hotloop.model.comparison import Comparison
 from hotloop.model.gate import ClassBaseline, GateBaseline, GateRun
 from hotloop.report.sections.comparison import comparison_document
 from hotloop.stats.verdict import Decision, decide
@@ -27,6 +28,7 @@ from hotloop.tune.compare.pairs import PairRecord
 from hotloop.tune.compare.program import Program
 
 from ..report.rich_session import content, tuning
+from ..tune.plans import WORKERS, write_plan
 
 PROGRAM = """
 import torch
@@ -337,3 +339,28 @@ def test_a_gate_on_a_real_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     words = ["check", "--baseline", "base.json", "--runs", "2", "--seconds", "3s", "--margin", "50"]
     assert run([*words, "--update", "train.py"]) == 0
     assert run([*words, "train.py"]) == 0
+
+
+def test_a_program_is_compared_with_itself_under_a_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.py").touch()
+    plan = write_plan(tmp_path, None, WORKERS)
+    seen = content(60, tuned=False).observation
+    assert seen is not None
+    compared: list[Program] = []
+
+    def observed(name: str, words: tuple[str, ...], *_: object) -> Program:
+        return Program(name=name, words=words, argv=words, folder=tmp_path, observation=seen)
+
+    def duet(*both: Program, **_: object) -> Comparison:
+        compared.extend(both)
+        return compare_observations(seen, seen, ("a", "b"))
+
+    monkeypatch.setattr(compare, "before_run", lambda *_: None)
+    monkeypatch.setattr(compare, "program", observed)
+    monkeypatch.setattr(compare, "compare_programs", duet)
+    assert run(["compare", "a.py", f"hotloop run --force --plan {plan} a.py"]) == 0
+    assert [one.words for one in compared] == [("a.py",), ("a.py",)]
+    assert [[step.name for step in one.plan] for one in compared] == [[], [WORKERS.name]]
