@@ -16,7 +16,9 @@ def environment(**more: str) -> dict[str, str]:
     return {**kept, "NO_COLOR": "1", **more}
 
 
-def hotloop(*words: str, cwd: Path, stdin: str = "", **more: str) -> subprocess.CompletedProcess[str]:
+def hotloop(
+    *words: str, cwd: Path, stdin: str = "", limit_s: float = 120, **more: str
+) -> subprocess.CompletedProcess[str]:
     """Run a hotloop command line to its end."""
     return subprocess.run(
         [*HOTLOOP, *words],
@@ -25,6 +27,6 @@ def hotloop(*words: str, cwd: Path, stdin: str = "", **more: str) -> subprocess.
         env=environment(**more),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=limit_s,
         check=False,
     )

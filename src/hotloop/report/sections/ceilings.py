@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from hotloop.model.ceilings import Ceilings
 from hotloop.model.observation import Observation
-from hotloop.model.quantities import byte_size, duration, percent, rate, significant
+from hotloop.model.quantities import byte_size, counted, duration, percent, rate, significant
 from hotloop.report.charts.roofline import roofline
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import speedup
@@ -66,7 +66,7 @@ def _rates(seen: Observation, found: Ceilings) -> Iterator[tuple[str, float, flo
         yield "perfect input", found.compute_samples_per_s, found.compute_low, found.compute_high
     for workers, per_s in sorted(found.loader_samples_per_s.items()):
         now = " (now)" if workers == found.num_workers else ""
-        yield f"loader alone, {workers} workers{now}", per_s, None, None
+        yield f"loader alone, {counted(workers, 'worker')}{now}", per_s, None, None
 
 
 def _efficiency(seen: Observation) -> Iterator[Block]:

@@ -44,6 +44,8 @@ def _size(num: int | None) -> str:
 def _lead(before: int | None, after: int | None) -> str:
     if before is None or after is None:
         return ""
+    if byte_size(before) == byte_size(after):
+        return f"The peak stayed at {byte_size(before)}."
     return f"The peak went from {byte_size(before)} to {byte_size(after)}, {after / before - 1:+.0%}."
 
 
