@@ -58,13 +58,22 @@ def test_a_busy_machine_is_said_before_the_time_is_spent(says: Says) -> None:
     )
 
 
-@pytest.mark.parametrize("word", ["--no-deep", "--seconds=3"])
-def test_an_option_of_ours_behind_the_command_is_pointed_out(word: str, says: Says, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "typed"),
+    [
+        (("--no-deep",), "--no-deep"),
+        (("--seconds=3",), "--seconds 3"),
+        (("--seconds", "3"), "--seconds 3"),
+        (("--seconds",), "--seconds ..."),
+    ],
+)
+def test_an_option_of_ours_behind_the_command_is_pointed_out(
+    words: tuple[str, ...], typed: str, says: Says, tmp_path: Path
+) -> None:
     (tmp_path / "train.py").write_text("import argparse\n")
-    name = word.split("=", maxsplit=1)[0]
-    said = says("python", "train.py", word)
-    assert f"{name} stands behind your command, so your program gets it" in said
-    assert f"hotloop observe {name} python ..." in said
+    said = says("python", "train.py", *words)
+    assert f"{typed.split()[0]} stands behind your command, so your program gets it" in said
+    assert f"hotloop observe {typed} python ..." in said
 
 
 @pytest.mark.parametrize("source", ["parser.add_argument('--seconds')", "def main(seconds: int): ..."])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,15 +37,18 @@ def before_run(screen: Screen, words: Sequence[str]) -> tuple[EnvironmentCheck, 
 def _hint_options(screen: Screen, words: Sequence[str]) -> None:
     """Say that an option of ours stands behind the command, where it is the program's, unless its script knows it."""
     command = click.get_current_context().command
-    ours = {option for param in command.params for option in param.opts if option.startswith("--")}
+    ours = {option: param for param in command.params for option in param.opts if option.startswith("--")}
     script = script_of(words) if words else None
     known = script.read_text(errors="replace") if script is not None and script.is_file() else ""
-    for word in words[1:]:
-        name = word.split("=")[0]
+    for word, following in itertools.zip_longest(words[1:], words[2:]):
+        name, _, value = word.partition("=")
         if name in ours and name not in known and name.removeprefix("--").replace("-", "_") not in known:
+            param = ours[name]
+            takes_value = not (isinstance(param, click.Option) and param.is_flag)
+            typed = [name, *([value or following or "..."] if takes_value else [])]
             screen.warn(
                 f"hotloop: {name} stands behind your command, so your program gets it. "
-                f"Options of hotloop go first: hotloop {command.name} {name} {words[0]} ..."
+                f"Options of hotloop go first: hotloop {command.name} {shlex.join(typed)} {words[0]} ..."
             )
 
 
