@@ -72,7 +72,7 @@ def test_an_option_of_ours_behind_the_command_is_pointed_out(
 ) -> None:
     (tmp_path / "train.py").write_text("import argparse\n")
     said = says("python", "train.py", *words)
-    assert f"{typed.split()[0]} stands behind your command, so your program gets it" in said
+    assert f"{typed.split(maxsplit=1)[0]} stands behind your command, so your program gets it" in said
     assert f"hotloop observe {typed} python ..." in said
 
 
