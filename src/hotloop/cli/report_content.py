@@ -101,7 +101,9 @@ def _observation(session: Session, deep: Deep | None, card: MachineCard | None) 
     if seen is None:
         return None
     if seen.deep is None and deep is not None:
-        seen = with_efficiency(msgspec.structs.replace(seen, deep=deep), card)
+        seen = msgspec.structs.replace(seen, deep=deep)
+    if seen.efficiency is None or seen.efficiency.peak_flop_per_s is None:
+        seen = with_efficiency(seen, card)  # the machine may have been measured since
     environment = redacted_environment(seen.program.environment)
     return msgspec.structs.replace(
         seen,
