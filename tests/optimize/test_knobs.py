@@ -106,18 +106,24 @@ def test_the_optimizer_steps_alike_whichever_way(cls: type[torch.optim.Optimizer
         torch.testing.assert_close(ends[0], other)
 
 
-def test_anomaly_detection_is_held_off_and_comes_back() -> None:
+def test_anomaly_detection_is_held_off_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("set_anomaly_enabled", "is_anomaly_enabled", "is_anomaly_check_nan_enabled"):
+        monkeypatch.setattr(torch, name, getattr(torch, name))
     knob = AnomalyKnob()
     knob.on_torch()
-    torch.autograd.set_detect_anomaly(True)
-    knob.switch(True)
-    assert not torch.is_anomaly_enabled()
-    with torch.autograd.detect_anomaly(check_nan=False):
-        assert not torch.is_anomaly_enabled()
-    torch.autograd.set_detect_anomaly(True)
-    assert knob.effect()[0]
-    knob.switch(False)
-    assert torch.is_anomaly_enabled()
+    try:
+        torch.autograd.set_detect_anomaly(True)
+        knob.switch(True)
+        assert not torch._C.is_anomaly_enabled()
+        with torch.autograd.detect_anomaly(check_nan=False):  # as a compiler does while it traces
+            assert not torch._C.is_anomaly_enabled()
+        assert torch.is_anomaly_enabled(), "the program's wish"
+        assert knob.effect()[0]
+        knob.switch(False)
+        assert torch._C.is_anomaly_enabled()
+        assert torch._C.is_anomaly_check_nan_enabled()
+    finally:
+        torch._C.set_anomaly_enabled(False)
 
 
 def test_threads_change_while_on() -> None:

@@ -6,7 +6,10 @@ from hotloop.probe.activation.knob import Knob
 
 
 class AnomalyKnob(Knob):
-    """Holds anomaly detection off while on; then what the program wished for meanwhile is in force."""
+    """Holds anomaly detection off while on; then what the program wished for meanwhile is in force.
+
+    Who asks meanwhile is told the wish: a compiler switches anomaly detection for itself and puts back what it found.
+    """
 
     def __init__(self) -> None:
         self._is_on = False
@@ -17,7 +20,9 @@ class AnomalyKnob(Knob):
         """Put ourselves where both classes of `anomaly_mode` look."""
         import torch
 
-        original = torch.set_anomaly_enabled
+        original, enabled_now = torch.set_anomaly_enabled, torch.is_anomaly_enabled
+        checks_now = torch.is_anomaly_check_nan_enabled
+        self._wished = (enabled_now(), checks_now())
 
         def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
             self._wished = (enabled, check_nan)
@@ -25,6 +30,8 @@ class AnomalyKnob(Knob):
             original(enabled and not self._is_on, check_nan)
 
         torch.set_anomaly_enabled = set_anomaly_enabled
+        torch.is_anomaly_enabled = lambda: self._wished[0]
+        torch.is_anomaly_check_nan_enabled = lambda: self._wished[1]
 
     def switch(self, on: bool) -> None:
         """Hold it off, or let it be as the program wishes."""
