@@ -7,6 +7,7 @@ import re
 from typing import ClassVar
 
 import msgspec
+import numpy as np
 import pytest
 
 from hotloop.model.errors import ExitCode, HotloopError
@@ -18,7 +19,7 @@ from hotloop.tune.search.search import WAITING
 
 from ..stats.simulated import Noise
 from .sessions import DEFAULT_BUDGET_S, Memory, Simulation, names, noisy, reasons
-from .simulated import STEP_S, Truth, candidates
+from .simulated import STEP_S, Disturbance, Truth, candidates
 
 BF16 = Candidate(name="bf16", numerics=Numerics.TOLERANCE)
 
@@ -484,3 +485,32 @@ def test_an_interval_that_tells_nothing_is_not_shown() -> None:
     session = Simulation(Truth(), Noise(pair_sd=0.8, block_sd=3.0, rho=0.0))
     reason = reasons(session.run(candidates("null")))["null"]
     assert reason.startswith("no difference shown: times varied too much to tell, in ")
+
+
+class Crowded(Disturbance):
+    """From some block on others make every step longer, and each block by another factor."""
+
+    def __init__(self, factor: float, quiet: int) -> None:
+        self._factor, self._quiet = factor, quiet
+        self._rng = np.random.default_rng(0)
+
+    def process(self) -> float:
+        return 1.0
+
+    def turns(self, num: int, steps: int) -> list[float]:
+        self._quiet -= 1
+        return [self._factor * math.exp(0.6 * self._rng.normal()) if self._quiet < 0 else 1.0] * num
+
+    def hold(self, steps: int) -> list[float]:
+        return [1.0] * steps
+
+
+@pytest.mark.parametrize("factor", [4.0, 8.0])
+def test_a_set_leaves_the_other_sets_of_a_proof_their_time(factor: float) -> None:
+    """Blocks that neighbours made longer took all the time of one set, and nothing was proven."""
+    session = Simulation(Truth(factors={"a": 5.0}), disturbance=Crowded(factor, 16), budget_s=200.0)
+    result = session.run(candidates("a"))
+    sets = [order for order in session.executor.orders if order.plans[-1] and len(order.plans) == 2]
+    assert len(sets) >= 3
+    assert names(result) == ["a"]
+    assert result.wall_s <= 1.1 * 200.0

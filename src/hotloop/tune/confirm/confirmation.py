@@ -111,9 +111,16 @@ class Confirmer:
         seen = self.sets.standing(plan)
         so_far = f", so far {seen.speed:.2f}x" if seen is not None and seen.speed else ""
         self._progress(f"confirming the plan in fresh processes ({number + 1}){so_far}")
-        order = self._order(plan, max(1, MIN_SETS - number))
+        to_come = max(1, MIN_SETS - number)
+        order = self._order(plan, to_come)
         steer = while_time(
-            self._arms.left_s, len(order.plans), MIN_BLOCKS, self._arms.grace_s, self._least(plan)
+            self._arms.left_s,
+            len(order.plans),
+            MIN_BLOCKS,
+            self._arms.grace_s,
+            self._least(plan),
+            # Beside neighbours a set takes several times as long as it was expected to.
+            rest_s=self._arms.left_s() * (to_come - 1) / to_come,
         )
         order, record = self._arms.run(self._key(plan, number), order, steer)
         idle = self.sets.add(order, record)

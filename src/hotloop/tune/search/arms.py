@@ -196,6 +196,7 @@ def while_time(
     min_rounds: int,
     grace_s: float = 0.0,
     curve_rounds: int = 0,
+    rest_s: float = 0.0,
 ) -> Steer:
     """Return what goes on with all arms until they are steady or the time is over.
 
@@ -205,10 +206,12 @@ def while_time(
         min_rounds: the fewest.
         grace_s: the fewest may take so much longer than there is time.
         curve_rounds: after which steady arms have told enough.
+        rest_s: of the time that is left, what other sets need; the rounds up to `curve_rounds` may take of it.
     """
 
     def steer(rounds: Rounds) -> Collection[int]:
-        wanted = left_s() > 0 or (len(rounds) < min_rounds and left_s() > -grace_s)
+        spare_s = 0.0 if len(rounds) < max(min_rounds, curve_rounds) else rest_s
+        wanted = left_s() > spare_s or (len(rounds) < min_rounds and left_s() > -grace_s)
         told = len(rounds) >= curve_rounds and are_steady(rounds, range(1, num_arms))
         return range(num_arms) if wanted and not told else ()
 
