@@ -22,6 +22,6 @@ class Stage:
         self._say(text)
 
     def passing(self, text: str) -> None:
-        """Say what happens meanwhile; it comes first, for narrow terminals cut the end, and lists are not told again."""
+        """Say what happens meanwhile; it comes first, for narrow terminals cut the end. Lists are not told again."""
         of = self._text.partition(": ")[0]
         self._say(f"{text}, {of}" if of else text)
