@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 
+import msgspec
 import pytest
 
 from hotloop.diagnose.check.engine import diagnose
 from hotloop.diagnose.check.registry import all_rules
 from hotloop.diagnose.price.cost import Cost
 from hotloop.diagnose.rule import Symptom
+from hotloop.model.ceilings import Prediction
 from hotloop.model.ratio import Ratio
 
 from ..report.test_observation_screen import observation
@@ -26,3 +28,28 @@ def test_a_gain_that_leaves_no_step_is_none(share: float, gain: float, told: boo
     (finding,) = diagnose(observation(), rules=[rule]).findings
     assert (finding.gain is not None) is told
     assert finding.cost_s == pytest.approx(min(1.0, share) * 0.1)
+
+
+@pytest.mark.parametrize(
+    ("predicted", "cost_share", "gain"),
+    [
+        (1.2, 0.3, 1.2),  # less than the cost allows: the fix takes a part of it away
+        (1.6, 1 - 1 / 1.6, 1.6),  # more, within its upper end: the cost is higher than it was taken to be
+        (4.0, 0.3, 1.3),  # more than the upper end: something else was measured
+    ],
+)
+def test_a_cost_is_at_least_what_was_predicted_to_go(
+    predicted: float, cost_share: float, gain: float
+) -> None:
+    rule = next(one for one in all_rules() if one.code == "anomaly-mode-on")
+    symptom = Symptom(evidence="seen", cost=Cost(0.3, 0.1, 0.5, 0.1), gain=Ratio(1.3, 1.1, 2.0))
+    seen = msgspec.structs.replace(
+        observation(),
+        predictions=(
+            Prediction(name="debug_apis_off", params={}, ratio=Ratio(predicted, 1.1, 5.0), method="switched"),
+        ),
+    )
+    (finding,) = diagnose(seen, rules=[dataclasses.replace(rule, check=lambda _: [symptom])]).findings
+    assert finding.cost_s == pytest.approx(cost_share * 0.1)
+    assert finding.gain is not None
+    assert finding.gain.ratio == pytest.approx(gain)

@@ -46,7 +46,7 @@ def diagnose(
             # Figures that make no sense: one rule that stumbles over them does not take the others with it.
             abstained.append(Abstention(rule.code, f"it failed here ({type(error).__name__}: {error})"))
             continue
-        found = [_finding(rule, symptom, _gain(rule, symptom, observation)) for symptom in seen]
+        found = [_finding(rule, *_priced_anew(rule, symptom, observation)) for symptom in seen]
         findings.extend(found)
         for code in rule.explains if found else ():
             explained[code] = min(explained.get(code, len(Severity)), *(_rank(one) for one in found))
@@ -85,17 +85,22 @@ def _possible(symptom: Symptom) -> Symptom:
     return dataclasses.replace(symptom, gain=None) if too_much else symptom
 
 
-def _gain(rule: Rule, symptom: Symptom, observation: Observation) -> Ratio | None:
-    """What was predicted for the optimization that is the fix, the surest of its parameters; else the rule's own.
+def _priced_anew(rule: Rule, symptom: Symptom, observation: Observation) -> tuple[Symptom, Ratio | None]:
+    """What was predicted for the optimization that is the fix, the surest of its parameters; else the rule's own gain.
 
-    A prediction of more than the cost allows was spoilt by what else used the machine: the rule's own counts.
+    A prediction of more than the cost allows was spoilt by what else used the machine: the rule's own counts. One that
+    is more than the cost itself allows, but not its upper end, tells that the cost is higher.
     """
     told = [one.ratio for one in observation.predictions if one.name == rule.optimization]
     if not told or not rule.fixed_by_it or symptom.by_hand:
-        return symptom.gain
+        return symptom, symptom.gain
     surest = max(told, key=lambda one: one.low)
     allowed = symptom.cost.gain().high if symptom.cost is not None else math.inf
-    return surest if surest.ratio <= allowed and surest.ratio < NO_STEP_LEFT else symptom.gain
+    if surest.ratio > allowed or surest.ratio >= NO_STEP_LEFT:
+        return symptom, symptom.gain
+    if symptom.cost is not None and (taken := 1.0 - 1.0 / surest.ratio) > symptom.cost.share:
+        symptom = dataclasses.replace(symptom, cost=dataclasses.replace(symptom.cost, share=taken))
+    return symptom, surest
 
 
 def _finding(rule: Rule, symptom: Symptom, gain: Ratio | None) -> Finding:
