@@ -32,6 +32,7 @@ class SetOrder(msgspec.Struct, frozen=True, kw_only=True):
         passive: all arms wait passively at barriers, so that a neighbour costs a share and not a factor.
         look_left_s: when its rounds are over the first and the last arm are looked at in detail, if so much time is
             left then; None: they are not.
+        keep_s: of the time that is left, what is kept for a proof: no arm is waited for in it.
     """
 
     plans: tuple[PlanSteps, ...]
@@ -40,6 +41,7 @@ class SetOrder(msgspec.Struct, frozen=True, kw_only=True):
     num_perturbed: int = 0
     passive: bool = False
     look_left_s: float | None = None
+    keep_s: float = 0.0
 
 
 class ArmRecord(msgspec.Struct, frozen=True, kw_only=True, tag="arm"):

@@ -265,14 +265,16 @@ class Search:
         plans = self._contest.arm_plans(base, batch)
         originals, perturbed = self._arms.first_originals(plans, undecided=self._contest.unsure)
         room = self._arms.room(len(originals) + len(plans)) - len(originals)
+        reserve_s = self._reserve_s()
         order = SetOrder(
             plans=(*originals, *plans[: max(1, room)]),
             max_rounds=min(MAX_ROUNDS, self._design.max_rounds or MAX_ROUNDS),
             perturbed=perturbed,
             passive=self.passive,
+            keep_s=reserve_s,
         )
         before = len(self._contest.trials)
-        best = self._contest.run(number, base, batch, order, self._reserve_s(), worth)
+        best = self._contest.run(number, base, batch, order, reserve_s, worth)
         self.plan = best if base == self.plan else self._joined(self.plan, best)
         self._take(self._contest.trials[before:])
 

@@ -22,8 +22,10 @@ from hotloop.tune.trials.start_arm import start_arm
 LAST_PATIENCE_S = 5.0
 """What is under way when the time is over may take so much longer."""
 START_SHARE = 0.5
-"""Of the time that is left: an arm that has not started by then is left out, so that the others can be compared."""
-_LATE = Failure(kind=FailureKind.LATE, message="it was not warm when half of the time that was left was over")
+"""Of the time that a set has: an arm that has not started by then is left out, so that the others can be compared."""
+_LATE = Failure(
+    kind=FailureKind.LATE, message="it was not warm when half of the time that there was for it was over"
+)
 MEMORY_SHARE = 0.85
 """Of the memory that was free before: an arm beyond it would push the machine into swap."""
 
@@ -74,7 +76,7 @@ class Crew:
         """
         # Of a plan and the original neither can be left out.
         many = sum(bool(plan) for plan in order.plans) > 1
-        ready_by = time.monotonic() + START_SHARE * self._left_s() if many else math.inf
+        ready_by = time.monotonic() + START_SHARE * (self._left_s() - order.keep_s) if many else math.inf
 
         def warm(arm: Arm) -> None:
             self.warm(arm, math.inf if arm is arms[0] else ready_by)
