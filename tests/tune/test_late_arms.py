@@ -19,8 +19,11 @@ from hotloop.tune.trials.arm import Arm, ArmFailed
 from hotloop.tune.trials.crew import Crew
 from hotloop.tune.trials.setting import Setting
 
-QUICK, SLOW = Candidate(name="quick"), Candidate(name="slow", one_off_s=45.0)
-NEEDS_S = {"": 2.0, "quick": 3.0, "slow": 75.0}
+QUICK, SLOW = (
+    Candidate(name="fused_optimizer"),
+    Candidate(name="compile", params={"mode": "default"}, one_off_s=45.0),
+)
+NEEDS_S = {"": 2.0, "fused_optimizer": 3.0, "compile": 75.0}
 
 
 @dataclass
@@ -108,10 +111,10 @@ def test_it_is_waited_for_half_of_what_is_not_kept(
     spent_s, failed, arms = _started(((), (SLOW,), (QUICK,)), keep_s, monkeypatch)
     assert spent_s <= most_s
     assert failed == ({1: FailureKind.LATE} if keep_s else {})
-    assert arms[2].waited_s == NEEDS_S["quick"]
+    assert arms[2].waited_s == NEEDS_S["fused_optimizer"]
 
 
 def test_a_plan_alone_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     _, failed, arms = _started(((), (SLOW,)), 90.0, monkeypatch)
     assert failed == {}
-    assert arms[1].waited_s == NEEDS_S["slow"]
+    assert arms[1].waited_s == NEEDS_S["compile"]
