@@ -23,7 +23,7 @@ QUICK, SLOW = (
     Candidate(name="fused_optimizer"),
     Candidate(name="compile", params={"mode": "default"}, one_off_s=45.0),
 )
-NEEDS_S = {"": 2.0, "fused_optimizer": 3.0, "compile": 75.0}
+NEEDS_S = {"": 2.0, "fused_optimizer": 3.0, "compile": 70.0}
 
 
 @dataclass
