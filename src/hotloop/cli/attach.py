@@ -32,7 +32,7 @@ def observe_process(
         seen = look(pid, seconds)
     finally:
         screen.done()
-    session = store_observation(seen, origin("observe", seen.command))
+    session = store_observation(seen, origin("observe", seen.command, runs=False))
     if json_file is not None:
         write_json(json_file, seen)
     screen.show(render(seen))

@@ -1,10 +1,9 @@
-"""Which code runs: the commit of the user's repository, and the packages beside it."""
+"""Which code runs: the commit of the user's repository."""
 
 from __future__ import annotations
 
 import hashlib
 import subprocess
-from importlib.metadata import distributions
 from pathlib import Path
 
 from hotloop.model.git import GIT
@@ -38,12 +37,6 @@ def changes_between(folder: Path, before: str, after: str) -> tuple[str, ...] | 
     log = _git(folder, "log", "--oneline", "--no-decorate", "-n", "20", f"{before}..{after}", "--")
     stat = _git(folder, *_DIFF, "--stat=100", f"{before}..{after}", "--")
     return None if log is None or stat is None else tuple((log + stat).splitlines())
-
-
-def packages() -> dict[str, str]:
-    """Return the installed distributions and their versions."""
-    found = {dist.metadata["Name"]: dist.version for dist in distributions() if dist.metadata["Name"]}
-    return dict(sorted(found.items(), key=lambda item: item[0].lower()))
 
 
 def _git(folder: Path, *words: str) -> str | None:
