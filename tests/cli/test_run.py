@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
+import venv
 from pathlib import Path
 
 import pytest
@@ -105,6 +107,16 @@ def test_the_plan_is_on(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["hotloop.toml", "train.py"]
 
 
+def _environment_with(folder: Path, torch: str) -> Path:
+    """Return the Python of a virtual environment with a torch of that version; empty: it has none."""
+    venv.create(folder, symlinks=True)
+    if torch:
+        info = next(folder.glob("lib/*/site-packages")) / f"torch-{torch}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: torch\nVersion: {torch}\n")
+    return folder / "bin" / "python"
+
+
 class TestFit:
     @pytest.mark.parametrize(
         ("before", "after", "named"),
@@ -129,6 +141,18 @@ class TestFit:
         assert "--force" in done.stderr
         assert done.stdout == ""
         assert hotloop("run", "--force", "echo.py", cwd=tmp_path).returncode == 7
+
+    @pytest.mark.parametrize(("torch", "runs"), [("2.6.0", True), ("2.7.0", False), ("", True)])
+    def test_torch_is_that_of_the_programs_own_python(
+        self, tmp_path: Path, echo: Path, torch: str, *, runs: bool
+    ) -> None:
+        path = write_plan(tmp_path, echo, WORKERS)
+        text = path.read_text()
+        path.write_text(re.sub('torch_version = ".*"', 'torch_version = "2.6.0+cu124"', text))
+        python = _environment_with(tmp_path / "env", torch)
+        done = hotloop("run", str(python), "echo.py", cwd=tmp_path)
+        assert done.returncode == (7 if runs else 2), done.stderr
+        assert ("the plan was made with 2.6.0+cu124, here is 2.7.0" in done.stderr) is not runs
 
     def test_an_edited_script_is_run_with_a_word_about_it(self, tmp_path: Path, echo: Path) -> None:
         write_plan(tmp_path, echo, WORKERS)

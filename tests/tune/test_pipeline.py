@@ -167,7 +167,11 @@ def test_times_of_another_machine_or_torch_are_not_gone_on_with(
 ) -> None:
     tune(_order(), _silent, _silent)
     if what == "torch":
-        monkeypatch.setattr(sessions, "torch_here", lambda: "9.9.9")
+        monkeypatch.setattr(
+            sessions,
+            "origin",
+            lambda *words: msgspec.structs.replace(origin(*words), packages={"torch": "9.9.9"}),
+        )
     else:
         other = msgspec.structs.replace(identity(), cpu_model="Another Processor")
         monkeypatch.setattr(fit, "identity", lambda: other)

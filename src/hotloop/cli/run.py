@@ -14,6 +14,7 @@ from hotloop.cli.live_options import followers, live_options
 from hotloop.cli.options import COMMAND_SETTINGS, command_argument, output_options
 from hotloop.launch.command import resolve, script_of
 from hotloop.launch.environment import probed
+from hotloop.machine.environment.command_packages import version_of
 from hotloop.model.errors import HotloopError
 from hotloop.model.optimization import Candidate
 from hotloop.model.tuning import Plan
@@ -95,7 +96,8 @@ def _steps_that_fit(
         HotloopError: the plan was made elsewhere.
     """
     script, found = script_of(argv), in_source(plan, Path.cwd(), argv)
-    differing = misfits(plan.fit, None if found.steps else script)
+    torch_version = version_of("torch", argv, Path.cwd())
+    differing = misfits(plan.fit, None if found.steps else script, torch_version)
     if differing and not force:
         raise HotloopError(
             f"the plan {of} was not proven here: {'; '.join(differing)}",

@@ -32,6 +32,6 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     code: CodeState | None = None
     """None: the folder is in no Git repository."""
     packages: dict[str, str] = {}
-    """Distributions that the command's own Python finds installed, and their versions; empty: that Python is not known."""
+    """Distributions that the command's own Python finds installed, and their versions; empty: it is not known."""
     checks: tuple[EnvironmentCheck, ...] = ()
     """What could have spoiled the measurement, as it was before it; empty: of an earlier version."""

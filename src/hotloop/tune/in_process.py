@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from hotloop.probe.process.config import VARIABLE, ProbeConfig
@@ -31,7 +32,7 @@ def switch_on(path: Path, *, force: bool) -> None:
     if VARIABLE in os.environ:
         return
     plan = read_plan(path)
-    differing = misfits(plan.fit, None)
+    differing = misfits(plan.fit, None, _torch_version())
     if differing and not force:
         sys.stderr.write(
             f"hotloop: {path} was not proven here, nothing is switched on: {'; '.join(differing)}\n"
@@ -46,6 +47,14 @@ def switch_on(path: Path, *, force: bool) -> None:
         folder=None, activations=tuple(activation_orders(steps)), infers=plan.fit.infers, record=False
     )
     when_torch_is_imported(lambda: install(config))
+
+
+def _torch_version() -> str | None:
+    """Return the version of the torch beside us; None: there is none that pip or conda knows of."""
+    try:
+        return version("torch")
+    except PackageNotFoundError:
+        return None
 
 
 def _start_again_with(environment: dict[str, str]) -> None:

@@ -10,14 +10,14 @@ from pathlib import Path
 
 PATIENCE_S = 20.0
 """Environments on a network file system hold hundreds of packages."""
-_ASK = """
-import sys
-sys.path[:] = [place for place in sys.path if place]
+_START = "import sys; sys.path[:] = [place for place in sys.path if place]; "
+"""The user's folder is taken off the path first: a module there may have the name of one that is imported."""
+_LIST = """
 import json
 from importlib.metadata import distributions
 print(json.dumps({one.metadata["Name"]: one.version for one in distributions() if one.metadata["Name"]}))
 """
-"""The user's folder is taken off the path first: a module there may have the name of one that is imported."""
+_VERSION = "from importlib.metadata import version; print(version({name!r}))"
 
 
 def packages_of(argv: Sequence[str], folder: Path) -> dict[str, str] | None:
@@ -27,6 +27,26 @@ def packages_of(argv: Sequence[str], folder: Path) -> dict[str, str] | None:
         argv: of the command, with the full path of its program; `env` with variables may stand before it.
         folder: that it runs in.
     """
+    try:
+        found = json.loads(_answer(argv, folder, _LIST) or "")
+    except ValueError:
+        return None
+    return {name: found[name] for name in sorted(found, key=str.lower)}
+
+
+def version_of(name: str, argv: Sequence[str], folder: Path) -> str | None:
+    """Return the version of a distribution as a command finds it; None: it finds none, or its Python is not known.
+
+    Args:
+        name: of the distribution.
+        argv: of the command, as for `packages_of`.
+        folder: that it runs in.
+    """
+    return (_answer(argv, folder, _VERSION.format(name=name)) or "").strip() or None
+
+
+def _answer(argv: Sequence[str], folder: Path, code: str) -> str | None:
+    """Return what a line of Python prints in the command's Python; None: there is no such Python, or it failed."""
     num = next((at for at, word in enumerate(argv[1:], 1) if "=" not in word), len(argv))
     before, rest = (argv[:num], argv[num:]) if Path(argv[0]).name == "env" else ((), argv)
     python = _python(rest[0]) if rest else None
@@ -34,12 +54,15 @@ def packages_of(argv: Sequence[str], folder: Path) -> dict[str, str] | None:
         return None
     try:
         done = subprocess.run(
-            [*before, python, "-c", _ASK], capture_output=True, cwd=folder, timeout=PATIENCE_S, check=True
+            [*before, python, "-c", _START + code],
+            capture_output=True,
+            cwd=folder,
+            timeout=PATIENCE_S,
+            check=True,
         )
-        found = json.loads(done.stdout)
-    except (OSError, subprocess.SubprocessError, ValueError):
+    except (OSError, subprocess.SubprocessError):
         return None
-    return {name: found[name] for name in sorted(found, key=str.lower)}
+    return done.stdout.decode(errors="replace")
 
 
 def _python(program: str) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,17 @@ from hotloop.model.machine import MachineIdentity
 from hotloop.model.tuning import Compatibility
 
 
-def misfits(fit: Compatibility, script: Path | None) -> list[str]:
+def misfits(fit: Compatibility, script: Path | None, torch_version: str | None) -> list[str]:
     """Return in what a plan's machine, torch or program differ from what is here; empty: it fits.
 
     A script that has been edited is still the same program: see `edits`.
+
+    Args:
+        fit: what the plan was proven on.
+        script: that is to run; None: it is not known.
+        torch_version: that it runs with; None: it is not known.
     """
-    return [*moved(fit.machine), *_torch(fit.torch_version), *_program(fit, script)]
+    return [*moved(fit.machine), *_torch(fit.torch_version, torch_version), *_program(fit, script)]
 
 
 def moved(machine: dict[str, Any]) -> list[str]:
@@ -31,19 +35,8 @@ def moved(machine: dict[str, Any]) -> list[str]:
     return [f"machine: {difference}" for difference in differences(then, identity())]
 
 
-def torch_here() -> str | None:
-    """Return the version of the torch beside hotloop; None: there is none."""
-    try:
-        return version("torch")
-    except PackageNotFoundError:
-        return None
-
-
-def _torch(then: str | None) -> list[str]:
-    now = torch_here()
-    if now is None:
-        return ["torch: not installed beside hotloop"]
-    if then is None or then.split("+")[0] == now.split("+")[0]:
+def _torch(then: str | None, now: str | None) -> list[str]:
+    if then is None or now is None or then.split("+")[0] == now.split("+")[0]:
         return []
     return [f"torch: the plan was made with {then}, here is {now}"]
 

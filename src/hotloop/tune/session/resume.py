@@ -16,7 +16,7 @@ from hotloop.model.secrets import keyed_hash, redacted_words
 from hotloop.observe.run.origin import ORIGIN, origin
 from hotloop.store.session import Session, find_session, new_session, sessions
 from hotloop.store.user_key import user_key
-from hotloop.tune.plan.compatibility import moved, torch_here
+from hotloop.tune.plan.compatibility import moved
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,11 +36,11 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
         same_secrets = self.words_hash == other.words_hash if known else True
         return same_secrets and (self.words, self.script_sha256) == (other.words, other.script_sha256)
 
-    def elsewhere(self) -> list[str]:
-        """Return in what machine and torch of then differ from what is here."""
-        torch = torch_here()
-        changed = [] if self.torch_version == torch else [f"torch: then {self.torch_version}, now {torch}"]
-        return [*moved(self.machine), *changed]
+    def elsewhere(self, now: Head) -> list[str]:
+        """Return in what machine and torch of then differ from those of now; what is not known differs in nothing."""
+        versions = (self.torch_version, now.torch_version)
+        changed = None not in versions and versions[0] != versions[1]
+        return [*moved(self.machine), *([f"torch: then {versions[0]}, now {versions[1]}"] if changed else [])]
 
 
 def session_of(
@@ -57,18 +57,19 @@ def session_of(
     Raises:
         HotloopError: there is none to go on with.
     """
+    of = origin("tune", words, checks)
     head = Head(
         words=redacted_words(words),
         words_hash=_hash(words),
         script_sha256=_digest(script),
         machine=msgspec.to_builtins(identity()),
-        torch_version=torch_here(),
+        torch_version=of.packages.get("torch"),
     )
     if not resume:
         session = new_session(Path.cwd(), datetime.now().strftime("%Y%m%d-%H%M%S"))
         session.claim()
         session.put("head", head)
-        session.put(ORIGIN, origin("tune", words, checks))
+        session.put(ORIGIN, of)
         return session
     return _resumed(head)
 
@@ -82,7 +83,7 @@ def _resumed(head: Head) -> Session:
         session = Session(path)
         known = session.get("head", Head)
         if known is not None and head.same_program(known):
-            return _checked(session, known)
+            return _checked(session, known, head)
         session.close()
         of_earlier_script |= known is not None and known.words == head.words
     what = "is of an earlier script" if of_earlier_script else "is of another command"
@@ -92,13 +93,13 @@ def _resumed(head: Head) -> Session:
     )
 
 
-def _checked(session: Session, known: Head) -> Session:
+def _checked(session: Session, known: Head, now: Head) -> Session:
     """Times of another machine or torch say nothing here.
 
     Raises:
         HotloopError: with what differs.
     """
-    differing = known.elsewhere()
+    differing = known.elsewhere(now)
     if not differing:
         try:
             session.claim()
