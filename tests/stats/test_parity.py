@@ -187,3 +187,29 @@ def test_losses_near_the_end_of_floats_warn_of_nothing() -> None:
         assert not parts(huge, [huge[::-1]])
     assert (diverged.passed, diverged.decided) == (False, True)
     assert (unknown.passed, unknown.decided) == (False, False)
+
+
+def apart(seed: int) -> tuple[list[Array], list[Array]]:
+    """A loss whose level rounding decides, as a game of two players has: the original twice, and perturbed runs."""
+    rng = np.random.default_rng(seed)
+    original = swinging(rng, 60)
+    return [original, original], [swinging(rng, 60) + rng.normal(0, 3) for _ in range(3)]
+
+
+@pytest.mark.parametrize("numerics", [EXACT, TOLERANCE])
+def test_what_keeps_to_the_original_where_rounding_leaves_it_passes(numerics: Numerics) -> None:
+    for seed in range(20):
+        originals, perturbed = apart(seed)
+        seen = check_parity(originals, perturbed, originals[0], numerics=numerics)
+        assert (seen.passed, seen.decided) == (True, True)
+
+
+def test_what_leaves_the_original_is_not_passed_for_a_mean_that_agrees() -> None:
+    undecided = 0
+    for seed in range(20):
+        originals, perturbed = apart(seed)
+        candidate = originals[0] + np.resize([1.0, -1.0], 60)  # no lasting deviation at all
+        seen = check_parity(originals, perturbed, candidate, numerics=TOLERANCE)
+        assert seen.decided or not seen.passed
+        undecided += not seen.decided
+    assert undecided > 10

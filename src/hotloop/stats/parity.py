@@ -4,7 +4,8 @@ A finite loss is not enough: training amplifies rounding differences until two c
 allowance is measured. The original runs again (`originals`), and again with its parameters perturbed once at the
 roundoff of the candidate's arithmetic and other random choices (`perturbed`, see `perturbation`); a candidate may
 depart as far as one more such run would. Where the originals themselves part step by step, it is held to their common
-course instead of to one of them. Where even a loss that is a third off could be one of theirs, nothing is decided.
+course instead of to one of them. Where even a loss that is a third off could be one of theirs, nothing is decided,
+unless the candidate keeps to the original's own course.
 """
 
 from collections.abc import Sequence
@@ -247,10 +248,14 @@ def _against(ours: Array, floors: Sequence[Array], theirs: Array, minimum: _Mini
     ]
     if seen.learning is not None:
         found.append(("learning", seen.learning, _rms(_learning(measured)), minimum.learning))
-    return [_check(*numbers, df=df) for numbers in found]
+    # What keeps to the reference throughout, where rounding alone leaves it, does the same.
+    follows = all(statistic <= least for _, statistic, _, least in found)
+    return [_check(*numbers, df=df, follows=follows) for numbers in found]
 
 
-def _check(method: str, statistic: float, scale: float, minimum: float, *, df: float) -> _Check:
+def _check(
+    method: str, statistic: float, scale: float, minimum: float, *, df: float, follows: bool
+) -> _Check:
     """Args: `scale` is what the floors depart by, root mean square; `df` what that is worth.
 
     One more such run departs by Student's t; every run counts for as many values as its windows are independent.
@@ -258,7 +263,9 @@ def _check(method: str, statistic: float, scale: float, minimum: float, *, df: f
     quantile = student_quantile(1 - FALSE_REFUSALS / 2, min(MAX_DF, max(1.0, df)))
     refusal = max(minimum, quantile * scale)
     limit = refusal if df >= KNOWN_DF else max(minimum, MULTIPLE * scale)
-    return _Check(method, statistic, limit, refusal, blind=method == LASTING and limit > VISIBLE)
+    return _Check(
+        method, statistic, limit, refusal, blind=method == LASTING and limit > VISIBLE and not follows
+    )
 
 
 def _rms(values: Sequence[float]) -> float:
