@@ -28,6 +28,7 @@ from benchmarks.tune.side_by_side import inside, shown
 from hotloop.launch.command import resolve
 from hotloop.model.errors import HotloopError
 from hotloop.model.optimization import Candidate
+from hotloop.model.safety import Safety
 from hotloop.model.tuning import Compatibility, Plan, PlanStep
 from hotloop.observe.run.stopping import StopRule
 from hotloop.optimize.registry import get
@@ -35,7 +36,7 @@ from hotloop.patch.patched_tree import patched_tree
 from hotloop.patch.program_files import editable
 from hotloop.patch.prove import Prover
 from hotloop.patch.rewrite_plan import Patch, rewrite_plan
-from hotloop.source.outcome import Edited, Safety
+from hotloop.source.outcome import Edited
 from hotloop.stats.verdict import MIN_MARGIN
 from hotloop.tune.compare.pairs import pairs
 from hotloop.tune.compare.program import Program, program

@@ -15,12 +15,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hotloop.model.errors import HotloopError
+from hotloop.model.safety import Safety
 from hotloop.model.tuning import PlanStep
 from hotloop.observe.run.live import LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
 from hotloop.patch.program_files import editable
 from hotloop.patch.rewrite_plan import Patch, rewrite_plan
-from hotloop.source.outcome import AlreadySo, Edited, Safety
+from hotloop.source.outcome import AlreadySo, Edited
 
 PROGRAMS = Path(__file__).parents[2] / "tests" / "programs"
 COMMANDS = {

@@ -12,7 +12,7 @@ from hotloop.lint.check.config import LintConfig
 from hotloop.lint.check.fix import fix_source
 from hotloop.lint.check.registry import all_rules
 from hotloop.lint.check.run import lint_files
-from hotloop.lint.rule import FixSafety
+from hotloop.model.safety import Safety
 from hotloop.source.files import write_atomically
 
 from .spec_files import all_specs
@@ -33,7 +33,7 @@ for epoch in range(3):
 
 
 def test_several_rules_edit_one_call_in_turn() -> None:
-    fixed = fix_source("train.py", SEVERAL, all_rules(), FixSafety.UNSAFE)
+    fixed = fix_source("train.py", SEVERAL, all_rules(), Safety.UNSAFE)
     assert "num_workers=4, persistent_workers=True, pin_memory=True)  # the data" in fixed.text or (
         "num_workers=4, pin_memory=True, persistent_workers=True)  # the data" in fixed.text
     )
@@ -42,7 +42,7 @@ def test_several_rules_edit_one_call_in_turn() -> None:
 
 
 def test_safe_fixes_leave_the_unsafe_ones() -> None:
-    fixed = fix_source("train.py", SEVERAL, all_rules(), FixSafety.SAFE)
+    fixed = fix_source("train.py", SEVERAL, all_rules(), Safety.SAFE)
     assert "pin_memory=True" in fixed.text
     assert "persistent_workers" not in fixed.text
 
@@ -50,7 +50,7 @@ def test_safe_fixes_leave_the_unsafe_ones() -> None:
 def test_removing_the_only_statement_leaves_python() -> None:
     loop = "for x in data:\n    loss.backward()\n    optimizer.step()\n    if x:\n        gc.collect()\n"
     source = f"import gc\nimport torch\n{loop}"
-    fixed = fix_source("train.py", source, all_rules(), FixSafety.UNSAFE)
+    fixed = fix_source("train.py", source, all_rules(), Safety.UNSAFE)
     compile(fixed.text, "train.py", "exec")
     assert "gc.collect()" not in fixed.text
 
@@ -59,9 +59,9 @@ def test_removing_the_only_statement_leaves_python() -> None:
 def test_fixing_any_spec_with_all_rules_gives_python_and_is_idempotent(spec: object) -> None:
     cases = [*spec.found, *spec.fine]  # type: ignore[attr-defined]
     for case in cases:
-        once = fix_source("train.py", case.source, all_rules(), FixSafety.UNSAFE).text
+        once = fix_source("train.py", case.source, all_rules(), Safety.UNSAFE).text
         cst.parse_module(once)
-        assert fix_source("train.py", once, all_rules(), FixSafety.UNSAFE).text == once
+        assert fix_source("train.py", once, all_rules(), Safety.UNSAFE).text == once
 
 
 @settings(max_examples=40, deadline=None)
@@ -76,7 +76,7 @@ def test_any_argument_list_keeps_its_other_arguments(arguments: list[str], trail
     source = (
         f"import torch\nfrom torch.utils.data import DataLoader\nm.cuda()\nloader = DataLoader({inside})\n"
     )
-    fixed = fix_source("train.py", source, all_rules(), FixSafety.UNSAFE).text
+    fixed = fix_source("train.py", source, all_rules(), Safety.UNSAFE).text
     compile(fixed, "train.py", "exec")
     for argument in arguments:
         if argument != "pin_memory=False":
@@ -89,7 +89,7 @@ def test_line_ends_encoding_and_mode_survive(tmp_path: Path) -> None:
     text = head + "torch.autograd.set_detect_anomaly(True)\r\n"
     file.write_bytes(text.encode("latin-1"))
     os.chmod(file, 0o755)
-    result = lint_files([str(file)], LintConfig(), FixSafety.SAFE)
+    result = lint_files([str(file)], LintConfig(), Safety.SAFE)
     assert result.num_fixed == 1
     assert file.read_bytes() == text.replace("True", "False").encode("latin-1")
     assert file.stat().st_mode & 0o777 == 0o755

@@ -11,8 +11,8 @@ from hotloop.lint.check.config import LintConfig, read_config
 from hotloop.lint.check.run import lint_files
 from hotloop.lint.read.discover import python_files
 from hotloop.lint.read.judge import Unfit, check_depth, source_bytes
-from hotloop.lint.rule import FixSafety
 from hotloop.model.errors import HotloopError
+from hotloop.model.safety import Safety
 
 GOOD = "import torch\ntorch.autograd.set_detect_anomaly(True)\n"
 DEEP = {
@@ -82,12 +82,12 @@ def test_fix_edits_nothing_outside_of_the_tree(tmp_path: Path, monkeypatch: pyte
     Path("linked").symlink_to(tmp_path / "others", target_is_directory=True)
     (tmp_path / "others").mkdir()
     (tmp_path / "others" / "theirs.py").write_text(GOOD)
-    result = lint_files(["link.py"], LintConfig(), FixSafety.UNSAFE)
+    result = lint_files(["link.py"], LintConfig(), Safety.UNSAFE)
     assert result.num_fixed == 0
     assert outside.read_text() == GOOD
-    lint_files(["linked/theirs.py"], LintConfig(), fix=FixSafety.UNSAFE)
+    lint_files(["linked/theirs.py"], LintConfig(), fix=Safety.UNSAFE)
     assert (tmp_path / "others" / "theirs.py").read_text() == GOOD
-    lint_files([str(tmp_path / "others" / "theirs.py")], LintConfig(), fix=FixSafety.UNSAFE)
+    lint_files([str(tmp_path / "others" / "theirs.py")], LintConfig(), fix=Safety.UNSAFE)
     assert (tmp_path / "others" / "theirs.py").read_text() != GOOD, "named as it is: meant"
 
 

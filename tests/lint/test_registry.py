@@ -10,8 +10,9 @@ from hotloop.lint import rules as rules_package
 from hotloop.lint.check.engine import SYNTAX_ERROR
 from hotloop.lint.check.registry import FAMILIES, all_rules, chosen_rules
 from hotloop.lint.manual.pages import BOOK, page
-from hotloop.lint.rule import FixSafety, Rule
+from hotloop.lint.rule import Rule
 from hotloop.model.finding import Severity
+from hotloop.model.safety import Safety
 
 from .spec_files import ROOT, all_specs
 
@@ -80,12 +81,12 @@ def test_a_declared_fix_is_shown_in_the_spec(rule: Rule) -> None:
     spec = next(spec for spec in all_specs() if spec.code == rule.code)
     assert bool(spec.fixes) == (rule.fix is not None)
     if rule.fix is not None:
-        assert rule.fix in {FixSafety[fix.safety.upper()] for fix in spec.fixes}
+        assert rule.fix in {Safety[fix.safety.upper()] for fix in spec.fixes}
 
 
 @each_rule
 def test_an_unsafe_fix_says_why_on_its_page(rule: Rule) -> None:
-    if rule.fix is FixSafety.UNSAFE:
+    if rule.fix is Safety.UNSAFE:
         assert len(rule.page.partition("## When it is fine")[2].partition("## Example")[0].split()) >= 6
 
 

@@ -5,8 +5,9 @@ import pytest
 from hotloop.lint.check.engine import lint_source
 from hotloop.lint.check.fix import fix_source
 from hotloop.lint.check.registry import all_rules
-from hotloop.lint.rule import FixSafety, Rule
+from hotloop.lint.rule import Rule
 from hotloop.model.finding import Severity
+from hotloop.model.safety import Safety
 
 from .spec_files import Case, Fix, Spec, all_specs
 
@@ -42,7 +43,7 @@ def _lines(rule: Rule, source: str) -> list[int | None]:
 @pytest.mark.parametrize(("spec", "fix"), _cases("fixes"))
 def test_a_fix_gives_the_source_after(spec: Spec, fix: Fix) -> None:
     rule = RULES[spec.code]
-    allowed = FixSafety[fix.safety.upper()]
+    allowed = Safety[fix.safety.upper()]
     fixed = fix_source("train.py", fix.before, [rule], allowed)
     assert fixed.text == fix.after
     assert fixed.num_applied > 0
@@ -50,7 +51,7 @@ def test_a_fix_gives_the_source_after(spec: Spec, fix: Fix) -> None:
 
 @pytest.mark.parametrize(("spec", "fix"), _cases("fixes"))
 def test_a_fix_changes_nothing_the_second_time(spec: Spec, fix: Fix) -> None:
-    again = fix_source("train.py", fix.after, [RULES[spec.code]], FixSafety[fix.safety.upper()])
+    again = fix_source("train.py", fix.after, [RULES[spec.code]], Safety[fix.safety.upper()])
     assert again.text == fix.after
     assert again.num_applied == 0
 
@@ -60,7 +61,7 @@ def test_a_fix_changes_nothing_the_second_time(spec: Spec, fix: Fix) -> None:
     [param for param in _cases("fixes") if param.values[1].safety == "unsafe"],  # type: ignore[attr-defined]
 )
 def test_an_unsafe_fix_is_not_applied_as_a_safe_one(spec: Spec, fix: Fix) -> None:
-    assert fix_source("train.py", fix.before, [RULES[spec.code]], FixSafety.SAFE).text == fix.before
+    assert fix_source("train.py", fix.before, [RULES[spec.code]], Safety.SAFE).text == fix.before
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ import re
 import tempfile
 from pathlib import Path
 
+from hotloop.model.safety import Safety
 from hotloop.model.sites import Sites
-from hotloop.source.outcome import AlreadySo, Edited, Refused, Safety
+from hotloop.source.outcome import AlreadySo, Edited, Refused
 
 from .observing import observe_all
 from .spec_files import FOLDER, Spec, read_specs

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from hotloop.model.safety import Safety
 from hotloop.model.sites import Sites
 from hotloop.model.tuning import PlanStep
 from hotloop.patch.rewrite_plan import Patch, rewrite_plan
-from hotloop.source.outcome import Refused, Safety
+from hotloop.source.outcome import Refused
 
 from .adversarial import SOURCES
 from .observing import observe_all, run_all

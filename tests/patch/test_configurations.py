@@ -7,10 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from hotloop.model.safety import Safety
 from hotloop.model.tuning import PlanStep
 from hotloop.patch.program_files import editable
 from hotloop.patch.rewrite_plan import Patch, rewrite_plan
-from hotloop.source.outcome import AlreadySo, Safety
+from hotloop.source.outcome import AlreadySo
 
 from .test_properties import sites_of
 

@@ -10,12 +10,13 @@ from hotloop.integrations.own_knobs import turn_own_knob
 from hotloop.integrations.transformers import ADAMW
 from hotloop.model.optimization import Numerics
 from hotloop.model.option_value import OptionValue
+from hotloop.model.safety import Safety
 from hotloop.model.sites import Place, Site, SiteKind, Sites
 from hotloop.model.tuning import Plan, PlanStep
 from hotloop.patch.account import told as told_of
 from hotloop.patch.rewrite_plan import Patch, rewrite_plan
 from hotloop.source.draft import Editor
-from hotloop.source.outcome import AlreadySo, CannotEdit, Edited, Refused, Safety
+from hotloop.source.outcome import AlreadySo, CannotEdit, Edited, Refused
 
 from ..report.results import FIT
 from .test_properties import sites_of

@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from hotloop.model.safety import Safety
 from hotloop.model.tuning import Patched, Plan, PlanStep, StepEdit, Written
 from hotloop.patch.account import nothing_to_do
 from hotloop.patch.account_in_plan import with_patch_known, with_written
 from hotloop.patch.program_files import digest_of, editable
 from hotloop.patch.rewrite_plan import rewrite_plan
-from hotloop.source.outcome import AlreadySo, Refused, Safety
+from hotloop.source.outcome import AlreadySo, Refused
 from hotloop.tune.plan.in_source import in_source, rest_of
 from hotloop.tune.plan.plan_file import read_plan, to_toml
 

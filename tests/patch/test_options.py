@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from hotloop.model.safety import Safety
 from hotloop.model.tuning import PlanStep
 from hotloop.patch.rewrite_plan import rewrite_plan
-from hotloop.source.outcome import Safety
 
 from .test_properties import sites_of
 

@@ -13,10 +13,10 @@ from difflib import SequenceMatcher
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hotloop.model.safety import Safety
 from hotloop.model.sites import Argument, Place, Site, SiteKind, Sites
 from hotloop.model.tuning import PlanStep
 from hotloop.patch.rewrite_plan import rewrite_plan
-from hotloop.source.outcome import Safety
 
 from .spec_files import read_specs
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from hotloop.model.safety import Safety
 from hotloop.model.sites import Sites
 from hotloop.model.tuning import PlanStep
 from hotloop.optimize.registry import all_optimizations
 from hotloop.patch.rewrite_plan import Patch, rewrite_plan
-from hotloop.source.outcome import AlreadySo, Edited, Refused, Safety
+from hotloop.source.outcome import AlreadySo, Edited, Refused
 
 from .observing import observe_all, run_all
 from .spec_files import Spec, read_specs

@@ -33,6 +33,7 @@ from hotloop.model.machine import (
 )
 from hotloop.model.observation import Observation, Phase, PhaseTime
 from hotloop.model.ratio import Ratio
+from hotloop.model.safety import Safety
 from hotloop.model.sites import Sites
 from hotloop.patch.account import launch_line
 from hotloop.patch.account import told as told_of_patch
@@ -51,7 +52,7 @@ from hotloop.report.terminal.sessions import StoredSession
 from hotloop.report.terminal.sessions import render as render_sessions
 from hotloop.report.terminal.trace_diff import show_diff
 from hotloop.report.terminal.tuning import what_is_on
-from hotloop.source.outcome import AlreadySo, Edited, Refused, Safety
+from hotloop.source.outcome import AlreadySo, Edited, Refused
 from hotloop.trace.compare.diff import Change as TraceChange
 from hotloop.trace.compare.diff import TraceDiff
 from hotloop.tune.compare.compare import compare_observations

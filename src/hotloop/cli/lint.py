@@ -13,10 +13,10 @@ from hotloop.lint.check.run import LintResult, fixed_text, lint_files, outcome_o
 from hotloop.lint.manual import pages
 from hotloop.lint.read.discover import python_files
 from hotloop.lint.read.judge import Unfit, check_depth, decoded
-from hotloop.lint.rule import FixSafety
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.finding import Severity
 from hotloop.model.quantities import counted
+from hotloop.model.safety import Safety
 from hotloop.report.formats.github import render_github
 from hotloop.report.formats.lint_json import render_json
 from hotloop.report.formats.sarif import render_sarif
@@ -47,7 +47,7 @@ def command(
             "--unsafe says which edits to make, and --fix is not given.", "Add --fix or --diff."
         )
     config = _merged(find_config(Path.cwd()), _names(select), _names(ignore))
-    allowed = (FixSafety.UNSAFE if unsafe else FixSafety.SAFE) if fix or diff else None
+    allowed = (Safety.UNSAFE if unsafe else Safety.SAFE) if fix or diff else None
     if paths == ("-",):
         return _standard_input(config, allowed, format_, diff=diff)
     result = lint_files(python_files(paths, config.exclude), config, allowed, write=not diff)
@@ -68,7 +68,7 @@ def _why_no_edit(result: LintResult, *, unsafe: bool) -> str:
     return f"Nothing to write that computes the same numbers; --unsafe has {counted(num, 'edit')} more."
 
 
-def _standard_input(config: LintConfig, allowed: FixSafety | None, format_: str, *, diff: bool) -> int:
+def _standard_input(config: LintConfig, allowed: Safety | None, format_: str, *, diff: bool) -> int:
     raw = sys.stdin.buffer.read()
     try:
         text, encoding = decoded(raw)

@@ -13,6 +13,7 @@ import msgspec
 from hotloop.cli.files import write_text
 from hotloop.cli.options import TimeSpan, output_options
 from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.model.safety import Safety
 from hotloop.model.secrets import REDACTED
 from hotloop.model.tuning import Plan, StepEdit
 from hotloop.observe.run.live import Interrupted, LiveRun, observe
@@ -24,7 +25,6 @@ from hotloop.patch.prove import Prover
 from hotloop.patch.rewrite_plan import Patch, rewrite_plan
 from hotloop.patch.write import write_patch
 from hotloop.report.terminal.screen import Screen
-from hotloop.source.outcome import Safety
 from hotloop.tune.plan.in_source import in_source
 from hotloop.tune.plan.plan_file import read_plan, to_toml
 

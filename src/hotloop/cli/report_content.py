@@ -21,6 +21,7 @@ from hotloop.model.machine import MachineCard
 from hotloop.model.observation import Coverage, Observation
 from hotloop.model.origin import Origin
 from hotloop.model.regular_file import regular_bytes
+from hotloop.model.safety import Safety
 from hotloop.model.secrets import redacted_environment, redacted_words
 from hotloop.model.tuning import TuneResult
 from hotloop.observe.profile.efficiency import with_efficiency
@@ -29,7 +30,6 @@ from hotloop.patch.program_files import editable, outdated
 from hotloop.patch.rewrite_plan import rewrite_plan
 from hotloop.report.content.content import Excerpt, ReportContent
 from hotloop.report.content.headline import headline, savings
-from hotloop.source.outcome import Safety
 from hotloop.store.session import Session
 
 SOURCES = (".py", ".pyw", ".ipynb")

@@ -14,13 +14,14 @@ from hotloop.integrations.launcher_file import launcher_setting
 from hotloop.integrations.lightning import FABRIC, LIGHTNING
 from hotloop.integrations.transformers import TRANSFORMERS
 from hotloop.model.option_value import OptionValue
+from hotloop.model.safety import Safety
 from hotloop.model.sites import Sites
 from hotloop.source.draft import Editor
 from hotloop.source.imports import meaning
 from hotloop.source.keywords import Changes, set_keyword
 from hotloop.source.option import Option
 from hotloop.source.options import current, set_option
-from hotloop.source.outcome import AlreadySo, Edited, Rewrite, Safety
+from hotloop.source.outcome import AlreadySo, Edited, Rewrite
 
 FRAMEWORKS = (LIGHTNING, FABRIC, TRANSFORMERS, ACCELERATE)
 

@@ -2,26 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import Any, Generic, TypeVar
 
 import libcst as cst
 
 from hotloop.lint.infer.program import Program
 from hotloop.model.finding import Severity
+from hotloop.model.safety import Safety
 
 Node = TypeVar("Node", bound=cst.CSTNode)
-
-
-class FixSafety(IntEnum):
-    """How far a fix can be trusted; a lower value is safer."""
-
-    SAFE = 0
-    """The program computes the same numbers; `--fix` applies it."""
-    UNSAFE = 1
-    """Numbers, saved files or behaviour may change; `--fix --unsafe` applies it."""
-    DISPLAY = 2
-    """Only shown: a person has to decide."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +31,7 @@ class Hit:
     severity: Severity | None = None
     """Where it differs from the rule's."""
     edits: tuple[Edit, ...] = ()
-    safety: FixSafety | None = None
+    safety: Safety | None = None
     """Where it differs from the rule's."""
 
 
@@ -67,7 +56,7 @@ class Rule:
     """At least one of these stands in any source the rule can speak about: others are never parsed for it."""
     visits: tuple[Visit[Any], ...]
     optimization: str | None = None
-    fix: FixSafety | None = None
+    fix: Safety | None = None
     """None: the rule offers no edit."""
     holds_its_cost: bool = False
     """The time under its lines is what it costs: `hotloop diagnose` prices it by the samples of the host's stacks."""

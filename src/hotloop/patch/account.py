@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from hotloop.model.quantities import counted
 from hotloop.model.ratio import Ratio
+from hotloop.model.safety import Safety
 from hotloop.model.tuning import Plan, Written
 from hotloop.patch.prove import Proof
 from hotloop.patch.rewrite_plan import Patch, StepOutcome
-from hotloop.source.outcome import AlreadySo, Edited, Refused, Safety
+from hotloop.source.outcome import AlreadySo, Edited, Refused
 
 WIDTH = 80
 _Rows = Mapping[str, Sequence[str]]

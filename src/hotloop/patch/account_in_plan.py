@@ -6,10 +6,11 @@ from pathlib import Path
 
 import msgspec
 
+from hotloop.model.safety import Safety
 from hotloop.model.tuning import Patched, Plan, StepEdit, Written
 from hotloop.patch.program_files import digest_of, editable, outdated
 from hotloop.patch.rewrite_plan import Patch, StepOutcome, rewrite_plan
-from hotloop.source.outcome import Edited, Refused, Safety
+from hotloop.source.outcome import Edited, Refused
 
 
 def with_patch_known(plan: Plan, folder: Path) -> Plan:

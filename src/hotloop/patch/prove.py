@@ -10,11 +10,12 @@ from pathlib import Path
 from hotloop.launch.command import resolve
 from hotloop.model.optimization import Candidate
 from hotloop.model.ratio import Ratio
+from hotloop.model.safety import Safety
 from hotloop.model.tuning import ParityEvidence, Plan, PlanStep, StepEdit
 from hotloop.observe.run.stopping import StopRule
 from hotloop.patch.patched_tree import patched_tree
 from hotloop.patch.rewrite_plan import Patch, rewrite_plan
-from hotloop.source.outcome import Edited, Safety
+from hotloop.source.outcome import Edited
 from hotloop.stats.verdict import MIN_MARGIN
 from hotloop.tune.compare.pairs import PairRecord, pairs, perturbed
 from hotloop.tune.compare.program import Program, inside, program

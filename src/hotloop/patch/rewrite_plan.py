@@ -9,13 +9,14 @@ import libcst as cst
 import msgspec
 
 from hotloop.integrations.own_knobs import turn_own_knob
+from hotloop.model.safety import Safety
 from hotloop.model.sites import Sites
 from hotloop.model.tuning import PlanStep, StepEdit
 from hotloop.optimize.registry import get
 from hotloop.patch.written_lines import WrittenLines
 from hotloop.source.diff import unified
 from hotloop.source.draft import Editor
-from hotloop.source.outcome import AlreadySo, CannotEdit, Edited, Refused, Rewrite, Safety
+from hotloop.source.outcome import AlreadySo, CannotEdit, Edited, Refused, Rewrite
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import libcst as cst
 
 from hotloop.model.option_value import OptionValue
+from hotloop.model.safety import Safety
 from hotloop.source.calls import argument, code, overrides, with_argument
 from hotloop.source.draft import Editor
 from hotloop.source.option import Option
 from hotloop.source.options import current, option_in, option_of, set_option
-from hotloop.source.outcome import Safety
 
 
 @dataclass(frozen=True)

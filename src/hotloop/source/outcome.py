@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
 
 from hotloop.model.option_value import OptionValue
-
-
-class Safety(IntEnum):
-    """How far an edit can be trusted; a lower value is safer."""
-
-    SAFE = 0
-    """The program does what it did with the plan switched on from outside."""
-    UNSAFE = 1
-    """Something that was not observed may change; written only with `--unsafe`."""
-    DISPLAY = 2
-    """Only shown: a person has to decide, where a framework is set up in several places."""
+from hotloop.model.safety import Safety
 
 
 @dataclass(frozen=True)

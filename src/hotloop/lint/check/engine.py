@@ -11,8 +11,9 @@ import libcst as cst
 
 from hotloop.lint.infer.program import Program
 from hotloop.lint.read.suppress import Suppressions
-from hotloop.lint.rule import Edit, FixSafety, Hit, Rule
+from hotloop.lint.rule import Edit, Hit, Rule
 from hotloop.model.finding import Finding, Severity
+from hotloop.model.safety import Safety
 from hotloop.source.source_file import SourceFile
 
 SYNTAX_ERROR = "syntax-error"
@@ -26,7 +27,7 @@ class Found:
 
     finding: Finding
     edits: tuple[Edit, ...] = ()
-    safety: FixSafety | None = None
+    safety: Safety | None = None
 
 
 def lint_source(path: str, text: str, rules: Sequence[Rule]) -> list[Finding]:

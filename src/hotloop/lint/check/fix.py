@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import libcst as cst
 
 from hotloop.lint.check.engine import Found, examine
-from hotloop.lint.rule import Edit, FixSafety, Rule
+from hotloop.lint.rule import Edit, Rule
+from hotloop.model.safety import Safety
 from hotloop.source.source_file import SourceFile
 
 _PASSES = 10  # edits of one call by several rules need one pass each; three was the most seen
@@ -21,7 +22,7 @@ class Fixed:
     num_applied: int
 
 
-def fix_source(path: str, text: str, rules: Sequence[Rule], allowed: FixSafety) -> Fixed:
+def fix_source(path: str, text: str, rules: Sequence[Rule], allowed: Safety) -> Fixed:
     """Apply every edit that is at least as safe as `allowed`, pass by pass, until none is left.
 
     A pass whose result does not parse, or does not end a finding, is dropped: the text before it is returned.
@@ -40,8 +41,8 @@ def fix_source(path: str, text: str, rules: Sequence[Rule], allowed: FixSafety) 
     return Fixed(text, applied)
 
 
-def _may_apply(found: Found, allowed: FixSafety) -> bool:
-    return bool(found.edits) and found.safety is not None and found.safety <= allowed < FixSafety.DISPLAY
+def _may_apply(found: Found, allowed: Safety) -> bool:
+    return bool(found.edits) and found.safety is not None and found.safety <= allowed
 
 
 def _disjoint(file: SourceFile, found: list[Found]) -> list[Found]:

@@ -20,8 +20,9 @@ from hotloop.lint.check.fix import Fixed, fix_source
 from hotloop.lint.check.registry import chosen_rules
 from hotloop.lint.read.judge import Unfit, check_depth, decoded, source_bytes
 from hotloop.lint.read.notebook import SUFFIX, Notebook, read_notebook
-from hotloop.lint.rule import FixSafety, Rule
+from hotloop.lint.rule import Rule
 from hotloop.model.finding import Finding, Severity
+from hotloop.model.safety import Safety
 from hotloop.source.diff import unified
 from hotloop.source.files import write_atomically
 
@@ -67,7 +68,7 @@ class LintResult:
 
 
 def lint_files(
-    paths: Sequence[str], config: LintConfig, fix: FixSafety | None = None, *, write: bool = True
+    paths: Sequence[str], config: LintConfig, fix: Safety | None = None, *, write: bool = True
 ) -> LintResult:
     """Lint files, in parallel where there is enough to read; with `fix`, first edit what is safe enough.
 
@@ -117,7 +118,7 @@ def _size(path: str) -> int:
         return 0
 
 
-def _lint_file(path: str, config: LintConfig, fix: FixSafety | None, *, write: bool) -> Outcome:
+def _lint_file(path: str, config: LintConfig, fix: Safety | None, *, write: bool) -> Outcome:
     """One file must not end the run, whatever it holds: that is the broad catch's reason."""
     try:
         return _judged(path, config, fix, write=write)
@@ -125,7 +126,7 @@ def _lint_file(path: str, config: LintConfig, fix: FixSafety | None, *, write: b
         return Outcome([_unreadable(path, error)])
 
 
-def _judged(path: str, config: LintConfig, fix: FixSafety | None, *, write: bool) -> Outcome:
+def _judged(path: str, config: LintConfig, fix: Safety | None, *, write: bool) -> Outcome:
     ignored = config.ignored_in(path)
     rules = chosen_rules(config.select, {*config.ignore, *ignored})
     if path.endswith(SUFFIX):
@@ -146,7 +147,7 @@ def _judged(path: str, config: LintConfig, fix: FixSafety | None, *, write: bool
 def outcome_of(found: Sequence[Found], num_fixed: int = 0, diff: bytes = b"") -> Outcome:
     """Return what became of a file that may be edited."""
     safeties = [each.safety for each in found if each.edits]
-    fixable = Fixable(safeties.count(FixSafety.SAFE), safeties.count(FixSafety.UNSAFE))
+    fixable = Fixable(safeties.count(Safety.SAFE), safeties.count(Safety.UNSAFE))
     return Outcome([each.finding for each in found], num_fixed, diff, fixable)
 
 
@@ -172,7 +173,7 @@ def _in_tree(path: str) -> bool:
     return place == Path(os.path.abspath(path))  # no link on the way
 
 
-def fixed_text(path: str, text: str, rules: Sequence[Rule], allowed: FixSafety) -> Fixed:
+def fixed_text(path: str, text: str, rules: Sequence[Rule], allowed: Safety) -> Fixed:
     """Return a source text with its fixes; as it is where none applies, or it is not Python."""
     active = [rule for rule in rules if any(word in text for word in rule.words)]
     if not speaks_of_torch(text) or not active:

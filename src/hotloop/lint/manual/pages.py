@@ -4,13 +4,13 @@ from pathlib import Path
 
 from hotloop.lint.check.registry import FAMILIES, all_rules
 from hotloop.lint.manual.rulebook import RuleBook
-from hotloop.lint.rule import FixSafety, Rule
+from hotloop.lint.rule import Rule
+from hotloop.model.safety import Safety
 
 _FIX = {
     None: "by hand",
-    FixSafety.SAFE: "safe, `--fix` applies it",
-    FixSafety.UNSAFE: "unsafe, `--fix --unsafe` applies it",
-    FixSafety.DISPLAY: "only shown",
+    Safety.SAFE: "safe, `--fix` applies it",
+    Safety.UNSAFE: "unsafe, `--fix --unsafe` applies it",
 }
 
 

@@ -8,9 +8,10 @@ import libcst as cst
 
 from hotloop.lint.check.engine import Found, examine
 from hotloop.lint.rules.compute.conv_bias_before_batch_norm import rule
+from hotloop.model.safety import Safety
 from hotloop.optimize.rewriting.outcomes import not_observed
 from hotloop.source.draft import Editor
-from hotloop.source.outcome import Edited, Rewrite, Safety
+from hotloop.source.outcome import Edited, Rewrite
 
 CHECKPOINTS = "checkpoints saved before have a bias that the model no longer has"
 

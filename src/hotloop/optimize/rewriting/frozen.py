@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import libcst as cst
 
+from hotloop.model.safety import Safety
 from hotloop.model.sites import Place, SiteKind, Sites
 from hotloop.optimize.rewriting.outcomes import not_observed
 from hotloop.source.calls import code
 from hotloop.source.draft import Editor
 from hotloop.source.imports import aliases, last_import, meaning, module_name
-from hotloop.source.outcome import AlreadySo, CannotEdit, Edited, Rewrite, Safety
+from hotloop.source.outcome import AlreadySo, CannotEdit, Edited, Rewrite
 from hotloop.source.source_file import SourceFile
 from hotloop.source.statements import Line, insert_after, insert_before, line_of
 

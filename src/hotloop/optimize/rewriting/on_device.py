@@ -8,9 +8,10 @@ import libcst as cst
 
 from hotloop.lint.check.engine import Found, examine
 from hotloop.lint.rules.host import repeated_transfer, tensor_created_on_cpu_then_moved
+from hotloop.model.safety import Safety
 from hotloop.optimize.rewriting.outcomes import not_observed
 from hotloop.source.draft import Editor
-from hotloop.source.outcome import Edited, Refused, Rewrite, Safety
+from hotloop.source.outcome import Edited, Refused, Rewrite
 
 SNIPPET = "torch.zeros(n, device=device)"
 

@@ -6,11 +6,12 @@ import ast
 
 import libcst as cst
 
+from hotloop.model.safety import Safety
 from hotloop.optimize.rewriting.outcomes import not_observed
 from hotloop.optimize.vectorize.loops import ROW, Result, RowLoop, row_loops
 from hotloop.source.draft import Editor
 from hotloop.source.imports import module_name
-from hotloop.source.outcome import Edited, Refused, Rewrite, Safety
+from hotloop.source.outcome import Edited, Refused, Rewrite
 from hotloop.source.statements import parsed
 
 SNIPPET = "torch.vmap(turn)(rows).sum(0)"

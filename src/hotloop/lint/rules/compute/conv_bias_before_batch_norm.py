@@ -33,8 +33,9 @@ import libcst as cst
 from hotloop.lint.infer.names import dotted
 from hotloop.lint.infer.program import Program
 from hotloop.lint.read.syntax import argument, has_star, is_literal, with_keyword
-from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
+from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
+from hotloop.model.safety import Safety
 
 
 def check_sequence(program: Program, call: cst.Call) -> Iterator[Hit]:
@@ -126,7 +127,7 @@ rule = Rule(
     severity=Severity.WARNING,
     advice="Give the convolution bias=False.",
     optimization="conv_bias_off",
-    fix=FixSafety.UNSAFE,
+    fix=Safety.UNSAFE,
     page=__doc__,
     words=("BatchNorm",),
     visits=(

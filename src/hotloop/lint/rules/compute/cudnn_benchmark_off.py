@@ -31,8 +31,9 @@ import libcst as cst
 from hotloop.lint.infer.guards import is_switched
 from hotloop.lint.infer.program import Program
 from hotloop.lint.read.syntax import is_literal
-from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
+from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
+from hotloop.model.safety import Safety
 
 _FLAGS = {
     "torch.backends.cudnn.benchmark": Severity.INFO,
@@ -54,7 +55,7 @@ rule = Rule(
     severity=Severity.INFO,
     advice="Set torch.backends.cudnn.benchmark = True where input sizes stay the same.",
     optimization="kernel_autotune",
-    fix=FixSafety.UNSAFE,
+    fix=Safety.UNSAFE,
     page=__doc__,
     words=("cudnn",),
     visits=(Visit(cst.Assign, check),),

@@ -31,8 +31,9 @@ import libcst as cst
 from hotloop.lint.infer.guards import is_switched
 from hotloop.lint.infer.program import Program
 from hotloop.lint.read.syntax import is_literal, string
-from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
+from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
+from hotloop.model.safety import Safety
 
 _FLAGS = frozenset({"torch.backends.cuda.matmul.allow_tf32", "torch.backends.cudnn.allow_tf32"})
 
@@ -59,7 +60,7 @@ rule = Rule(
     severity=Severity.WARNING,
     advice='Use torch.set_float32_matmul_precision("high") unless the model needs full float32.',
     optimization="tf32_matmul",
-    fix=FixSafety.UNSAFE,
+    fix=Safety.UNSAFE,
     page=__doc__,
     words=("allow_tf32", "set_float32_matmul_precision"),
     visits=(Visit(cst.Assign, check_assign), Visit(cst.Call, check_call)),

@@ -31,8 +31,9 @@ import libcst as cst
 
 from hotloop.lint.infer.program import Program
 from hotloop.lint.read.syntax import has_star, is_literal, keyword, with_keyword, without_keyword
-from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
+from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
+from hotloop.model.safety import Safety
 
 _FUSED = frozenset(f"torch.optim.{name}" for name in ("Adam", "AdamW", "SGD", "Adagrad"))
 
@@ -64,7 +65,7 @@ rule = Rule(
     severity=Severity.INFO,
     advice="Give fused=True where the optimizer and the device have it.",
     optimization="fused_optimizer",
-    fix=FixSafety.UNSAFE,
+    fix=Safety.UNSAFE,
     page=__doc__,
     words=("optim",),
     visits=(Visit(cst.Call, check),),

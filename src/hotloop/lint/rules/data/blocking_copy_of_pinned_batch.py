@@ -35,8 +35,9 @@ from hotloop.lint.infer.kinds import Kind
 from hotloop.lint.infer.names import dotted
 from hotloop.lint.infer.program import Program
 from hotloop.lint.read.syntax import has_star, is_literal, keyword, method, receiver, string, with_keyword
-from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
+from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
+from hotloop.model.safety import Safety
 
 
 def check(program: Program, call: cst.Call) -> Iterator[Hit]:
@@ -87,7 +88,7 @@ rule = Rule(
     severity=Severity.WARNING,
     advice="Copy with non_blocking=True.",
     optimization="pinned_memory",
-    fix=FixSafety.SAFE,
+    fix=Safety.SAFE,
     page=__doc__,
     words=("pin_memory",),
     visits=(Visit(cst.Call, check),),

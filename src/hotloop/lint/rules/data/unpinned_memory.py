@@ -31,8 +31,9 @@ import libcst as cst
 
 from hotloop.lint.infer.program import Program
 from hotloop.lint.read.syntax import has_star, is_literal, keyword, with_keyword
-from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
+from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
+from hotloop.model.safety import Safety
 
 
 def check(program: Program, call: cst.Call) -> Iterator[Hit]:
@@ -55,7 +56,7 @@ rule = Rule(
     severity=Severity.WARNING,
     advice="Give the loader pin_memory=True, and copy with non_blocking=True.",
     optimization="pinned_memory",
-    fix=FixSafety.SAFE,
+    fix=Safety.SAFE,
     page=__doc__,
     words=("DataLoader", "dataloader_pin_memory"),
     visits=(Visit(cst.Call, check),),

@@ -33,8 +33,9 @@ import libcst as cst
 from hotloop.lint.infer.names import dotted
 from hotloop.lint.infer.program import Program
 from hotloop.lint.read.syntax import argument, has_star, integer, is_literal, keyword, with_keyword
-from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
+from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
+from hotloop.model.safety import Safety
 
 
 def check(program: Program, call: cst.Call) -> Iterator[Hit]:
@@ -70,7 +71,7 @@ rule = Rule(
     severity=Severity.WARNING,
     advice="Give persistent_workers=True.",
     optimization="persistent_workers",
-    fix=FixSafety.UNSAFE,
+    fix=Safety.UNSAFE,
     page=__doc__,
     words=("num_workers",),
     visits=(Visit(cst.Call, check),),

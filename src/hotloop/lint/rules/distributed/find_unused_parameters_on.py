@@ -34,8 +34,9 @@ import libcst as cst
 from hotloop.lint.infer.names import dotted
 from hotloop.lint.infer.program import Program
 from hotloop.lint.read.syntax import is_literal, keyword, string, without_keyword
-from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
+from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
+from hotloop.model.safety import Safety
 
 _WRAPPERS = ("DistributedDataParallel", "DDP", "DDPStrategy", "DistributedDataParallelKwargs")
 
@@ -58,7 +59,7 @@ rule = Rule(
     title="Each step searches for unused parameters",
     severity=Severity.WARNING,
     advice="Leave it out; if torch then complains, match the model to what it uses.",
-    fix=FixSafety.UNSAFE,
+    fix=Safety.UNSAFE,
     page=__doc__,
     words=("find_unused_parameters",),
     visits=(Visit(cst.Call, check),),

@@ -30,8 +30,9 @@ import libcst as cst
 
 from hotloop.lint.infer.program import Program
 from hotloop.lint.read.syntax import has_star, is_literal, keyword, with_keyword
-from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
+from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
+from hotloop.model.safety import Safety
 
 
 def check(program: Program, call: cst.Call) -> Iterator[Hit]:
@@ -49,7 +50,7 @@ rule = Rule(
     title="Gradients are copied into communication buckets",
     severity=Severity.INFO,
     advice="Give gradient_as_bucket_view=True.",
-    fix=FixSafety.UNSAFE,
+    fix=Safety.UNSAFE,
     page=__doc__,
     words=("DistributedDataParallel",),
     visits=(Visit(cst.Call, check),),

@@ -29,8 +29,9 @@ import libcst as cst
 
 from hotloop.lint.infer.program import Program
 from hotloop.lint.read.syntax import integer, keyword, without_keyword
-from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
+from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
+from hotloop.model.safety import Safety
 
 _DEFAULT_MB = 25  # torch.nn.parallel.DistributedDataParallel's own default
 
@@ -51,7 +52,7 @@ rule = Rule(
     title="Gradients are reduced in small buckets",
     severity=Severity.INFO,
     advice="Leave bucket_cap_mb at its default, or measure.",
-    fix=FixSafety.UNSAFE,
+    fix=Safety.UNSAFE,
     page=__doc__,
     words=("bucket_cap_mb",),
     visits=(Visit(cst.Call, check),),

@@ -33,8 +33,9 @@ import libcst as cst
 from hotloop.lint.infer.guards import is_switched
 from hotloop.lint.infer.program import Program
 from hotloop.lint.read.syntax import argument, is_literal, keyword, with_keyword
-from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
+from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
+from hotloop.model.safety import Safety
 
 
 def check(program: Program, call: cst.Call) -> Iterator[Hit]:
@@ -62,7 +63,7 @@ rule = Rule(
     severity=Severity.WARNING,
     advice="Switch it on only while looking for a NaN.",
     optimization="debug_apis_off",
-    fix=FixSafety.SAFE,
+    fix=Safety.SAFE,
     page=__doc__,
     words=("detect_anomaly",),
     visits=(Visit(cst.Call, check),),

@@ -32,8 +32,9 @@ import libcst as cst
 from hotloop.lint.infer.guards import is_switched
 from hotloop.lint.infer.program import Program
 from hotloop.lint.read.syntax import string
-from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
+from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
+from hotloop.model.safety import Safety
 
 _SLOW = {
     "CUDA_LAUNCH_BLOCKING": "1",
@@ -60,7 +61,7 @@ rule = Rule(
     severity=Severity.WARNING,
     advice="Set it in the shell for the one run that needs it.",
     optimization="debug_apis_off",
-    fix=FixSafety.UNSAFE,
+    fix=Safety.UNSAFE,
     page=__doc__,
     words=tuple(_SLOW),
     visits=(Visit(cst.Assign, check),),

@@ -33,8 +33,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from hotloop.lint.infer.program import Program
-from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
+from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
+from hotloop.model.safety import Safety
 
 
 def check(program: Program, call: cst.Call) -> Iterator[Hit]:
@@ -50,7 +51,7 @@ rule = Rule(
     title="The garbage collector runs in each step",
     severity=Severity.WARNING,
     advice="Remove it, or collect once per epoch.",
-    fix=FixSafety.UNSAFE,
+    fix=Safety.UNSAFE,
     holds_its_cost=True,
     page=__doc__,
     words=("gc.collect", "collect"),

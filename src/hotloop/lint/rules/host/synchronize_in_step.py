@@ -35,8 +35,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from hotloop.lint.infer.program import Program
-from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
+from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
+from hotloop.model.safety import Safety
 
 _WAITS = frozenset(
     f"torch.{device}.synchronize" for device in ("cuda", "xpu", "mps", "accelerator", "hpu", "npu")
@@ -56,7 +57,7 @@ rule = Rule(
     title="The device is synchronized in each step",
     severity=Severity.WARNING,
     advice="Remove it; time whole windows of steps with one synchronization at each end.",
-    fix=FixSafety.UNSAFE,
+    fix=Safety.UNSAFE,
     holds_its_cost=True,
     page=__doc__,
     words=("synchronize",),

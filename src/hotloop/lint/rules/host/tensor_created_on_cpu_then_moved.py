@@ -32,8 +32,9 @@ import libcst as cst
 
 from hotloop.lint.infer.program import Program
 from hotloop.lint.read.syntax import has_star, keyword, method, receiver, string, with_keyword
-from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
+from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
+from hotloop.model.safety import Safety
 
 _FIXED = frozenset({"zeros", "ones", "empty", "full", "arange", "linspace", "eye"})
 _RANDOM = frozenset({"rand", "randn", "randint", "randperm", "normal"})
@@ -49,7 +50,7 @@ def check(program: Program, call: cst.Call) -> Iterator[Hit]:
     if factory != f"torch.{name}" or name not in _FIXED | _RANDOM or keyword(made, "device") is not None:
         return
     if _goes_to_device(program, call) and program.steps.runs_each_step(call):
-        safety = FixSafety.SAFE if name in _FIXED else FixSafety.UNSAFE
+        safety = Safety.SAFE if name in _FIXED else Safety.UNSAFE
         yield Hit(
             call,
             f"{factory} fills host memory, which is then copied",
@@ -85,7 +86,7 @@ rule = Rule(
     severity=Severity.WARNING,
     advice="Give the factory device=...",
     optimization="created_on_device",
-    fix=FixSafety.SAFE,
+    fix=Safety.SAFE,
     holds_its_cost=True,
     page=__doc__,
     words=(").to(", ").cuda("),

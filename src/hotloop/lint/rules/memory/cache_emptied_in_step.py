@@ -35,8 +35,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from hotloop.lint.infer.program import Program
-from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
+from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
+from hotloop.model.safety import Safety
 
 _EMPTIES = frozenset(
     f"torch.{device}.empty_cache" for device in ("cuda", "xpu", "mps", "accelerator", "npu")
@@ -56,7 +57,7 @@ rule = Rule(
     title="The allocator's cache is emptied in each step",
     severity=Severity.WARNING,
     advice="Remove it; against fragmentation use expandable segments.",
-    fix=FixSafety.UNSAFE,
+    fix=Safety.UNSAFE,
     holds_its_cost=True,
     page=__doc__,
     words=("empty_cache",),

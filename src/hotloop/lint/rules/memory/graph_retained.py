@@ -32,8 +32,9 @@ import libcst as cst
 
 from hotloop.lint.infer.program import Program
 from hotloop.lint.read.syntax import is_literal, keyword, without_keyword
-from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
+from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
+from hotloop.model.safety import Safety
 
 
 def check(program: Program, call: cst.Call) -> Iterator[Hit]:
@@ -59,7 +60,7 @@ rule = Rule(
     title="The graph is kept after the only backward pass",
     severity=Severity.WARNING,
     advice="Leave retain_graph out; if torch then complains, detach what is carried over steps.",
-    fix=FixSafety.UNSAFE,
+    fix=Safety.UNSAFE,
     page=__doc__,
     words=("retain_graph",),
     visits=(Visit(cst.Call, check),),

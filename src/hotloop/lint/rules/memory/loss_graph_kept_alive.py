@@ -33,8 +33,9 @@ import libcst as cst
 from hotloop.lint.infer.names import dotted
 from hotloop.lint.infer.program import Program
 from hotloop.lint.read.syntax import method, receiver
-from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
+from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
+from hotloop.model.safety import Safety
 
 
 def check_sum(program: Program, add: cst.AugAssign) -> Iterator[Hit]:
@@ -114,7 +115,7 @@ rule = Rule(
     title="A running total keeps every step's graph alive",
     severity=Severity.WARNING,
     advice="Add loss.detach(), and read the sum once at the end.",
-    fix=FixSafety.SAFE,
+    fix=Safety.SAFE,
     page=__doc__,
     words=("backward",),
     visits=(Visit(cst.AugAssign, check_sum), Visit(cst.Call, check_append)),

@@ -31,8 +31,9 @@ import libcst as cst
 from hotloop.lint.infer.program import Program
 from hotloop.lint.name_lists import words
 from hotloop.lint.read.syntax import is_literal, keyword, with_keyword
-from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
+from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
+from hotloop.model.safety import Safety
 
 _CHECKPOINTS = words(
     """
@@ -57,7 +58,7 @@ rule = Rule(
     title="Checkpointing uses its reentrant form",
     severity=Severity.INFO,
     advice="Give use_reentrant=False.",
-    fix=FixSafety.UNSAFE,
+    fix=Safety.UNSAFE,
     page=__doc__,
     words=("checkpoint",),
     visits=(Visit(cst.Call, check),),

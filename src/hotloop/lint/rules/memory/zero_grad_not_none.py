@@ -33,8 +33,9 @@ import libcst as cst
 from hotloop.lint.infer.names import dotted
 from hotloop.lint.infer.program import Program
 from hotloop.lint.read.syntax import argument, is_literal, method, receiver
-from hotloop.lint.rule import Edit, FixSafety, Hit, Rule, Visit
+from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
+from hotloop.model.safety import Safety
 
 
 def check_call(_: Program, call: cst.Call) -> Iterator[Hit]:
@@ -65,7 +66,7 @@ rule = Rule(
     title="Gradients are zeroed instead of let go",
     severity=Severity.WARNING,
     advice="Call zero_grad() without set_to_none=False.",
-    fix=FixSafety.UNSAFE,
+    fix=Safety.UNSAFE,
     optimization="zero_grad_none",
     page=__doc__,
     words=("set_to_none", "zero_()"),

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import libcst as cst
 
+from hotloop.model.safety import Safety
 from hotloop.optimize.catalogue.input.added_class import define
 from hotloop.source.draft import Editor
 from hotloop.source.imports import meaning
-from hotloop.source.outcome import AlreadySo, Edited, Refused, Rewrite, Safety
+from hotloop.source.outcome import AlreadySo, Edited, Refused, Rewrite
 
 _NAME = "open_decoded"
 _FUNCTION = '''\

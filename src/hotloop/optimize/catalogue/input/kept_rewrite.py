@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from hotloop.model.safety import Safety
 from hotloop.model.sites import Site, SiteKind, Sites
 from hotloop.optimize.catalogue.input.added_class import define
 from hotloop.optimize.catalogue.input.dataset_argument import dataset_argument, makes_others
@@ -15,7 +16,7 @@ from hotloop.optimize.rewriting.outcomes import not_observed
 from hotloop.source.calls import argument, code
 from hotloop.source.draft import Editor
 from hotloop.source.keywords import Changes
-from hotloop.source.outcome import AlreadySo, CannotEdit, Edited, Rewrite, Safety
+from hotloop.source.outcome import AlreadySo, CannotEdit, Edited, Rewrite
 from hotloop.source.source_file import SourceFile
 
 _NUM_WORKERS = {"num_workers": 5}

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import libcst as cst
 
+from hotloop.model.safety import Safety
 from hotloop.model.sites import Sites
 from hotloop.optimize.catalogue.input.kept_rewrite import Wrapper, wrap_datasets
 from hotloop.source.calls import code
 from hotloop.source.draft import Editor
-from hotloop.source.outcome import CannotEdit, Rewrite, Safety
+from hotloop.source.outcome import CannotEdit, Rewrite
 
 FIXED = frozenset(
     {"CenterCrop", "ConvertImageDtype", "Grayscale", "Normalize", "PILToTensor", "Pad", "Resize", "ToDtype"}
