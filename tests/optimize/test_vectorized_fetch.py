@@ -57,6 +57,15 @@ class Chain(Rows):
         return row
 
 
+class Imports(Rows):
+    """The import system decides much, and none of it is about a sample."""
+
+    def change(self, row: Any) -> Any:
+        from email import message
+
+        return row + len(message.__name__)
+
+
 class ByTheRow(Rows):
     def change(self, row: Any) -> Any:
         return row / np.abs(row).max()
@@ -113,11 +122,12 @@ def fetch(cache: Callable[..., DatasetCache]) -> Callable[[], DatasetCache]:  # 
         Rows,
         Named,
         Chain,
+        Imports,
         lambda: TensorDataset(torch.randn(N, 2, 3), torch.arange(N)),
         lambda: Subset(Rows(), list(range(30, 3, -1))),
         lambda: Subset(TensorDataset(torch.randn(N, 2)), range(9)),
     ],
-    ids=["arrays", "dictionaries", "chain", "TensorDataset", "Subset", "Subset of tensors"],
+    ids=["arrays", "dictionaries", "chain", "imports", "TensorDataset", "Subset", "Subset of tensors"],
 )
 @pytest.mark.parametrize("workers", [0, 1])
 def test_batches_are_the_same_bit_by_bit(

@@ -14,13 +14,13 @@ def decides(run: Callable[[], Any]) -> str | None:
 
     Uses the interpreter's profile hook for as long as it runs, and puts back whatever was set.
     """
-    from hotloop.probe.instruments.frames import Frames
+    from hotloop.probe.instruments.frames import Frames, Owner
 
     frames = Frames()
     called: dict[CodeType, None] = {}
 
     def watch(frame: FrameType, event: str, _: Any) -> None:
-        if event == "call" and frames.is_users(frame.f_code.co_filename):
+        if event == "call" and frames.owner(frame) is Owner.USER:
             called[frame.f_code] = None
 
     before = sys.getprofile()

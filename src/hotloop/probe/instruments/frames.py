@@ -98,7 +98,7 @@ class Frames:
 
     def is_users(self, path: str) -> bool:
         """Whether a file is the user's."""
-        return self._owner_of_file(path) is Owner.USER
+        return not path.startswith("<frozen ") and self._owner_of_file(path) is Owner.USER
 
     def _owner_of(self, frame: FrameType) -> Owner:
         path = frame.f_code.co_filename
