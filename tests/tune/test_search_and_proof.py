@@ -63,6 +63,22 @@ def test_an_arm_does_not_make_up_for_what_switching_overstates() -> None:
         assert ratios["knob"] * ratios["other"] == pytest.approx(1.8, rel=0.03)
 
 
+@pytest.mark.parametrize(("kept", "wanted"), [(1.8, "kept"), (1.1, "workers")])
+def test_a_knob_that_a_mover_keeps_out_is_tried_beside_it(kept: float, wanted: str) -> None:
+    truth = Truth(factors={"workers": 1.4, "kept": kept, "fused": 1.1})
+    conflicts = {"workers": frozenset({"kept"}), "kept": frozenset({"workers"})}
+    tried = [
+        Candidate(name="workers", prior=1.8),
+        Candidate(name="kept", prior=1.9),
+        Candidate(name="fused", prior=1.05),
+    ]
+    session = Simulation(truth, conflicts=conflicts, switchable=lambda one: one.name != "workers")
+    result = session.run(tried)
+    assert set(names(result)) == {wanted, "fused"}
+    assert result.plan.speedup is not None
+    assert result.plan.speedup.ratio == pytest.approx(1.1 * max(1.4, kept), rel=0.03)
+
+
 def test_factors_say_how_they_were_obtained() -> None:
     truth = Truth(factors={"knob": 1.3, "other": 1.2, "arm": 1.4})
     result = Simulation(truth, switchable=lambda one: one.name != "arm").run(

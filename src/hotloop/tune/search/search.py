@@ -147,12 +147,25 @@ class Search:
         """Try what is expected to move the bottleneck before any knob is switched; return the number of sets."""
         if not knobs:
             return 0
-        movers = [one for one in todo if one.name != WAITING and one.expected >= MOVES]
-        batch = self._batch(movers[:MAX_MOVERS], 0, MOVER_SHARE)
+        movers = [one for one in todo if one.name != WAITING and one.expected >= MOVES][:MAX_MOVERS]
+        batch = self._batch([*movers, *self._rival(movers, knobs)], 0, MOVER_SHARE)
         if not batch:
             return 0
         self._try(0, batch, worth=MOVER_WORTH)
         return 1
+
+    def _rival(self, movers: Sequence[Candidate], knobs: Sequence[Candidate]) -> list[Candidate]:
+        """Return the knob of which most is expected among those that cannot be on beside a mover, if it is as much.
+
+        It would not be switched any more once a mover is believed in: samples kept in memory (1.5) gave way to loader
+        workers (1.26) untried.
+        """
+        excluded = [
+            knob
+            for knob in knobs
+            if knob.expected >= MOVES and any(exclude(knob, one, self._design.conflicts) for one in movers)
+        ]
+        return sorted(excluded, key=lambda knob: -knob.expected)[:1]
 
     def _in_rounds(self, todo: list[Candidate], knobs: Sequence[Candidate], number: int) -> None:
         """Try as much as fits, confirm what is believed in by then, and so on with the rest."""
