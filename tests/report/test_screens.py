@@ -27,6 +27,10 @@ PHASE = re.compile(r"([\d.]+) \w+ \(([\d.]+)%\)")
 STEP = re.compile(r"^a step takes ([\d.]+) ms, the mean of", re.MULTILINE)
 COST = re.compile(r"(\d+)% of the step \(([\d.]+) ms\)")
 GAIN = re.compile(r"costs: (?:about )?([\d.]+) ms a step(?: \[[^]]*\])? gain: (?:perhaps )?([\d.]+)x")
+LABEL = re.compile(
+    r"^([a-z][a-z ]*?) {2,}\S|(?<=\n\n)([a-z ]+)$|^  (costs|gain|do|try it): |^(\w+)\[[\w-]+\] ", re.MULTILINE
+)
+"""What stands at the beginning of a line: of a row of facts or a heading, of a line of a finding, its severity."""
 DEVICE = re.compile(r"^(span|busy|idle)\s+([\d.]+)\s", re.MULTILINE)
 
 
@@ -39,6 +43,15 @@ def screen(request: pytest.FixtureRequest) -> str:
 def test_there_are_screens() -> None:
     assert len(SHOWN) == 2
     assert len(SCREENS) > 40
+
+
+@pytest.mark.parametrize(("name", "text"), SHOWN)
+def test_the_readme_shows_what_is_printed_today(name: str, text: str) -> None:
+    """Its screens are real ones of some day; the snapshots are of today."""
+    printed = set[str]().union(*(_labels(screen) for screen in SCREENS.values() if screen != text))
+    labels = _labels(text)
+    assert len(labels) > 5
+    assert labels <= printed, name
 
 
 def test_no_line_is_over_the_width(screen: str) -> None:
@@ -110,6 +123,11 @@ def test_all_that_was_tried_is_counted(screen: str) -> None:
     if told := re.search(r"(\d+) trials in ", screen):
         tried = len(re.findall(r"\b(?:no difference|slower|failed|replaced by)\b", screen))
         assert int(told[1]) >= tried
+
+
+def _labels(screen: str) -> set[str]:
+    """What begins lines, where a paragraph does not go on."""
+    return {"".join(parts) for parts in LABEL.findall(screen)} - {""}
 
 
 def _parts_of(lines: list[str]) -> list[tuple[Decimal, str, Decimal]]:

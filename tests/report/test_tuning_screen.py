@@ -28,6 +28,12 @@ def test_a_full_result() -> None:
     assert matches("tune", render(full()))
 
 
+def test_a_proven_whole_whose_parts_are_estimates() -> None:
+    steps = tuple(msgspec.structs.replace(step, proven=False) for step in STEPS)
+    plan = msgspec.structs.replace(full().plan, steps=steps)
+    assert matches("tune_whole", render(full(plan=plan)))
+
+
 def test_an_empty_plan() -> None:
     assert matches("tune_empty", render(empty()))
 
