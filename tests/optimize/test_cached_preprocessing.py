@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset
+from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, TensorDataset
 
 from hotloop.optimize.catalogue.input.dataset_cache import DatasetCache
+from hotloop.optimize.dataset.keep import KeptDataset
 from hotloop.optimize.dataset.keep_prefix import KeptPrefix
 from hotloop.optimize.dataset.samples import same
+from hotloop.optimize.dataset.whole_batches import WholeBatches
 
 from .test_dataset_in_memory import cache, epochs  # noqa: F401 - a fixture
 
@@ -135,3 +137,35 @@ def test_a_chain_that_the_program_changes_is_seen(cache: Callable[..., DatasetCa
     dataset.transform.transforms.append(jitter)
     next(iter(batches))
     assert "its chain of transforms was changed" in activation.effect()[1]
+
+
+@pytest.mark.parametrize(
+    ("dataset", "keep", "from_start", "reason"),
+    [
+        (Rows([scale, mirror]), KeptPrefix, True, "processes that ran before"),
+        (Rows([scale]), KeptPrefix, False, "all of its transforms are deterministic"),
+        (RandomElsewhere([scale, mirror]), KeptPrefix, False, "outside of its chain|another one each time"),
+        (Rows([scale]), KeptDataset, True, "processes that ran before"),
+        (Rows([mirror]), KeptDataset, False, "draws random numbers from|another one each time"),
+        (TensorDataset(torch.randn(N, 2)), WholeBatches, True, "processes that ran before"),
+        (Rows([scale]), WholeBatches, False, "not the batch of its samples"),
+    ],
+)
+def test_workers_that_run_cannot_be_switched_and_what_they_would_have_from_the_start_is_looked_at(
+    dataset: Any,
+    keep: Any,
+    from_start: bool,
+    reason: str,
+    cache: Callable[..., DatasetCache],  # noqa: F811
+) -> None:
+    knob = cache(keep=keep, on=False)
+    batches = iter(DataLoader(dataset, batch_size=2, num_workers=1))
+    next(batches)
+    random.seed(1)
+    knob.switch(on=True)
+    assert random.random() == random.Random(1).random()
+    assert knob.from_start is from_start
+    on, why = knob.effect()
+    assert not on
+    assert re.search(reason, why), why
+    knob.switch(on=False)

@@ -37,8 +37,8 @@ def cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., DatasetCach
     ):
         monkeypatch.setattr(cls, name, getattr(cls, name))
 
-    def install(in_process: bool = False, keep: Any = KeptDataset) -> DatasetCache:
-        activation = DatasetCache(0.25, in_process, keep=keep)
+    def install(in_process: bool = False, keep: Any = KeptDataset, *, on: bool = True) -> DatasetCache:
+        activation = DatasetCache(0.25, in_process, on=on, keep=keep)
         activation.on_torch()
         return activation
 

@@ -57,6 +57,12 @@ class Faster(Knob):
         return self.acts, "seen"
 
 
+class FromStart(Faster):
+    """Acts in a process only in which it is on from the start."""
+
+    from_start = True
+
+
 class Alone(Bench):
     name = "alone"
 
@@ -102,6 +108,15 @@ def test_each_block_with_it_on_stands_between_two_with_it_off(
     assert written["done"]
     assert written["effects"] == {"faster": [True, "seen"]}
     assert world.step_s == 1.0
+
+
+@pytest.mark.parametrize("acts", [True, False])
+def test_a_knob_that_needs_a_process_of_its_own_is_named_where_it_did_not_act(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, acts: bool
+) -> None:
+    world = World()
+    written = course(tmp_path, monkeypatch, world, FromStart(world, acts=acts))
+    assert written["from_start"] == ([] if acts else ["faster"])
 
 
 def test_a_knob_that_fails_is_named_and_the_next_one_has_its_turn(

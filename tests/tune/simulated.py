@@ -65,6 +65,8 @@ class Truth(msgspec.Struct, frozen=True, kw_only=True):
     """Instead, where threads wait passively."""
     ineffective: Names = frozenset()
     """Do not take effect, whatever their ratio."""
+    from_start: Names = frozenset()
+    """Take effect only in a process in which they are on from its start."""
     failures: Mapping[Names, FailureKind] = {}
     """Fail where all of these are on."""
     departing: Mapping[Names, float] = {}
@@ -172,7 +174,8 @@ class SimulatedExecutor:
         self._clock.pass_by(STARTUP_S + WARM_STEPS * STEP_S)
         labels = [knob.label for knob in order.knobs]
         failed = {label: "it fails" for label in labels if self._fails({label, label.partition("(")[0]})}
-        acting = [one for one in labels if one not in failed and one not in self.truth.ineffective]
+        idle = self.truth.ineffective | self.truth.from_start
+        acting = [one for one in labels if one not in failed and one not in idle]
         pilot = [pattern for label in acting for pattern in ((label,), (), (label,), ())]
         holds: list[Hold] = []
         record = SwitchRecord()
@@ -188,6 +191,7 @@ class SimulatedExecutor:
                 effects={
                     label: (label in acting, f"{label} was looked at") for label in labels if label in reached
                 },
+                from_start=tuple(label for label in labels if label in self.truth.from_start & reached),
                 failed=failed,
             )
             if self._clock() >= end or enough(record):

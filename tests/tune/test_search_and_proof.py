@@ -79,6 +79,23 @@ def test_a_knob_that_a_mover_keeps_out_is_tried_beside_it(kept: float, wanted: s
     assert result.plan.speedup.ratio == pytest.approx(1.1 * max(1.4, kept), rel=0.03)
 
 
+@pytest.mark.parametrize("with_workers", [False, True])
+def test_what_acts_from_the_start_of_a_process_only_gets_one_of_its_own(with_workers: bool) -> None:
+    truth = Truth(factors={"workers": 1.3, "kept": 1.5, "fused": 1.1}, from_start=frozenset({"kept"}))
+    tried = [
+        *([Candidate(name="workers", prior=1.8)] if with_workers else []),
+        Candidate(name="kept", prior=1.4),
+        Candidate(name="fused", prior=1.05),
+    ]
+    result = Simulation(truth, switchable=lambda one: one.name != "workers").run(tried)
+    assert set(names(result)) == {one.name for one in tried}
+    assert result.plan.speedup is not None
+    assert result.plan.speedup.ratio == pytest.approx(1.5 * 1.1 * (1.3 if with_workers else 1), rel=0.03)
+    for step in result.plan.steps:
+        assert step.ratio == pytest.approx(truth.factors[step.name], rel=0.03)
+        assert step.proven
+
+
 def test_factors_say_how_they_were_obtained() -> None:
     truth = Truth(factors={"knob": 1.3, "other": 1.2, "arm": 1.4})
     result = Simulation(truth, switchable=lambda one: one.name != "arm").run(

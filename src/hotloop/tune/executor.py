@@ -154,6 +154,7 @@ class SwitchRecord(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         holds: in order; the first ones of each knob alone.
         effects: whether each knob was seen to act, and the evidence, by label.
+        from_start: labels of those that did not, and would if they were on from the start of a process.
         failed: why a knob could not be switched, or ended the program, by label.
         settled: steps after a switch that were not counted, by label.
         one_off_s: what the first steps with a knob took more than later ones.
@@ -162,6 +163,7 @@ class SwitchRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     holds: tuple[Hold, ...] = ()
     effects: dict[str, tuple[bool, str]] = {}
+    from_start: tuple[str, ...] = ()
     failed: dict[str, str] = {}
     settled: dict[str, int] = {}
     one_off_s: dict[str, float] = {}

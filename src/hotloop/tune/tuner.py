@@ -19,6 +19,7 @@ from hotloop.model.tuning import TuneResult
 from hotloop.stats.verdict import MIN_MARGIN
 from hotloop.tune.confirm.confirmation import Confirmer
 from hotloop.tune.design.experiment import Design
+from hotloop.tune.design.switchable import Switchables
 from hotloop.tune.executor import BudgetOver, Executor
 from hotloop.tune.result import Found, tune_result
 from hotloop.tune.search.arms import Arms
@@ -58,7 +59,8 @@ class Tuner:
         self._ledger = ledger
         arms = Arms(executor, ledger, design.costs, design.max_rounds, design.curve_rounds)
         self._arms = arms
-        self._confirmer = Confirmer(arms, design.switchable, progress, _look_s(observation, ledger))
+        switchable = Switchables(design.switchable)
+        self._confirmer = Confirmer(arms, switchable, progress, _look_s(observation, ledger))
         self._contest = Contest(arms, design.conflicts, design.interactions, progress)
         screen = KnobScreen(executor, design.conflicts, design.interactions, typical=design.typical)
         self._search = Search(
@@ -68,6 +70,7 @@ class Tuner:
             self._contest,
             self._confirmer,
             design,
+            switchable,
             progress,
             tell_standing=standing,
         )

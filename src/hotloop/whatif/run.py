@@ -60,6 +60,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     benches: dict[str, dict[str, Any]] = {}
     failed: dict[str, str] = {}
     effects: dict[str, tuple[bool, str]] = {}
+    from_start: tuple[str, ...] = ()
     current: str | None = None
     num_void: int = 0
     num_noisy: int = 0

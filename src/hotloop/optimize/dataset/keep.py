@@ -30,13 +30,21 @@ class KeptDataset:
         num_batches: batches that were handed out in this process.
     """
 
-    def __init__(self, loader: Any, max_share: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        loader: Any,
+        max_share: float,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        reads: bool = True,
+    ) -> None:
         """Read and keep all samples of a loader's data set.
 
         Args:
             loader: the program's, map-style.
             max_share: of the free memory that they may take.
             clock: seconds; tests bring their own.
+            reads: False: only what forbids it is looked for, and nothing is kept.
 
         Raises:
             CannotKeep: with the reason.
@@ -47,6 +55,8 @@ class KeptDataset:
         self._clock = clock
         self._check = DeterminismCheck(self.dataset)
         self._check.probe()
+        if not reads:
+            return
         self._length = len(self.dataset)
         self._budget = Budget(max_share)
         self.num_bytes = self._expected_bytes()

@@ -30,13 +30,21 @@ class KeptPrefix:
         num_batches: batches that were handed out in this process.
     """
 
-    def __init__(self, loader: Any, max_share: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        loader: Any,
+        max_share: float,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        reads: bool = True,
+    ) -> None:
         """Read all samples of a loader's data set up to the first random transform.
 
         Args:
             loader: the program's, map-style.
             max_share: of the free memory that they may take.
             clock: seconds; tests bring their own.
+            reads: False: only what forbids it is looked for, and nothing is kept.
 
         Raises:
             CannotKeep: with the reason.
@@ -52,9 +60,11 @@ class KeptPrefix:
         self._chain.find_prefix(self.dataset, self._indices(NUM_PROBED))
         if not self._chain.suffix:
             raise CannotKeep("all of its transforms are deterministic: dataset_in_memory keeps whole samples")
-        started, before, budget = clock(), GlobalGenerators(), Budget(max_share)
         self._state = state_of(self.dataset)
         self._probe()
+        if not reads:
+            return
+        started, before, budget = clock(), GlobalGenerators(), Budget(max_share)
         sizes = [num_bytes(held_in(self._half(index)).value) for index in self._indices(NUM_PROBED)]
         self.num_bytes = sum(sizes) * self._length // len(sizes)
         budget.expect(self.num_bytes, self._length)

@@ -22,6 +22,11 @@ class Knob(Activation):
     settle_steps: int = 0
     lasting: bool = False
 
+    @property
+    def from_start(self) -> bool:
+        """Whether it did not act, and would if it were on from the start of the process."""
+        return False
+
     def switch(self, on: bool) -> None:
         """Switch the change on or off; called at a step boundary."""
         raise NotImplementedError

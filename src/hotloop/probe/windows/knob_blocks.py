@@ -73,6 +73,7 @@ class Report:
         holds: the knobs that were on together, and the seconds of each timed step.
         settled: steps after a switch that each knob's patterns wait for.
         effects: whether each knob was seen to act, and the evidence.
+        from_start: the knobs that did not, and would if they were on from the start of a process.
         current: the knob that is on now; the one to blame when the program ends here.
         num_void: blocks repeated because others were busy.
         num_noisy: blocks kept although they were.
@@ -88,6 +89,7 @@ class Report:
     benches: dict[str, dict[str, Any]] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     effects: dict[str, tuple[bool, str]] = field(default_factory=dict)
+    from_start: list[str] = field(default_factory=list)
     current: str | None = None
     num_void: int = 0
     num_noisy: int = 0
@@ -225,6 +227,8 @@ class WhatIf:
                 self._report.settled[knob.name] = max(remembers, self._report.settled.get(knob.name, 0))
             on, evidence = knob.effect()
             self._report.effects[knob.name] = (bool(on), evidence)
+            if not on and knob.from_start and knob.name not in self._report.from_start:
+                self._report.from_start.append(knob.name)
             if not self._switch(knob, on=False):
                 break
             self._report.current = None

@@ -35,6 +35,8 @@ class Screened(msgspec.Struct, frozen=True, kw_only=True):
     trials: tuple[Trial, ...] = ()
     unknown: tuple[Candidate, ...] = ()
     """Not settled: too few holds."""
+    from_start: tuple[Candidate, ...] = ()
+    """They act only in a process that they are on in from its start."""
 
 
 def switch_order(
@@ -95,6 +97,7 @@ class KnobScreen:
             plan=plan,
             trials=tuple(trial for trial in verdicts if trial is not None),
             unknown=tuple(knob for knob, trial in zip(order.knobs, verdicts, strict=True) if trial is None),
+            from_start=tuple(knob for knob in order.knobs if knob.label in record.from_start),
         )
 
     def fit(self, record: SwitchRecord, order: SwitchOrder) -> SwitchFit | None:

@@ -11,6 +11,7 @@ from hotloop.model.optimization import Candidate, Refusal
 from hotloop.model.tuning import Trial
 from hotloop.tune.design.experiment import Design
 from hotloop.tune.design.patterns import exclude
+from hotloop.tune.design.switchable import Switchables
 from hotloop.tune.executor import PlanSteps, SetOrder, SwitchRecord
 from hotloop.tune.search.arms import Arms
 from hotloop.tune.search.contest import MAX_ROUNDS, Contest, with_candidate
@@ -77,6 +78,7 @@ class Search:
         contest: tries what needs a process of its own.
         confirmer: proves plans.
         design: what the experiment is designed from.
+        switchable: which candidates are switched in a running program.
         progress: told of what is tried.
         tell_standing: told how far the search is.
     """
@@ -89,6 +91,7 @@ class Search:
         contest: Contest,
         confirmer: Confirms,
         design: Design,
+        switchable: Switchables,
         progress: Callable[[str], None],
         tell_standing: Callable[[str], None] | None = None,
     ) -> None:
@@ -99,6 +102,7 @@ class Search:
         self._contest = contest
         self._confirmer = confirmer
         self._design = design
+        self._switchable = switchable
         self._progress = progress
         self._assumed: list[Candidate] = []
         """Passive waiting, which nothing has shown to help: screening waits so itself."""
@@ -130,8 +134,8 @@ class Search:
             return
         for candidate in candidates:
             self.refused[candidate.label] = Refusal(candidate.label, NO_TIME)
-        knobs = [one for one in candidates if self._design.switchable(one)]
-        todo = in_turns([one for one in candidates if not self._design.switchable(one)])
+        knobs = [one for one in candidates if self._switchable(one)]
+        todo = in_turns([one for one in candidates if not self._switchable(one)])
         if self._arms.room(3) < 3:
             rounds = min(CONTEST_ROUNDS, self._design.max_rounds or CONTEST_ROUNDS)
             self._arms.measure_floor([tuple(candidates)], rounds)
@@ -170,7 +174,7 @@ class Search:
     def _in_rounds(self, todo: list[Candidate], knobs: Sequence[Candidate], number: int) -> None:
         """Try as much as fits, confirm what is believed in by then, and so on with the rest."""
         while True:
-            todo = self._without_waiting(todo)
+            todo = self._without_waiting([*self._separated(), *todo])
             batch = self._batch(todo, number)
             if not batch and not self._believed_in():
                 # Nothing to prove, so no time to keep for a proof: a single set shows what is likely.
@@ -194,9 +198,17 @@ class Search:
             if not self._screen_as_it_runs(knobs) and (not todo or not batch):
                 return
 
+    def _separated(self) -> list[Candidate]:
+        """Return knobs that did not act, and may where they are on from the start: samples kept before workers fork."""
+        found = [one for one in self.screened.from_start if self._switchable(one) and _hoped(one)]
+        for knob in found:
+            self._switchable.separate(knob)
+            self.refused[knob.label] = Refusal(knob.label, NO_TIME)
+        return found
+
     def _fixed(self) -> PlanSteps:
         """The plan's steps that need a process of their own."""
-        return tuple(step for step in self.plan if not self._design.switchable(step))
+        return tuple(step for step in self.plan if not self._switchable(step))
 
     def _moved(self, before: PlanSteps) -> bool:
         """Whether what was added since holds the program back elsewhere than when knobs were switched."""
@@ -234,6 +246,7 @@ class Search:
     def _screen_knobs(self, knobs: Sequence[Candidate]) -> None:
         """Switch knobs beside what needs a process of its own and is believed in."""
         base = self._fixed()
+        knobs = [knob for knob in knobs if self._switchable(knob)]
         displaced = [knob for knob in knobs if self._excluded_by(base, knob)]
         for knob in displaced:
             self.refused[knob.label] = Refusal(knob.label, self._displaced(knob))

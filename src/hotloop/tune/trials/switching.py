@@ -96,6 +96,7 @@ def _record(
     return SwitchRecord(
         holds=(*alone, *together),
         effects=effects,
+        from_start=tuple({name: None for report in reports for name in report.from_start}),
         failed=failed,
         settled=settled,
         one_off_s={label: spent for label, spent in costs.items() if spent is not None},

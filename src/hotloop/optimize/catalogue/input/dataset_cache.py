@@ -14,7 +14,8 @@ from hotloop.probe.instruments.generators import GlobalGenerators
 
 _IN_PROCESS = {"num_workers": 0, "prefetch_factor": None, "persistent_workers": False, "timeout": 0}
 """What torch demands of a loader without workers."""
-Keep = Callable[[Any, float], Any]
+Keep = Callable[..., Any]
+"""Given a loader and the share of the free memory, and whether it reads."""
 
 
 class DatasetCache(Knob):
@@ -36,6 +37,8 @@ class DatasetCache(Knob):
         self._kept: dict[int, Any] = {}
         self._refused: dict[int, tuple[Any, str]] = {}
         self.loaders: dict[int, Any] = {}
+        self._keepable: set[int] = set()
+        """Data sets of loaders with workers, of which nothing is known that forbids it."""
         self._on = on
 
     def on_torch(self) -> None:
@@ -114,10 +117,24 @@ class DatasetCache(Knob):
         except Exception as error:  # the user's data set may raise what it likes; it is read as before then
             self._refuse(loader.dataset, f"reading it ahead failed: {error!r}")
 
-    def _read_ahead(self, loader: Any) -> Any:
+    def _look(self, loader: Any) -> None:
+        """See whether the data set of a loader whose workers run already could be kept."""
+        key = id(loader.dataset)
+        if key in self._kept or key in self._refused:
+            return
+        try:
+            self._read_ahead(loader, reads=False)
+        except CannotKeep as refusal:
+            self._refuse(loader.dataset, str(refusal))
+        except Exception as error:
+            self._refuse(loader.dataset, f"reading it ahead failed: {error!r}")
+        else:
+            self._keepable.add(key)
+
+    def _read_ahead(self, loader: Any, *, reads: bool = True) -> Any:
         before = GlobalGenerators()
         try:
-            return self._keep(loader, self._max_share)
+            return self._keep(loader, self._max_share, reads=reads)
         finally:
             before.restore()
 
@@ -129,8 +146,12 @@ class DatasetCache(Knob):
         """Take batches from kept samples, or from the data set again; workers that run already cannot be switched."""
         self._on = on
         for loader in list(self.loaders.values()) if on else ():
-            if not loader.num_workers:
-                self._begin(loader)
+            (self._look if loader.num_workers else self._begin)(loader)
+
+    @property
+    def from_start(self) -> bool:
+        """Whether workers would have the samples if they were kept before they start."""
+        return bool(self._keepable) and not self._kept
 
     def effect(self) -> tuple[bool, str]:
         """Return whether samples are kept and used."""
