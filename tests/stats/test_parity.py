@@ -213,3 +213,43 @@ def test_what_leaves_the_original_is_not_passed_for_a_mean_that_agrees() -> None
         assert seen.decided or not seen.passed
         undecided += not seen.decided
     assert undecided > 10
+
+
+def amplified(rounding: float, seed: int, growth: float = 30.0, steps: int = 60) -> Array:
+    """What a game makes of rounding: it grows from step to step until it is as large as the losses' own swings."""
+    rng = np.random.default_rng(seed)
+    size = np.minimum(0.5, rounding * growth ** np.arange(steps))
+    return size * rng.normal(0, 1, steps)
+
+
+def game() -> tuple[Array, list[Array]]:
+    original = swinging(np.random.default_rng(0), 60) + 4
+    return original, [original + amplified(1e-3, 10 + seed) for seed in range(4)]
+
+
+def test_reordered_sums_pass_as_exact_where_training_amplifies_fast() -> None:
+    original, perturbed = game()
+    passed = [
+        check_parity([original] * 2, perturbed, original + amplified(1e-6, seed), numerics=EXACT).passed
+        for seed in range(20)
+    ]
+    assert sum(passed) >= 18
+
+
+@pytest.mark.parametrize("begins", [0, 1, 2, 3])
+@pytest.mark.parametrize("rounding", [0.0, 1e-7])
+def test_what_comes_at_once_is_no_rounding_however_fast_training_amplifies(
+    begins: int, rounding: float
+) -> None:
+    original, perturbed = game()
+    for seed in range(20):
+        other = np.where(np.arange(60) < begins, 0.0, swinging(np.random.default_rng(100 + seed), 60) - 0.5)
+        candidate = original + amplified(rounding, seed) + other
+        assert not check_parity([original] * 2, perturbed, candidate, numerics=EXACT).passed
+
+
+def test_bf16_does_not_pass_as_exact_where_training_amplifies_fast() -> None:
+    original, perturbed = game()
+    for seed in range(20):
+        candidate = original + amplified(4e-3 * original[0], 50 + seed)
+        assert not check_parity([original] * 2, perturbed, candidate, numerics=EXACT).passed
