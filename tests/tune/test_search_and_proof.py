@@ -79,6 +79,16 @@ def test_a_knob_that_a_mover_keeps_out_is_tried_beside_it(kept: float, wanted: s
     assert result.plan.speedup.ratio == pytest.approx(1.1 * max(1.4, kept), rel=0.03)
 
 
+@pytest.mark.parametrize("num_others", [1, 3])
+def test_what_takes_long_to_begin_holds_up_none_of_the_others(num_others: int) -> None:
+    others = [f"other {number}" for number in range(num_others)]
+    truth = Truth(factors=dict.fromkeys(others, 1.2), one_off_s={"long": 200.0})
+    tried = [Candidate(name="long", prior=1.5, one_off_s=200.0), *candidates(*others)]
+    result = Simulation(truth, budget_s=240.0).run(tried)
+    assert set(names(result)) == set(others)
+    assert reasons(result)["long"].startswith("not tried: too little time was left")
+
+
 @pytest.mark.parametrize("with_workers", [False, True])
 def test_what_acts_from_the_start_of_a_process_only_gets_one_of_its_own(with_workers: bool) -> None:
     truth = Truth(factors={"workers": 1.3, "kept": 1.5, "fused": 1.1}, from_start=frozenset({"kept"}))

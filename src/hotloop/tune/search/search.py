@@ -342,27 +342,36 @@ class Search:
     def _batch(self, todo: Sequence[Candidate], number: int, share: float | None = None) -> list[Candidate]:
         """Return as many candidates as can be tried together in the time beyond what a proof needs.
 
+        What takes too long to be tried beside others (reading a whole data set, compilation) holds up none of them: it
+        has a set of its own later, if there is time.
+
         Args:
             todo: the most promising first.
             number: of the set.
             share: of the budget that the set may take; None: `CONTEST_SHARE`, a candidate alone as much as there is.
         """
         room_s = self._arms.left_s() - self._reserve_s()
-        for size in range(min(len(todo), MAX_ARMS), 0, -1):
-            batch = list(todo[:size])
-            plans = self._contest.arm_plans(self._base(batch), batch)
-            num_arms = self._num_originals(plans) + len(plans)
-            one_off_s = sum(step.one_off_s or 0.0 for plan in plans for step in plan)
-            rounds = CONTEST_ROUNDS if size > 1 else LEAST_ROUNDS
-            needed = self._arms.costs.set_s(num_arms, rounds, one_off_s)
-            known = self._arms.knows(f"contest|{number}")
-            if self._arms.room(num_arms) < num_arms:
-                continue
-            most_s = (share or CONTEST_SHARE) * self._ledger.budget.seconds
-            limit_s = room_s if size == 1 and share is None else min(room_s, most_s)
-            if known or needed <= limit_s:
-                return batch
-        return []
+        limit_s = min(room_s, (share or CONTEST_SHARE) * self._ledger.budget.seconds)
+        together: list[Candidate] = []
+        for one in todo:
+            if len(together) < MAX_ARMS and self._fits([*together, one], number, CONTEST_ROUNDS, limit_s):
+                together.append(one)
+        if len(together) > 1:
+            return together
+        alone_s = room_s if share is None else limit_s
+        return next(([one] for one in todo if self._fits([one], number, LEAST_ROUNDS, alone_s)), [])
+
+    def _fits(self, batch: Sequence[Candidate], number: int, rounds: int, limit_s: float) -> bool:
+        """Whether there is room for a set with these candidates, and time; one that was run before takes none."""
+        plans = self._contest.arm_plans(self._base(batch), batch)
+        num_arms = self._num_originals(plans) + len(plans)
+        one_off_s = sum(step.one_off_s or 0.0 for plan in plans for step in plan)
+        if self._arms.room(num_arms) < num_arms:
+            return False
+        return (
+            self._arms.knows(f"contest|{number}")
+            or self._arms.costs.set_s(num_arms, rounds, one_off_s) <= limit_s
+        )
 
     def _believed_in(self) -> bool:
         """Whether there is something that a proof would be worth its time."""
