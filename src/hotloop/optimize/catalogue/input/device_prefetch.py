@@ -50,7 +50,9 @@ class DevicePrefetch(Optimization):
     family: ClassVar[str] = "input"
     numerics: ClassVar[Numerics] = Numerics.EXACT
     touches_numbers: ClassVar[bool] = False
-    interacts: ClassVar[frozenset[str]] = frozenset({"thread_count"})
+    interacts: ClassVar[frozenset[str]] = frozenset(
+        {"thread_count", "dataset_in_memory", "cached_preprocessing", "vectorized_fetch"}
+    )
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the one candidate, where steps wait for batches that this process makes, or for their copies."""
