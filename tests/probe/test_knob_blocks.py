@@ -63,6 +63,14 @@ class FromStart(Faster):
     from_start = True
 
 
+class Reads(Faster):
+    """Reads for seven seconds where it is switched on."""
+
+    def switch(self, on: bool) -> None:
+        self.world.now += 7.0 if on else 0.0
+        super().switch(on)
+
+
 class Alone(Bench):
     name = "alone"
 
@@ -117,6 +125,16 @@ def test_a_knob_that_needs_a_process_of_its_own_is_named_where_it_did_not_act(
     world = World()
     written = course(tmp_path, monkeypatch, world, FromStart(world, acts=acts))
     assert written["from_start"] == ([] if acts else ["faster"])
+
+
+def test_what_a_switch_takes_belongs_to_its_first_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World()
+    written = course(tmp_path, monkeypatch, world, Reads(world))
+    seconds, steps = written["switched"]["faster"]
+    assert seconds == pytest.approx(7.0 + 0.5 * steps)
+    assert all(times == pytest.approx([0.5] * 5) for knob, times in written["blocks"] if knob)
 
 
 def test_a_knob_that_fails_is_named_and_the_next_one_has_its_turn(

@@ -89,6 +89,13 @@ def test_what_takes_long_to_begin_holds_up_none_of_the_others(num_others: int) -
     assert reasons(result)["long"].startswith("not tried: too little time was left")
 
 
+def test_what_was_expected_of_a_beginning_gives_way_to_what_it_took() -> None:
+    truth = Truth(factors={"kept": 1.5, "arm": 1.2})
+    tried = [Candidate(name="kept", prior=1.5, one_off_s=90.0), *candidates("arm")]
+    result = Simulation(truth, budget_s=200.0, switchable=lambda one: one.name == "kept").run(tried)
+    assert set(names(result)) == {"kept", "arm"}
+
+
 @pytest.mark.parametrize("with_workers", [False, True])
 def test_what_acts_from_the_start_of_a_process_only_gets_one_of_its_own(with_workers: bool) -> None:
     truth = Truth(factors={"workers": 1.3, "kept": 1.5, "fused": 1.1}, from_start=frozenset({"kept"}))

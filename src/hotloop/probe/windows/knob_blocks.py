@@ -67,7 +67,7 @@ class Report:
 
     Attributes:
         blocks: the knob that was on (None: none), and the seconds of each step.
-        switched: seconds and number of the steps that followed the first switching on of each knob.
+        switched: seconds of the first switching on of each knob and the steps that followed, and their number.
         benches: what was driven alone.
         failed: knobs and benches that raised, with what.
         holds: the knobs that were on together, and the seconds of each timed step.
@@ -213,9 +213,9 @@ class WhatIf:
             self._report.current = knob.name
             if number == 0:
                 self._write()
+            began = self._probe.boundary.clock.read()
             if not self._switch(knob, on=True):
                 break
-            began = self._probe.boundary.clock.read()
             settle = self._block(knob.name, knob.settle_steps)
             for wait in settle:
                 yield wait

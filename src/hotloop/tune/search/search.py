@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from hotloop.model.optimization import Candidate, Refusal
-from hotloop.model.tuning import Trial
+from hotloop.model.tuning import Switched, Trial
 from hotloop.tune.design.experiment import Design
 from hotloop.tune.design.patterns import exclude
 from hotloop.tune.design.switchable import Switchables
@@ -109,6 +109,8 @@ class Search:
         self.screened = Screened()
         self._screened_passively = False
         self._knob_trials: list[Trial] = []
+        self._one_off_s: dict[str, float] = {}
+        """What the first steps with a knob took beyond later ones, by label."""
         self.plan: PlanSteps = ()
         """What is believed in by now."""
         self.refused: dict[str, Refusal] = {}
@@ -278,6 +280,11 @@ class Search:
         self.screened = self._screen.read(record, order)
         self.plan = (*base, *self.screened.plan)
         self._knob_trials += self.screened.trials
+        self._one_off_s |= {
+            trial.candidate.label: trial.outcome.one_off_s or 0.0
+            for trial in self.screened.trials
+            if trial.ratio is not None and isinstance(trial.outcome, Switched)
+        }
         self._take(self.screened.trials)
         self.plan = self._joined(self.plan, self._hopeful(self.screened.unknown))
 
@@ -365,7 +372,9 @@ class Search:
         """Whether there is room for a set with these candidates, and time; one that was run before takes none."""
         plans = self._contest.arm_plans(self._base(batch), batch)
         num_arms = self._num_originals(plans) + len(plans)
-        one_off_s = sum(step.one_off_s or 0.0 for plan in plans for step in plan)
+        one_off_s = sum(
+            self._one_off_s.get(step.label, step.one_off_s or 0.0) for plan in plans for step in plan
+        )
         if self._arms.room(num_arms) < num_arms:
             return False
         return (
