@@ -86,6 +86,17 @@ def test_not_these() -> None:
     assert refused["large"] == "left out (--skip)"
 
 
+def test_what_is_far_slower_on_such_a_machine_is_tried_where_it_is_asked_for_only() -> None:
+    emulated = [_Known("emulated", 0.3)]
+    found, refused = propose(observation(), emulated, Wishes())
+    assert found == []
+    assert [one.name for one in refused] == ["emulated"]
+    assert refused[0].reason.endswith("--only emulated tries it all the same")
+    found, refused = propose(observation(), emulated, Wishes(only=("emulated",)))
+    assert [one.name for one in found] == ["emulated"]
+    assert refused == []
+
+
 def test_an_unknown_name_is_said_before_anything_runs() -> None:
     with pytest.raises(HotloopError, match="there is no optimization named 'autocast_bf61'") as caught:
         Wishes(skip=("autocast_bf61",)).check()

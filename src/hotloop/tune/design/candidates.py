@@ -15,6 +15,9 @@ from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.registry import get
 from hotloop.tune.design.experience import Outcome, factor
 
+HOPELESS = 0.5
+"""What is expected of a candidate below which it is not tried unasked: bf16 where the processor emulates it took a
+tenth of the time that was there for all knobs, in every session."""
 _LEVELS = (Numerics.EXACT, Numerics.TOLERANCE, Numerics.SEMANTIC)
 
 
@@ -63,9 +66,16 @@ def propose(
             refused.append(Refusal(optimization.name, reason))
             continue
         try:
-            candidates.extend(optimization.candidates(observation))
+            found = optimization.candidates(observation)
         except DoesNotApply as why:
             refused.append(Refusal(optimization.name, f"does not apply: {why}"))
+            continue
+        for candidate in found:
+            if candidate.prior < HOPELESS and optimization.name not in wishes.only:
+                hint = f"--only {optimization.name} tries it all the same"
+                refused.append(Refusal(candidate.label, f"far slower on a machine like this one; {hint}"))
+            else:
+                candidates.append(candidate)
     return promising_first(
         candidates,
         observation.predictions,

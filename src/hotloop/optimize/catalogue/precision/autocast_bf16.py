@@ -58,7 +58,7 @@ class AutocastBf16(Optimization):
         """Return the one candidate, for a full-precision model."""
         require_full_precision(observation)
         # Published scripts gave 1.0-2.1 by hand: 1.5 on what autocast touches is the middle of it. A processor
-        # without bf16 instructions emulates them (measured on a Zen 3: 5 to 13 times as slow): tried last.
+        # without bf16 instructions emulates them (measured on a Zen 3: 5 to 13 times as slow).
         factor = 0.2 if _emulated(observation) else 1.5
         prior = expected(share(observation, Phase.FORWARD, Phase.BACKWARD), factor)
         return [Candidate(name=self.name, numerics=self.numerics, prior=prior)]
