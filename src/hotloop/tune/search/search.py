@@ -109,6 +109,8 @@ class Search:
         self.screened = Screened()
         self._screened_passively = False
         self._knob_trials: list[Trial] = []
+        self._kept_out: list[Candidate] = []
+        """Knobs that cannot be on beside what is believed in."""
         self._one_off_s: dict[str, float] = {}
         """What the first steps with a knob took beyond later ones, by label."""
         self.plan: PlanSteps = ()
@@ -154,7 +156,10 @@ class Search:
         if not knobs:
             return 0
         movers = [one for one in todo if one.name != WAITING and one.expected >= MOVES][:MAX_MOVERS]
-        batch = self._batch([*movers, *self._rival(movers, knobs)], 0, MOVER_SHARE)
+        rivals = self._rival(movers, knobs)
+        batch = self._batch([*movers, *rivals], 0, MOVER_SHARE)
+        if any(rival not in batch and rival.expected >= movers[0].expected for rival in rivals):
+            return 0  # knobs first
         if not batch:
             return 0
         self._try(0, batch, worth=MOVER_WORTH)
@@ -201,8 +206,15 @@ class Search:
                 return
 
     def _separated(self) -> list[Candidate]:
-        """Return knobs that did not act, and may where they are on from the start: samples kept before workers fork."""
-        found = [one for one in self.screened.from_start if self._switchable(one) and _hoped(one)]
+        """Return knobs that could not be switched and may help where they are on from the start of a process.
+
+        Those that did not act in one that ran already (samples kept before workers fork would be theirs), and those
+        that what is believed in has kept out untried.
+        """
+        tried = {trial.candidate.label for trial in self.trials}
+        kept_out = [one for one in self._kept_out if one.label not in tried and one.expected >= MOVES]
+        acting = [one for one in self.screened.from_start if _hoped(one)]
+        found = [one for one in (*kept_out, *acting) if self._switchable(one)]
         for knob in found:
             self._switchable.separate(knob)
             self.refused[knob.label] = Refusal(knob.label, NO_TIME)
@@ -250,6 +262,7 @@ class Search:
         base = self._fixed()
         knobs = [knob for knob in knobs if self._switchable(knob)]
         displaced = [knob for knob in knobs if self._excluded_by(base, knob)]
+        self._kept_out = displaced
         for knob in displaced:
             self.refused[knob.label] = Refusal(knob.label, self._displaced(knob))
         knobs = [knob for knob in knobs if knob not in displaced]
