@@ -14,6 +14,7 @@ from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.ratio import Ratio
 from hotloop.optimize.optimization import DoesNotApply, Optimization
+from hotloop.optimize.registry import all_optimizations
 from hotloop.tune.design.candidates import Wishes, conflicts, propose
 
 from .simulated import observation
@@ -105,7 +106,14 @@ def test_an_unknown_name_is_said_before_anything_runs() -> None:
 
 
 def test_a_conflict_holds_both_ways() -> None:
-    found = conflicts(CATALOGUE)
+    found = conflicts(CATALOGUE, on_cpu=False)
     assert found["small"] == {"large"}
     assert found["large"] == {"small"}
+
+
+@pytest.mark.parametrize("on_cpu", [False, True])
+def test_what_brings_nothing_together_on_a_cpu_is_tried_together_elsewhere(*, on_cpu: bool) -> None:
+    found = conflicts(all_optimizations(), on_cpu=on_cpu)
+    assert ("device_prefetch" in found["dataset_in_memory"]) is on_cpu
+    assert ("dataset_in_memory" in found["device_prefetch"]) is on_cpu
     assert found["rough"] == frozenset()

@@ -39,6 +39,8 @@ class Optimization(ABC):
     """Whether its activation acts on the source of the program as it is read: it is then made before torch is."""
     conflicts: ClassVar[frozenset[str]] = frozenset()
     """Names of optimizations that cannot be on together with this one."""
+    moot_on_cpu: ClassVar[frozenset[str]] = frozenset()
+    """Names of optimizations beside which this one brings nothing on a CPU: there they are not tried together."""
     interacts: ClassVar[frozenset[str]] = frozenset()
     """Names of optimizations beside which this one was seen to bring much more, or much less."""
 

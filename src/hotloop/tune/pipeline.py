@@ -216,7 +216,7 @@ def _design(
         curve_rounds=blocks.curve_rounds(),
         # Steps of a device are queued, so single ones say nothing on the host's clock.
         typical=on_host and step.p95_s <= TYPICAL_SPREAD * step.median_s,
-        conflicts=conflicts(catalogue),
+        conflicts=conflicts(catalogue, on_cpu=on_host),
         interactions=interactions(catalogue),
         switchable=switchable,
         buffered=lambda plan: has_workers(observation, plan),

@@ -116,11 +116,12 @@ def _gain_per_second(candidate: Candidate, learned: float) -> float:
     return math.log(max(expected, 1e-3)) / (TRIAL_S + (candidate.one_off_s or 0.0))
 
 
-def conflicts(optimizations: Sequence[Optimization]) -> dict[str, frozenset[str]]:
-    """Return what each optimization cannot be on together with, whichever of the two says so."""
+def conflicts(optimizations: Sequence[Optimization], *, on_cpu: bool) -> dict[str, frozenset[str]]:
+    """Return what each optimization is not tried together with, whichever of the two says so."""
+    said = {one.name: one.conflicts | (one.moot_on_cpu if on_cpu else frozenset()) for one in optimizations}
     return {
-        one.name: one.conflicts | {other.name for other in optimizations if one.name in other.conflicts}
-        for one in optimizations
+        name: names | {other for other, theirs in said.items() if name in theirs}
+        for name, names in said.items()
     }
 
 

@@ -12,7 +12,7 @@ from hotloop.model.optimization import Candidate
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Failure, FailureKind, Switched, Trial
 from hotloop.stats.switching import SwitchedHold, SwitchFit, fit_switches
-from hotloop.tune.design.patterns import schedule
+from hotloop.tune.design.patterns import exclude, schedule
 from hotloop.tune.executor import Executor, Hold, PlanSteps, SwitchOrder, SwitchRecord
 from hotloop.tune.search.predicted_plan import predicted_plan
 from hotloop.tune.verdict.decision import ACCEPTED, NO_DIFFERENCE, SLOWER
@@ -116,9 +116,13 @@ class KnobScreen:
             (one.label, other.label)
             for at, one in enumerate(knobs)
             for other in knobs[at + 1 :]
-            if other.name in self._interactions.get(one.name, ())
-            or one.name in self._interactions.get(other.name, ())
+            if not exclude(one, other, self._conflicts) and self._interact(one, other)
         ]
+
+    def _interact(self, one: Candidate, other: Candidate) -> bool:
+        return other.name in self._interactions.get(one.name, ()) or one.name in self._interactions.get(
+            other.name, ()
+        )
 
     def _log_s(self, hold: Hold, order: SwitchOrder) -> float:
         typical = self._typical and not order.buffered

@@ -33,11 +33,12 @@ class DevicePrefetch(Optimization):
     a side stream goes on beside the kernels of the step before.
 
     When it does not help: data sets that compute in pure Python, which hold the lock; a CPU whose cores the step
-    fills. Left alone are an IterableDataset, samplers of the program's own (they may go by what the step did), data
-    sets that draw from the global generators or change themselves when they are read, loaders with workers on a CPU,
-    which make batches ahead already, and a default device that is set. Where the program changes an attribute of
-    its data set between two batches, the batch under way is made anew. An epoch that is left early has read one
-    batch more than it used.
+    fills, or on which samples are kept in memory (there the two are not tried together). Left alone are an
+    IterableDataset, samplers of the program's own (they may go by what the step did), data sets that draw
+    from the global generators or change themselves when they are read, loaders with workers on a CPU, which make
+    batches ahead already, and a default device that is set. Where the program changes an attribute of its data set
+    between two batches, the batch under way is made anew. An epoch that is left early has read one batch more than
+    it used.
 
     Effect on numerics: none; batches, their order and the random numbers of the program are the same.
 
@@ -50,6 +51,7 @@ class DevicePrefetch(Optimization):
     family: ClassVar[str] = "input"
     numerics: ClassVar[Numerics] = Numerics.EXACT
     touches_numbers: ClassVar[bool] = False
+    moot_on_cpu: ClassVar[frozenset[str]] = frozenset({"dataset_in_memory"})
     interacts: ClassVar[frozenset[str]] = frozenset(
         {"thread_count", "dataset_in_memory", "cached_preprocessing", "vectorized_fetch"}
     )
