@@ -41,21 +41,25 @@ def test_tune_ends_well_and_touches_nothing(name: str, tmp_path: Path) -> None:
     shutil.copytree(PROGRAMS, tmp_path / "p", ignore=shutil.ignore_patterns("__pycache__", "runs"))
     folder = tmp_path / "p"
     before = tree(folder)
-    done = tune(folder, CASES[name], "--only", "fused_optimizer,openmp_wait_policy,autocast_bf16")
+    wishes = ("--only", "fused_optimizer,openmp_wait_policy,autocast_bf16")
+    done = tune(folder, CASES[name], "30s", *wishes)
+    if "before your program had taken two steps" in done.stderr:  # so busy a machine
+        shutil.rmtree(folder / ".hotloop", ignore_errors=True)
+        done = tune(folder, CASES[name], "120s", *wishes)
     assert done.returncode == 0, done.stderr[-3000:]
     assert tree(folder) == before
     assert len(list((folder / ".hotloop").glob("*.html"))) == 1, done.stderr[-3000:]
     check_result(json.loads((folder / "out.json").read_text()))
 
 
-def tune(folder: Path, command: list[str], *options: str) -> subprocess.CompletedProcess[str]:
+def tune(folder: Path, command: list[str], budget: str, *options: str) -> subprocess.CompletedProcess[str]:
     words = [
         sys.executable,
         "-m",
         "hotloop",
         "tune",
         "--budget",
-        "30s",
+        budget,
         "--json",
         "out.json",
         *options,
