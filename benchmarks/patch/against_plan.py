@@ -2,9 +2,9 @@
 
     python -m benchmarks.patch.against_plan [NAME...] [--sources FOLDER --site FOLDER] [--write]
 
-Each program is observed, every step of a plan by hand that its source takes is written, and the patched program runs in
-turns with the original under that plan, then with the original alone. Test programs lie in tests/programs, published
-ones are laid out as `benchmarks.published` does.
+Each program is observed, every step of a plan by hand that a session would try and its source takes is written, and the
+patched program runs in turns with the original under that plan, then with the original alone. Test programs lie in
+tests/programs, published ones are laid out as `benchmarks.published` does.
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ from benchmarks.tune.page import write
 from benchmarks.tune.side_by_side import inside, shown
 from hotloop.launch.command import resolve
 from hotloop.model.errors import HotloopError
+from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate
 from hotloop.model.safety import Safety
 from hotloop.model.tuning import Compatibility, Plan, PlanStep
 from hotloop.observe.run.stopping import StopRule
+from hotloop.optimize.optimization import DoesNotApply
 from hotloop.optimize.registry import get
 from hotloop.patch.patched_tree import patched_tree
 from hotloop.patch.program_files import editable
@@ -40,6 +42,7 @@ from hotloop.source.outcome import Edited
 from hotloop.stats.verdict import MIN_MARGIN
 from hotloop.tune.compare.pairs import pairs
 from hotloop.tune.compare.program import Program, program
+from hotloop.tune.design.candidates import HOPELESS
 
 STEPS: Mapping[str, dict[str, Any]] = {
     "debug_apis_off": {},
@@ -140,6 +143,7 @@ def _measure(row: Row, words: tuple[str, ...]) -> None:
     wanted = [
         PlanStep(name=name, params=params, ratio=1, low=1, high=1, numerics=get(name).numerics)
         for name, params in STEPS.items()
+        if _offered(name, original.observation)
     ]
     patch = rewrite_plan(wanted, sites, files, Safety.UNSAFE)
     steps = [each.step for each in patch.outcomes if isinstance(each.outcome, Edited)]
@@ -154,6 +158,14 @@ def _measure(row: Row, words: tuple[str, ...]) -> None:
     row.over_original = shown(proof.ratio and (proof.ratio.ratio, proof.ratio.low, proof.ratio.high))
     word = "passed" if proof.parity.passed else "failed" if proof.parity.decided else "not decided"
     row.parity = word if proof.parity.passed else f"{word}: {proof.parity.evidence}"
+
+
+def _offered(name: str, seen: Observation) -> bool:
+    """Whether a session on this machine would try it."""
+    try:
+        return max(each.prior for each in get(name).candidates(seen)) >= HOPELESS
+    except DoesNotApply:
+        return False
 
 
 def _over_plan(original: Program, patch: Patch, steps: list[PlanStep]) -> tuple[str, str]:

@@ -56,11 +56,15 @@ def test_the_newest_session_is_reported_in_every_form(
     assert (folder / "r.html").stat().st_size < 6e6
 
 
-@pytest.mark.parametrize("known", [True, False])
-def test_a_roofline_that_is_missing_is_said(
-    known: bool, folder: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("measured", [True, False])
+@pytest.mark.parametrize("here", [True, False], ids=["here", "elsewhere"])
+def test_a_roofline_is_of_the_machine_of_the_session_or_it_is_missing(
+    measured: bool, here: bool, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report_content, "kept_card", lambda: card() if known else None)
+    known = measured and here
+    monkeypatch.setattr(report_content, "kept_card", lambda: card() if measured else None)
+    this = card().identity if here else msgspec.structs.replace(card().identity, num_cores=96)
+    monkeypatch.setattr(report_content, "identity", lambda: this)
     assert run(["report", "--json", "r.json"]) == 0
     missing = {one["what"] for one in json.loads((folder / "r.json").read_text())["missing"]}
     assert ("roofline" in missing) is not known

@@ -11,6 +11,8 @@ from hotloop.diagnose.check.registry import all_rules
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import (
     Coverage,
+    Inference,
+    Latency,
     Memory,
     ModuleFacts,
     Observation,
@@ -51,6 +53,11 @@ _TWO_RANKS = tuple(
     for rank, wait in enumerate((0.5, 0.5, 0.0))
 )
 
+
+def _waits(p50_s: float) -> Latency:
+    return Latency(num=50, p50_s=p50_s, low_s=p50_s, high_s=p50_s, p95_s=p50_s, p99_s=p50_s)
+
+
 CASES: dict[str, Observation] = {
     **deep_observations.CASES,
     "hot-line-before-backward": deep_observations.with_stacks(
@@ -80,6 +87,14 @@ CASES: dict[str, Observation] = {
             FINE.program, roots=(_LINEAR,), loaders=(msgspec.structs.replace(LOADER, batch_size=1),)
         ),
         ranks=(),
+    ),
+    "small-inference-batch": observed(
+        inference=Inference(
+            requests_per_s=10.0,
+            latency=_waits(0.1),
+            batch=1,
+            by_batch={1: _waits(0.04), 4: _waits(0.05), 8: _waits(0.1)},
+        )
     ),
     "full-precision-step": msgspec.structs.replace(
         with_program(roots=(_LINEAR,)), machine={**FINE.machine, "isa": ("amx_bf16",)}

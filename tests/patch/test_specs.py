@@ -28,6 +28,7 @@ WITHOUT_A_PAGE = {
     "numa_binding": "a launch line",
     "cuda_graphs": "shown, not written: a graph is captured with a batch",
     "device_selection": "a launch line",
+    "liger_kernels": "shown, not written: Liger has a function for each kind of model",
     "device_augmentation": "offered: a person decides",
     "sequential_shards": "offered: a person decides",
     "length_bucketing": "offered: a person decides",

@@ -80,6 +80,7 @@ MACHINE = {
     "num_cores": 8,
     "memory_bytes": 64 << 30,
     "os": "Linux 6.8 x86_64",
+    "python_version": "3.11",
     "accelerators": [],
 }
 SOURCE = """    for images, labels in loader:

@@ -47,6 +47,11 @@ from hotloop.store.session import find_session, sessions
     type=ResultFile(),
     help="Write the findings as JSON, too.",
 )
+@click.option(
+    "--latency-limit",
+    type=TimeSpan(),
+    help="Of a program that only evaluates: what 95 in a hundred batches may take, as 50ms.",
+)
 @click.option("--no-ceilings", is_flag=True, help="Do not run the program again for its ceilings.")
 @click.option("--check", is_flag=True, help="End with 1 where there is a warning.")
 @click.option("--no-deep", is_flag=True, help="Leave out the call sites, host samples and operators.")
@@ -62,6 +67,7 @@ def command(
     full: bool,
     format_: str,
     json_file: Path | None,
+    latency_limit: float | None,
     no_ceilings: bool,
     check: bool,
     no_deep: bool,
@@ -93,9 +99,10 @@ def command(
                     warn=screen.alert,
                 ),
                 ceilings=not no_ceilings,
+                latency_limit_s=latency_limit,
             )
             if command
-            else _kept(name),
+            else _kept(name, latency_limit),
             Path.cwd(),
         )
     except Interrupted as stop:
@@ -132,7 +139,7 @@ def _stop_rule(
     return StopRule(steps=steps, seconds=seconds, full=full)
 
 
-def _observed(screen: Screen, live: LiveRun, *, ceilings: bool) -> Diagnosis:
+def _observed(screen: Screen, live: LiveRun, *, ceilings: bool, latency_limit_s: float | None) -> Diagnosis:
     of = origin("diagnose", live.words, before_run(screen, live.words))
     say_whose_output(screen, live.words)
     with ended_like_ctrl_c():
@@ -141,10 +148,20 @@ def _observed(screen: Screen, live: LiveRun, *, ceilings: bool) -> Diagnosis:
         screen.done()
         screen.note(how_it_ended(observation))
         limited = with_limits(observation, live, screen.progress) if ceilings else without_limits(observation)
+        limited = _waited_for(limited, latency_limit_s)
     return diagnose(limited, store_observation(limited, of))
 
 
-def _kept(name: str | None) -> Diagnosis:
+def _waited_for(observation: Observation, limit_s: float | None) -> Observation:
+    """Return the observation with what a batch may take."""
+    found = observation.inference
+    if found is None or limit_s is None:
+        return observation
+    inference = msgspec.structs.replace(found, latency_limit_s=limit_s)
+    return msgspec.structs.replace(observation, inference=inference)
+
+
+def _kept(name: str | None, latency_limit_s: float | None) -> Diagnosis:
     """The newest session that holds an observation, or the one named."""
     names = [path.stem for path in sessions(Path.cwd())] if name is None else [name]
     for one in names or [""]:
@@ -152,7 +169,7 @@ def _kept(name: str | None) -> Diagnosis:
         try:
             observation = session.get(OBSERVATION, Observation)
             if observation is not None:
-                return diagnose(observation, session.name)
+                return diagnose(_waited_for(observation, latency_limit_s), session.name)
         finally:
             session.close()
     raise HotloopError(

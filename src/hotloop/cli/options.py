@@ -16,11 +16,11 @@ COMMAND_SETTINGS: dict[str, Any] = {
     "allow_interspersed_args": False,
     "help_option_names": ["-h", "--help"],
 }
-_UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+_UNITS_S = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class TimeSpan(click.ParamType):  # type: ignore[type-arg]  # not generic in every version
-    """`90`, `90s`, `10m` or `1h`, in seconds."""
+    """`90`, `90s`, `10m`, `1h` or `50ms`, in seconds."""
 
     name = "TIME"
 
@@ -28,7 +28,7 @@ class TimeSpan(click.ParamType):  # type: ignore[type-arg]  # not generic in eve
         """Return seconds; fail with what is allowed."""
         if isinstance(value, (int, float)):
             return float(value)
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", str(value).strip())
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|[smh]?)", str(value).strip())
         if match is None or float(match[1]) <= 0:
             self.fail(f"{value!r} is not a time; write 90, 90s, 10m or 1h", param, ctx)
         return float(match[1]) * _UNITS_S[match[2]]

@@ -13,11 +13,12 @@ from hotloop.cli.stored import OBSERVATION, RESULT
 from hotloop.cli.stored_trials import held_steps, looks, loss_curves, samples
 from hotloop.diagnose.check.engine import diagnose
 from hotloop.machine.card.cache import kept_card
+from hotloop.machine.host.identity import differences, identity
 from hotloop.model.deep import Deep
 from hotloop.model.diagnosis import Diagnosis
 from hotloop.model.errors import HotloopError
 from hotloop.model.finding import Finding
-from hotloop.model.machine import MachineCard
+from hotloop.model.machine import MachineCard, MachineIdentity
 from hotloop.model.observation import Coverage, Observation
 from hotloop.model.origin import Origin
 from hotloop.model.regular_file import regular_bytes
@@ -62,7 +63,7 @@ def report_content(
     """
     tuning = session.get(RESULT, TuneResult)
     before, after = looks(session, tuning) if tuning else (None, None)
-    card = kept_card()
+    card = _card(session)
     observation = _observation(session, before, card)
     if observation is None and tuning is None:
         raise HotloopError(
@@ -93,6 +94,18 @@ def report_content(
         why_no_patch=why_no_patch,
         missing=tuple(_missing(observation, tuning, after, card)),
     )
+
+
+def _card(session: Session) -> MachineCard | None:
+    """Return what this machine can do, for a session of this machine; None: of another one, or not measured."""
+    seen = session.get(OBSERVATION, Observation)
+    if seen is None:
+        return None
+    try:
+        theirs = msgspec.convert(seen.machine, MachineIdentity)
+    except msgspec.ValidationError:  # of another version of hotloop
+        return None
+    return None if differences(theirs, identity()) else kept_card()
 
 
 def _observation(session: Session, deep: Deep | None, card: MachineCard | None) -> Observation | None:

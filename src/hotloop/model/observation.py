@@ -69,6 +69,10 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True):
         return self.median_s if self.mean_s is None else self.mean_s
 
 
+PLATEAU = 0.95
+"""Of the highest rate: what gives so much counts as giving it."""
+
+
 class Latency(msgspec.Struct, frozen=True, kw_only=True):
     """How long something took that somebody waits for."""
 
@@ -97,6 +101,24 @@ class Inference(msgspec.Struct, frozen=True, kw_only=True):
     """From the end of a forward to the end of the next one."""
     forwards_per_request: float | None = None
     """The mean: so many tokens are generated for each prompt."""
+    batch: int | None = None
+    """Samples that the model was given at a time when others were tried; None: they were not."""
+    by_batch: dict[int, Latency] = {}
+    """Of the model alone, by the samples of a batch; empty: not tried."""
+    latency_limit_s: float | None = None
+    """That the user gave for a batch; None: none."""
+
+    @property
+    def best_batch(self) -> int | None:
+        """The smallest size that gives nearly the most samples a second within the limit (p95); None: none is."""
+        limit = self.latency_limit_s
+        rates = {
+            size: size / each.p50_s
+            for size, each in self.by_batch.items()
+            if limit is None or each.p95_s <= limit
+        }
+        most = max(rates.values(), default=0.0)
+        return min((size for size, rate in rates.items() if rate >= PLATEAU * most), default=None)
 
 
 class RankObservation(msgspec.Struct, frozen=True, kw_only=True):
@@ -292,6 +314,10 @@ class ProgramFacts(msgspec.Struct, frozen=True, kw_only=True):
     torch_version: str | None = None
     hip_version: str | None = None
     """Of ROCm, where torch was built for AMD's devices."""
+    capability: tuple[int, int] | None = None
+    """Compute capability of the GPU; None: there is none, or it was not told."""
+    libraries: tuple[str, ...] = ()
+    """Of the kernel libraries that an optimization can use: those installed beside the program."""
     python_version: str | None = None
     device: str = "cpu"
     """Device type of the root module's parameters."""

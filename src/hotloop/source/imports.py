@@ -49,12 +49,23 @@ def module_name(editor: Editor, path: str, module: str) -> str:
     )
     if known is not None:
         return known
+    if _imports(file, module) and _is_global(file, module.split(".")[0]):
+        return module
     last = last_import(file)
     if last is None:
         _at_the_top(editor, path, f"import {module}")
     else:
         insert_after(editor, path, last, f"import {module}")
     return module
+
+
+def _imports(file: SourceFile, module: str) -> bool:
+    """Whether a file has `import a.b` of a module, so that it knows it by its whole name."""
+    return any(
+        each.asname is None and get_full_name_for_node(each.name) == module
+        for plain in file.all(cst.Import)
+        for each in plain.names
+    )
 
 
 def last_import(file: SourceFile, of: str = "") -> cst.SimpleStatementLine | None:

@@ -10,10 +10,10 @@ import msgspec
 
 from hotloop.launch.isolation.decide import Isolation
 from hotloop.model.ceilings import Ceilings, Prediction
-from hotloop.model.observation import Coverage, Observation
+from hotloop.model.observation import Coverage, Latency, Observation
 from hotloop.model.optimization import Candidate
 from hotloop.whatif import read, unswitched
-from hotloop.whatif.orders import ceiling_orders, knob_orders, whatif_config
+from hotloop.whatif.orders import BATCHES, batch_orders, ceiling_orders, knob_orders, whatif_config
 from hotloop.whatif.run import Setting, run
 
 NO_LOADER = "no DataLoader feeds the steps, so neither can be taken away"
@@ -24,6 +24,9 @@ class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
 
     ceilings: Ceilings | None
     predictions: tuple[Prediction, ...]
+    batch: int | None
+    by_batch: dict[int, Latency]
+    """See `Inference`."""
     gaps: tuple[Coverage, ...]
     seconds: float
 
@@ -50,7 +53,7 @@ def measure(
     """
     assert observation.anchor is not None
     limits = ceiling_orders(observation)
-    orders = [*limits, *knob_orders(candidates)]
+    orders = [*limits, *knob_orders(candidates), *batch_orders(observation)]
     setting = Setting(
         argv=tuple(argv),
         environment=dict(os.environ),
@@ -67,6 +70,8 @@ def measure(
     return WhatIf(
         ceilings=read.ceilings(observation, outcome) if limits else None,
         predictions=(*switched, *others),
+        batch=read.bench(outcome.reports, BATCHES).get("now"),
+        by_batch=read.latencies(outcome),
         gaps=(*missing, *read.gaps(orders, outcome)),
         seconds=outcome.seconds,
     )
@@ -74,8 +79,12 @@ def measure(
 
 def with_whatif(observation: Observation, told: WhatIf) -> Observation:
     """Return the observation with what a further run told."""
+    found = observation.inference
     return msgspec.structs.replace(
         observation,
+        inference=None
+        if found is None
+        else msgspec.structs.replace(found, batch=told.batch, by_batch=told.by_batch),
         ceilings=told.ceilings,
         predictions=told.predictions,
         coverage=(*observation.coverage, *told.gaps),

@@ -14,9 +14,9 @@ from hotloop.model.optimization import Candidate
 from hotloop.optimize.program.cores import cores_per_process
 from hotloop.optimize.registry import get
 from hotloop.probe.windows.knob_blocks import Shape
-from hotloop.whatif import cached_batch, loader_alone, transfer_alone
+from hotloop.whatif import batch_sizes, cached_batch, loader_alone, transfer_alone
 
-CACHED, LOADER, TRANSFER = "cached batch", "loader alone", "transfer alone"
+CACHED, LOADER, TRANSFER, BATCHES = "cached batch", "loader alone", "transfer alone", "batch sizes"
 BLOCK_S = 0.35
 """Within one process there is little to average away."""
 MAX_EPOCH_S = 2.0
@@ -28,6 +28,8 @@ WARM_STEPS, WARM_S = 6, 1.0
 LOADER_S = 0.8
 """To drive the loader with each number of workers; at least three batches."""
 MAX_COUNTS = 5
+BATCHES_S = 10.0
+"""For the model on batches of all sizes."""
 _LATE = ("cpu_allocator", "compile")
 """Malloc is not quite as it was after it, and compilation may take three quarters of the time: what comes before is
 measured then. Still later is what is expected to be much slower: its steps may take the others' time."""
@@ -64,6 +66,14 @@ def ceiling_orders(observation: Observation) -> list[dict[str, Any]]:
     if observation.program.device != "cpu":
         orders.append(_order(TRANSFER, transfer_alone.TransferAlone, {}))
     return [*orders, _order(CACHED, cached_batch.CachedBatch, {})]
+
+
+def batch_orders(observation: Observation) -> list[dict[str, Any]]:
+    """Return the order to try other batch sizes, for a program that answers batch by batch."""
+    found = observation.inference
+    if found is None or found.between_tokens is not None:
+        return []
+    return [_order(BATCHES, batch_sizes.BatchSizes, {"seconds": BATCHES_S})]
 
 
 def _worker_counts(observation: Observation) -> list[int]:

@@ -10,11 +10,12 @@ from typing import Any
 import msgspec
 
 from hotloop.model.ceilings import Ceilings, Prediction
-from hotloop.model.observation import Coverage, Observation
+from hotloop.model.observation import Coverage, Latency, Observation
 from hotloop.model.optimization import Candidate
 from hotloop.model.ratio import Ratio
+from hotloop.observe.steps.requests import latency
 from hotloop.stats.pairs import MIN_BLOCKS, ratio_interval
-from hotloop.whatif.orders import CACHED, LOADER, TRANSFER
+from hotloop.whatif.orders import BATCHES, CACHED, LOADER, TRANSFER
 from hotloop.whatif.run import Outcome, Report
 
 ONE_OFF_S = 0.5
@@ -63,6 +64,14 @@ def ceilings(observation: Observation, outcome: Outcome) -> Ceilings:
         perfect_device_step_s=per_s * step_s / now if per_s and now else None,
         transfer_s=bench(outcome.reports, TRANSFER).get("transfer_s"),
     )
+
+
+def latencies(outcome: Outcome) -> dict[int, Latency]:
+    """Return what a batch of each size takes of the model; empty: it was not tried."""
+    times = bench(outcome.reports, BATCHES).get("times", {})
+    return {
+        size: latency(spent) for size, spent in sorted((int(size), spent) for size, spent in times.items())
+    }
 
 
 def bench(reports: Sequence[Report], name: str) -> dict[str, Any]:

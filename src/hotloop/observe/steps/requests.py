@@ -24,7 +24,7 @@ def inference(timeline: Timeline, anchor: Anchor, steady: Sequence[Window]) -> I
     wall_s = sum(window.duration_s for window in steady)
     found = Inference(
         requests_per_s=len(requests) / wall_s,
-        latency=_latency([each[-1].end_s - each[0].begin_s for each in requests]),
+        latency=latency([each[-1].end_s - each[0].begin_s for each in requests]),
     )
     return _with_tokens(found, requests) if anchor.kind == "request" else found
 
@@ -46,10 +46,10 @@ def _with_tokens(found: Inference, requests: Sequence[Sequence[Span]]) -> Infere
     return Inference(
         requests_per_s=found.requests_per_s,
         latency=found.latency,
-        first_token=_latency(
+        first_token=latency(
             [tokens[0].end_s - each[0].begin_s for tokens, each in zip(made, requests, strict=True)]
         ),
-        between_tokens=_latency(between),
+        between_tokens=latency(between),
         forwards_per_request=fmean(map(len, made)),
     )
 
@@ -60,7 +60,8 @@ def _decoding(forwards: Sequence[Span]) -> list[Span]:
     return [span for span in forwards if span.slot == most]
 
 
-def _latency(samples_s: Sequence[float]) -> Latency:
+def latency(samples_s: Sequence[float]) -> Latency:
+    """Return quantiles of times in seconds, the median with its 95% interval."""
     summary = summarize(samples_s)
     return Latency(
         num=len(samples_s),

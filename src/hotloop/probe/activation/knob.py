@@ -36,7 +36,13 @@ class Knob(Activation):
 
 
 class Bench(Activation):
-    """Something that is driven alone, at a step boundary, once the program has warmed up."""
+    """Something that is driven alone, at a step boundary, once the program has warmed up.
+
+    Attributes:
+        last: whether it is driven when all knobs had their turn: memory is not as it was after it.
+    """
+
+    last: bool = False
 
     def run(self) -> dict[str, Any]:
         """Return what was measured, for JSON."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import platform
@@ -19,6 +20,8 @@ from hotloop.probe.record.blocks import repeated_blocks
 from hotloop.probe.record.sites import CallSites
 
 _Fact = TypeVar("_Fact")
+LIBRARIES = ("torchao", "liger_kernel")
+"""Of kernels, that optimizations use where they are installed."""
 FRAMEWORKS = ("lightning", "pytorch_lightning", "transformers", "accelerate")
 VARIABLES = (
     "OMP_PROC_BIND", "GOMP_CPU_AFFINITY", "KMP_AFFINITY",
@@ -91,6 +94,8 @@ class Facts:
             "argv": sys.orig_argv,
             "torch_version": torch.__version__,
             "hip_version": torch.version.hip,
+            "capability": read("capability", torch.cuda.get_device_capability) if device else None,
+            "libraries": [name for name in LIBRARIES if importlib.util.find_spec(name)],
             "skipped_steps": self.skipped_steps,
             "python_version": platform.python_version(),
             "roots": self.roots,

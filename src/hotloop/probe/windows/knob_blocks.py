@@ -151,11 +151,15 @@ class WhatIf:
         self._report.pid, self._report.rank = os.getpid(), rank_and_world()[0]
         self._write()
         for bench in self._benches:
-            self._drive(bench)
+            if not bench.last:
+                self._drive(bench)
         yield from self._block(None, 0)
         for knob in self._knobs:
             yield from self._rounds(knob)
         yield from self._patterns()
+        for bench in self._benches:
+            if bench.last:
+                self._drive(bench)
         self._report.done = True
         self._write()
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from hotloop.machine.card.cache import peak_flop_per_s
 from hotloop.model.machine import DeviceRates, MachineCard
 from hotloop.model.observation import Observation
 from hotloop.model.operators import Operator
@@ -25,13 +26,13 @@ def roofline(observation: Observation, card: MachineCard | None) -> dict[str, An
     if card is None or rates is None or operators is None or efficiency is None:
         return None
     bandwidth = rates.memory_bytes_per_s or (card.memory_bytes_per_s if rates.device == "cpu" else None)
-    peak = rates.matmul_flop_per_s.get(efficiency.precision)
+    peak = peak_flop_per_s(card, rates.device, efficiency.precision)
     item = _ITEM_BYTES.get(efficiency.precision, 4)
     points = [point for one in operators.operators if (point := _point(one, item)) is not None]
     if peak is None or bandwidth is None or not points:
         return None
     return {
-        "peak": peak.median,
+        "peak": peak,
         "bandwidth": bandwidth.median,
         "precision": efficiency.precision,
         "points": points[:MAX_POINTS],

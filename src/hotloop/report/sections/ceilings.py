@@ -96,8 +96,9 @@ def _roofline(content: ReportContent, seen: Observation) -> Iterator[Block]:
             kind="roofline",
             title="Roofline of the most expensive operators",
             summary=f"{len(found['points'])} operators below {significant(found['peak'] / 1e9)} GFLOP/s "
-            f"({found['precision']}) and {byte_size(found['bandwidth'])}/s, both measured on this machine. An operator "
-            "left of the bend waits for memory. Bytes are those of its tensors: the least that it moves.",
+            f"({found['precision']}) and {byte_size(found['bandwidth'])}/s, both measured on this machine"
+            f"{peak_caveat(content.card.foreign_ratio if content.card else None)}. An operator left of the bend waits "
+            "for memory. Bytes are those of its tensors: the least that it moves.",
             data=found,
             table=Table(
                 ("operator", "FLOP per byte", "GFLOP/s", "share"),

@@ -7,7 +7,7 @@ from statistics import median
 
 import numpy as np
 
-from hotloop.model.observation import Observation, Phase, StepTime
+from hotloop.model.observation import Inference, Latency, Observation, Phase, StepTime
 from hotloop.model.quantities import counted, duration, parts, percent, rate, shares
 from hotloop.model.step_series import StepSeries
 from hotloop.report.charts.histogram import histogram
@@ -90,12 +90,21 @@ def _inference(seen: Observation) -> Iterator[Block]:
                 duration(each.p95_s),
                 duration(each.p99_s),
             )
-            for name, each in named
+            for name, each in (*named, *_batches(found))
             if each is not None
         ),
         caption=f"Requests: {rate(found.requests_per_s)} requests/s",
         figures=(1, 2, 3, 4, 5),
     )
+
+
+def _batches(found: Inference) -> Iterator[tuple[str, Latency]]:
+    for size, each in found.by_batch.items():
+        best = ", enough" if size == found.best_batch else ""
+        yield (
+            f"the model alone, {counted(size, 'sample')} a batch ({rate(size / each.p50_s)} samples/s{best})",
+            each,
+        )
 
 
 def _bars(content: ReportContent, seen: Observation) -> Iterator[tuple[str, dict[str, float]]]:

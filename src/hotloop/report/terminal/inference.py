@@ -19,6 +19,12 @@ def rows(found: Inference) -> Iterator[tuple[str, str]]:
         yield "next tokens", _said(found.between_tokens)
     if found.forwards_per_request is not None:
         yield "", f"{found.forwards_per_request:.3g} tokens for each prompt"
+    for size, each in found.by_batch.items():
+        best = ", enough to fill the device" if size == found.best_batch else ""
+        yield (
+            "",
+            f"{counted(size, 'sample')} a batch: {_said(each)}; {rate(size / each.p50_s)} samples/s{best}",
+        )
 
 
 def _said(latency: Latency) -> str:

@@ -9,6 +9,7 @@ from hotloop.diagnose.rules.compute import (
     low_efficiency,
     many_tiny_operators,
     pointwise_chains,
+    small_inference_batch,
     tensor_copies,
     unfused_optimizer,
 )
@@ -22,6 +23,7 @@ RULES = (
     low_efficiency.rule,
     many_tiny_operators.rule,
     pointwise_chains.rule,
+    small_inference_batch.rule,
     tensor_copies.rule,
     unfused_optimizer.rule,
 )

@@ -16,6 +16,7 @@ from hotloop.optimize.catalogue.compute.fused_optimizer import FusedOptimizer
 from hotloop.optimize.catalogue.compute.fused_pointwise import FusedPointwise
 from hotloop.optimize.catalogue.compute.fused_recurrence import FusedRecurrence
 from hotloop.optimize.catalogue.compute.kernel_autotune import KernelAutotune
+from hotloop.optimize.catalogue.compute.liger_kernels import LigerKernels
 from hotloop.optimize.catalogue.compute.no_grad_evaluation import NoGradEvaluation
 from hotloop.optimize.catalogue.compute.vectorized_loop import VectorizedLoop
 from hotloop.optimize.catalogue.compute.zero_grad_none import ZeroGradNone
@@ -28,6 +29,7 @@ FAMILY: tuple[type[Optimization], ...] = (
     FusedPointwise,
     CompiledChains,
     FusedLayers,
+    LigerKernels,
     ChannelsLast,
     ChannelsLast3d,
     KernelAutotune,

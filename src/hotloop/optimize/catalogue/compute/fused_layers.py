@@ -52,6 +52,7 @@ class FusedLayers(Optimization):
     name: ClassVar[str] = "fused_layers"
     family: ClassVar[str] = "compute"
     numerics: ClassVar[Numerics] = Numerics.TOLERANCE
+    conflicts: ClassVar[frozenset[str]] = frozenset({"liger_kernels"})
     interacts: ClassVar[frozenset[str]] = frozenset({"autocast_bf16", "autocast_fp16", "compile"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
