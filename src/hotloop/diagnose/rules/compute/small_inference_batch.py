@@ -67,7 +67,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         f"{found.batch} (a batch takes {_p95(best)} instead of {_p95(here)})",
         metric="inference.by_batch",
         cost=cost,
-        gain=cost.gain(),
+        gain=cost.gain(least=1.0),
     )
 
 
