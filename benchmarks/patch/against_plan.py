@@ -15,7 +15,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from benchmarks.tune.side_by_side import inside, shown
 from hotloop.launch.command import resolve
 from hotloop.model.errors import HotloopError
 from hotloop.model.observation import Observation
-from hotloop.model.optimization import Candidate
+from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.safety import Safety
 from hotloop.model.tuning import Compatibility, Plan, PlanStep
 from hotloop.observe.run.stopping import StopRule
@@ -40,7 +40,7 @@ from hotloop.patch.prove import Prover
 from hotloop.patch.rewrite_plan import Patch, rewrite_plan
 from hotloop.source.outcome import Edited
 from hotloop.stats.verdict import MIN_MARGIN
-from hotloop.tune.compare.pairs import pairs
+from hotloop.tune.compare.pairs import pairs, start_arm
 from hotloop.tune.compare.program import Program, program
 from hotloop.tune.design.candidates import HOPELESS
 
@@ -62,6 +62,8 @@ PUBLISHED = (
     "mnist", "vae", "mingpt_adder", "makemore", "cifar100", "tcn_adding_problem", "pygat", "pytorch_gan", "timm_train",
 )  # fmt: skip
 LIMIT_S = 45.0
+LOOK_STEPS, LOOK_S = 12, 120.0
+"""After so many steps a step of a plan says whether it acts."""
 GOAL = 0.97
 NOT_ASKED = Compatibility(machine={}, torch_version=None, script=None, script_sha256=None, command=())
 
@@ -141,12 +143,16 @@ def _measure(row: Row, words: tuple[str, ...]) -> None:
     sites = original.observation.sites
     files = editable(sites, here, words)
     wanted = [
-        PlanStep(name=name, params=params, ratio=1, low=1, high=1, numerics=get(name).numerics)
+        PlanStep(name=name, params=params, ratio=1, low=1, high=1, numerics=numerics)
         for name, params in STEPS.items()
-        if _offered(name, original.observation)
+        if (numerics := _offered(name, original.observation)) is not None
     ]
     patch = rewrite_plan(wanted, sites, files, Safety.UNSAFE)
     steps = [each.step for each in patch.outcomes if isinstance(each.outcome, Edited)]
+    acting = _acting(_planned(original, steps))
+    if len(acting) < len(steps):  # no plan would hold the others
+        steps = [step for step in steps if step.name in acting]
+        patch = rewrite_plan(steps, sites, files, Safety.UNSAFE)
     row.edits = ", ".join(step.name for step in steps)
     if not steps:
         row.edits = "nothing"
@@ -160,17 +166,18 @@ def _measure(row: Row, words: tuple[str, ...]) -> None:
     row.parity = word if proof.parity.passed else f"{word}: {proof.parity.evidence}"
 
 
-def _offered(name: str, seen: Observation) -> bool:
-    """Whether a session on this machine would try it."""
+def _offered(name: str, seen: Observation) -> Numerics | None:
+    """Return the class in which a session on this machine would try it; None: it would not."""
     try:
-        return max(each.prior for each in get(name).candidates(seen)) >= HOPELESS
+        best = max(get(name).candidates(seen), key=lambda each: each.prior)
     except DoesNotApply:
-        return False
+        return None
+    return best.numerics if best.prior >= HOPELESS else None
 
 
-def _over_plan(original: Program, patch: Patch, steps: list[PlanStep]) -> tuple[str, str]:
-    plan = tuple(Candidate(name=s.name, params=s.params, numerics=get(s.name).numerics) for s in steps)
-    planned = Program(
+def _planned(original: Program, steps: Sequence[PlanStep]) -> Program:
+    plan = tuple(Candidate(name=s.name, params=s.params, numerics=s.numerics) for s in steps)
+    return Program(
         name="plan",
         words=original.words,
         argv=tuple(resolve(original.words)),
@@ -178,6 +185,22 @@ def _over_plan(original: Program, patch: Patch, steps: list[PlanStep]) -> tuple[
         observation=original.observation,
         plan=plan,
     )
+
+
+def _acting(planned: Program) -> set[str]:
+    """Return the steps that are seen to act on the program."""
+    if not planned.plan:
+        return set()
+    arm = start_arm(planned)
+    try:
+        arm.advance(LOOK_STEPS, discard=1, timeout_s=LOOK_S)
+        return {effect.name for effect in arm.effects() if effect.on}
+    finally:
+        arm.end()
+
+
+def _over_plan(original: Program, patch: Patch, steps: list[PlanStep]) -> tuple[str, str]:
+    planned = _planned(original, steps)
     with patched_tree(original.folder, patch.after) as tree:
         words = patch.started_as(original.words)
         with inside(tree, dict(os.environ)):

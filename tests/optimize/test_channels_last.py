@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import io
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
+from hotloop.model.optimization import Numerics
 from hotloop.optimize.catalogue.compute.channels_last import ChannelsLast, ChannelsLast3d
 from hotloop.optimize.optimization import DoesNotApply
 
@@ -55,6 +57,34 @@ def test_convolutions_inside_see_the_layout() -> None:
     activate(ChannelsLast().activation({}), model)
     model({"image": torch.randn(2, 3, 8, 8)})
     assert model.seen == [True]
+
+
+@pytest.mark.parametrize(
+    ("layers", "source", "numerics"),
+    [
+        ({"Conv2d": 1}, "F.relu(x)", Numerics.EXACT),
+        ({"Conv2d": 1, "Dropout2d": 1}, "F.relu(x)", Numerics.TOLERANCE),
+        ({"Conv2d": 1}, "F.dropout(x, training=self.training)", Numerics.TOLERANCE),
+    ],
+)
+def test_a_model_that_drops_is_held_to_its_curve(
+    layers: dict[str, int], source: str, numerics: Numerics, tmp_path: Path
+) -> None:
+    """What is dropped is drawn in the order of memory."""
+    code = tmp_path / "net.py"
+    code.write_text(f"def forward(self, x):\n    return {source}\n")
+    (candidate,) = ChannelsLast().candidates(
+        observation(roots=(root(layer_counts=layers, code_files=(str(code),)),))
+    )
+    assert candidate.numerics is numerics
+
+
+def test_a_mask_on_a_channels_last_map_is_another_one() -> None:
+    x = torch.ones(1, 4, 8, 8)
+    torch.manual_seed(0)
+    plain = nn.functional.dropout(x)
+    torch.manual_seed(0)
+    assert not torch.equal(plain, nn.functional.dropout(x.contiguous(memory_format=torch.channels_last)))
 
 
 def test_shared_parameters_stay_shared() -> None:

@@ -49,7 +49,7 @@ def module_name(editor: Editor, path: str, module: str) -> str:
     )
     if known is not None:
         return known
-    if _imports(file, module) and _is_global(file, module.split(".")[0]):
+    if _imports(file, module) and _is_global(file, module.split(".", maxsplit=1)[0]):
         return module
     last = last_import(file)
     if last is None:

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from hotloop.model.deep import Deep
-from hotloop.model.observation import Observation
+from hotloop.model.observation import ModuleFacts, Observation
 
 
 def program_files(observation: Observation) -> Iterator[tuple[str, str]]:
     """Return path and text of each file that the program was seen to run."""
     roots = [path for root in observation.program.roots for path in root.code_files]
     paths = [*observation.sites.sources, *roots, *_profiled(observation.deep)]
-    for path in {os.path.abspath(path): path for path in reversed(paths)}.values():
+    yield from _read({os.path.abspath(path): path for path in reversed(paths)}.values())
+
+
+def model_texts(*roots: ModuleFacts) -> Iterator[str]:
+    """Return the text of each file that the models' own code stands in."""
+    for _, text in _read(dict.fromkeys(path for root in roots for path in root.code_files)):
+        yield text
+
+
+def _read(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Return path and text of those that can be read."""
+    for path in paths:
         try:
             yield path, Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):

@@ -127,7 +127,7 @@ def _pair(
     with contextlib.ExitStack() as alive:
         arms: list[Arm] = []
         for one in both:
-            arms.append(_start(one, losses=losses))
+            arms.append(start_arm(one, losses=losses))
             alive.callback(arms[-1].end)
         rounds, foreign_share = _rounds(arms, both, shapes, progress, until)
         # On a device the host's clock tells when work was sent off, not when it was done.
@@ -196,7 +196,7 @@ class Perturbed(msgspec.Struct, frozen=True):
 
 def perturbed(one: Program, num_losses: int) -> Perturbed:
     """Return so many losses of a program with rounding noise, or the outputs of a block where it trains nothing."""
-    arm = _start(one, losses=True, perturb=perturbation("bfloat16"))
+    arm = start_arm(one, losses=True, perturb=perturbation("bfloat16"))
     shape = _shape(one)
     with contextlib.ExitStack() as alive:
         alive.callback(arm.end)
@@ -255,7 +255,8 @@ def _patience(one: Program, num_steps: int) -> float:
     return Patience(one.observation.run.startup_s, step.p95_s).warm_up_s((), num_steps)
 
 
-def _start(one: Program, *, losses: bool = False, perturb: float = 0.0) -> Arm:
+def start_arm(one: Program, *, losses: bool = False, perturb: float = 0.0) -> Arm:
+    """Start a program under its plan; it stands before its first step."""
     anchor = one.observation.anchor
     assert anchor is not None
     scratch = new_scratch("arm")

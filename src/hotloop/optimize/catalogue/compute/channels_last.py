@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from hotloop.model.observation import Observation, Phase
+from hotloop.model.observation import ModuleFacts, Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.compute.memory_format import MemoryFormat
 from hotloop.optimize.catalogue.compute.memory_format_knob import MemoryFormatKnob
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import expected, share
+from hotloop.optimize.program.source_calls import model_texts
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
 
@@ -35,7 +36,8 @@ class ChannelsLast(Optimization):
     models whose `forward` calls `view` on a feature map (that raises: use `flatten` or `reshape`). Parameters
     in shared memory are left alone: a new layout would silently un-share them.
 
-    Effect on numerics: none but the order of sums.
+    Effect on numerics: the order of sums. Dropout on a feature map draws its mask in the order of memory: other
+    elements are dropped, as many of them; a model with dropout is held to the curve of the loss, not to its first steps.
 
     Example: `model.to(memory_format=torch.channels_last); images =
     images.to(memory_format=torch.channels_last)`
@@ -61,7 +63,8 @@ class ChannelsLast(Optimization):
             raise DoesNotApply("FSDP keeps flat parameters, which have no layout")
         # Published scripts gave 0.9-1.3 by hand; 1.1 on forward and backward is the middle of it.
         prior = expected(share(observation, Phase.FORWARD, Phase.BACKWARD), 1.1)
-        return [Candidate(name=self.name, numerics=self.numerics, prior=prior)]
+        numerics = Numerics.TOLERANCE if _drops(program.roots) else self.numerics
+        return [Candidate(name=self.name, numerics=numerics, prior=prior)]
 
     def validate(self, params: Mapping[str, Any]) -> None:
         """It has no parameters."""
@@ -92,7 +95,7 @@ class ChannelsLast3d(ChannelsLast):
 
     When it does not help: as for channels_last; kernels for volumes are fewer, and older MIOpen has none.
 
-    Effect on numerics: none but the order of sums.
+    Effect on numerics: as for channels_last.
 
     Example: `model.to(memory_format=torch.channels_last_3d)`
 
@@ -101,3 +104,9 @@ class ChannelsLast3d(ChannelsLast):
 
     name: ClassVar[str] = "channels_last_3d"
     dimensions: ClassVar[int] = 3
+
+
+def _drops(roots: Sequence[ModuleFacts]) -> bool:
+    """Whether a model draws what it drops, in layers or by a function."""
+    layers = any("Drop" in name for root in roots for name in root.layer_counts)
+    return layers or any("dropout(" in text for text in model_texts(*roots))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation, Phase
@@ -14,6 +13,7 @@ from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import expected, share
 from hotloop.optimize.program.compilable import require_compilable
+from hotloop.optimize.program.source_calls import model_texts
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
 
@@ -97,12 +97,4 @@ class CompiledChains(Optimization):
 
 
 def _found(observation: Observation) -> list[Chain]:
-    files = dict.fromkeys(path for root in observation.program.roots for path in root.code_files)
-    return [each for path in files for each in chains(_text(path))]
-
-
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return ""
+    return [each for text in model_texts(*observation.program.roots) for each in chains(text)]

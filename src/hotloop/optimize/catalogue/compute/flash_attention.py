@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation, Phase
@@ -13,6 +12,7 @@ from hotloop.optimize.catalogue.compute.attention_swap import AttentionSwap
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import expected, share
+from hotloop.optimize.program.source_calls import model_texts
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
 
@@ -90,11 +90,5 @@ class FlashAttention(Optimization):
 
 def _written_out(observation: Observation) -> list[Attention]:
     """Return the attention in the files that the roots' code stands in."""
-    paths = dict.fromkeys(path for root in observation.program.roots for path in root.code_files)
-    texts = []
-    for path in paths:
-        try:
-            texts.append(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError):
-            continue
+    texts = model_texts(*observation.program.roots)
     return [found for text in texts if "softmax" in text.lower() for found in attentions(text)]

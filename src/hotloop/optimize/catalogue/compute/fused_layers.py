@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import ModuleFacts, Observation, Phase
@@ -13,6 +12,7 @@ from hotloop.optimize.norms.pattern import RMS_NORM, WrittenNorm, written_norms
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import expected, share
+from hotloop.optimize.program.source_calls import model_texts
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
 
@@ -91,14 +91,7 @@ def _norms(root: ModuleFacts) -> list[WrittenNorm]:
     """Return those of a model's files of which it has a layer."""
     return [
         norm
-        for path in root.code_files
-        for norm in written_norms(_text(path))
+        for text in model_texts(root)
+        for norm in written_norms(text)
         if norm.function.split(".")[-2] in root.layer_counts
     ]
-
-
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation, Phase
@@ -13,6 +12,7 @@ from hotloop.optimize.parameters import only
 from hotloop.optimize.pointwise.live import PointwiseSwap
 from hotloop.optimize.pointwise.pattern import written_out
 from hotloop.optimize.program.bounds import expected, share
+from hotloop.optimize.program.source_calls import model_texts
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
 
@@ -59,7 +59,7 @@ class FusedPointwise(Optimization):
         """Return the one candidate where the model's code writes an activation function out."""
         if any(root.compiled for root in observation.program.roots):
             raise DoesNotApply("the program compiles its model, and the compiler fuses such chains itself")
-        if not any(map(_writes_out, dict.fromkeys(_files(observation)))):
+        if not any(map(written_out, model_texts(*observation.program.roots))):
             raise DoesNotApply("the model's code writes no activation function out")
         part = share(observation, Phase.FORWARD, Phase.BACKWARD)
         return [Candidate(name=self.name, numerics=self.numerics, prior=expected(part, USUAL))]
@@ -81,14 +81,3 @@ class FusedPointwise(Optimization):
         from hotloop.optimize.rewriting.pointwise import replace_pointwise
 
         return replace_pointwise(source)
-
-
-def _files(observation: Observation) -> list[str]:
-    return [path for root in observation.program.roots for path in root.code_files]
-
-
-def _writes_out(path: str) -> bool:
-    try:
-        return bool(written_out(Path(path).read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError):
-        return False
