@@ -445,7 +445,7 @@ class TestTime:
     def test_knobs_are_switched_again_once_the_neighbours_have_left(self, more: tuple[str, ...]) -> None:
         """One thread was 1.05 beside threads that waited passively, and 0.7 as the user runs."""
         truth = Truth(
-            factors={"a": 1.4, "one thread": 0.8, "arm": 1.1}, passive={"one thread": 1.1, "a": 1.6}
+            factors={"a": 1.4, "one thread": 0.8, "arm": 1.1}, passive={"one thread": 1.1, "a": 1.45}
         )
         session = Simulation(truth, busy=True, switchable=lambda one: one.name != "arm")
         result = session.run(candidates("a", "one thread", *more))
@@ -524,6 +524,23 @@ class TestBottleneck:
             ["workers"],
         ]
         assert set(names(result)) == {"workers", "bf16"}
+
+    def test_knobs_are_switched_again_beside_a_knob_that_moved_it(self) -> None:
+        """With samples in memory the model is all that is left of the step: what was a hundredth of it counts."""
+        beside = {frozenset({"kept", "fused"}): 1.08, frozenset({"kept", "one thread"}): 0.8}
+        truth = Truth(factors={"kept": 5.0, "one thread": 1.15, "hopeless": 0.4}, together=beside)
+        for seed in range(3):
+            session = Simulation(truth, noisy(seed), seed=seed, switchable=self._knobs)
+            result = session.run(candidates("kept", "fused", "one thread", "hopeless"))
+            _, again = session.executor.switched
+            assert [step.name for step in again.base] == ["kept"]
+            assert {knob.name for knob in again.knobs} == {"fused", "one thread"}
+            assert set(names(result)) == {"kept", "fused"}
+
+    def test_a_knob_that_moved_it_ends_the_switching_where_time_is_short(self) -> None:
+        truth = Truth(factors={"kept": 5.0, "fused": 1.08})
+        session = Simulation(truth, budget_s=60.0, switchable=self._knobs)
+        assert "kept" in names(session.run(candidates("kept", "fused")))
 
     def test_of_variants_that_cannot_be_told_apart_the_likeliest_is_taken(self) -> None:
         truth = Truth(factors={"workers": 1.6})

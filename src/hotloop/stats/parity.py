@@ -290,7 +290,9 @@ def _early_check(ours: Array, repeats: Sequence[Array], draws: Sequence[Array], 
 
     seen = departures(theirs)
     floor = max((float(departures(run).max()) for run in repeats), default=0.0)
-    parted = np.sqrt(np.mean([departures(run) ** 2 for run in draws], axis=0)) if draws else 0.0 * seen
+    # A run that has parted may cross the original's course again: by then it is as far away as it ever was.
+    apart = [np.maximum.accumulate(departures(run)) ** 2 for run in draws]
+    parted = np.sqrt(np.mean(apart, axis=0)) if draws else 0.0 * seen
     before = np.maximum.accumulate(np.concatenate(([0.0], seen[:-1])))
     limits = np.maximum(
         max(_EARLY_MINIMUM, _EARLY_MULTIPLE * floor), np.minimum(_EARLY_GROWTH * before, MULTIPLE * parted)

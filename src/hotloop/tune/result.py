@@ -41,7 +41,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     def factors(self) -> Factors:
         """Return what finds the factor of each step."""
         return Factors(
-            self.confirmer.sets, self.search.trials, self.search.screened.fit, self.confirmer.switchable
+            self.confirmer.sets, self.search.trials, self.search.screening.fits, self.confirmer.switchable
         )
 
 
@@ -116,9 +116,12 @@ def _likely(observation: Observation, found: Found, proven: Confirmation | None)
 
 def _search_ratio(found: Found, plan: PlanSteps) -> tuple[Ratio, str] | None:
     """What the search measured of a plan: the product of what was switched and what had arms."""
-    fit = found.search.screened.fit
-    switched = [step.label for step in plan if fit and step.label in fit.knobs]
-    ratio = fit.ratio(switched) if fit and switched else Ratio(1.0, 1.0, 1.0)
+    switched: list[str] = []
+    ratio = Ratio(1.0, 1.0, 1.0)
+    for fit in reversed(found.search.screening.fits):
+        told = [step.label for step in plan if step.label in fit.knobs and step.label not in switched]
+        switched += told
+        ratio = _times(ratio, fit.ratio(told))
     tried = {
         trial.candidate.label: trial.ratio
         for trial in found.contest.trials
@@ -127,10 +130,14 @@ def _search_ratio(found: Found, plan: PlanSteps) -> tuple[Ratio, str] | None:
     for step in plan:
         own = tried.get(step.label)
         if own is not None:
-            ratio = Ratio(ratio.ratio * own.ratio, ratio.low * own.low, ratio.high * own.high)
+            ratio = _times(ratio, own)
     if not switched and not any(step.label in tried for step in plan):
         return None
     return ratio, METHOD if not switched else SWITCHED
+
+
+def _times(one: Ratio, other: Ratio) -> Ratio:
+    return Ratio(one.ratio * other.ratio, one.low * other.low, one.high * other.high)
 
 
 def _refusals(found: Found, proven: Confirmation | None) -> list[Refusal]:

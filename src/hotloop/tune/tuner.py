@@ -25,6 +25,7 @@ from hotloop.tune.result import Found, tune_result
 from hotloop.tune.search.arms import Arms
 from hotloop.tune.search.contest import Contest
 from hotloop.tune.search.knob_screen import KnobScreen
+from hotloop.tune.search.screening import Screening
 from hotloop.tune.search.search import Search
 from hotloop.tune.session.ledger import Ledger
 from hotloop.tune.trials.detailed_look import look_s
@@ -66,12 +67,11 @@ class Tuner:
         self._search = Search(
             arms,
             ledger,
-            screen,
+            Screening(arms, ledger, screen, design, progress),
             self._contest,
             self._confirmer,
             design,
             switchable,
-            progress,
             tell_standing=standing,
         )
 

@@ -40,7 +40,7 @@ class Factors:
     Args:
         sets: of the confirmation.
         trials: of the search.
-        fit: of the knobs that were switched; None: none were.
+        fits: of the knobs that were switched; a later one is beside a knob of the one before it.
         switchable: whether a step's factor is the fit's.
     """
 
@@ -48,12 +48,12 @@ class Factors:
         self,
         sets: ConfirmedSets,
         trials: Sequence[Trial],
-        fit: SwitchFit | None,
+        fits: Sequence[SwitchFit],
         switchable: Callable[[Candidate], bool],
     ) -> None:
         self._sets = sets
         self._trials = trials
-        self._fit = fit
+        self._fits = fits
         self._switchable = switchable
 
     def steps(self, confirmation: Confirmation) -> tuple[PlanStep, ...]:
@@ -107,10 +107,11 @@ class Factors:
         decision = self._sets.between(before, after)
         if decision is not None and decision.ratio is not None:
             return _of(decision.ratio, ARMS, proven=decision.verdict is Verdict.FASTER)
-        if self._fit is not None and step.label in self._fit.knobs:
+        fit = next((fit for fit in reversed(self._fits) if step.label in fit.knobs), None)
+        if fit is not None:
             states = [s.label for s in after], [s.label for s in before]
-            sure = self._fit.ratio(*states, confidence=1 - 0.01 / len(self._fit.knobs))
-            return _of(self._fit.ratio(*states), SWITCHED, proven=sure.low > 1)
+            sure = fit.ratio(*states, confidence=1 - 0.01 / len(fit.knobs))
+            return _of(fit.ratio(*states), SWITCHED, proven=sure.low > 1)
         tried = next((t for t in reversed(self._trials) if t.candidate == step and t.ratio), None)
         if tried is not None and tried.ratio is not None:
             return _of(tried.ratio, tried.method)

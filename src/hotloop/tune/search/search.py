@@ -8,20 +8,18 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from hotloop.model.optimization import Candidate, Refusal
-from hotloop.model.tuning import Switched, Trial
+from hotloop.model.tuning import Trial
 from hotloop.tune.design.experiment import Design
 from hotloop.tune.design.patterns import exclude
 from hotloop.tune.design.switchable import Switchables
-from hotloop.tune.executor import PlanSteps, SetOrder, SwitchRecord
+from hotloop.tune.executor import PlanSteps, SetOrder
 from hotloop.tune.search.arms import Arms
 from hotloop.tune.search.contest import MAX_ROUNDS, Contest, with_candidate
-from hotloop.tune.search.knob_screen import KnobScreen, Screened, switch_order
+from hotloop.tune.search.screening import Screening, hoped
 from hotloop.tune.session.ledger import Ledger
 from hotloop.tune.session.standing import standing
 from hotloop.tune.verdict.decision import ACCEPTED
 
-SCREEN_SHARE = 0.2
-"""Of the budget, for all switchable knobs together."""
 PROOF_SETS, PROOF_ROUNDS, LEAST_ROUNDS = 3, 8, 4
 """Of a confirmation that time is kept for while something else is tried."""
 CONTEST_SHARE = 0.35
@@ -30,8 +28,6 @@ CONTEST_ROUNDS = 5
 """Below so many rounds fewer arms are run instead."""
 SLACK = 1.1
 """Of the time that is kept for a proof: a block is repeated, a start takes longer."""
-EXPECTED = 1.08
-"""Prior from which a candidate that nothing is known of is part of the predicted plan."""
 MOVES, MAX_MOVERS = 1.2, 2
 """Expected, or measured, gain of what needs a process of its own from which it holds the program back elsewhere: knobs
 are switched beside it, because what they are worth alone says little then."""
@@ -74,12 +70,11 @@ class Search:
     Args:
         arms: runs the sets.
         ledger: keeps the screening.
-        screen: switches knobs.
+        screening: switches knobs.
         contest: tries what needs a process of its own.
         confirmer: proves plans.
         design: what the experiment is designed from.
         switchable: which candidates are switched in a running program.
-        progress: told of what is tried.
         tell_standing: told how far the search is.
     """
 
@@ -87,32 +82,25 @@ class Search:
         self,
         arms: Arms,
         ledger: Ledger,
-        screen: KnobScreen,
+        screening: Screening,
         contest: Contest,
         confirmer: Confirms,
         design: Design,
         switchable: Switchables,
-        progress: Callable[[str], None],
         tell_standing: Callable[[str], None] | None = None,
     ) -> None:
         self._tell_standing = tell_standing
         self._arms = arms
         self._ledger = ledger
-        self._screen = screen
+        self.screening = screening
         self._contest = contest
         self._confirmer = confirmer
         self._design = design
         self._switchable = switchable
-        self._progress = progress
         self._assumed: list[Candidate] = []
         """Passive waiting, which nothing has shown to help: screening waits so itself."""
-        self.screened = Screened()
-        self._screened_passively = False
-        self._knob_trials: list[Trial] = []
         self._kept_out: list[Candidate] = []
         """Knobs that cannot be on beside what is believed in."""
-        self._one_off_s: dict[str, float] = {}
-        """What the first steps with a knob took beyond later ones, by label."""
         self.plan: PlanSteps = ()
         """What is believed in by now."""
         self.refused: dict[str, Refusal] = {}
@@ -130,7 +118,7 @@ class Search:
     @property
     def trials(self) -> list[Trial]:
         """Everything that was tried."""
-        return [*self._knob_trials, *self._contest.trials]
+        return [*self.screening.trials, *self._contest.trials]
 
     def run(self, candidates: Sequence[Candidate]) -> None:
         """Try the candidates and confirm what helps, until the time is over or nothing is left to try."""
@@ -194,7 +182,7 @@ class Search:
                 if self._moved(fixed):
                     self._screen_knobs(knobs)
             elif todo or number == 0:
-                self.plan = self._guessed([*self.screened.unknown, *todo])
+                self.plan = self._guessed([*self.screening.told.unknown, *todo])
             todo = self._without_waiting(todo)
             self._screen_as_it_runs(knobs)
             self._say_standing()
@@ -213,7 +201,7 @@ class Search:
         """
         tried = {trial.candidate.label for trial in self.trials}
         kept_out = [one for one in self._kept_out if one.label not in tried and one.expected >= MOVES]
-        acting = [one for one in self.screened.from_start if _hoped(one)]
+        acting = [one for one in self.screening.told.from_start if hoped(one)]
         found = [one for one in (*kept_out, *acting) if self._switchable(one)]
         for knob in found:
             self._switchable.separate(knob)
@@ -250,61 +238,35 @@ class Search:
 
         Threads that wait passively cost more, so one thread looked better than it is: on a small GPT 1.05 for 0.7.
         """
-        if not self._screened_passively or self.passive:
+        if not self.screening.passively or self.passive:
             return False
-        num = len(self._knob_trials)
+        num = len(self.screening.trials)
         self._screen_knobs(knobs)
-        self._screened_passively = False
-        return len(self._knob_trials) > num
+        self.screening.passively = False
+        return len(self.screening.trials) > num
 
     def _screen_knobs(self, knobs: Sequence[Candidate]) -> None:
-        """Switch knobs beside what needs a process of its own and is believed in."""
+        """Switch knobs beside what needs a process of its own and is believed in, then beside what moved much."""
         base = self._fixed()
         knobs = [knob for knob in knobs if self._switchable(knob)]
-        displaced = [knob for knob in knobs if self._excluded_by(base, knob)]
-        self._kept_out = displaced
-        for knob in displaced:
+        self._kept_out = [knob for knob in knobs if self._excluded_by(base, knob)]
+        for knob in self._kept_out:
             self.refused[knob.label] = Refusal(knob.label, self._displaced(knob))
-        knobs = [knob for knob in knobs if knob not in displaced]
+        self._screen_beside(base, [knob for knob in knobs if knob not in self._kept_out])
+        strong, others = self.screening.strong_and_others()
+        if strong:
+            self._screen_beside((*base, *strong), others)
+
+    def _screen_beside(self, base: PlanSteps, knobs: Sequence[Candidate]) -> None:
         if not knobs:
             return
-        passive = self.passive
-        key = "+".join(["switch", *(step.label for step in base)]) + ("|passive" if passive else "")
-        limit_s = min(SCREEN_SHARE * self._ledger.budget.seconds, self._arms.left_s() - self._reserve_s())
-        least_s = self._arms.costs.start_s(1) + (8 + 4 * len(knobs)) * self._design.hold_s
-        if limit_s < least_s and not self._ledger.knows(key):
-            if not self._knob_trials:
-                self.screened = Screened(unknown=tuple(knobs))
-                self.plan = self._joined(self.plan, self._hopeful(knobs))
-            return
-        self._progress(
-            f"switching {len(knobs)} changes on and off: {', '.join(knob.label for knob in knobs)}"
-        )
-        order = switch_order(
-            knobs,
-            self._design.conflicts,
-            limit_s,
-            base=base,
-            passive=passive,
-            buffered=self._design.buffered(base),
-        )
-        record = self._ledger.once(key, SwitchRecord, lambda: self._screen.run(order))
-        self._screened_passively = passive
-        self.screened = self._screen.read(record, order)
-        self.plan = (*base, *self.screened.plan)
-        self._knob_trials += self.screened.trials
-        self._one_off_s |= {
-            trial.candidate.label: trial.outcome.one_off_s or 0.0
-            for trial in self.screened.trials
-            if trial.ratio is not None and isinstance(trial.outcome, Switched)
-        }
-        self._take(self.screened.trials)
-        self.plan = self._joined(self.plan, self._hopeful(self.screened.unknown))
-
-    def _hopeful(self, unknown: Sequence[Candidate]) -> list[Candidate]:
-        """Return those that helped when they were switched before, or that nothing is known of and much expected."""
-        before = {trial.candidate.label: trial.decision for trial in self._knob_trials}
-        return [one for one in unknown if before.get(one.label, ACCEPTED if _hoped(one) else "") == ACCEPTED]
+        told = self.screening.beside(base, knobs, passive=self.passive, reserve_s=self._reserve_s())
+        if told is not None:
+            self.plan = (*base, *told.plan)
+            self._take(told.trials)
+            self.plan = self._joined(self.plan, self.screening.hopeful(told.unknown))
+        elif not self.screening.trials:
+            self.plan = self._joined(self.plan, self.screening.hopeful(knobs))
 
     def _try(self, number: int, batch: Sequence[Candidate], worth: float = 1.0) -> None:
         base = self._base(batch)
@@ -386,7 +348,7 @@ class Search:
         plans = self._contest.arm_plans(self._base(batch), batch)
         num_arms = self._num_originals(plans) + len(plans)
         one_off_s = sum(
-            self._one_off_s.get(step.label, step.one_off_s or 0.0) for plan in plans for step in plan
+            self.screening.one_off_s.get(step.label, step.one_off_s or 0.0) for plan in plans for step in plan
         )
         if self._arms.room(num_arms) < num_arms:
             return False
@@ -398,7 +360,9 @@ class Search:
     def _believed_in(self) -> bool:
         """Whether there is something that a proof would be worth its time."""
         return (
-            bool(self.plan) or self._confirmer.proven() is not None or any(map(_hoped, self.screened.unknown))
+            bool(self.plan)
+            or self._confirmer.proven() is not None
+            or any(map(hoped, self.screening.told.unknown))
         )
 
     def _affordable(self, todo: Sequence[Candidate], number: int) -> list[Candidate]:
@@ -428,8 +392,8 @@ class Search:
         if self.plan or self._confirmer.proven() is not None:
             return self.plan
         cheap = [one for one in untried if (one.one_off_s or 0.0) < self._arms.left_s() / 4]
-        hoped = [one for one in cheap if _hoped(one)]
-        return self._joined((), hoped or cheap[:1])
+        likely = [one for one in cheap if hoped(one)]
+        return self._joined((), likely or cheap[:1])
 
     def _joined(self, plan: PlanSteps, more: Sequence[Candidate]) -> PlanSteps:
         """Return the plan with what goes with it; what is there first stays."""
@@ -437,10 +401,6 @@ class Search:
             if not any(exclude(candidate, step, self._design.conflicts) for step in plan):
                 plan = with_candidate(plan, candidate, self._design.conflicts)
         return plan
-
-
-def _hoped(candidate: Candidate) -> bool:
-    return candidate.expected >= EXPECTED
 
 
 def in_turns(candidates: Sequence[Candidate]) -> list[Candidate]:

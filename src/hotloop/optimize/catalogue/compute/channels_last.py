@@ -37,7 +37,8 @@ class ChannelsLast(Optimization):
     in shared memory are left alone: a new layout would silently un-share them.
 
     Effect on numerics: the order of sums. Dropout on a feature map draws its mask in the order of memory: other
-    elements are dropped, as many of them; a model with dropout is held to the curve of the loss, not to its first steps.
+    elements are dropped, as many of them. A model with dropout is held to the curve of the loss, not to its first
+    steps.
 
     Example: `model.to(memory_format=torch.channels_last); images =
     images.to(memory_format=torch.channels_last)`

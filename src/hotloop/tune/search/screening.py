@@ -1,0 +1,152 @@
+"""When knobs are switched, beside what, and what is known of them by then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from hotloop.model.optimization import Candidate
+from hotloop.model.quantities import counted
+from hotloop.model.tuning import Switched, Trial
+from hotloop.stats.switching import SwitchFit
+from hotloop.tune.design.experiment import Design
+from hotloop.tune.design.patterns import exclude
+from hotloop.tune.executor import PlanSteps, SwitchRecord
+from hotloop.tune.search.arms import Arms
+from hotloop.tune.search.knob_screen import KnobScreen, Screened, switch_order
+from hotloop.tune.session.ledger import Ledger
+from hotloop.tune.verdict.decision import ACCEPTED
+
+SCREEN_SHARE = 0.2
+"""Of the budget, for all knobs together."""
+EXPECTED = 1.08
+"""Prior from which a candidate that nothing is known of is part of the predicted plan."""
+MOVES_MUCH = 1.5
+"""Gain of a knob from which the program is held back elsewhere with it on: the others are switched again beside it,
+because half of the patterns, in which it is off, have told little of them."""
+HOPELESS = 1.4
+"""So many times as slow, and a knob is not switched again."""
+
+
+class Screening:
+    """Switches knobs, and keeps what that told.
+
+    Args:
+        arms: knows what starts take, and the time left.
+        ledger: keeps the records.
+        screen: switches.
+        design: what the experiment is designed from.
+        progress: told of what is switched.
+    """
+
+    def __init__(
+        self,
+        arms: Arms,
+        ledger: Ledger,
+        screen: KnobScreen,
+        design: Design,
+        progress: Callable[[str], None],
+    ) -> None:
+        self._arms = arms
+        self._ledger = ledger
+        self._screen = screen
+        self._design = design
+        self._progress = progress
+        self.told = Screened()
+        """By the last process in which anything was learned."""
+        self.fits: tuple[SwitchFit, ...] = ()
+        """Of the processes that tell of the plan: the first one, and the one beside a knob of it."""
+        self.passively = False
+        """All threads waited passively then."""
+        self.trials: list[Trial] = []
+        self.one_off_s: dict[str, float] = {}
+        """What the first steps with a knob took beyond later ones, by label."""
+
+    def beside(
+        self, base: PlanSteps, knobs: Sequence[Candidate], *, passive: bool, reserve_s: float
+    ) -> Screened | None:
+        """Switch knobs in a process that has the rest on all the time; None: there was no time, or nothing was told.
+
+        Args:
+            base: what is on all the time.
+            knobs: what is switched.
+            passive: whether threads wait passively.
+            reserve_s: of the time left, what a proof needs.
+        """
+        key = "+".join(["switch", *(step.label for step in base)]) + ("|passive" if passive else "")
+        limit_s = min(SCREEN_SHARE * self._ledger.budget.seconds, self._arms.left_s() - reserve_s)
+        if limit_s < self._least_s(base, knobs) and not self._ledger.knows(key):
+            if not self.trials:
+                self.told = Screened(unknown=tuple(knobs))
+            return None
+        self._progress(
+            f"switching {counted(len(knobs), 'change')} on and off: {', '.join(knob.label for knob in knobs)}"
+        )
+        order = switch_order(
+            knobs,
+            self._design.conflicts,
+            limit_s,
+            base=base,
+            passive=passive,
+            buffered=self._design.buffered(base),
+        )
+        record = self._ledger.once(key, SwitchRecord, lambda: self._screen.run(order))
+        self.passively = passive
+        return self._learned(base, self._screen.read(record, order))
+
+    def _least_s(self, base: PlanSteps, knobs: Sequence[Candidate]) -> float:
+        """Return the seconds below which nothing is told."""
+        one_off_s = sum(self.one_off_s.get(step.label, 0.0) for step in base)
+        return self._arms.costs.start_s(1) + one_off_s + (8 + 4 * len(knobs)) * self._design.hold_s
+
+    def _learned(self, base: PlanSteps, told: Screened) -> Screened | None:
+        """Keep what was told; beside a knob what was told before stays where nothing was."""
+        goes_on = any(knob.label in fit.knobs for fit in self.fits for knob in base)
+        if goes_on and told.fit is None:
+            return None
+        before = self.told.from_start if goes_on else ()
+        earlier = [one for one in before if one not in told.from_start]
+        self.fits = (*(self.fits if goes_on else ()), *([told.fit] if told.fit else ()))
+        self.told = msgspec.structs.replace(told, from_start=(*earlier, *told.from_start))
+        self.trials += told.trials
+        self.one_off_s |= {
+            trial.candidate.label: trial.outcome.one_off_s or 0.0
+            for trial in told.trials
+            if trial.ratio is not None and isinstance(trial.outcome, Switched)
+        }
+        return self.told
+
+    def strong_and_others(self) -> tuple[list[Candidate], list[Candidate]]:
+        """Return the knobs that hold the program back elsewhere once they are on, and those that act beside them.
+
+        With samples in memory a step is a tenth of what it was: what was 1% of it then, and not seen, is a tenth now.
+        """
+        seen = {
+            trial.candidate.label: (trial, trial.ratio)
+            for trial in self.told.trials
+            if trial.ratio is not None
+        }
+        strong = [
+            trial.candidate
+            for trial, ratio in seen.values()
+            if trial.decision == ACCEPTED and ratio.low >= MOVES_MUCH
+        ]
+        others = [
+            trial.candidate
+            for trial, ratio in seen.values()
+            if ratio.ratio > 1 / HOPELESS
+            and trial.candidate not in strong
+            and not any(exclude(step, trial.candidate, self._design.conflicts) for step in strong)
+        ]
+        return strong, others
+
+    def hopeful(self, unknown: Sequence[Candidate]) -> list[Candidate]:
+        """Return those that helped when they were switched before, or that nothing is known of and much expected."""
+        before = {trial.candidate.label: trial.decision for trial in self.trials}
+        return [one for one in unknown if before.get(one.label, ACCEPTED if hoped(one) else "") == ACCEPTED]
+
+
+def hoped(candidate: Candidate) -> bool:
+    """Whether so much is expected of a candidate that it is part of a plan untried."""
+    return candidate.expected >= EXPECTED
