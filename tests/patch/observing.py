@@ -76,6 +76,7 @@ def _run_all(folder: Path, names: list[str], *, watched: bool) -> None:
 def _main(orders: str) -> int:
     """Fork once for each program; torch has been imported, no thread was started."""
     import torch
+    import torchao.float8  # noqa: F401 - three seconds, which each program that uses it would take again
 
     torch.set_num_threads(1)
     torch.manual_seed(0)

@@ -236,6 +236,16 @@ def test_reordered_sums_pass_as_exact_where_training_amplifies_fast() -> None:
     assert sum(passed) >= 18
 
 
+def test_a_run_with_rounding_noise_that_crosses_the_original_is_as_far_away_as_it_was() -> None:
+    original, (perturbed, *_) = game()
+    crossing = perturbed.copy()
+    crossing[3] = original[3]
+    candidate = original.copy()
+    candidate[1:4] += np.array([1e-6, 1e-4, 2e-2]) * original[1:4]
+    candidate[4:] = perturbed[4:]
+    assert check_parity([original] * 2, [crossing], candidate, numerics=EXACT).passed
+
+
 @pytest.mark.parametrize("begins", [0, 1, 2, 3])
 @pytest.mark.parametrize("rounding", [0.0, 1e-7])
 def test_what_comes_at_once_is_no_rounding_however_fast_training_amplifies(
