@@ -80,9 +80,9 @@ class Screening:
             if not self.trials:
                 self.told = Screened(unknown=tuple(knobs))
             return None
-        self._progress(
-            f"switching {counted(len(knobs), 'change')} on and off: {', '.join(knob.label for knob in knobs)}"
-        )
+        beside = f" beside {', '.join(step.label for step in base)}" if base else ""
+        named = ", ".join(knob.label for knob in knobs)
+        self._progress(f"switching {counted(len(knobs), 'change')} on and off{beside}: {named}")
         order = switch_order(
             knobs,
             self._design.conflicts,
