@@ -59,6 +59,8 @@ def test_every_knob_has_what_the_run_needs() -> None:
         "preallocate_longest",
         "numa_binding",
         "device_selection",
+        "float8_training",
+        "liger_kernels",
     }
     assert all(isinstance(knob, Knob) for knob in knobs.values() if knob is not None)
 

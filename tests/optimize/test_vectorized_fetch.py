@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from hotloop.model.deep import Deep, Loading, LoadingPart
 from hotloop.model.observation import Phase
 from hotloop.optimize.catalogue.input.dataset_cache import DatasetCache
 from hotloop.optimize.catalogue.input.vectorized_fetch import VectorizedFetch
+from hotloop.optimize.dataset.branches import decides
 from hotloop.optimize.dataset.samples import same
 from hotloop.optimize.optimization import DoesNotApply
 
@@ -175,6 +177,22 @@ def test_what_it_leaves_alone(
     on, why = activation.effect()
     assert not on
     assert re.search(reason, why), why
+
+
+def test_what_a_collection_of_garbage_calls_decides_nothing() -> None:
+    def watched(phase: str, info: dict[str, int]) -> None:
+        if phase == "stop":
+            info.clear()
+
+    gc.callbacks.append(watched)
+    usual = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        assert decides(lambda: [[] for _ in range(10_000)]) is None
+        assert gc.isenabled()
+    finally:
+        gc.set_threshold(*usual)
+        gc.callbacks.remove(watched)
 
 
 def test_a_collate_function_of_its_own_is_left_alone(fetch: Callable[[], DatasetCache]) -> None:

@@ -15,6 +15,7 @@ _WORDS = (
     ("efficiency.", "the arithmetic of a step"),
     ("ranks.", "the ranks"),
     ("memory.", "memory"),
+    ("inference.", "the model"),
     ("run.num_recompilations", "compilation"),
     ("run.collection_s", "garbage collection"),
     ("run.scored_with_gradients_s", "evaluation"),
