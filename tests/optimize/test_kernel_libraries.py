@@ -106,7 +106,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     _module(monkeypatch, "transformers", PreTrainedModel=Llama)
     _module(monkeypatch, "liger_kernel")
     patch = SimpleNamespace(
-        MODEL_TYPE_TO_APPLY_LIGER_FN={"llama": None},
+        MODEL_TYPE_TO_APPLY_LIGER_FN={
+            "llama": lambda model, fused_linear_cross_entropy: None,
+            "granite": lambda model: None,
+        },
         _apply_liger_kernel_to_instance=lambda **asked: calls.append(asked),
     )
     _module(monkeypatch, "liger_kernel.transformers", monkey_patch=patch)
@@ -127,6 +130,18 @@ def test_liger_changes_the_model_that_was_made(
     assert layers.effect() == (
         True,
         "Liger's layers and loss in llama" if fused else "Liger's layers in llama",
+    )
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_a_kind_of_model_without_the_fused_loss_has_the_layers_alone(
+    fused: bool, asked: list[dict[str, Any]]
+) -> None:
+    model, layers = Llama("granite"), LigerLayers(fused)
+    activate(layers, model)
+    model(torch.randn(2, 4))
+    assert layers.effect() == (
+        (False, "Liger has no fused loss for granite") if fused else (True, "Liger's layers in granite")
     )
 
 

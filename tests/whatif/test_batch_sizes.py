@@ -22,7 +22,7 @@ from ..optimize.harness import activate
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch_sizes, "CALLS_S", 0.0)
     monkeypatch.setattr(batch_sizes, "LARGEST", 16)
-    monkeypatch.setattr(batch_sizes, "PLATEAU", 0.0)  # whatever the clock says, no doubling counts as flat
+    monkeypatch.setattr(batch_sizes, "GROWS", 0.0)  # whatever the clock says, no doubling counts as flat
 
 
 class Counting(nn.Module):
@@ -100,7 +100,7 @@ def test_two_models_are_not_tried() -> None:
 
 
 def test_larger_ones_end_where_doubling_brings_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_sizes, "PLATEAU", 1e9)
+    monkeypatch.setattr(batch_sizes, "GROWS", 1e9)
     told = _tried(Counting(), torch.randn(1, 3))
     assert [int(size) for size in told["times"]] == [1, 2, 4]
 

@@ -116,6 +116,9 @@ def command(
     found = msgspec.structs.replace(found, observation=found.observation.without_series())
     if json_file is not None:
         write_json(json_file, found)
+    inference = found.observation.inference
+    if latency_limit is not None and (inference is None or not inference.by_batch):
+        screen.note("hotloop: --latency-limit says nothing here: batches of other sizes were not tried")
     _show(screen, found, format_, verbose=verbose)
     if command:
         keep_page(screen, found.session)

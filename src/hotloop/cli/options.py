@@ -30,7 +30,7 @@ class TimeSpan(click.ParamType):  # type: ignore[type-arg]  # not generic in eve
             return float(value)
         match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|[smh]?)", str(value).strip())
         if match is None or float(match[1]) <= 0:
-            self.fail(f"{value!r} is not a time; write 90, 90s, 10m or 1h", param, ctx)
+            self.fail(f"{value!r} is not a time; write 90, 90s, 10m, 1h or 50ms", param, ctx)
         return float(match[1]) * _UNITS_S[match[2]]
 
 

@@ -63,8 +63,9 @@ def report_content(
     """
     tuning = session.get(RESULT, TuneResult)
     before, after = looks(session, tuning) if tuning else (None, None)
-    card = _card(session)
-    observation = _observation(session, before, card)
+    seen = session.get(OBSERVATION, Observation)
+    card = _card(seen)
+    observation = _observation(seen, before, card)
     if observation is None and tuning is None:
         raise HotloopError(
             f"the session {session.name} holds no measurement",
@@ -96,9 +97,8 @@ def report_content(
     )
 
 
-def _card(session: Session) -> MachineCard | None:
+def _card(seen: Observation | None) -> MachineCard | None:
     """Return what this machine can do, for a session of this machine; None: of another one, or not measured."""
-    seen = session.get(OBSERVATION, Observation)
     if seen is None:
         return None
     try:
@@ -108,9 +108,8 @@ def _card(session: Session) -> MachineCard | None:
     return None if differences(theirs, identity()) else kept_card()
 
 
-def _observation(session: Session, deep: Deep | None, card: MachineCard | None) -> Observation | None:
+def _observation(seen: Observation | None, deep: Deep | None, card: MachineCard | None) -> Observation | None:
     """Return the observation; of a tuning session detailed profiling stands in the confirmation."""
-    seen = session.get(OBSERVATION, Observation)
     if seen is None:
         return None
     if seen.deep is None and deep is not None:

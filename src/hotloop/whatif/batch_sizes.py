@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import resource
-import sys
 from time import monotonic
 from typing import Any
 
 from hotloop.optimize.dataset.memory import allowed_bytes
 from hotloop.optimize.program.containers import map_tensors, tensors_in
 from hotloop.probe.activation.knob import Bench
+from hotloop.probe.record.facts import host_peak_bytes
+from hotloop.whatif.device_wait import synchronize
 
 LARGEST = 512
 """Samples."""
@@ -17,7 +17,7 @@ CALLS_S, MIN_CALLS, MAX_CALLS = 0.4, 7, 200
 """Of each size: so long, at least and at most so many."""
 SLOWEST_S = 2.0
 """A batch that takes longer is the last one."""
-PLATEAU, FLAT = 1.05, 2
+GROWS, FLAT = 1.05, 2
 """So many doublings, one after the other, that bring less than this, end it."""
 MAX_SHARE = 0.5
 """Of the free memory: a batch twice as large may take no more of it."""
@@ -74,7 +74,7 @@ class BatchSizes(Bench):
                     why = "the time for them was over"
                     break
                 try:
-                    times[str(size)] = _timed(call, _of_size(self._last, now, size), size)
+                    times[str(size)] = _timed(call, _of_size(self._last, now, size), size, given[0].device)
                 except Exception as error:  # too large, or made for one size alone
                     why = f"{size} samples: {type(error).__name__}: {error}"
                     break
@@ -106,7 +106,7 @@ def _of_size(given: Any, now: int, size: int) -> Any:
     return map_tensors(given, resized)
 
 
-def _timed(call: Any, given: Any, size: int) -> list[float]:
+def _timed(call: Any, given: Any, size: int, device: Any) -> list[float]:
     """Return the seconds of each call, after one that does not count.
 
     Raises:
@@ -117,41 +117,28 @@ def _timed(call: Any, given: Any, size: int) -> list[float]:
 
     args, kwargs = given
     times: list[float] = []
-    before = _peak_bytes()
+    before = host_peak_bytes() or 0
     with torch.no_grad():
         outputs = tensors_in(call(*args, **kwargs))
         if outputs and not any(tensor.dim() and tensor.shape[0] % size == 0 for tensor in outputs):
             raise ValueError("what comes out does not follow the number of rows")
         del outputs
         allowed = allowed_bytes(MAX_SHARE)
-        if allowed is not None and 2 * (_peak_bytes() - before) > allowed:
+        if allowed is not None and 2 * ((host_peak_bytes() or 0) - before) > allowed:
             raise MemoryError("twice as many would need more memory than may be taken")
-        _wait()
+        synchronize(device)
         began = monotonic()
         while len(times) < MIN_CALLS or (monotonic() - began < CALLS_S and len(times) < MAX_CALLS):
             start = monotonic()
             call(*args, **kwargs)
-            _wait()
+            synchronize(device)
             times.append(monotonic() - start)
             if times[-1] > SLOWEST_S:
                 break
     return times
 
 
-def _wait() -> None:
-    """Wait for the accelerator, where there is one."""
-    import torch
-
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-
-
-def _peak_bytes() -> int:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
-
-
 def _is_flat(times: dict[str, list[float]], now: int) -> bool:
     """Whether the last doublings brought nothing any more."""
     rates = [int(size) / min(spent) for size, spent in times.items() if int(size) >= now]
-    return len(rates) > FLAT and max(rates[-FLAT:]) < PLATEAU * max(rates[:-FLAT])
+    return len(rates) > FLAT and max(rates[-FLAT:]) < GROWS * max(rates[:-FLAT])

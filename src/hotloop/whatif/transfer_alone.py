@@ -9,6 +9,7 @@ from typing import Any
 from hotloop.optimize.catalogue.input.fetches import Fetches
 from hotloop.optimize.program.containers import map_tensors, tensors_in
 from hotloop.probe.activation.knob import Bench
+from hotloop.whatif.device_wait import synchronize
 
 NUM_COPIES = 10
 
@@ -38,8 +39,6 @@ class TransferAlone(Bench):
 
     def run(self) -> dict[str, Any]:
         """Return the median time of a copy of one batch, in seconds."""
-        import torch
-
         loader = self._fetches.step_loader()
         if loader is None or self._device is None or self._device.type == "cpu":
             return {"missing": "no batch is copied from a DataLoader to a device"}
@@ -48,9 +47,9 @@ class TransferAlone(Bench):
             return {"missing": "the batches are on the device already"}
         times = []
         for _ in range(NUM_COPIES):
-            torch.accelerator.synchronize() if hasattr(torch, "accelerator") else torch.cuda.synchronize()
+            synchronize(self._device)
             began = monotonic()
             map_tensors(batch, lambda tensor: tensor.to(self._device))
-            torch.accelerator.synchronize() if hasattr(torch, "accelerator") else torch.cuda.synchronize()
+            synchronize(self._device)
             times.append(monotonic() - began)
         return {"transfer_s": median(times)}

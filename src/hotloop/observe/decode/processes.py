@@ -33,7 +33,9 @@ def program_facts(raw: dict[str, Any] | None, script: Path | None) -> ProgramFac
     return ProgramFacts(
         torch_version=raw["torch_version"],
         hip_version=raw.get("hip_version"),
-        capability=tuple(raw["capability"]) if raw.get("capability") else None,
+        capability=next(
+            (tuple(row["capability"]) for row in raw.get("device_memory", ()) if row.get("capability")), None
+        ),
         libraries=tuple(raw.get("libraries", ())),
         python_version=raw["python_version"],
         device=_device(roots),

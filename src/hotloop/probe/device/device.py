@@ -102,6 +102,7 @@ class Cuda:
             "index": index,
             "uuid": str(getattr(properties, "uuid", "")) or None,
             "name": properties.name,
+            "capability": (properties.major, properties.minor),
             "total_bytes": total,
             "free_bytes": free,
             "reserved_bytes": cuda.memory_reserved(index),

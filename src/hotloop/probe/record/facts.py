@@ -94,8 +94,7 @@ class Facts:
             "argv": sys.orig_argv,
             "torch_version": torch.__version__,
             "hip_version": torch.version.hip,
-            "capability": read("capability", torch.cuda.get_device_capability) if device else None,
-            "libraries": [name for name in LIBRARIES if importlib.util.find_spec(name)],
+            "libraries": read("libraries", _installed_libraries) or [],
             "skipped_steps": self.skipped_steps,
             "python_version": platform.python_version(),
             "roots": self.roots,
@@ -135,7 +134,7 @@ class Facts:
 
     def _peaks_now(self) -> dict[str, int | None]:
         device = self._read("device_peak_bytes", self.device.peak_bytes) if self.device else None
-        return {"device_peak_bytes": device, "host_peak_bytes": _host_peak_bytes()}
+        return {"device_peak_bytes": device, "host_peak_bytes": host_peak_bytes()}
 
     def settle(self) -> None:
         """Take the memory's peaks now, and look for profilers no more: what comes later is a profiler's."""
@@ -177,7 +176,12 @@ def convolution_precision(torch: Any) -> str:
     return "tf32" if uses_tf32 else "float32"
 
 
-def _host_peak_bytes() -> int | None:
+def _installed_libraries() -> list[str]:
+    return [name for name in LIBRARIES if importlib.util.find_spec(name)]
+
+
+def host_peak_bytes() -> int | None:
+    """Return the most memory that this process had in use; None: the system does not tell."""
     try:
         import resource
     except ImportError:

@@ -100,7 +100,7 @@ def _inference(seen: Observation) -> Iterator[Block]:
 
 def _batches(found: Inference) -> Iterator[tuple[str, Latency]]:
     for size, each in found.by_batch.items():
-        best = ", enough" if size == found.best_batch else ""
+        best = "; more bring little" if size == found.best_batch else ""
         yield (
             f"the model alone, {counted(size, 'sample')} a batch ({rate(size / each.p50_s)} samples/s{best})",
             each,

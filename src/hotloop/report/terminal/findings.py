@@ -18,7 +18,8 @@ from hotloop.report.content.quietness import is_too_busy
 from hotloop.report.content.worth import SHOWN, cost, gain, worth_showing
 from hotloop.report.terminal.busy_machine import busy_machine
 from hotloop.report.terminal.ceilings import ceilings
-from hotloop.report.terminal.layout import WIDTH, next_steps, paste
+from hotloop.report.terminal.inference import batches
+from hotloop.report.terminal.layout import WIDTH, facts, next_steps, paste
 
 _STYLES = {Severity.INFO: "cyan", Severity.WARNING: "bold yellow", Severity.ERROR: "bold red"}
 
@@ -64,6 +65,10 @@ def _parts(diagnosis: Diagnosis, *, verbose: bool) -> Iterator[RenderableType]:
     if seen.ceilings is not None:
         data = seen.phases.get(Phase.DATA)
         yield ceilings(seen.ceilings, data.share if data is not None else 0.0)
+    sizes = tuple(batches(seen.inference)) if seen.inference is not None else ()
+    if sizes:
+        yield Text("the model alone, by the samples of a batch")
+        yield facts(sizes, key_width=16)
     worth = worth_showing(diagnosis.findings, seen.foreign_share)
     on_screen = diagnosis.findings if verbose else worth[:SHOWN]
     for finding in on_screen:

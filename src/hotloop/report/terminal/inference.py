@@ -19,14 +19,23 @@ def rows(found: Inference) -> Iterator[tuple[str, str]]:
         yield "next tokens", _said(found.between_tokens)
     if found.forwards_per_request is not None:
         yield "", f"{found.forwards_per_request:.3g} tokens for each prompt"
+
+
+def batches(found: Inference) -> Iterator[tuple[str, str]]:
+    """Yield what the model alone was measured to take of batches of each size; nothing where none was tried."""
     for size, each in found.by_batch.items():
-        best = ", enough to fill the device" if size == found.best_batch else ""
-        yield (
-            "",
-            f"{counted(size, 'sample')} a batch: {_said(each)}; {rate(size / each.p50_s)} samples/s{best}",
-        )
+        now = " (now)" if size == found.batch else ""
+        best = "; more bring little" if size == found.best_batch else ""
+        yield f"{counted(size, 'sample')}{now}", f"{_short(each)}, {rate(size / each.p50_s)} samples/s{best}"
+    limit_s = found.latency_limit_s
+    if found.by_batch and found.best_batch is None and limit_s is not None:
+        yield "", f"none keeps to {duration(limit_s)} in 95 of a hundred batches"
+
+
+def _short(latency: Latency) -> str:
+    interval = f"[{duration(latency.low_s)}, {duration(latency.high_s)}]"
+    return f"{duration(latency.p50_s)} {interval}, p95 {duration(latency.p95_s)}"
 
 
 def _said(latency: Latency) -> str:
-    interval = f"[{duration(latency.low_s)}, {duration(latency.high_s)}]"
-    return f"p50 {duration(latency.p50_s)} {interval}, p95 {duration(latency.p95_s)}, p99 {duration(latency.p99_s)}"
+    return f"p50 {_short(latency)}, p99 {duration(latency.p99_s)}"

@@ -9,6 +9,7 @@ import msgspec
 from hotloop.model.optimization import Candidate
 from hotloop.model.quantities import counted
 from hotloop.model.tuning import Switched, Trial
+from hotloop.probe.windows.knob_blocks import HOPELESS
 from hotloop.stats.switching import SwitchFit
 from hotloop.tune.design.experiment import Design
 from hotloop.tune.design.patterns import exclude
@@ -25,8 +26,6 @@ EXPECTED = 1.08
 MOVES_MUCH = 1.5
 """Gain of a knob from which the program is held back elsewhere with it on: the others are switched again beside it,
 because half of the patterns, in which it is off, have told little of them."""
-HOPELESS = 1.4
-"""So many times as slow, and a knob is not switched again."""
 
 
 class Screening:
@@ -122,22 +121,15 @@ class Screening:
 
         With samples in memory a step is a tenth of what it was: what was 1% of it then, and not seen, is a tenth now.
         """
-        seen = {
-            trial.candidate.label: (trial, trial.ratio)
-            for trial in self.told.trials
-            if trial.ratio is not None
-        }
+        seen = [(trial, trial.ratio) for trial in self.told.trials if trial.ratio is not None]
         strong = [
-            trial.candidate
-            for trial, ratio in seen.values()
-            if trial.decision == ACCEPTED and ratio.low >= MOVES_MUCH
+            trial.candidate for trial, ratio in seen if trial.decision == ACCEPTED and ratio.low >= MOVES_MUCH
         ]
+        open_ = [trial.candidate for trial, ratio in seen if ratio.ratio > 1 / HOPELESS]
         others = [
-            trial.candidate
-            for trial, ratio in seen.values()
-            if ratio.ratio > 1 / HOPELESS
-            and trial.candidate not in strong
-            and not any(exclude(step, trial.candidate, self._design.conflicts) for step in strong)
+            one
+            for one in (*open_, *self.told.unknown)
+            if one not in strong and not any(exclude(step, one, self._design.conflicts) for step in strong)
         ]
         return strong, others
 

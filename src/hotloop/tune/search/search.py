@@ -252,14 +252,15 @@ class Search:
         self._kept_out = [knob for knob in knobs if self._excluded_by(base, knob)]
         for knob in self._kept_out:
             self.refused[knob.label] = Refusal(knob.label, self._displaced(knob))
-        self._screen_beside(base, [knob for knob in knobs if knob not in self._kept_out])
-        strong, others = self.screening.strong_and_others()
-        if strong:
-            self._screen_beside((*base, *strong), others)
+        if self._screen_beside(base, [knob for knob in knobs if knob not in self._kept_out]):
+            strong, others = self.screening.strong_and_others()
+            if strong:
+                self._screen_beside((*base, *strong), others)
 
-    def _screen_beside(self, base: PlanSteps, knobs: Sequence[Candidate]) -> None:
+    def _screen_beside(self, base: PlanSteps, knobs: Sequence[Candidate]) -> bool:
+        """Switch knobs beside what is on all the time; return whether anything was told."""
         if not knobs:
-            return
+            return False
         told = self.screening.beside(base, knobs, passive=self.passive, reserve_s=self._reserve_s())
         if told is not None:
             self.plan = (*base, *told.plan)
@@ -267,6 +268,7 @@ class Search:
             self.plan = self._joined(self.plan, self.screening.hopeful(told.unknown))
         elif not self.screening.trials:
             self.plan = self._joined(self.plan, self.screening.hopeful(knobs))
+        return told is not None
 
     def _try(self, number: int, batch: Sequence[Candidate], worth: float = 1.0) -> None:
         base = self._base(batch)

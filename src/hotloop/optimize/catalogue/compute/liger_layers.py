@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
 from hotloop.probe.activation.activation import Activation
+
+_FUSED = "fused_linear_cross_entropy"
 
 
 class LigerLayers(Activation):
@@ -18,6 +21,7 @@ class LigerLayers(Activation):
     def __init__(self, fused_loss: bool) -> None:
         self._fused_loss = fused_loss
         self._done: list[str] = []
+        self._fuses: list[bool] = []
         self._unknown: list[str] = []
 
     def on_root(self, module: Any) -> None:
@@ -26,15 +30,21 @@ class LigerLayers(Activation):
 
         for model in _models(module):
             kind = model.config.model_type
-            known = kind in liger.MODEL_TYPE_TO_APPLY_LIGER_FN
-            (self._done if known else self._unknown).append(kind)
-            if known:
-                liger._apply_liger_kernel_to_instance(
-                    model=model, cross_entropy=False, fused_linear_cross_entropy=self._fused_loss
-                )
+            apply = liger.MODEL_TYPE_TO_APPLY_LIGER_FN.get(kind)
+            if apply is None:
+                self._unknown.append(kind)
+                continue
+            # Arguments that the function of a kind of model does not have are left out without a word.
+            self._fuses.append(self._fused_loss and _FUSED in inspect.signature(apply).parameters)
+            liger._apply_liger_kernel_to_instance(
+                model=model, cross_entropy=False, **{_FUSED: self._fused_loss}
+            )
+            self._done.append(kind)
 
     def effect(self) -> tuple[bool, str]:
         """Return which models were changed."""
+        if self._done and self._fused_loss and not any(self._fuses):
+            return False, f"Liger has no fused loss for {', '.join(self._done)}"
         if self._done:
             loss = " and loss" if self._fused_loss else ""
             return True, f"Liger's layers{loss} in {', '.join(self._done)}"

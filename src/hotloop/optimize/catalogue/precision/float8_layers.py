@@ -20,8 +20,8 @@ class Float8Layers(Activation):
 
     def __init__(self, recipe: str) -> None:
         self._recipe = recipe
-        self._takes_it: dict[int, bool] = {}
-        """By the layer's identity: a model that is one layer is asked about twice."""
+        self._num = 0
+        self._num_left = 0
 
     def on_root(self, module: Any) -> None:
         """Exchange the layers of one root."""
@@ -29,28 +29,27 @@ class Float8Layers(Activation):
 
         convert_to_float8_training(
             module,
-            module_filter_fn=self._takes,
+            module_filter_fn=_takes,
             config=Float8LinearConfig.from_recipe_name(self._recipe),
         )
-
-    def _takes(self, layer: Any, name: str) -> bool:
-        """Return whether a layer is exchanged; what is not `torch.nn.Linear` itself is not asked about."""
-        import torch
-
-        if type(layer) is not torch.nn.Linear:
-            return False
-        takes = bool(name) and fits(layer.in_features, layer.out_features) and not _is_hooked(layer)
-        self._takes_it[id(layer)] = takes
-        return takes
+        kinds = [type(layer).__name__ for layer in module.modules()]
+        self._num += kinds.count("Float8Linear")
+        self._num_left += kinds.count("Linear")
 
     def effect(self) -> tuple[bool, str]:
         """Return how many layers were exchanged."""
-        num = sum(self._takes_it.values())
-        others = len(self._takes_it) - num
-        if not num:
-            return False, f"none of {counted(others, 'linear layer')} can compute in float8"
-        left = f", {others} left" if others else ""
-        return True, f"{counted(num, 'linear layer')} in float8 ({self._recipe} scales){left}"
+        if not self._num:
+            return False, f"none of {counted(self._num_left, 'linear layer')} can compute in float8"
+        left = f", {self._num_left} left" if self._num_left else ""
+        return True, f"{counted(self._num, 'linear layer')} in float8 ({self._recipe} scales){left}"
+
+
+def _takes(layer: Any, name: str) -> bool:
+    """Return whether a layer is exchanged: not the whole model, which nobody holds by an attribute."""
+    import torch
+
+    plain = type(layer) is torch.nn.Linear and bool(name)
+    return plain and fits(layer.in_features, layer.out_features) and not _is_hooked(layer)
 
 
 def fits(in_features: int, out_features: int) -> bool:
