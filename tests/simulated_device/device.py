@@ -111,6 +111,8 @@ class Properties:
 
     name: str
     uuid: str
+    major: int = 9
+    minor: int = 0
 
 
 class SimulatedCuda:
