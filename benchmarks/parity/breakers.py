@@ -11,7 +11,11 @@ import torch
 from torch import nn
 from torch.nn import functional
 from torch.optim import Optimizer
-from torch.optim.optimizer import register_optimizer_step_pre_hook
+from torch.optim.optimizer import (
+    _global_optimizer_pre_hooks,
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
 from torch.utils.data import dataloader
 
 from benchmarks.parity.warm import Change
@@ -22,19 +26,33 @@ LATE = 40
 
 
 def _before_step(act: Callable[[Optimizer, int], None]) -> Callable[[], None]:
-    """Act before every optimizer step, which is counted from 0."""
+    """Act before every optimizer step, which is counted from 0, and before all else that looks at gradients."""
 
     def install() -> None:
-        counts: dict[int, int] = {}
-
-        def before(optimizer: Optimizer, *_: object) -> None:
-            count = counts[id(optimizer)] = counts.get(id(optimizer), -1) + 1
-            with torch.no_grad():
-                act(optimizer, count)
-
-        register_optimizer_step_pre_hook(before)  # type: ignore[arg-type]
+        handle = register_optimizer_step_pre_hook(_counted(act))
+        _global_optimizer_pre_hooks.move_to_end(handle.id, last=False)
 
     return install
+
+
+def _after_step(act: Callable[[Optimizer, int], None]) -> Callable[[], None]:
+    """Act after every optimizer step."""
+
+    def install() -> None:
+        register_optimizer_step_post_hook(_counted(act))
+
+    return install
+
+
+def _counted(act: Callable[[Optimizer, int], None]) -> Any:
+    counts: dict[int, int] = {}
+
+    def step(optimizer: Optimizer, *_: object) -> None:
+        count = counts[id(optimizer)] = counts.get(id(optimizer), -1) + 1
+        with torch.no_grad():
+            act(optimizer, count)
+
+    return step
 
 
 def _parameters(optimizer: Optimizer) -> list[Any]:
@@ -204,7 +222,7 @@ BREAKERS: dict[str, Change] = {
     "stops learning late": Change(before=_before_step(_frozen_late)),
     "fp16 underflow": Change(before=_before_step(_underflow)),
     "optimizer forgets": Change(before=_before_step(_forgetful)),
-    "no master weights": Change(before=_before_step(_bf16_weights)),
+    "no master weights": Change(before=_after_step(_bf16_weights)),
     "not a number, late": Change(before=_before_step(_late_nan)),
     "race in the gradients": Change(before=_before_step(_noise)),
     "stale gradients": Change(before=_before_step(_Stale())),

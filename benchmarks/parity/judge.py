@@ -45,6 +45,7 @@ def judged(rows: Sequence[Row], num_perturbed: int) -> Iterator[Judged]:
         references = ReferenceLosses(
             originals=tuple(run.losses for run in originals),
             perturbed=tuple(run.losses for run in perturbed),
+            invariants=tuple(run.invariants for run in originals if run.invariants),
             sites=originals[0].sites,
         )
         for row in mine:

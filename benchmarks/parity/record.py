@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,30 +27,33 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     curves: Curves
 
 
-def _changes() -> Iterator[tuple[str, str, Change]]:
-    for number in range(2):
-        yield "original", str(number), Change()
-    for number in range(1, NUM_PERTURBED + 1):
-        yield "perturbed", str(number), Change(perturb=perturbation("bfloat16"), perturb_number=number)
-    for name, harmless in HARMLESS.items():
-        yield "harmless", name, harmless
-    for name, broken in BREAKERS.items():
-        yield "broken", name, broken
+def _stages() -> Iterator[list[tuple[str, str, Change]]]:
+    """All programs go through one stage before the next: what is cut short has something of each."""
+    noise = perturbation("bfloat16")
+    perturbed = [
+        ("perturbed", str(number), Change(perturb=noise, perturb_number=number))
+        for number in range(1, NUM_PERTURBED + 1)
+    ]
+    first = NUM_PERTURBED // 2
+    yield [("original", str(number), Change()) for number in range(2)] + perturbed[:first]
+    yield [("broken", name, broken) for name, broken in BREAKERS.items()]
+    yield [("harmless", name, harmless) for name, harmless in HARMLESS.items()]
+    yield perturbed[first:]
 
 
 def record(path: Path, programs: list[Program] | None = None) -> None:
     """Run what the file does not hold yet."""
     known = {(row.program, row.kind, row.change) for row in read(path)}
     with path.open("ab") as file:
-        for program in programs or ALL:
-            for kind, name, change in _changes():
+        for stage, program in itertools.product(_stages(), programs or ALL):
+            for kind, name, change in stage:
                 if (program.name, kind, name) in known:
                     continue
                 curves = run(program.path, program.words, change)
                 row = Row(program=program.name, kind=kind, change=name, curves=curves)
                 file.write(msgspec.json.encode(row) + b"\n")
                 file.flush()
-            print(program.name, flush=True)
+            print(program.name, len(stage), flush=True)
 
 
 def read(path: Path) -> list[Row]:

@@ -17,7 +17,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from hotloop.model.learned import TrainingInvariants
 from hotloop.model.optimization import Candidate
+from hotloop.observe.decode.processes import read_processes
 from hotloop.probe.process.config import VARIABLE, ProbeConfig
 from hotloop.tune.plan.orders import activation_orders
 from hotloop.tune.trials.start_arm import SEED
@@ -26,10 +28,11 @@ TIMEOUT_S = 120
 
 
 class Curves(msgspec.Struct, frozen=True):
-    """What a run left: its losses, and the place of the backward call of each."""
+    """What a run left: its losses, the place of the backward call of each, and what its first steps did."""
 
     losses: tuple[float, ...]
     sites: tuple[int, ...]
+    invariants: TrainingInvariants | None = None
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,4 +107,10 @@ def _curves(folder: Path) -> Curves:
     for path in folder.glob("losses-*.bin"):
         found = np.fromfile(path).reshape(-1, 2)
         pairs = max(pairs, found, key=len)
-    return Curves(tuple(pairs[:, 1].tolist()), tuple(int(site) for site in pairs[:, 0]))
+    raw = [facts.get("invariants") for facts in read_processes(folder).values()]
+    seen = msgspec.convert([one for one in raw if one], list[TrainingInvariants])
+    return Curves(
+        losses=tuple(pairs[:, 1].tolist()),
+        sites=tuple(int(site) for site in pairs[:, 0]),
+        invariants=max(seen, key=lambda one: one.num_forwards, default=None),
+    )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
+from hotloop.model.learned import Learned
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.tune.verdict.reference_losses import ENOUGH_PERTURBED, ReferenceLosses
 
@@ -30,6 +32,10 @@ def gan(seed: int, *, chaos: float = 0.2, worse: float = 1.0) -> list[float]:
     return [float(value) for value in losses.reshape(-1)]
 
 
+def run(losses: Sequence[float]) -> Learned:
+    return Learned(losses=tuple(losses))
+
+
 def references(num_perturbed: int = 4, chaos: float = 0.2) -> ReferenceLosses:
     original = tuple(gan(0))
     perturbed = tuple(tuple(gan(seed, chaos=chaos)) for seed in range(1, num_perturbed + 1))
@@ -37,26 +43,26 @@ def references(num_perturbed: int = 4, chaos: float = 0.2) -> ReferenceLosses:
 
 
 def test_runs_that_part_like_the_originals_learn_the_same() -> None:
-    passed = [references().check(gan(seed), [BF16]).passed for seed in range(100, 150)]
+    passed = [references().check(run(gan(seed)), [BF16]).passed for seed in range(100, 150)]
     assert sum(passed) >= 49
 
 
 def test_the_small_loss_of_two_is_seen() -> None:
-    refused = [not references().check(gan(seed, worse=2.0), [BF16]).passed for seed in range(100, 120)]
+    refused = [not references().check(run(gan(seed, worse=2.0)), [BF16]).passed for seed in range(100, 120)]
     assert all(refused)
     # In one curve of both losses it is lost beside the large one.
     together = ReferenceLosses(originals=references().originals, perturbed=references().perturbed)
-    assert any(together.check(gan(seed, worse=2.0), [BF16]).passed for seed in range(100, 120))
+    assert any(together.check(run(gan(seed, worse=2.0)), [BF16]).passed for seed in range(100, 120))
 
 
 def test_a_perturbed_run_that_is_too_short_decides_nothing() -> None:
     short = ReferenceLosses(originals=(tuple(gan(0)),), perturbed=(tuple(gan(1)[:18]),))
-    seen = short.check(gan(100), [BF16])
+    seen = short.check(run(gan(100)), [BF16])
     assert (seen.passed, seen.decided, seen.num_steps) == (False, False, 18)
     assert short.wants_perturbed
-    exact = short.check(gan(0), [LAYOUT])  # held against the original alone
+    exact = short.check(run(gan(0)), [LAYOUT])  # held against the original alone
     assert (exact.passed, exact.num_steps) == (True, 2 * NUM)
-    assert not short.check(gan(100, worse=2.0), [LAYOUT]).passed
+    assert not short.check(run(gan(100, worse=2.0)), [LAYOUT]).passed
 
 
 def test_a_loss_that_is_lost_after_the_perturbed_run_s_end_is_refused() -> None:
@@ -64,27 +70,27 @@ def test_a_loss_that_is_lost_after_the_perturbed_run_s_end_is_refused() -> None:
     losses[200] = math.nan
     for length in (18, 60):
         short = ReferenceLosses(originals=(tuple(gan(0)),), perturbed=(tuple(gan(1)[:length]),))
-        seen = short.check(losses, [BF16])
+        seen = short.check(run(losses), [BF16])
         assert (seen.passed, seen.decided, seen.method) == (False, True, "finite")
 
 
 @pytest.mark.parametrize("step", [ALLOCATOR, LAYOUT])
 def test_a_change_of_no_number_passes_however_far_chaos_carries_it(step: Candidate) -> None:
-    passed = [references().check(gan(seed), [step]).passed for seed in range(100, 150)]
+    passed = [references().check(run(gan(seed)), [step]).passed for seed in range(100, 150)]
     assert sum(passed) >= (50 if step is ALLOCATOR else 49)
 
 
 def test_a_change_of_no_number_whose_first_steps_differ_is_refused() -> None:
     losses = gan(100)
     losses[2] *= 1.01
-    seen = references().check(losses, [ALLOCATOR])
+    seen = references().check(run(losses), [ALLOCATOR])
     assert not seen.passed
     assert seen.decided
     assert seen.method == "first steps"
 
 
 def test_one_run_of_a_chaotic_program_does_not_decide() -> None:
-    seen = [references(1, chaos=1.5).check(gan(seed, chaos=1.5), [BF16]) for seed in range(100, 130)]
+    seen = [references(1, chaos=1.5).check(run(gan(seed, chaos=1.5)), [BF16]) for seed in range(100, 130)]
     undecided = [one for one in seen if not one.decided]
     assert undecided
     assert not any(one.passed for one in undecided)
@@ -99,9 +105,9 @@ def test_more_perturbed_runs_are_wanted_only_where_runs_part() -> None:
 
 def test_without_losses_only_what_changes_no_number_needs_no_proof() -> None:
     nothing = ReferenceLosses(originals=())
-    assert nothing.check((), [ALLOCATOR]).passed
-    assert nothing.check((), [LAYOUT]).passed
-    seen = nothing.check((), [LAYOUT, BF16])
+    assert nothing.check(run(()), [ALLOCATOR]).passed
+    assert nothing.check(run(()), [LAYOUT]).passed
+    seen = nothing.check(run(()), [LAYOUT, BF16])
     assert not seen.passed
     assert not seen.decided
 
@@ -109,7 +115,7 @@ def test_without_losses_only_what_changes_no_number_needs_no_proof() -> None:
 def test_not_a_number_is_refused() -> None:
     losses = gan(3)
     losses[200] = math.nan
-    seen = references().check(losses, [BF16])
+    seen = references().check(run(losses), [BF16])
     assert not seen.passed
     assert seen.decided
 
@@ -135,16 +141,18 @@ class TestAugmentation:
 
     def test_other_draws_of_the_same_data_learn_the_same(self) -> None:
         passed = [
-            self._references().check(self._drawn(seed), [self.WORKERS]).passed for seed in range(100, 150)
+            self._references().check(run(self._drawn(seed)), [self.WORKERS]).passed
+            for seed in range(100, 150)
         ]
         assert sum(passed) >= 49
 
     def test_what_learns_worse_with_other_draws_is_refused(self) -> None:
         seen = [
-            self._references().check(self._drawn(seed, worse=1.5), [self.WORKERS]) for seed in range(100, 120)
+            self._references().check(run(self._drawn(seed, worse=1.5)), [self.WORKERS])
+            for seed in range(100, 120)
         ]
         assert not any(one.passed for one in seen)
 
     def test_an_exact_step_beside_workers_is_not_held_to_the_draws_of_the_training_process(self) -> None:
-        assert self._references().check(self._drawn(100), [self.WORKERS, LAYOUT]).passed
-        assert not self._references().check(self._drawn(100), [LAYOUT]).passed
+        assert self._references().check(run(self._drawn(100)), [self.WORKERS, LAYOUT]).passed
+        assert not self._references().check(run(self._drawn(100)), [LAYOUT]).passed

@@ -208,7 +208,7 @@ def _read(name: str) -> tuple[Observation, Origin | None, TunedSide | None]:
 
 def _tuned(result: TuneResult) -> TunedSide:
     plan = result.plan
-    compared = plan.parity is not None and plan.parity.statistic is not None
+    compared = plan.parity is not None and plan.parity.measured
     return TunedSide(
         steps={label(one.name, one.params): Ratio(one.ratio, one.low, one.high) for one in plan.steps},
         speedup=plan.speedup if plan.steps else None,

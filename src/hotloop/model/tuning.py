@@ -48,6 +48,11 @@ class ParityEvidence(msgspec.Struct, frozen=True, kw_only=True):
     compared: str = "losses"
     """Or `outputs`: what each forward gave, where nothing is trained."""
 
+    @property
+    def measured(self) -> bool:
+        """Whether something was compared, or what was seen settled it: a loss that is no number, another training."""
+        return self.statistic is not None or (self.decided and not self.passed)
+
 
 class Contention(msgspec.Struct, frozen=True, kw_only=True):
     """What others did on the machine meanwhile."""

@@ -125,14 +125,15 @@ class Prover:
         return records, found.ratio
 
     def _parity(self, patch: Patch, records: Sequence[PairRecord]) -> ParityEvidence:
-        original, patched = records[0].losses
+        original, patched = records[0].learned
         self._progress("checking how much the loss varies by itself")
-        noisy = perturbed(self._original, len(original))
+        noisy = perturbed(self._original, len(original.losses))
         references = ReferenceLosses(
-            originals=tuple(record.losses[0] for record in records),
+            originals=tuple(record.learned[0].losses for record in records),
             perturbed=(noisy.losses,) if noisy.losses else (),
+            invariants=tuple(each.invariants for record in records if (each := record.learned[0]).invariants),
             outputs=ReferenceOutputs(
-                originals=tuple(record.outputs[0] for record in records if record.outputs[0]),
+                originals=tuple(record.learned[0].outputs for record in records if record.learned[0].outputs),
                 perturbed=(noisy.outputs,) if noisy.outputs else (),
             ),
         )
@@ -141,7 +142,7 @@ class Prover:
             for each in patch.outcomes
             if isinstance(each.outcome, Edited) and not each.is_held_back
         ]
-        return references.check(patched, on, records[0].outputs[1])
+        return references.check(patched, on)
 
 
 def responsible(

@@ -17,6 +17,7 @@ from hotloop.probe.control.step_boundary import Boundary
 from hotloop.probe.process.config import ProbeConfig
 from hotloop.probe.record.events import BOOKKEEPING, Kind, begin, end
 from hotloop.probe.record.facts import Facts
+from hotloop.probe.record.invariants import Invariants
 from hotloop.probe.record.losses import Losses
 from hotloop.probe.record.outputs import Outputs
 from hotloop.probe.record.recorder import Recorder
@@ -47,6 +48,7 @@ class Probe:
         self.losses = Losses(self.folder) if config.losses and self.folder else None
         infers = config.anchor is not None and config.anchor[0] in INFERRING
         self.outputs = Outputs(self.folder) if config.losses and infers and self.folder else None
+        self.invariants = Invariants() if config.losses and not infers and self.folder else None
         self.activations: list[Activation] = []
         self.page = self._page()
         self.boundary = Boundary(config.anchor, self.folder, self.recorder, self.page, lean=config.lean)
@@ -71,6 +73,11 @@ class Probe:
         """Whether the program compiles: what compiled code has read must stay as it was, or it is compiled again."""
         utils = sys.modules.get("torch._dynamo.utils")
         return self.uses_compile or (utils is not None and bool(utils.counters.get("frames")))
+
+    def capturing(self) -> bool:
+        """Whether a graph is being captured: nothing may be asked of the device then."""
+        device = self.facts.device
+        return device is not None and device.in_use() and device.capturing()
 
     def load_activations(self, made: Mapping[int, Activation] = MappingProxyType({})) -> None:
         """Import and make what the plan names; one that fails is noted and left out.
@@ -127,6 +134,9 @@ class Probe:
                 on, evidence = activation.effect()
                 effects.append({"name": activation.name, "on": bool(on), "evidence": evidence})
         self.facts.other_trainers = self.recorder.other_trainers
+        if self.invariants is not None:
+            with self.survive("invariants"):
+                self.facts.invariants = self.invariants.seen()
         self.facts.write(self.folder, effects, self.boundary.steps)
         if self.losses:
             self.losses.flush()

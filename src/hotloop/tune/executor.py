@@ -9,6 +9,7 @@ from typing import Protocol
 import msgspec
 
 from hotloop.model.deep import Deep
+from hotloop.model.learned import Learned
 from hotloop.model.optimization import Candidate, Effect
 from hotloop.model.tuning import Contention, Failure
 from hotloop.stats.pairs import telling
@@ -44,21 +45,18 @@ class SetOrder(msgspec.Struct, frozen=True, kw_only=True):
     keep_s: float = 0.0
 
 
-class ArmRecord(msgspec.Struct, frozen=True, kw_only=True, tag="arm"):
+class ArmRecord(Learned, frozen=True, kw_only=True, tag="arm"):
     """What one arm did."""
 
     step_s: float
-    losses: tuple[float, ...] = ()
     loss_sites: tuple[int, ...] = ()
     """The place of the backward call of each loss, by number; empty: there is one."""
-    outputs: bytes = b""
-    """Sketches of what each forward gave (`probe.record.sketch_rows`), where nothing is trained; empty: it trains."""
     effects: tuple[Effect, ...] = ()
     notes: tuple[str, ...] = ()
     peak_bytes: int | None = None
     first_steps_s: float | None = None
     """Start-up and warm-up together."""
-    phases: dict[str, float] = {}
+    phases: dict[str, float] = msgspec.field(default_factory=dict)
     """Seconds of each phase of a step, which add up to it; empty: not measured."""
     deep: Deep | None = None
     """What detailed profiling saw when its rounds were over; None: it was not looked at."""

@@ -9,11 +9,12 @@ from typing import Any
 
 from hotloop.probe.frameless import Around, Before
 from hotloop.probe.hook_points import grad_scaler
-from hotloop.probe.hook_points.step_hooks import Pair, Passing, passing_hook, step_hooks
+from hotloop.probe.hook_points.step_hooks import Pair, Passing, passing_hook, step_hooks, unread
 from hotloop.probe.probe import Probe
 from hotloop.probe.record.call_site import user_line
 from hotloop.probe.record.events import MAX_SLOT, Kind, end
 from hotloop.probe.record.facts import num_values
+from hotloop.probe.record.invariants import Invariants
 from hotloop.probe.record.sites import walk
 
 
@@ -33,6 +34,8 @@ def install(probe: Probe) -> None:
     _note_when_made(probe, Optimizer, slots)
     if probe.acting("on_optimizer"):
         _patch_constructors(probe)
+    if probe.invariants is not None:
+        _look_at_gradients(probe, probe.invariants)
     with probe.survive("scaler"):
         grad_scaler.install(probe, slots)
 
@@ -53,6 +56,24 @@ def _pass_while_lean(probe: Probe, hooks: Pair, passing: Passing, first: int, la
             _global_optimizer_post_hooks[last] = hooks.after
 
     probe.boundary.pace.on_turn.append(turn)
+
+
+def _look_at_gradients(probe: Probe, invariants: Invariants) -> None:
+    """Look at what the first steps are about to use; taken out at a boundary, where torch goes through other hooks."""
+    from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+    def look(optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ARG001 - the hook's signature
+        if not invariants.enough_steps and not probe.asleep and not probe.capturing():
+            with probe.survive("invariants"), probe.boundary.clock.still():
+                invariants.step(optimizer)
+
+    handle = register_optimizer_step_pre_hook(unread(look))
+
+    def leave(_: int) -> None:
+        if invariants.enough_steps and handle.id in (handle.hooks_dict_ref() or ()):
+            handle.remove()
+
+    probe.boundary.on_look.append(leave)
 
 
 class _Slots:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from time import monotonic_ns
 from typing import Any, Protocol
 
@@ -14,6 +15,7 @@ from hotloop.probe.hook_points.root_hook import PLACE, Hook
 from hotloop.probe.probe import INFERRING, Probe
 from hotloop.probe.record.events import MAX_SLOT, TIME_SHIFT, Kind, begin, end, size_event
 from hotloop.probe.record.facts import describe_argument, describe_root, distributed_kind, num_values
+from hotloop.probe.record.invariants import Invariants
 from hotloop.probe.record.outputs import Outputs
 from hotloop.probe.record.perturbation import perturb
 from hotloop.probe.tracers import reader, transforms
@@ -138,6 +140,9 @@ class Root:
         outputs = self._probe.outputs
         if outputs is not None and self._ends and not outputs.full:
             return self._call(self._kept, outputs, plain, acts)
+        invariants = self._probe.invariants
+        if invariants is not None and trains and self._ends and not invariants.enough_forwards:
+            return self._call(self._checked, invariants, plain, acts)
         if acts:
             return self._call(self._acted, plain)
         if site is not None and "returns" not in site:
@@ -218,13 +223,29 @@ class Root:
                 self._perturbed = True
                 perturb(self.module.parameters(), probe.config.perturb, probe.config.perturb_number)
             given = outputs.given(args, kwargs)
-        output = (
-            self._acted(plain, *args, **kwargs) if acts else _shortest(self.module, plain)(*args, **kwargs)
-        )
+        output = self._callee(plain, acts)(*args, **kwargs)
         if given is not None:
             with probe.survive("outputs"), probe.boundary.clock.still():
                 outputs.keep(self.slot, given, output, continues=self._roots.requests.continues)
         return output
+
+    def _checked(self, invariants: Invariants, plain: Any, acts: bool, /, *args: Any, **kwargs: Any) -> Any:
+        """Look at what a training forward is given, and whether it draws random numbers, off the clock."""
+        probe, module, generators = self._probe, self.module, None
+        if not probe.capturing() and not self._is_transformed():
+            with probe.survive("invariants"), probe.boundary.clock.still():
+                generators = invariants.before(module, args, kwargs)
+        output = self._callee(plain, acts)(*args, **kwargs)
+        if generators is None:
+            invariants.stop()
+            return output
+        with probe.survive("invariants"), probe.boundary.clock.still():
+            invariants.after(module, generators)
+        return output
+
+    def _callee(self, plain: Any, acts: bool) -> Any:
+        """Return what stands where `Module._call_impl` would: the call, changed by the activations if it acts."""
+        return partial(self._acted, plain) if acts else _shortest(self.module, plain)
 
     # Activations ---------------------------------------------------------------------------------------------------
 

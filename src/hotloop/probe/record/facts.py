@@ -32,8 +32,14 @@ VARIABLES = (
 )  # fmt: skip
 
 
-class DeviceMemory(Protocol):
-    """What is asked of a device about memory."""
+class Device(Protocol):
+    """What is asked of a device about its memory and its state."""
+
+    def in_use(self) -> bool:
+        """Whether the program has started the driver."""
+
+    def capturing(self) -> bool:
+        """Whether the current stream is being captured into a graph."""
 
     def peak_bytes(self) -> int | None:
         """Return the most that tensors took on any device; None: there is none in use."""
@@ -70,7 +76,9 @@ class Facts:
         self.ddp_modules: list[weakref.ref[Any]] = []
         self.skipped_steps = 0
         """Optimizer steps that a GradScaler left out."""
-        self.device: DeviceMemory | None = None
+        self.invariants: dict[str, Any] | None = None
+        """What the first training steps did; None: not asked for, or nothing was seen."""
+        self.device: Device | None = None
         """The accelerator; None: torch was built for the CPU alone."""
         self._unread: dict[str, str] = {}
 
@@ -118,6 +126,7 @@ class Facts:
             "convolution_precision": read("convolution_precision", lambda: convolution_precision(torch)),
             "cudnn_benchmark": read("cudnn_benchmark", lambda: bool(torch.backends.cudnn.benchmark)),
             "device_memory": (read("device_memory", device.memory) if device else None) or [],
+            "invariants": self.invariants,
             "frameworks": [name for name in FRAMEWORKS if name in sys.modules],
             "environment": {name: os.environ[name] for name in VARIABLES if name in os.environ},
             **(self._peaks or self._peaks_now()),

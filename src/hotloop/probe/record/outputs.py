@@ -47,7 +47,7 @@ class Outputs:
 
     def given(self, args: Any, kwargs: Any) -> list[Any]:
         """Return the sketch of what a forward is given; before the call, which may change it in place."""
-        tensors = list(_tensors((args, kwargs)))[:MAX_TENSORS]
+        tensors = list(tensors_in((args, kwargs)))[:MAX_TENSORS]
         return [sum(tensor.numel() for tensor in tensors), self._sketch(tensors, GIVEN)]
 
     def keep(self, slot: int, given: list[Any], output: Any, *, continues: bool) -> None:
@@ -59,7 +59,7 @@ class Outputs:
             output: what it gave.
             continues: it went on with the text of the forward before.
         """
-        tensors = [each for each in _tensors(output) if each.is_floating_point()][:MAX_TENSORS]
+        tensors = [each for each in tensors_in(output) if each.is_floating_point()][:MAX_TENSORS]
         epsilon = max((_epsilon(each) for each in tensors), default=0.0)
         head = [float(slot), float(continues), float(given[0]), epsilon]
         self._pending.append((head, [given[1], self._sketch(tensors, MADE), _largest(tensors)]))
@@ -76,7 +76,7 @@ class Outputs:
 
         sums: Any = torch.zeros(num + 1, dtype=torch.float64)
         for tensor in tensors:
-            values = _some(tensor)
+            values = some_values(tensor)
             finite = torch.isfinite(values)
             clean = torch.where(finite, values, torch.zeros_like(values))
             made = (self._signs_for(len(values), values, num) * clean).sum(1) / num**0.5
@@ -115,7 +115,7 @@ class Outputs:
         self._num = 0
 
 
-def _tensors(value: Any) -> Iterator[Any]:
+def tensors_in(value: Any) -> Iterator[Any]:
     """Yield the tensors in tuples, lists and dictionaries; what a cache holds is not looked at."""
     import torch
 
@@ -124,13 +124,14 @@ def _tensors(value: Any) -> Iterator[Any]:
             yield value
     elif isinstance(value, dict):
         for each in value.values():
-            yield from _tensors(each)
+            yield from tensors_in(each)
     elif isinstance(value, (tuple, list)):
         for each in value:
-            yield from _tensors(each)
+            yield from tensors_in(each)
 
 
-def _some(tensor: Any) -> Any:
+def some_values(tensor: Any) -> Any:
+    """Return at most so many values of a tensor, in the order of its indices, as 64-bit floats where there are such."""
     import torch
 
     flat = tensor.detach().reshape(-1)

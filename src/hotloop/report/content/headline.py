@@ -34,7 +34,7 @@ def headline(
     confirmed = tuning.plan.speedup if tuning.plan.steps else None
     before_s = tuning.baseline.step_s
     parity = tuning.plan.parity
-    compared = parity is not None and parity.statistic is not None
+    compared = parity is not None and parity.measured
     return Headline(
         sentence=_tuned(tuning, confirmed),
         speedup=confirmed,
@@ -88,7 +88,7 @@ def why_empty(result: TuneResult) -> str:
 
 def _learning(tuning: TuneResult) -> str:
     parity = tuning.plan.parity
-    if parity is None or parity.statistic is None:
+    if parity is None or not parity.measured:
         return "whether it learns the same was not measured"
     if parity.compared == "outputs":
         return "answers the same" if parity.passed else "does not answer the same"

@@ -38,11 +38,13 @@ def parity(content: ReportContent) -> Section | None:
         )
     if not tuning.plan.steps:
         lead = "Nothing was changed, so there is nothing to compare; below, the program against itself."
-    elif found is None or found.statistic is None:
+    elif found is None or not found.measured:
         lead = f"Not measured: {found.evidence if found else 'no loss was seen'}."
     elif found.passed:
         over = f"{found.num_steps} {_UNITS[found.compared]} the {found.compared}"
         lead = f"Yes: over {over} keep to what rounding alone does to the original's."
+    elif found.statistic is None:
+        lead = f"No: {found.evidence}."
     else:
         lead = f"No: the {found.compared} depart from the original's by more than rounding does."
     safe = found is not None and found.passed and found.statistic is not None and tuning.plan.steps

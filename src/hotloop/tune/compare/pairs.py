@@ -15,6 +15,7 @@ from hotloop.launch.isolation.decide import guard_orders, plan_isolation
 from hotloop.launch.isolation.scratch import new_scratch, scratch_root
 from hotloop.launch.process import start
 from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.model.learned import Learned
 from hotloop.model.tuning import Failure, FailureKind
 from hotloop.probe.control.control_page import ControlPage
 from hotloop.probe.process.config import ProbeConfig
@@ -70,10 +71,8 @@ class PairRecord(msgspec.Struct, frozen=True, kw_only=True):
     peak_bytes: tuple[int | None, int | None]
     foreign_share: float | None = None
     """Of the machine, that others used in the most disturbed block, where most blocks were; None: in fewer."""
-    losses: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
-    """Of both programs, from the same seed; empty: not asked for."""
-    outputs: tuple[bytes, bytes] = (b"", b"")
-    """Likewise, where nothing is trained (see `probe.record.sketch_rows`)."""
+    learned: tuple[Learned, Learned] = (Learned(), Learned())
+    """By both programs, from the same seed; without losses and outputs: not asked for."""
 
     def log_ratios(self) -> tuple[float, ...]:
         """Return log(time of the first / time of the second), round by round."""
@@ -140,8 +139,7 @@ def _pair(
             foreign_share=foreign_share,
             phases=(first, second),
             peak_bytes=(arms[0].peak_bytes(), arms[1].peak_bytes()),
-            losses=(tuple(arms[0].losses()), tuple(arms[1].losses())),
-            outputs=(arms[0].outputs(), arms[1].outputs()),
+            learned=(arms[0].learned(), arms[1].learned()),
         )
 
 
@@ -187,15 +185,11 @@ def _explained(name: str, at: int, failure: Failure) -> HotloopError:
     return HotloopError(message, "it must be able to run beside the other one", ExitCode.PROGRAM_FAILED)
 
 
-class Perturbed(msgspec.Struct, frozen=True):
-    """What a program gave with rounding noise on its parameters; less than was asked for where it ended or failed."""
+def perturbed(one: Program, num_losses: int) -> Learned:
+    """Return so many losses of a program with rounding noise, or the outputs of a block where it trains nothing.
 
-    losses: tuple[float, ...] = ()
-    outputs: bytes = b""
-
-
-def perturbed(one: Program, num_losses: int) -> Perturbed:
-    """Return so many losses of a program with rounding noise, or the outputs of a block where it trains nothing."""
+    There is less than was asked for where it ended or failed.
+    """
     arm = start_arm(one, losses=True, perturb=perturbation("bfloat16"))
     shape = _shape(one)
     with contextlib.ExitStack() as alive:
@@ -204,7 +198,7 @@ def perturbed(one: Program, num_losses: int) -> Perturbed:
             arm.advance(shape.warm_steps, discard=1, timeout_s=_patience(one, shape.warm_steps))
             while len(arm.losses()) < num_losses:
                 arm.advance(shape.per_block(), discard=1, timeout_s=_patience(one, shape.per_block()))
-        return Perturbed(tuple(arm.losses()[:num_losses]), arm.outputs())
+        return msgspec.structs.replace(arm.learned(), losses=tuple(arm.losses()[:num_losses]))
 
 
 def _round(

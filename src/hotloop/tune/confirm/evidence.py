@@ -105,7 +105,7 @@ class ConfirmedSets:
             if arm is None:
                 return None
             pairs.append(record.log_ratios(record.originals(order), at))
-            parities.append(ground.references.check(arm.losses, plan, arm.outputs))
+            parities.append(ground.references.check(arm, plan))
         pairs = [pair for pair in pairs if len(pair) >= MIN_BLOCKS]
         if not pairs:
             return None
@@ -113,7 +113,7 @@ class ConfirmedSets:
             plan=plan,
             total=_decision(pairs, ground),
             # A set that the end of the time cut short has too few losses to say anything.
-            parity=max([one for one in parities if _tells(one)] or parities, key=_departure),
+            parity=max([one for one in parities if one.measured] or parities, key=_departure),
             num_sets=len(pairs),
         )
 
@@ -157,11 +157,6 @@ class ConfirmedSets:
             if plan
         }
         return [seen for seen in map(self.standing, plans.values()) if seen is not None]
-
-
-def _tells(parity: ParityEvidence) -> bool:
-    """Whether something was compared, or a loss was no number any more."""
-    return parity.statistic is not None or (parity.decided and not parity.passed)
 
 
 def _speed(one: Confirmation) -> float:

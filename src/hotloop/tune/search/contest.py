@@ -202,7 +202,7 @@ class Contest:
             pairs=tuple(pairs),
             step_s=(before.step_s, arm.step_s),
             effects=tuple(effect for effect in arm.effects if effect.name == candidate.name),
-            parity=ground.references.check(arm.losses, order.plans[at], arm.outputs),
+            parity=ground.references.check(arm, order.plans[at]),
             one_off_s=one_off_s(before, arm),
             peak_bytes=(before.peak_bytes, arm.peak_bytes),
             contention=record.contention,

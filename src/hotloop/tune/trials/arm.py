@@ -8,11 +8,13 @@ import time
 from pathlib import Path
 from statistics import median
 
+import msgspec
 import numpy as np
 import psutil
 
 from hotloop.launch.isolation.scratch import check_space, remove
 from hotloop.launch.process import Run
+from hotloop.model.learned import Learned, TrainingInvariants
 from hotloop.model.observation import Anchor, Phase
 from hotloop.model.optimization import Effect
 from hotloop.model.tuning import Failure, FailureKind
@@ -170,6 +172,10 @@ class Arm:
         """Return the losses so far of the process that has most (rank 0 among equals)."""
         return [loss for _, loss in read_losses(self.folder)]
 
+    def learned(self) -> Learned:
+        """Return what it is judged by, so far."""
+        return Learned(losses=tuple(self.losses()), outputs=self.outputs(), invariants=self.invariants())
+
     def loss_sites(self) -> list[int]:
         """Return the place of the backward call of each loss: a GAN's are several curves."""
         return [int(site) for site, _ in read_losses(self.folder)]
@@ -177,6 +183,12 @@ class Arm:
     def outputs(self) -> bytes:
         """Return the sketches of what its forwards gave, of the process that has most; empty: it trains."""
         return max((path.read_bytes() for path in self.folder.glob("outputs-*.bin")), key=len, default=b"")
+
+    def invariants(self) -> TrainingInvariants | None:
+        """Return what the first training steps did, of the process that has most; None: not seen."""
+        raw = [facts.get("invariants") for facts in read_processes(self.folder).values()]
+        seen = msgspec.convert([one for one in raw if one], list[TrainingInvariants])
+        return max(seen, key=lambda one: one.num_forwards, default=None)
 
     def effects(self) -> list[Effect]:
         """Return what the activations say; on only where every process that took steps says so."""

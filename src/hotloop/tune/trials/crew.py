@@ -143,6 +143,7 @@ class Crew:
             losses=tuple(arm.losses()),
             loss_sites=tuple(arm.loss_sites()),
             outputs=arm.outputs(),
+            invariants=arm.invariants(),
             effects=tuple(arm.effects()),
             notes=tuple(arm.notes()),
             peak_bytes=arm.peak_bytes(),

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 
 import msgspec
 
+from hotloop.model.learned import Learned, TrainingInvariants
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.tuning import ParityEvidence
 from hotloop.stats.parity import MIN_STEPS, Parity, check_parity, parts
+from hotloop.tune.verdict.held_invariants import broken
 from hotloop.tune.verdict.reference_outputs import ReferenceOutputs
 
 ENOUGH_PERTURBED = 5
@@ -25,21 +27,25 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
     """With rounding noise on its parameters and other random choices, each time others."""
     sites: tuple[int, ...] = ()
     """The place of the backward call of each loss of the first original; empty: there is one place."""
+    invariants: tuple[TrainingInvariants, ...] = ()
+    """Of every run from the same seed."""
     outputs: ReferenceOutputs = ReferenceOutputs()
     """Where nothing is trained, there are no losses, and these are held against a plan's."""
 
-    def check(
-        self, losses: Sequence[float], plan: Sequence[Candidate], outputs: bytes = b""
-    ) -> ParityEvidence:
-        """Return whether a plan's losses (or outputs) are the original's, by the least strict class of its steps."""
+    def check(self, run: Learned, plan: Sequence[Candidate]) -> ParityEvidence:
+        """Return whether a run with a plan learns (or answers) the same, by the least strict class of its steps."""
         loose = any(candidate.numerics is not Numerics.EXACT for candidate in plan)
-        if outputs and self.outputs.originals and not losses:
-            return self.outputs.judge(outputs, numerics=Numerics.TOLERANCE if loose else Numerics.EXACT)
-        return self.judge(
-            losses,
-            numerics=Numerics.TOLERANCE if loose else Numerics.EXACT,
-            touches_numbers=any(candidate.touches_numbers for candidate in plan),
-        )
+        numerics = Numerics.TOLERANCE if loose else Numerics.EXACT
+        if run.outputs and self.outputs.originals and not run.losses:
+            return self.outputs.judge(run.outputs, numerics=numerics)
+        changed = broken(self.invariants, run.invariants) if run.invariants is not None else None
+        if changed is not None:
+            return _breaks(changed, min(len(run.losses), max(map(len, self.originals), default=0)))
+        touches_numbers = any(candidate.touches_numbers for candidate in plan)
+        seen = self.judge(run.losses, numerics=numerics, touches_numbers=touches_numbers)
+        if seen.statistic is None or run.invariants is None or not self.invariants:
+            return seen
+        return msgspec.structs.replace(seen, evidence=f"{seen.evidence}; invariants hold")
 
     def judge(
         self, losses: Sequence[float], *, numerics: Numerics, touches_numbers: bool = True
@@ -99,6 +105,13 @@ def _departure(parity: Parity) -> tuple[bool, bool, float]:
     """What failed goes first, then what is not decided, then what came closest."""
     ratio = parity.statistic / parity.limit if parity.statistic is not None and parity.limit else math.inf
     return not parity.passed and parity.decided, not parity.passed, ratio
+
+
+def _breaks(what: str, num: int) -> ParityEvidence:
+    """However close the losses are, it is not the same training."""
+    return ParityEvidence(
+        passed=False, statistic=None, limit=None, num_steps=num, method="invariants", evidence=what
+    )
 
 
 def _not_compared(needs_proof: bool, num: int) -> ParityEvidence:

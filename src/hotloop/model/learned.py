@@ -1,0 +1,36 @@
+"""What a run is judged by, where the question is whether it learns (or answers) the same."""
+
+import msgspec
+
+
+class TrainingInvariants(msgspec.Struct, frozen=True, kw_only=True):
+    """What a training does whatever its speed: a change that is only faster leaves it as it was.
+
+    Of the first steps of a run. Numbers of 0 and shares of None were not seen.
+    """
+
+    num_forwards: int = 0
+    """Training calls of root modules that were looked at."""
+    num_distinct: int = 0
+    """Different batches among them."""
+    num_random: int = 0
+    """How many of them drew random numbers: dropout, and what else is random in a model."""
+    num_buffers: int = 0
+    """Floating-point buffers of the roots: running statistics are some of them."""
+    num_moving: int = 0
+    """Buffers that changed from forward to forward."""
+    coarse_weights: float | None = None
+    """Share of the weights that half precision (bfloat16 or float16) holds without rounding; 0 to 1."""
+    zero_gradients: float | None = None
+    """Share of the gradients' elements that are 0, or that are missing; 0 to 1."""
+
+
+class Learned(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run is judged by."""
+
+    losses: tuple[float, ...] = ()
+    """In the order of the backward calls."""
+    outputs: bytes = b""
+    """Sketches of what its forwards gave (`probe.record.sketch_rows`), where nothing is trained; empty: it trains."""
+    invariants: TrainingInvariants | None = None
+    """None: not seen."""

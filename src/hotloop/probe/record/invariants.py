@@ -1,0 +1,155 @@
+"""Looks at what the first steps of a training do: see `hotloop.model.learned.TrainingInvariants`.
+
+A loss curve moves little within the steps of a trial when weights lose their precision, small gradients vanish or
+dropout is off. All three are visible at once in what the steps are made of.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+from hotloop.probe.record.outputs import some_values, tensors_in
+
+MAX_FORWARDS = 32
+"""A trial's warm-up, or little more; all of it is off the clock."""
+MAX_STEPS = 16
+"""Calls of an optimizer; a GAN has two of them."""
+MAX_TENSORS = 4
+"""Of a batch."""
+ENOUGH = 8
+"""Forwards of a root after which its weights and buffers are looked at."""
+
+
+class Invariants:
+    """What the training steps of this process had in common."""
+
+    def __init__(self) -> None:
+        self._batches: list[Any] = []
+        self._num_forwards = self._num_random = self._num_steps = 0
+        self._buffers: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
+        self._calls: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._moving: list[Any] = []
+        self._coarse: list[Any] = []
+        self._zeros: list[Any] = []
+        self._num_weights = self._num_gradients = 0
+        self.stopped = False
+        """Something could not be looked at: nothing is said of this process."""
+
+    @property
+    def enough_forwards(self) -> bool:
+        """Whether no more forwards need to be looked at."""
+        return self.stopped or self._num_forwards >= MAX_FORWARDS
+
+    @property
+    def enough_steps(self) -> bool:
+        """Whether no more calls of an optimizer need to be looked at."""
+        return self.stopped or self._num_steps >= MAX_STEPS
+
+    def before(self, module: Any, args: Any, kwargs: Any) -> list[Any]:
+        """Look at a root and at what it is given; return the state of the random generators."""
+        import torch
+
+        self._num_forwards += 1
+        tensors = list(tensors_in((args, kwargs)))[:MAX_TENSORS]
+        if tensors:
+            self._batches.append(torch.stack([_fingerprint(each) for each in tensors]).sum())
+        self._calls[module] = calls = self._calls.get(module, 0) + 1
+        if calls == 1:
+            self._buffers[module] = [_fingerprint(buffer) for buffer in _floating(module.buffers())]
+        elif calls == ENOUGH:
+            self._look_at(module)
+        return _generators(module)
+
+    def after(self, module: Any, generators: list[Any]) -> None:
+        """Take note whether the forward drew random numbers."""
+        import torch
+
+        now = _generators(module)
+        self._num_random += not all(map(torch.equal, generators, now))
+
+    def _look_at(self, module: Any) -> None:
+        now = [_fingerprint(buffer) for buffer in _floating(module.buffers())]
+        self._moving += [new != old for new, old in zip(now, self._buffers[module], strict=True)]
+        for parameter in _floating(module.parameters()):
+            if parameter.requires_grad:
+                values = some_values(parameter)
+                self._num_weights += len(values)
+                self._coarse.append(_coarse(values))
+
+    def step(self, optimizer: Any) -> None:
+        """Look at the gradients that an optimizer is about to use."""
+        self._num_steps += 1
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                gradient = parameter.grad
+                if gradient is None and parameter.requires_grad:
+                    self._num_gradients += parameter.numel()
+                    self._zeros.append(parameter.numel())
+                elif gradient is not None and not gradient.is_sparse:
+                    values = some_values(gradient)
+                    # As many as the parameter has: a large one counts for more.
+                    weight = parameter.numel() / max(1, len(values))
+                    self._num_gradients += parameter.numel()
+                    self._zeros.append((values == 0).sum() * weight)
+
+    def stop(self) -> None:
+        """Say nothing of this process."""
+        self.stopped = True
+
+    def seen(self) -> dict[str, Any] | None:
+        """Return what was seen so far (see `TrainingInvariants`); None: nothing."""
+        if self.stopped or not self._num_forwards:
+            return None
+        batches = _numbers(self._batches)
+        return {
+            "num_forwards": self._num_forwards,
+            "num_distinct": len(set(batches)),
+            "num_random": self._num_random,
+            "num_buffers": len(self._moving),
+            "num_moving": int(sum(_numbers(self._moving))),
+            "coarse_weights": sum(_numbers(self._coarse)) / self._num_weights if self._num_weights else None,
+            "zero_gradients": sum(_numbers(self._zeros)) / self._num_gradients
+            if self._num_gradients
+            else None,
+        }
+
+
+def _numbers(values: list[Any]) -> list[float]:
+    """Return numbers that may be on devices, each device's in one copy."""
+    import torch
+
+    return torch.stack([torch.as_tensor(value).double().cpu() for value in values]).tolist() if values else []
+
+
+def _floating(tensors: Iterable[Any]) -> list[Any]:
+    return [tensor for tensor in tensors if tensor.is_floating_point() and tensor.numel()]
+
+
+def _fingerprint(tensor: Any) -> Any:
+    """Return a number that differs where values do, whatever the layout in memory."""
+    import torch
+
+    values = some_values(tensor)
+    places = torch.arange(1, len(values) + 1, device=values.device, dtype=values.dtype)
+    return (values * places.sqrt()).sum() / len(values)
+
+
+def _coarse(values: Any) -> Any:
+    """Return how many numbers half precision holds exactly."""
+    import torch
+
+    brain, half = ((values.to(dtype).to(values) == values).sum() for dtype in (torch.bfloat16, torch.float16))
+    return brain.maximum(half)
+
+
+def _generators(module: Any) -> list[Any]:
+    """Return the state of the generators that a module's operators draw from."""
+    import torch
+
+    states = [torch.get_rng_state()]
+    first = next(module.parameters(), None)
+    if first is not None and first.device.type == "cuda":
+        states.append(torch.cuda.get_rng_state(first.device))
+    return states

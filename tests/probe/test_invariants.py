@@ -1,0 +1,158 @@
+"""What the first steps of a training do, as the probe sees it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+import torch
+from torch import nn
+
+from hotloop.model.learned import TrainingInvariants
+from hotloop.probe.process.config import ProbeConfig
+from hotloop.probe.record.invariants import MAX_FORWARDS, MAX_STEPS, Invariants
+
+from .conftest import RunProgram
+
+_PROGRAM = """
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.5), nn.Linear(16, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+batches = torch.randn(5, 32, 8)
+for step in range(40):
+    optimizer.zero_grad()
+    model(batches[step % 5]).square().mean().backward()
+    optimizer.step()
+from torch.optim.optimizer import _global_optimizer_pre_hooks as hooks
+print(len(hooks))
+"""
+
+
+class Net(nn.Module):
+    """Norm and dropout between two layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.norm = nn.Linear(4, 16), nn.BatchNorm1d(16)
+        self.drop, self.last = nn.Dropout(0.5), nn.Linear(16, 1)
+
+    def forward(self, batch: torch.Tensor) -> torch.Tensor:
+        hidden: torch.Tensor = self.drop(self.norm(self.first(batch)).relu())
+        output: torch.Tensor = self.last(hidden)
+        return output
+
+
+def trained(
+    alter: Callable[[Net], None] = lambda net: None,
+    batch: Callable[[int], torch.Tensor] = lambda step: torch.full((8, 4), float(step)) + torch.arange(4),
+    after_backward: Callable[[Net], None] = lambda net: None,
+    after_step: Callable[[Net], None] = lambda net: None,
+) -> TrainingInvariants:
+    """What is seen of a training, altered in one way."""
+    torch.manual_seed(0)
+    net, invariants = Net(), Invariants()
+    alter(net)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+    for step in range(MAX_FORWARDS):
+        optimizer.zero_grad()
+        given = batch(step)
+        generators = invariants.before(net, (given,), {})
+        loss = net(given).square().mean()
+        invariants.after(net, generators)
+        loss.backward()
+        after_backward(net)
+        if not invariants.enough_steps:
+            invariants.step(optimizer)
+        optimizer.step()
+        with torch.no_grad():
+            after_step(net)
+    assert invariants.enough_forwards
+    return msgspec.convert(invariants.seen(), TrainingInvariants)
+
+
+@pytest.fixture(scope="module")
+def usual() -> TrainingInvariants:
+    """Of a training as it should be."""
+    return trained()
+
+
+def _rounded(net: Net) -> None:
+    for parameter in net.parameters():
+        parameter.copy_(parameter.bfloat16())
+
+
+def _underflowed(net: Net) -> None:
+    for parameter in net.parameters():
+        assert parameter.grad is not None
+        parameter.grad.copy_((parameter.grad * 1e-7).half().float())
+
+
+def _frozen(net: Net) -> None:
+    net.first.weight.grad = None
+
+
+def test_a_usual_training(usual: TrainingInvariants) -> None:
+    assert (usual.num_forwards, usual.num_distinct, usual.num_random) == (MAX_FORWARDS,) * 3
+    assert usual.num_moving == usual.num_buffers == 2, "the count of batches is no floating-point number"
+    assert usual.coarse_weights is not None
+    assert usual.coarse_weights < 0.3, "the norm starts at 1 and 0"
+    assert usual.zero_gradients is not None
+
+
+def test_repeated_batches() -> None:
+    assert trained(batch=lambda step: torch.full((8, 4), step % 8.0) + torch.arange(4)).num_distinct == 8
+
+
+def test_the_layout_in_memory_makes_no_other_batch() -> None:
+    def turned(step: int) -> torch.Tensor:
+        rows = torch.full((8, 4), step // 2.0) + torch.arange(4)
+        return rows if step % 2 else rows.t().contiguous().t()
+
+    assert trained(batch=turned).num_distinct == MAX_FORWARDS // 2
+
+
+def test_dropout_and_statistics_that_are_off() -> None:
+    seen = trained(lambda net: [module.eval() for module in (net.drop, net.norm)] and None)
+    assert (seen.num_random, seen.num_moving) == (0, 0)
+
+
+def test_weights_without_their_precision() -> None:
+    assert trained(after_step=_rounded).coarse_weights == 1.0
+
+
+def test_gradients_that_vanish_or_are_missing(usual: TrainingInvariants) -> None:
+    assert usual.zero_gradients is not None
+    underflowed = trained(after_backward=_underflowed).zero_gradients
+    assert underflowed is not None
+    assert underflowed > usual.zero_gradients + 0.1
+    frozen = trained(after_backward=_frozen).zero_gradients
+    num_first, num_all = 64, sum(parameter.numel() for parameter in Net().parameters())
+    assert frozen is not None
+    assert frozen >= num_first / num_all
+
+
+def test_a_real_program_is_looked_at_for_its_first_steps(run_probed: RunProgram, tmp_path: Path) -> None:
+    folder = tmp_path / "probe"
+    done = run_probed(_PROGRAM, ProbeConfig(folder=str(folder), losses=True, seed=1, program_seeds=()))
+    assert done.returncode == 0, done.stderr
+    (path,) = folder.glob("process-*.json")
+    facts = json.loads(path.read_text())
+    assert facts["notes"] == []
+    seen = msgspec.convert(facts["invariants"], TrainingInvariants)
+    assert (seen.num_forwards, seen.num_distinct, seen.num_random) == (MAX_FORWARDS, 5, MAX_FORWARDS)
+    assert seen.num_moving == 2
+    assert seen.zero_gradients is not None
+    assert MAX_STEPS < 40
+    assert done.stdout.strip() == "1", "the hook that looks at gradients has left"
+
+
+def test_what_is_not_asked_for_is_not_looked_at(run_probed: RunProgram, tmp_path: Path) -> None:
+    done = run_probed(_PROGRAM, ProbeConfig(folder=str(tmp_path / "probe")))
+    (path,) = (tmp_path / "probe").glob("process-*.json")
+    assert json.loads(path.read_text())["invariants"] is None
+    assert done.stdout.strip() == "1"
