@@ -10,7 +10,7 @@ from benchmarks.parity.breakers import BREAKERS
 from benchmarks.parity.harmless import HARMLESS
 from benchmarks.parity.programs import ALL
 from benchmarks.parity.record import Row
-from hotloop.model.optimization import Numerics
+from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.tuning import ParityEvidence
 from hotloop.tune.verdict.reference_losses import ReferenceLosses
 
@@ -46,6 +46,7 @@ def judged(rows: Sequence[Row], num_perturbed: int) -> Iterator[Judged]:
             originals=tuple(run.losses for run in originals),
             perturbed=tuple(run.losses for run in perturbed),
             invariants=tuple(run.invariants for run in originals if run.invariants),
+            perturbed_invariants=tuple(run.invariants for run in perturbed if run.invariants),
             sites=originals[0].sites,
         )
         for row in mine:
@@ -63,14 +64,13 @@ def _without_effect(row: Row, original: Sequence[float]) -> bool:
 
 def _harmless(references: ReferenceLosses, row: Row) -> ParityEvidence:
     change = HARMLESS[row.change]
-    return references.judge(
-        row.curves.losses, numerics=change.numerics, touches_numbers=change.touches_numbers
-    )
+    step = Candidate(name=row.change, numerics=change.numerics, touches_numbers=change.touches_numbers)
+    return references.check(row.curves.learned, [step])
 
 
 def _broken(references: ReferenceLosses, row: Row) -> ParityEvidence:
     """Judge as reduced precision, which is held least strictly; a program that broke off has failed as a trial."""
-    seen = references.judge(row.curves.losses, numerics=Numerics.TOLERANCE)
+    seen = references.check(row.curves.learned, [Candidate(name=row.change, numerics=Numerics.TOLERANCE)])
     if len(row.curves.losses) < len(references.originals[0]):
         return msgspec.structs.replace(seen, passed=False, decided=True, method="the program failed")
     return seen

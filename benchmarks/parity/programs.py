@@ -23,10 +23,12 @@ class Program(msgspec.Struct, frozen=True):
 
 
 ALL = (
-    Program("cnn", "cnn_epochs.py", ("--steps", "120")),
+    Program(
+        "cnn", "cnn_epochs.py", ("--steps", "100", "--batch-size", "16", "--samples", "1600", "--epochs", "1")
+    ),
     Program("vae", "vae.py", ("--steps", "120")),
-    Program("dcgan", "dcgan.py", ("--steps", "110", "--niter", "9")),
-    Program("wgan_gp", "wgan_gp.py", ("--steps", "160")),
+    Program("dcgan", "dcgan.py", ("--steps", "80", "--niter", "1", "--batchSize", "16")),
+    Program("wgan_gp", "wgan_gp.py", ("--steps", "120")),
     Program(
         "nanogpt",
         "nanogpt/train.py",
@@ -38,9 +40,9 @@ ALL = (
             "--dropout=0.1",
         ),
     ),
-    Program("lstm", "word_language_model.py", ("--steps", "100", "--epochs", "9")),
+    Program("lstm", "word_language_model.py", ("--steps", "100", "--epochs", "1")),
     Program("gcn", "gcn.py", ("--steps", "120")),
     Program("ppo", "ppo.py", ("--steps", "20")),
     Program("reinforce", "reinforce_deepcopy.py", ("--steps", "120")),
-    Program("gru", "text_padding.py", ("--steps", "100")),
+    Program("gru", "text_padding.py", ("--steps", "60")),
 )

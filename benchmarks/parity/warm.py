@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import math
 import os
 import runpy
 import shutil
@@ -17,7 +18,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from hotloop.model.learned import TrainingInvariants
+from hotloop.model.learned import Learned, TrainingInvariants
 from hotloop.model.optimization import Candidate
 from hotloop.observe.decode.processes import read_processes
 from hotloop.probe.process.config import VARIABLE, ProbeConfig
@@ -30,9 +31,20 @@ TIMEOUT_S = 120
 class Curves(msgspec.Struct, frozen=True):
     """What a run left: its losses, the place of the backward call of each, and what its first steps did."""
 
-    losses: tuple[float, ...]
+    stored: tuple[float | None, ...] = msgspec.field(name="losses")
+    """JSON has no number that is none: None."""
     sites: tuple[int, ...]
     invariants: TrainingInvariants | None = None
+
+    @property
+    def losses(self) -> tuple[float, ...]:
+        """The losses as numbers."""
+        return tuple(math.nan if loss is None else loss for loss in self.stored)
+
+    @property
+    def learned(self) -> Learned:
+        """What the run is judged by."""
+        return Learned(losses=self.losses, invariants=self.invariants)
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,7 +122,7 @@ def _curves(folder: Path) -> Curves:
     raw = [facts.get("invariants") for facts in read_processes(folder).values()]
     seen = msgspec.convert([one for one in raw if one], list[TrainingInvariants])
     return Curves(
-        losses=tuple(pairs[:, 1].tolist()),
+        stored=tuple(pairs[:, 1].tolist()),
         sites=tuple(int(site) for site in pairs[:, 0]),
         invariants=max(seen, key=lambda one: one.num_forwards, default=None),
     )

@@ -289,3 +289,66 @@ def test_the_trainer_s_adamw_is_foreach_on_cuda_alone(device: str) -> None:
             turn_own_knob(source, observed(device=device), "fused_optimizer", params, {}), Edited
         )
         assert 'optim="adamw_torch"' in source.content("train.py").decode()
+
+
+SET_UP = "lightning.pytorch.trainer.trainer.Trainer"
+_SETUPS = {
+    "one of two in the source": (
+        "import lightning as L\nif long:\n    trainer = L.Trainer(max_epochs=9)\nelse:\n"
+        "    trainer = L.Trainer(max_epochs=1)\n",
+        [("L.Trainer(max_epochs=1)", 0)],
+        "import lightning as L\nif long:\n    trainer = L.Trainer(max_epochs=9)\nelse:\n"
+        '    trainer = L.Trainer(max_epochs=1, precision="bf16-mixed")\n',
+    ),
+    "in an heir's own initializer": (
+        "import lightning as L\nclass Mine(L.Trainer):\n    def __init__(self):\n"
+        "        super().__init__(max_epochs=1)\ntrainer = Mine()\n",
+        [("super().__init__(max_epochs=1)", 1), ("Mine()", 0)],
+        "import lightning as L\nclass Mine(L.Trainer):\n    def __init__(self):\n"
+        '        super().__init__(max_epochs=1, precision="bf16-mixed")\ntrainer = Mine()\n',
+    ),
+    "in a factory": (
+        "def make(cls, **settings):\n    return cls(**settings)\ntrainer = make(kinds[name], max_epochs=1)\n",
+        [("cls(**settings)", 0)],
+        'def make(cls, **settings):\n    return cls(**{**settings, "precision": "bf16-mixed"})\n'
+        "trainer = make(kinds[name], max_epochs=1)\n",
+    ),
+    "through a partial": (
+        "make = partial(lightning.Trainer, logger=False)\ntrainer = make(max_epochs=1)\n",
+        [("make(max_epochs=1)", 0)],
+        "make = partial(lightning.Trainer, logger=False)\n"
+        'trainer = make(max_epochs=1, precision="bf16-mixed")\n',
+    ),
+}
+
+
+def _place(text: str, call: str) -> Place:
+    at = text.index(call)
+    line, column = text[:at].count("\n") + 1, at - (text.rfind("\n", 0, at) + 1)
+    return Place(path="train.py", line=line, column=column, end_line=line, end_column=column + len(call))
+
+
+def _set_up(text: str, calls: list[tuple[str, int]], *, direct: bool = True) -> tuple[Editor, Sites]:
+    """A run in which a Trainer was set up in one of a text's calls, or in several, innermost first."""
+    places = tuple(_place(text, call) for call, _ in calls)
+    num_own = sum(own for _, own in calls)
+    site = Site(kind=SiteKind.TRAINER, slot=0, callee=SET_UP, places=places, num_own=num_own, direct=direct)
+    return Editor({"train.py": text.encode()}, places), Sites(sites=(site,))
+
+
+@pytest.mark.parametrize("name", _SETUPS)
+def test_what_was_seen_to_be_set_up_is_edited_however_it_is_written(name: str) -> None:
+    before, calls, after = _SETUPS[name]
+    source, sites = _set_up(before, calls)
+    outcome = turn_own_knob(source, sites, "autocast_bf16", {}, {})
+    assert isinstance(outcome, Edited)
+    assert outcome.safety is Safety.SAFE
+    assert source.content("train.py").decode() == after
+    assert isinstance(turn_own_knob(source, sites, "autocast_bf16", {}, {}), AlreadySo)
+
+
+def test_what_a_library_sets_up_is_not_edited_at_the_call_of_that_library() -> None:
+    text = "from hydra.utils import instantiate\ntrainer = instantiate(settings.trainer)\n"
+    source, sites = _set_up(text, [("instantiate(settings.trainer)", 0)], direct=False)
+    assert turn_own_knob(source, sites, "autocast_bf16", {}, {}) is None
+    assert source.content("train.py").decode() == text

@@ -22,7 +22,7 @@ class Framework:
 
     Attributes:
         name: as people know it.
-        classes: qualified names of the class that takes the knobs, as programs import it.
+        classes: qualified names of the class that takes the knobs, as programs import it and as it calls itself.
         knobs: name of an optimization to the keywords that do the same.
         parsers: functions that make such an object from the command line; the keywords are then its options.
         checks: name of an optimization to what has to be seen before its knob is turned; absent: nothing.

@@ -9,6 +9,8 @@ LIGHTNING = Framework(
             "lightning.Trainer",
             "lightning.pytorch.Trainer",
             "pytorch_lightning.Trainer",
+            "lightning.pytorch.trainer.trainer.Trainer",
+            "pytorch_lightning.trainer.trainer.Trainer",
         }
     ),
     knobs={
@@ -20,7 +22,15 @@ LIGHTNING = Framework(
 )
 FABRIC = Framework(
     name="Lightning Fabric",
-    classes=frozenset({"lightning.Fabric", "lightning.fabric.Fabric", "lightning_fabric.Fabric"}),
+    classes=frozenset(
+        {
+            "lightning.Fabric",
+            "lightning.fabric.Fabric",
+            "lightning_fabric.Fabric",
+            "lightning.fabric.fabric.Fabric",
+            "lightning_fabric.fabric.Fabric",
+        }
+    ),
     knobs={
         "autocast_bf16": lambda _: {"precision": '"bf16-mixed"'},
         "autocast_fp16": lambda _: {"precision": '"16-mixed"'},

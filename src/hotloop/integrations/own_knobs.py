@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from hotloop.integrations.lightning import FABRIC, LIGHTNING
 from hotloop.integrations.transformers import TRANSFORMERS
 from hotloop.model.option_value import OptionValue
 from hotloop.model.safety import Safety
-from hotloop.model.sites import Sites
+from hotloop.model.sites import Place, Site, SiteKind, Sites
 from hotloop.source.draft import Editor
 from hotloop.source.imports import meaning
 from hotloop.source.keywords import Changes, set_keyword
@@ -23,6 +23,8 @@ from hotloop.source.option import Option
 from hotloop.source.options import current, set_option
 from hotloop.source.outcome import AlreadySo, Edited, Rewrite
 
+_Made = tuple[str, Callable[[], cst.Call]]
+"""A file, and what returns the call in it that sets up the framework, as it stands now."""
 FRAMEWORKS = (LIGHTNING, FABRIC, TRANSFORMERS, ACCELERATE)
 
 
@@ -44,28 +46,53 @@ def turn_own_knob(
     for framework in FRAMEWORKS:
         if name not in framework.knobs:
             continue
-        made = list(_calls(source, framework.classes))
+        made = _observed(source, framework, sites) or _read(source, framework)
         parsed = not made and any(_calls(source, framework.parsers))
         if not (made or parsed) or not framework.turns(name, params, sites):
             continue
         keywords = framework.knobs[name](params)
         if parsed:
             return Edited(environment=environment, options=tuple(_options(keywords)))
-        return _set(source, [path for path, _ in made], framework, keywords, environment)
+        return _set(source, made, framework, keywords, environment)
     return None
+
+
+def _observed(source: Editor, framework: Framework, sites: Sites) -> list[_Made]:
+    """Return the calls that were seen to set up the framework; none where they are not the program's own to edit."""
+    return [
+        (place.path, partial(source.call, place))
+        for site in sites.of(SiteKind.TRAINER)
+        if site.callee in framework.classes and site.direct
+        for place in _set_up_at(source, site)
+    ]
+
+
+def _set_up_at(source: Editor, site: Site) -> Iterator[Place]:
+    """Yield the place whose keywords count: in an heir's own `__init__` that is where it calls the one above."""
+    inner, outer = site.places[: site.num_own], site.places[site.num_own :]
+    for place in (*inner[-1:], *outer[:1]):
+        # The `__init__` that Python writes for a dataclass stands in no file.
+        if isinstance(source.draft.marks.get(place), cst.Call):
+            yield place
+            return
+
+
+def _read(source: Editor, framework: Framework) -> list[_Made]:
+    """Return the calls that read as if they set up the framework."""
+    paths = [path for path, _ in _calls(source, framework.classes)]
+    return [(path, partial(_call, source, framework, number)) for number, path in enumerate(paths)]
 
 
 def _set(
     source: Editor,
-    paths: Sequence[str],
+    made: Sequence[_Made],
     framework: Framework,
     keywords: Mapping[str, str],
     environment: Mapping[str, str],
 ) -> Rewrite:
     """Set the keywords wherever the framework is set up; which of several places is meant is for a person to say."""
-    changes = Changes(safety=Safety.SAFE if len(paths) == 1 else Safety.DISPLAY)
-    for number, path in enumerate(paths):
-        call = partial(_call, source, framework, number)
+    changes = Changes(safety=Safety.SAFE if len(made) == 1 else Safety.DISPLAY)
+    for path, call in made:
         for keyword, value in keywords.items():
             launched = launcher_setting(source, framework, call(), keyword)
             changes += (

@@ -11,8 +11,8 @@ class TrainingInvariants(msgspec.Struct, frozen=True, kw_only=True):
 
     num_forwards: int = 0
     """Training calls of root modules that were looked at."""
-    num_distinct: int = 0
-    """Different batches among them."""
+    batches: tuple[float, ...] = ()
+    """A fingerprint of what each was given; where a model is given no tensors there is none."""
     num_random: int = 0
     """How many of them drew random numbers: dropout, and what else is random in a model."""
     num_buffers: int = 0
@@ -21,8 +21,17 @@ class TrainingInvariants(msgspec.Struct, frozen=True, kw_only=True):
     """Buffers that changed from forward to forward."""
     coarse_weights: float | None = None
     """Share of the weights that half precision (bfloat16 or float16) holds without rounding; 0 to 1."""
+    update_size: float | None = None
+    """Length of a step's update of the weights, relative to that of the weights; mean of the steps."""
+    update_turn: float | None = None
+    """Cosine between a step's update and the one before; mean of the steps."""
     zero_gradients: float | None = None
     """Share of the gradients' elements that are 0, or that are missing; 0 to 1."""
+
+    @property
+    def distinct(self) -> float | None:
+        """Share of the batches that are different ones; None: no batch was seen."""
+        return len(set(self.batches)) / len(self.batches) if self.batches else None
 
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True):

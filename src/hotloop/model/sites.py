@@ -16,6 +16,8 @@ class SiteKind(str, Enum):
     """An optimizer was constructed."""
     SCALER = "scaler"
     """A GradScaler was constructed."""
+    TRAINER = "trainer"
+    """A framework was set up: a Trainer, its TrainingArguments, a Fabric, an Accelerator."""
     TRANSFER = "transfer"
     """A tensor was copied from host to device."""
     FORWARD = "forward"

@@ -132,6 +132,7 @@ class Prover:
             originals=tuple(record.learned[0].losses for record in records),
             perturbed=(noisy.losses,) if noisy.losses else (),
             invariants=tuple(each.invariants for record in records if (each := record.learned[0]).invariants),
+            perturbed_invariants=(noisy.invariants,) if noisy.invariants else (),
             outputs=ReferenceOutputs(
                 originals=tuple(record.learned[0].outputs for record in records if record.learned[0].outputs),
                 perturbed=(noisy.outputs,) if noisy.outputs else (),

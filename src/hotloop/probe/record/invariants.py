@@ -6,6 +6,7 @@ dropout is off. All three are visible at once in what the steps are made of.
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Iterable
 from typing import Any
@@ -16,6 +17,8 @@ MAX_FORWARDS = 32
 """A trial's warm-up, or little more; all of it is off the clock."""
 MAX_STEPS = 16
 """Calls of an optimizer; a GAN has two of them."""
+MAX_WEIGHTS = 1024
+"""Of a parameter, whose changes are looked at."""
 MAX_TENSORS = 4
 """Of a batch."""
 ENOUGH = 8
@@ -33,6 +36,10 @@ class Invariants:
         self._moving: list[Any] = []
         self._coarse: list[Any] = []
         self._zeros: list[Any] = []
+        self._weights: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
+        """Of each optimizer: its weights before its last step, and how that step changed them."""
+        self._sizes: list[Any] = []
+        self._turns: list[Any] = []
         self._num_weights = self._num_gradients = 0
         self.stopped = False
         """Something could not be looked at: nothing is said of this process."""
@@ -79,8 +86,9 @@ class Invariants:
                 self._coarse.append(_coarse(values))
 
     def step(self, optimizer: Any) -> None:
-        """Look at the gradients that an optimizer is about to use."""
+        """Look at the gradients that an optimizer is about to use, and at what its step before has done."""
         self._num_steps += 1
+        self._look_at_update(optimizer)
         for group in optimizer.param_groups:
             for parameter in group["params"]:
                 gradient = parameter.grad
@@ -94,6 +102,24 @@ class Invariants:
                     self._num_gradients += parameter.numel()
                     self._zeros.append((values == 0).sum() * weight)
 
+    def _look_at_update(self, optimizer: Any) -> None:
+        import torch
+
+        parameters = _floating(parameter for group in optimizer.param_groups for parameter in group["params"])
+        if not parameters:
+            return
+        home = parameters[0].device
+        weights = torch.cat([some_values(each, MAX_WEIGHTS).to(home) for each in parameters])
+        before, update = self._weights.get(optimizer, (None, None))
+        if before is None or len(before) != len(weights):
+            self._weights[optimizer] = [weights, None]
+            return
+        now = weights - before
+        self._sizes.append(now.norm() / before.norm())
+        if update is not None:
+            self._turns.append((now * update).sum() / (now.norm() * update.norm()))
+        self._weights[optimizer] = [weights, now]
+
     def stop(self) -> None:
         """Say nothing of this process."""
         self.stopped = True
@@ -102,14 +128,15 @@ class Invariants:
         """Return what was seen so far (see `TrainingInvariants`); None: nothing."""
         if self.stopped or not self._num_forwards:
             return None
-        batches = _numbers(self._batches)
         return {
             "num_forwards": self._num_forwards,
-            "num_distinct": len(set(batches)),
+            "batches": _numbers(self._batches),
             "num_random": self._num_random,
             "num_buffers": len(self._moving),
             "num_moving": int(sum(_numbers(self._moving))),
             "coarse_weights": sum(_numbers(self._coarse)) / self._num_weights if self._num_weights else None,
+            "update_size": _mean(self._sizes),
+            "update_turn": _mean(self._turns),
             "zero_gradients": sum(_numbers(self._zeros)) / self._num_gradients
             if self._num_gradients
             else None,
@@ -121,6 +148,12 @@ def _numbers(values: list[Any]) -> list[float]:
     import torch
 
     return torch.stack([torch.as_tensor(value).double().cpu() for value in values]).tolist() if values else []
+
+
+def _mean(values: list[Any]) -> float | None:
+    """Return the mean of those that are numbers: a step may have changed nothing."""
+    finite = [value for value in _numbers(values) if math.isfinite(value)]
+    return sum(finite) / len(finite) if finite else None
 
 
 def _floating(tensors: Iterable[Any]) -> list[Any]:

@@ -130,13 +130,13 @@ def tensors_in(value: Any) -> Iterator[Any]:
             yield from tensors_in(each)
 
 
-def some_values(tensor: Any) -> Any:
+def some_values(tensor: Any, most: int = MAX_VALUES) -> Any:
     """Return at most so many values of a tensor, in the order of its indices, as 64-bit floats where there are such."""
     import torch
 
     flat = tensor.detach().reshape(-1)
-    if len(flat) > MAX_VALUES:
-        flat = flat[:: len(flat) // MAX_VALUES | 1]
+    if len(flat) > most:
+        flat = flat[:: len(flat) // most | 1]
     return flat.to(torch.float32 if flat.device.type == "mps" else torch.float64)
 
 

@@ -122,13 +122,21 @@ def walk(frame: FrameType | None, made: Any = None) -> Walk:
                 num_own = len(ats) + 1
             ats.append((frame.f_code, frame.f_lasti))
         elif not own and len(ats) == num_own and not is_ours(frame.f_code):
-            direct = frame.f_code.co_name in _TORCHS_OWN and direct
+            direct = frame.f_code.co_name in _PASSED_THROUGH and direct
         frame = frame.f_back
     return tuple(ats), num_own, direct
 
 
-_TORCHS_OWN = ("__setattr__", "register_parameter", "add_module", "register_module", "__call__")
-"""Frames of torch through which a module comes to be registered, and Python's way to a metaclass."""
+_PASSED_THROUGH = (
+    "__setattr__",
+    "register_parameter",
+    "add_module",
+    "register_module",
+    "__call__",
+    "insert_env_defaults",
+)
+"""Frames of torch through which a module comes to be registered, Python's way to a metaclass, and what Lightning
+decorates `Trainer.__init__` with."""
 
 
 def _first(frame: FrameType) -> Any:

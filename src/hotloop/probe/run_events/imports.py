@@ -21,6 +21,21 @@ Waiting = Mapping[str, Callable[[ModuleType], None]]
 """What to call, by module name, when that module has been imported."""
 
 
+def both(first: Waiting, second: Waiting) -> dict[str, Callable[[ModuleType], None]]:
+    """Return what two want to be done; where both wait for a module, one is called after the other."""
+
+    def of(name: str) -> Callable[[ModuleType], None]:
+        wanted = [waiting[name] for waiting in (first, second) if name in waiting]
+
+        def call(module: ModuleType) -> None:
+            for then in wanted:
+                then(module)
+
+        return call
+
+    return {name: of(name) for name in {**first, **second}}
+
+
 def install(probe: Probe, waiting: Waiting) -> None:
     """Watch imports from here on.
 

@@ -90,7 +90,7 @@ def _install_points(probe: Probe, edited: EditedSources | None = None) -> None:
         source_sites,
         transfer,
     )
-    from hotloop.probe.run_events import checkpoints, garbage_collection, imports, libraries, logs
+    from hotloop.probe.run_events import checkpoints, garbage_collection, imports, libraries, logs, trainers
 
     probe.load_activations(edited.activations if edited is not None else {})
     if edited is not None:
@@ -117,7 +117,7 @@ def _install_points(probe: Probe, edited: EditedSources | None = None) -> None:
     ):
         with probe.survive(point.__name__):
             point.install(probe)
-    waiting = dict(libraries.waiting(probe))
+    waiting = imports.both(libraries.waiting(probe), trainers.waiting(probe))
     with probe.survive(forward.__name__):
         waiting |= forward.waiting(probe, forward.install(probe))
     with probe.survive(imports.__name__):

@@ -67,6 +67,7 @@ class Originals:
             originals=tuple(arm.losses for arm in longest_first),
             perturbed=tuple(arm.losses for arm in self._perturbed),
             invariants=tuple(arm.invariants for arm in self._curves if arm.invariants),
+            perturbed_invariants=tuple(arm.invariants for arm in self._perturbed if arm.invariants),
             sites=longest_first[0].loss_sites if longest_first else (),
             outputs=ReferenceOutputs(
                 originals=tuple(sorted((arm.outputs for arm in self._curves if arm.outputs), key=len))[::-1],

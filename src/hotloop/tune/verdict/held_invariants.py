@@ -1,8 +1,10 @@
-"""Whether a change leaves as they were: the batches, the randomness, the precision of weights and gradients."""
+"""Whether a change leaves as they were: the batches, the randomness, the precision, the updates of the weights."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 
 from hotloop.model.learned import TrainingInvariants
 
@@ -15,28 +17,50 @@ COARSER = 0.5
 """By how much more of the weights half precision may hold exactly; measured between 0 and 0.01 without rounding."""
 VANISHED = 0.05
 """By how much more of the gradients may be 0. fp16 loses what is below 2^-24; bf16 has the exponents of float32."""
+LEAST_SIZE, LEAST_TURN = 0.25, 0.15
+"""Differences of the updates that always pass: a quarter in length (as a logarithm), and so much of a cosine."""
+MULTIPLE = 3.0
+"""Times what they differ by in the program as it is, with other random choices."""
 
 
-def broken(originals: Sequence[TrainingInvariants], seen: TrainingInvariants) -> str | None:
+def broken(
+    originals: Sequence[TrainingInvariants],
+    seen: TrainingInvariants,
+    perturbed: Sequence[TrainingInvariants] = (),
+) -> str | None:
     """Return what a change does not leave as it was, in words, None: everything that was seen.
 
     Args:
         originals: of every run of the program as it is. A change is held to the one that it is closest to.
         seen: of a run with the change.
+        perturbed: of the program with rounding noise and other random choices: how far updates differ by themselves.
     """
-    found = [next(_differences(original, seen), None) for original in originals]
+    floors = [*originals[1:], *perturbed]
+    found = [
+        next(chain(_counts(one, seen), _shares(one, seen), _updates(one, seen, floors)), None)
+        for one in originals
+    ]
     return found[0] if found and all(found) else None
 
 
-def _differences(original: TrainingInvariants, seen: TrainingInvariants) -> Iterator[str]:
+def _counts(original: TrainingInvariants, seen: TrainingInvariants) -> Iterator[str]:
     if min(original.num_forwards, seen.num_forwards) >= MIN_FORWARDS:
-        for share, what in _COUNTED:
-            ours, theirs = share(original), share(seen)
-            if theirs < FEWER * ours:
-                yield f"{what} in {theirs:.0%} of the first training forwards, in the original in {ours:.0%}"
+        for before, after, what in (
+            (original.distinct or 0.0, seen.distinct or 0.0, "a new batch was seen"),
+            (
+                original.num_random / original.num_forwards,
+                seen.num_random / seen.num_forwards,
+                "random numbers were drawn (dropout)",
+            ),
+        ):
+            if after < FEWER * before:
+                yield f"{what} in {after:.0%} of the first training forwards, in the original in {before:.0%}"
     if seen.num_moving < FEWER * original.num_moving:
         moving = f"{seen.num_moving} of {seen.num_buffers} buffers (running statistics) are updated"
         yield f"{moving}, {original.num_moving} in the original"
+
+
+def _shares(original: TrainingInvariants, seen: TrainingInvariants) -> Iterator[str]:
     for before, after, margin, what in (
         (original.coarse_weights, seen.coarse_weights, COARSER, "weights have the precision of 16 bits"),
         (original.zero_gradients, seen.zero_gradients, VANISHED, "gradients are 0 or missing"),
@@ -45,7 +69,35 @@ def _differences(original: TrainingInvariants, seen: TrainingInvariants) -> Iter
             yield f"{after:.0%} of the {what}, {before:.0%} in the original"
 
 
-_COUNTED: tuple[tuple[Callable[[TrainingInvariants], float], str], ...] = (
-    (lambda one: one.num_distinct / one.num_forwards, "a new batch was seen"),
-    (lambda one: one.num_random / one.num_forwards, "random numbers were drawn (dropout)"),
-)
+def _updates(
+    original: TrainingInvariants, seen: TrainingInvariants, floors: Sequence[TrainingInvariants]
+) -> Iterator[str]:
+    if _departs(_log_size, original, seen, floors, LEAST_SIZE):
+        size, usual = (f"{one.update_size:.2g}" for one in (seen, original))
+        yield f"a step moves the weights by {size} of their size, by {usual} in the original"
+    if _departs(_turn, original, seen, floors, LEAST_TURN):
+        turn, usual = (f"{one.update_turn:.2f}" for one in (seen, original))
+        yield f"the cosine between one update of the weights and the next is {turn}, in the original {usual}"
+
+
+def _departs(
+    value: Callable[[TrainingInvariants], float | None],
+    original: TrainingInvariants,
+    seen: TrainingInvariants,
+    floors: Sequence[TrainingInvariants],
+    least: float,
+) -> bool:
+    before, after = value(original), value(seen)
+    if before is None or after is None:
+        return False
+    apart = [one - before for floor in floors if (one := value(floor)) is not None]
+    spread = math.sqrt(sum(each**2 for each in apart) / len(apart)) if apart else 0.0
+    return abs(after - before) > max(least, MULTIPLE * spread)
+
+
+def _log_size(one: TrainingInvariants) -> float | None:
+    return math.log(one.update_size) if one.update_size else None
+
+
+def _turn(one: TrainingInvariants) -> float | None:
+    return one.update_turn

@@ -29,6 +29,8 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
     """The place of the backward call of each loss of the first original; empty: there is one place."""
     invariants: tuple[TrainingInvariants, ...] = ()
     """Of every run from the same seed."""
+    perturbed_invariants: tuple[TrainingInvariants, ...] = ()
+    """With rounding noise on its parameters and other random choices."""
     outputs: ReferenceOutputs = ReferenceOutputs()
     """Where nothing is trained, there are no losses, and these are held against a plan's."""
 
@@ -38,7 +40,11 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
         numerics = Numerics.TOLERANCE if loose else Numerics.EXACT
         if run.outputs and self.outputs.originals and not run.losses:
             return self.outputs.judge(run.outputs, numerics=numerics)
-        changed = broken(self.invariants, run.invariants) if run.invariants is not None else None
+        changed = (
+            broken(self.invariants, run.invariants, self.perturbed_invariants)
+            if run.invariants is not None
+            else None
+        )
         if changed is not None:
             return _breaks(changed, min(len(run.losses), max(map(len, self.originals), default=0)))
         touches_numbers = any(candidate.touches_numbers for candidate in plan)
