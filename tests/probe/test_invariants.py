@@ -52,12 +52,13 @@ def trained(
     batch: Callable[[int], torch.Tensor] = lambda step: torch.full((8, 4), float(step)) + torch.arange(4),
     after_backward: Callable[[Net], None] = lambda net: None,
     after_step: Callable[[Net], None] = lambda net: None,
+    rate: float = 0.05,
 ) -> TrainingInvariants:
     """What is seen of a training, altered in one way."""
     torch.manual_seed(0)
     net, invariants = Net(), Invariants()
     alter(net)
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+    optimizer = torch.optim.SGD(net.parameters(), lr=rate)
     for step in range(MAX_FORWARDS):
         optimizer.zero_grad()
         given = batch(step)
@@ -126,6 +127,25 @@ def test_dropout_and_statistics_that_are_off() -> None:
 
 def test_weights_without_their_precision() -> None:
     assert trained(after_step=_rounded).coarse_weights == 1.0
+
+
+def test_updates_have_a_length_and_a_direction(usual: TrainingInvariants) -> None:
+    def twice(net: Net) -> None:
+        for parameter in net.parameters():
+            assert parameter.grad is not None
+            parameter.grad.mul_(2)
+
+    def turned(net: Net) -> None:
+        for parameter in net.parameters():
+            assert parameter.grad is not None
+            parameter.grad.copy_(torch.randn_like(parameter))
+
+    slow, faster = trained(rate=1e-4), trained(rate=1e-4, after_backward=twice)
+    assert slow.update_size is not None
+    assert faster.update_size == pytest.approx(2 * slow.update_size, rel=0.1)
+    assert usual.update_turn is not None
+    assert usual.update_turn > 0.5
+    assert trained(after_backward=turned).update_turn == pytest.approx(0.0, abs=0.15)
 
 
 def test_gradients_that_vanish_or_are_missing(usual: TrainingInvariants) -> None:
