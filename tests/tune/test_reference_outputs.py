@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from hotloop.model.learned import Learned
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.tuning import ParityEvidence
 from hotloop.probe.record.outputs import Outputs
@@ -63,7 +64,7 @@ def references(model: nn.Module, tmp_path_factory: pytest.TempPathFactory) -> Re
 
 
 def check(references: ReferenceLosses, outputs: bytes, step: Candidate) -> ParityEvidence:
-    return references.check((), [step], outputs)
+    return references.check(Learned(outputs=outputs), [step])
 
 
 def half(model: nn.Module) -> Run:
