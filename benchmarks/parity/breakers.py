@@ -89,6 +89,12 @@ def _frozen_layer(optimizer: Optimizer, _: int) -> None:
     largest.grad = None
 
 
+def _frozen_biases(optimizer: Optimizer, _: int) -> None:
+    for parameter in _parameters(optimizer):
+        if parameter.dim() < 2:
+            parameter.grad = None
+
+
 def _frozen_late(optimizer: Optimizer, count: int) -> None:
     if count >= LATE:
         for parameter in _parameters(optimizer):
@@ -156,6 +162,46 @@ def _no_dropout() -> None:
     nn.Dropout.forward = lambda self, input: input  # type: ignore[method-assign]
 
 
+def _repeated_dropout() -> None:
+    """One mask for each shape, drawn once: what a graph that is replayed without its generator does."""
+    masks: dict[Any, Any] = {}
+
+    def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+        if not training or not p:
+            return input
+        if input.shape not in masks:
+            masks[input.shape] = (torch.rand_like(input) >= p) / (1 - p)
+        return input * masks[input.shape]
+
+    functional.dropout = dropout
+
+
+def _stale_weights() -> None:
+    """Weights that were laid out anew for a kernel, and are not laid out again when they change."""
+    for kind in (nn.Linear, nn.Conv2d, nn.ConvTranspose2d):
+        kind.forward = _with_stale_weight(kind.forward)  # type: ignore[method-assign]
+
+
+def _with_stale_weight(original: Callable[..., Any]) -> Callable[..., Any]:
+    kept: dict[int, tuple[int, Any]] = {}
+
+    @functools.wraps(original)
+    def forward(self: Any, *args: Any) -> Any:
+        calls, stale = kept.get(id(self), (0, None))
+        if not calls % 20:
+            stale = self.weight.detach().clone()
+        kept[id(self)] = calls + 1, stale
+        fresh = self._parameters.pop("weight")
+        self.weight = fresh + (stale - fresh).detach()  # gradients are those of the weight
+        try:
+            return original(self, *args)
+        finally:
+            del self.weight
+            self._parameters["weight"] = fresh
+
+    return forward
+
+
 def _frozen_statistics() -> None:
     original = functional.batch_norm
 
@@ -183,6 +229,30 @@ def _shuffled_labels() -> None:
             return original(input, target[torch.randperm(len(target))], *args, **kwargs)
 
         setattr(functional, name, shuffled)
+
+
+def _shifted_labels() -> None:
+    """Every sample has its neighbour's label."""
+    for name in ("cross_entropy", "nll_loss", "mse_loss", "binary_cross_entropy"):
+        original = getattr(functional, name)
+
+        def shifted(input: Any, target: Any, *args: Any, original: Any = original, **kwargs: Any) -> Any:
+            return original(input, target.roll(1, 0), *args, **kwargs)
+
+        setattr(functional, name, shifted)
+
+
+def _half_of_each_batch() -> None:
+    original = dataloader._BaseDataLoaderIter.__next__
+
+    def halved(value: Any) -> Any:
+        if isinstance(value, torch.Tensor) and value.dim():
+            return value[: max(1, len(value) // 2)]
+        if isinstance(value, list | tuple):
+            return type(value)(halved(part) for part in value)
+        return value
+
+    dataloader._BaseDataLoaderIter.__next__ = lambda self: halved(original(self))  # type: ignore[method-assign]
 
 
 def _repeated_data() -> None:
@@ -214,6 +284,32 @@ def _no_mask() -> None:
     torch.Tensor.masked_fill = lambda self, mask, value: masked(self, mask & False, value)  # type: ignore[method-assign, assignment]
 
 
+def _no_scale() -> None:
+    original = functional.scaled_dot_product_attention
+    functional.scaled_dot_product_attention = lambda *args, **kwargs: original(
+        *args, **{**kwargs, "scale": 1.0}
+    )
+
+
+def _no_carried_state() -> None:
+    """A loop over time whose turns were taken for independent ones."""
+    for kind in (nn.RNN, nn.GRU, nn.LSTM):
+        kind.forward = _each_step_alone(kind.forward)  # type: ignore[method-assign]
+    for cell in (nn.RNNCell, nn.GRUCell, nn.LSTMCell):
+        one = cell.forward
+        cell.forward = lambda self, input, hx=None, one=one: one(self, input)  # type: ignore[method-assign]
+
+
+def _each_step_alone(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def forward(self: Any, input: Any, hx: Any = None) -> Any:
+        steps = input.unbind(1 if self.batch_first else 0)
+        turns = [original(self, step.unsqueeze(1 if self.batch_first else 0)) for step in steps]
+        return torch.cat([output for output, _ in turns], 1 if self.batch_first else 0), turns[-1][1]
+
+    return forward
+
+
 BREAKERS: dict[str, Change] = {
     "learning rate x2": Change(before=_rate(2.0)),
     "learning rate x0.5": Change(before=_rate(0.5)),
@@ -231,4 +327,11 @@ BREAKERS: dict[str, Change] = {
     "shuffled labels": Change(before=_shuffled_labels),
     "data repeated": Change(before=_repeated_data),
     "mask off": Change(before=_no_mask),
+    "attention without its scale": Change(before=_no_scale),
+    "carried state lost": Change(before=_no_carried_state),
+    "dropout repeated": Change(before=_repeated_dropout),
+    "stale weights": Change(before=_stale_weights),
+    "shifted labels": Change(before=_shifted_labels),
+    "half of each batch": Change(before=_half_of_each_batch),
+    "biases frozen": Change(before=_before_step(_frozen_biases)),
 }

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 from collections.abc import Callable
 
 import torch
@@ -54,6 +55,14 @@ def _set_to_zero() -> None:
 
 def _bf16_products() -> None:
     torch.set_float32_matmul_precision("medium")
+
+
+def _two_threads() -> None:
+    torch.set_num_threads(2)
+
+
+def _flush_denormal() -> None:
+    torch.set_flush_denormal(True)
 
 
 def _plain_attention() -> None:
@@ -130,8 +139,14 @@ HARMLESS: dict[str, Harmless] = {
     **{
         f"rounding 2^-{bits}, {seed}": Harmless(numerics=EXACT, before=_rounding(2.0**-bits, seed))
         for bits in (24, 22)
-        for seed in (1, 2)
+        for seed in (1, 2, 3)
     },
+    "garbage collection off": _untouched(gc.disable),
+    "two threads": Harmless(numerics=EXACT, before=_two_threads),
+    "two threads, channels_last": Harmless(numerics=EXACT, plan=(_LAYOUT,), before=_two_threads),
+    "two threads, fused": Harmless(numerics=EXACT, plan=(_FUSED,), before=_two_threads),
+    "foreach, other addresses": Harmless(numerics=EXACT, plan=(_FOREACH,), before=_shifted_memory),
+    "tiny values flushed to zero": Harmless(numerics=EXACT, before=_flush_denormal),
     "autocast": Harmless(numerics=TOLERANCE, plan=(_AUTOCAST,)),
     "autocast, channels_last": Harmless(numerics=TOLERANCE, plan=(_AUTOCAST, _LAYOUT)),
     "autocast, fused": Harmless(numerics=TOLERANCE, plan=(_AUTOCAST, _FUSED)),
@@ -143,6 +158,8 @@ HARMLESS: dict[str, Harmless] = {
     "other draws": Harmless(numerics=TOLERANCE, before=_other_draws),
     "other draws, autocast": Harmless(numerics=TOLERANCE, plan=(_AUTOCAST,), before=_other_draws),
     "a worker": Harmless(numerics=TOLERANCE, plan=(_WORKER,)),
+    "a worker, fused": Harmless(numerics=TOLERANCE, plan=(_WORKER, _FUSED)),
+    "autocast, two threads": Harmless(numerics=TOLERANCE, plan=(_AUTOCAST,), before=_two_threads),
     "rounding 2^-9, 1": Harmless(numerics=TOLERANCE, before=_rounding(2.0**-9, 1)),
     "rounding 2^-9, 2": Harmless(numerics=TOLERANCE, before=_rounding(2.0**-9, 2)),
 }
