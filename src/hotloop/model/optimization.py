@@ -26,9 +26,11 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     params: dict[str, Any] = {}
     numerics: Numerics = Numerics.EXACT
     touches_numbers: bool = True
-    """False: it changes where or when something is computed, not what (allocator, wait policy, prefetch)."""
-    changes_kernels: bool = False
-    """Other kernels compute the same: sums are in another order, which is judged by the floor that rounding gives."""
+    """False: it changes where or when something is computed, not what (allocator, wait policy, prefetch).
+
+    Other kernels for the same (autotuning, graphs) do touch them: sums are in another order, and how far that may carry
+    a training is told by runs with rounding noise.
+    """
     max_gain: float | None = None
     """Amdahl's bound: the largest speed ratio that the observation allows; None: no bound is known."""
     prior: float = 1.0
@@ -42,11 +44,6 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     def expected(self) -> float:
         """The speed ratio that is expected of it before it was tried."""
         return self.predicted.ratio if self.predicted else self.prior
-
-    @property
-    def rounds_differently(self) -> bool:
-        """Whether its losses differ from the original's as rounding noise makes them differ."""
-        return self.changes_kernels or self.numerics is not Numerics.EXACT
 
     @property
     def label(self) -> str:

@@ -71,11 +71,7 @@ class CudaGraphs(Optimization):
                 )
             prior = 1.3
         part = share(observation, Phase.FORWARD, Phase.BACKWARD)
-        return [
-            Candidate(
-                name=self.name, numerics=self.numerics, changes_kernels=True, prior=expected(part, prior)
-            )
-        ]
+        return [Candidate(name=self.name, numerics=self.numerics, prior=expected(part, prior))]
 
     def validate(self, params: Mapping[str, Any]) -> None:
         """Check that there are no parameters."""
