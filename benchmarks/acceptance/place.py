@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from hotloop.probe.control.control_page import GO_UNTIL, UNLIMITED
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.executor import Rounds, SetOrder
 from hotloop.tune.trials.arm import Arm
+from hotloop.tune.trials.crew import Crew
 from hotloop.tune.trials.duet import DuetExecutor
 from hotloop.tune.trials.setting import Setting
 
@@ -107,8 +109,8 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     @contextmanager
     def executor(
         self, argv: Sequence[str], blocks: Blocks, observation: Observation | None = None
-    ) -> Iterator[DuetExecutor]:
-        """Give what runs trials of a command."""
+    ) -> Iterator[tuple[DuetExecutor, Crew]]:
+        """Give what runs trials of a command, and what handles their arms."""
         isolation = plan_isolation(argv, self.folder, scratch_root(), network=True)
         # The program writes its truth, which an isolation of files would keep from us.
         setting = Setting(
@@ -122,9 +124,10 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
             peak_bytes=None,
             devices=observation.memory.devices if observation else (),
         )
-        runner = DuetExecutor(setting, blocks, lambda _: None)
+        crew = Crew(setting, blocks, left_s=lambda: math.inf)
+        runner = DuetExecutor(setting, blocks, lambda _: None, crew=crew)
         try:
-            yield runner
+            yield runner, crew
         finally:
             runner.close()
 
@@ -132,13 +135,13 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     def arm(self, argv: Sequence[str], plan: tuple[Candidate, ...] = ()) -> Iterator[Arm]:
         """Give a program that runs as an arm of a trial does."""
         blocks = Blocks(num_steps=1, discard=1, warm_steps=1, max_rounds=None)
-        with self.executor(argv, blocks) as runner:
-            yield runner._start(SetOrder(plans=(plan,), max_rounds=1), 0)
+        with self.executor(argv, blocks) as (_, crew):
+            yield crew.start(SetOrder(plans=(plan,), max_rounds=1), 0)
 
 
 def let_end(arm: Arm, timeout_s: float = 120.0) -> None:
     """Let a held program run to its own end."""
-    arm._page.numbers[GO_UNTIL] = UNLIMITED
+    arm.page.numbers[GO_UNTIL] = UNLIMITED
     arm.run.thaw()
     arm.run.wait(lambda: arm.run.exit_code() is not None, timeout_s=timeout_s)
 

@@ -77,7 +77,7 @@ class Source(Dataset[Any]):
 
 
 class Jpegs(Source):
-    transforms = (resized, center, to_tensor)
+    transforms: tuple[Callable[[Any], Any], ...] = (resized, center, to_tensor)
 
     def make(self) -> None:
         for at in range(self.length):

@@ -16,6 +16,8 @@ from hotloop.launch.environment import probed, quiet
 from hotloop.launch.isolation.decide import Isolation
 from hotloop.launch.isolation.scratch import new_scratch
 from hotloop.launch.process import start
+from hotloop.observe.decode.spans import timelines
+from hotloop.observe.steps.step_windows import boundaries
 from hotloop.probe.control.control_page import ControlPage
 from hotloop.probe.process.config import ProbeConfig
 from hotloop.tune.trials.arm import Arm
@@ -73,10 +75,14 @@ class Recorder:
         orders = scratch / "probe.json"
         anchor = self._program.anchor
         ProbeConfig(
-            folder=str(folder), anchor=(anchor.kind, anchor.slot, anchor.every), seed=1, losses=True
+            folder=str(folder),
+            anchor=(anchor.kind, anchor.slot, anchor.every),
+            seed=1,
+            losses=True,
+            lean=False,
         ).save(orders)
         environment = probed(quiet({**os.environ, **self._environment}, scratch), orders)
-        with contextlib.chdir(scratch):  # programs write to `runs/` below the current folder
+        with contextlib.chdir(scratch):  # type: ignore[attr-defined] # programs write to `runs/` below the current folder
             run = start(self._program.argv, environment, Isolation(), scratch, log=scratch / "log")
         return Arm(run, page, anchor, num_ranks=1, memory_limit_bytes=None)
 
@@ -84,9 +90,7 @@ class Recorder:
         first = arm.advance(6, discard=1, timeout_s=PATIENCE_S) / 5
         num = max(6, min(400, round(WARM_S / first)))
         arm.advance(num, discard=1, timeout_s=PATIENCE_S)
-        return float(
-            np.median(np.diff(arm.step_ends()[0][-num:]))
-        )  # a mean would hold what only the start cost
+        return float(np.median(np.diff(_step_ends(arm)[-num:])))  # a mean would hold what only the start cost
 
     def _segment(self, arms: list[Arm], number: int, part: Part, step_s: float) -> Segment:
         num = max(1, round((part.grain_s or part.seconds) / step_s))
@@ -101,7 +105,7 @@ class Recorder:
             run_s.append(after[0] - before[0])
             wait_s.append(after[1] - before[1])
             ends.append((arms[turn].steps - num, arms[turn].steps))
-        clocks = [arm.step_ends()[0] for arm in arms]
+        clocks = [_step_ends(arm) for arm in arms]
         steps = [
             np.diff(clocks[turn][first - 1 : last]) for turn, (first, last) in zip(turns, ends, strict=True)
         ]
@@ -126,3 +130,9 @@ def _scheduled(arm: Arm) -> tuple[float, float]:
                 run, wait, _ = schedstat.read_text().split()
                 running, waiting = running + int(run), waiting + int(wait)
     return running / 1e9, waiting / 1e9
+
+
+def _step_ends(arm: Arm) -> list[float]:
+    """Return when each of its steps ended, in seconds; of the process that has most."""
+    timeline = max(timelines(arm.folder, {}).values(), key=lambda one: one.num_loop_spans)
+    return [timeline.spans[at].end_s for at in boundaries(timeline, arm.anchor)]

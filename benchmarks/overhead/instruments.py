@@ -69,13 +69,13 @@ class Hotloop(Instrument):
         """Remember what is patched, then put the probe in."""
         from hotloop.probe.control.control_page import ControlPage
         from hotloop.probe.process.config import ProbeConfig
-        from hotloop.probe.setup.install import _install
+        from hotloop.probe.setup.install import install
 
         self._off = [(owner, name, getattr(owner, name)) for owner, names in _PATCHED for name in names]
         self._scratch = tempfile.TemporaryDirectory()
         folder = Path(self._scratch.name)
         ControlPage.create(folder / "control").close()
-        _install(ProbeConfig(folder=str(folder)))
+        install(ProbeConfig(folder=str(folder)))
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)

@@ -103,7 +103,11 @@ def _rounding(size: float, seed: int) -> Callable[[], None]:
 
 
 def _all(*parts: Callable[[], None]) -> Callable[[], None]:
-    return lambda: [part() for part in parts] and None  # type: ignore[func-returns-value]
+    def every() -> None:
+        for part in parts:
+            part()
+
+    return every
 
 
 _AUTOCAST = _catalogue("autocast_bf16", TOLERANCE)

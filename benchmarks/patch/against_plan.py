@@ -161,7 +161,7 @@ def _measure(row: Row, words: tuple[str, ...]) -> None:
     proof = Prover(words, here, LIMIT_S, lambda _: None).prove(
         Plan(steps=tuple(steps), speedup=None, parity=None, fit=NOT_ASKED, sites=sites), files, Safety.UNSAFE
     )
-    row.over_original = shown(proof.ratio and (proof.ratio.ratio, proof.ratio.low, proof.ratio.high))
+    row.over_original = shown((proof.ratio.ratio, proof.ratio.low, proof.ratio.high) if proof.ratio else None)
     word = "passed" if proof.parity.passed else "failed" if proof.parity.decided else "not decided"
     row.parity = word if proof.parity.passed else f"{word}: {proof.parity.evidence}"
 

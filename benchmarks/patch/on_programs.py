@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from hotloop.model.errors import HotloopError
 from hotloop.model.safety import Safety
@@ -54,7 +55,7 @@ COMMANDS = {
     "tied_weights": "tied_weights.py --steps 20",
     "word_language_model": "word_language_model.py --steps 12 --epochs 1",
 }
-STEPS = {
+STEPS: dict[str, dict[str, Any]] = {
     "loader_workers": {"num_workers": 1},
     "fused_optimizer": {"implementation": "fused"},
     "autocast_bf16": {},

@@ -95,7 +95,7 @@ def _keep(found: list[Row]) -> None:
 def _measured(case: Case) -> Iterator[Row]:
     """Observe, predict and measure one program."""
     name, words = case.name, case.words
-    with tempfile.TemporaryDirectory(prefix="predict-") as folder, contextlib.chdir(folder):
+    with tempfile.TemporaryDirectory(prefix="predict-") as folder, contextlib.chdir(folder):  # type: ignore[attr-defined]
         Path("train.py").write_text(case.source(), encoding="utf-8")
         try:
             seen = observe(

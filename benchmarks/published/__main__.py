@@ -42,8 +42,8 @@ def main() -> int:
         return 0
     if args.what == "outcomes":
         outcomes: Outcomes = {}
-        for row in tuned_rows(args.rows):
-            outcomes = with_trials(outcomes, row.trials, row.device)
+        for one in tuned_rows(args.rows):
+            outcomes = with_trials(outcomes, one.trials, one.device)
         Path(experience.__file__).with_name(experience.SHIPPED).write_bytes(experience.encode(outcomes))
         return 0
     differing = 0

@@ -4,7 +4,7 @@ Both peers install a package called `hta`, so each needs an environment of its o
 
     python -m venv /tmp/hta-venv && /tmp/hta-venv/bin/pip install HolisticTraceAnalysis==0.5.0 "pandas<2.2" "numpy<2"
     python -m venv /tmp/ti-venv && /tmp/ti-venv/bin/pip install traceinsight "pandas<2.2" "numpy<2"
-    python benchmarks/trace/compare.py ../shared/traces/owlv2_h100.json.gz \
+    python -m benchmarks.trace.compare ../shared/traces/owlv2_h100.json.gz \
         --peer hta=/tmp/hta-venv/bin/python --peer traceinsight=/tmp/ti-venv/bin/python --mb 500 --mb 1000
 
 `analyze` of hotloop covers more than what the peers are asked for (temporal breakdown, communication overlap, kernel
@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from replicate import replicate
+from benchmarks.trace.replicate import replicate
 
 _PEER = """
 import logging, sys, warnings

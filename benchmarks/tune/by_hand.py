@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 from pathlib import Path
+from typing import Any
 
 from benchmarks.tune.page import write
 from benchmarks.tune.side_by_side import SideBySide, inside, shown
@@ -20,7 +21,7 @@ from hotloop.model.tuning import TuneResult
 from hotloop.optimize.registry import get
 from hotloop.store.session import find_session
 
-BY_HAND = {
+BY_HAND: dict[str, dict[str, Any]] = {
     "debug_apis_off": {},
     "thread_count": {"num_threads": 1},
     "loader_workers": {"num_workers": 2, "persistent_workers": True},

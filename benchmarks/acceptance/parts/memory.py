@@ -13,6 +13,7 @@ from hotloop.machine.devices.free_memory import free_memory
 from hotloop.model.observation import Observation
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.executor import SetOrder, SetRecord
+from hotloop.tune.trials.arm import Arm
 
 BLOCKS = Blocks(num_steps=5, discard=1, warm_steps=5, max_rounds=None)
 
@@ -45,17 +46,17 @@ def _beside(place: Place, total: int, share: float, most_alive: int) -> Iterator
     hold = str(int(share * total) >> 20)
     observation = place.observe("gpt", "--hold", hold, seconds=3)
     command = place.command("gpt", "--steps", str(10**9), "--hold", hold)
-    with place.executor(command, BLOCKS, observation) as runner:
+    with place.executor(command, BLOCKS, observation) as (runner, crew):
         seen = 0
-        start = runner._start
+        start = crew.start
 
-        def counted(*args: object, **kwargs: object) -> object:
+        def counted(order: SetOrder, at: int) -> Arm:
             nonlocal seen
-            arm = start(*args, **kwargs)  # type: ignore[arg-type]
-            seen = max(seen, len(runner._arms))
+            arm = start(order, at)
+            seen = max(seen, len(crew.alive))
             return arm
 
-        runner._start = counted  # type: ignore[method-assign, assignment]
+        crew.start = counted  # type: ignore[method-assign]
         record = runner.run(SetOrder(plans=((), ()), max_rounds=4), both)
     yield Row(
         what=f"arms alive at once, of {share:.0%} of the device each",
@@ -72,10 +73,10 @@ def _left_behind(place: Place) -> Iterator[Row | Skipped]:
     observation: Observation = place.observe("gpt", seconds=2)
     command = place.command("gpt", "--steps", str(10**9))
     alive: list[int] = []
-    with place.executor(command, BLOCKS, observation) as runner:
+    with place.executor(command, BLOCKS, observation) as (runner, crew):
         for _ in range(3):
             runner.run(SetOrder(plans=((), ()), max_rounds=3), both)
-            alive.append(len(runner._arms))
+            alive.append(len(crew.alive))
     yield Row(
         what="arms that live on after a set",
         ours=float(max(alive)),

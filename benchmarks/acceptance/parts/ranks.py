@@ -20,7 +20,7 @@ def run(place: Place) -> Iterator[Row]:
     for words in (("--standalone",), ()):
         program = place.command("gpt", "--ranks", "--steps", str(10**9))[1:]
         command = [sys.executable, "-m", "torch.distributed.run", *words, "--nproc-per-node", "1", *program]
-        with place.executor(command, blocks) as runner:
+        with place.executor(command, blocks) as (runner, _):
             record = runner.run(SetOrder(plans=((), ()), max_rounds=6), _pausing)
         rounds = len(record.rounds) if isinstance(record, SetRecord) else 0
         yield Row(

@@ -11,12 +11,13 @@ from benchmarks.acceptance.place import Place
 from benchmarks.acceptance.row import Row, Skipped
 
 BUDGET_GPU, BUDGET_CPU = "420s", "210s"
-ON_A_CPU = ("autocast_bf16", "fused_optimizer", "channels_last")
+ON_A_CPU = ("autocast_bf16", "fused_optimizer", "channels_last", "channels_last_3d")
 """What a CPU's short budget is spent on: it shows that the figures agree, not how much there is to gain."""
 BY_HAND = {
     "autocast_bf16": ["--bf16"],
     "tf32_matmul": ["--tf32"],
     "channels_last": ["--channels-last"],
+    "channels_last_3d": ["--channels-last"],
     "kernel_autotune": ["--autotune"],
     "fused_optimizer": ["--fused"],
     "pinned_memory": ["--pin"],

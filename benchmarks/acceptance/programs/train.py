@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from models import Gpt, Launches, ResNet, Unet3d, mlp
+from models import Gpt, Launches, ResNet, Unet3d, mlp  # type: ignore[import-not-found]
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset

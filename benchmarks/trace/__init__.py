@@ -1,0 +1,1 @@
+"""The trace reader beside its peers."""
