@@ -49,7 +49,12 @@ def session(truth: Truth, seed: int, program: str, condition: str, budget_s: flo
 
 @pytest.mark.parametrize(
     ("program", "condition"),
-    [("gan", "quiet"), ("vae", "quiet"), ("mlp with loader", "busy, passive"), ("gan", "busy, passive")],
+    [
+        ("gan", "quiet"),
+        pytest.param("vae", "quiet", marks=pytest.mark.slow),
+        pytest.param("mlp with loader", "busy, passive", marks=pytest.mark.slow),
+        pytest.param("gan", "busy, passive", marks=pytest.mark.slow),
+    ],
 )
 def test_a_large_gain_is_proven_within_four_minutes(program: str, condition: str) -> None:
     results = [session(TRUTH, seed, program, condition) for seed in range(NUM_SESSIONS)]
@@ -63,7 +68,7 @@ def test_a_large_gain_is_proven_within_four_minutes(program: str, condition: str
     assert median(shares) > 0.8
 
 
-@pytest.mark.parametrize("condition", ["quiet", "busy, passive"])
+@pytest.mark.parametrize("condition", [pytest.param("quiet", marks=pytest.mark.slow), "busy, passive"])
 def test_nothing_is_claimed_where_nothing_helps(condition: str) -> None:
     programs = ("gan", "vae", "mlp with loader", "transformer")
     results = [
