@@ -55,7 +55,7 @@ gpu-tests: $(VENV)/.test ## the tests that need an accelerator
 	$(PYTEST) -m gpu
 
 wheels: ## what a GPU machine without a network needs beside its torch; for the Python that runs this
-	$(PYTHON) -m pip wheel -q -w $(WHEELS) . nvidia-ml-py
+	$(PYTHON) -m pip wheel -q -w $(WHEELS) .
 
 check: $(VENV)/.test ## ruff, mypy and the import contracts
 	$(BIN)/ruff check $(CODE)

@@ -12,8 +12,10 @@ import pytest
 from hotloop.cli import before
 from hotloop.cli.endings import how_it_ended
 from hotloop.cli.observe import command as observe_command
+from hotloop.launch.isolation.decide import Isolation
 from hotloop.machine.environment.snapshot import MachineSnapshot
 from hotloop.model.machine import Cores
+from hotloop.observe.coverage import with_gaps
 from hotloop.report.terminal.screen import Screen
 
 from ..report.test_observation_screen import observation
@@ -102,3 +104,10 @@ def test_the_programs_output_stands_under_a_heading(capsys: pytest.CaptureFixtur
 )
 def test_who_ended_the_program(code: int | None, said: str) -> None:
     assert how_it_ended(observation(exit_code=code)).startswith(said)
+
+
+@pytest.mark.parametrize("code", [None, 1, 130])
+def test_the_user_ended_it(code: int | None) -> None:
+    """Whatever the program made of Ctrl-C: it did not fail, and what is shown is not all that was wanted."""
+    seen = with_gaps(observation(exit_code=code), Isolation(), lost=False, interrupted=True)
+    assert how_it_ended(seen).startswith("you interrupted your program after 214 steps")

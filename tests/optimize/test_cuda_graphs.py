@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import io
 from typing import Any
 
@@ -176,3 +177,29 @@ def test_on_a_device_the_training_is_the_same() -> None:
     activate(activation, net)
     assert train(net, 8, "cuda") == pytest.approx(expected, rel=1e-5)
     assert activation.effect()[0]
+
+
+def test_a_forward_of_the_instance_s_own_stays(capture: Capture) -> None:
+    """Accelerate's mixed precision puts one there."""
+    net = model()
+    own = functools.partial(nn.Sequential.forward, net)
+    net.forward = own
+    activate(CudaGraphs().activation({}), net)
+    train(net, 2)
+    assert vars(net)["forward"] is own
+    assert capture.num_replayed == 2
+
+
+def test_gradients_leave_the_graph_s_memory(capture: Capture) -> None:
+    """A replay writes its gradients where those before were: added to themselves they would be twice as large."""
+    net = model()
+    activate(CudaGraphs().activation({}), net)
+    net(torch.ones(5, 6)).sum().backward()
+    before = [each.grad for each in net.parameters()]
+    values = [each.clone() for each in before if each is not None]
+    output = net(torch.ones(5, 6)).sum()
+    for each in before:
+        assert each is not None
+    output.backward()
+    assert all(new.grad is not old for new, old in zip(net.parameters(), before, strict=True))
+    assert all(torch.equal(old, value) for old, value in zip(before, values, strict=True))

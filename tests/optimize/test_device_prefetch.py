@@ -124,6 +124,19 @@ def test_batches_and_random_numbers_are_the_same(
     assert on, evidence
 
 
+def test_cuda_begins_when_the_program_begins_it(
+    prefetch: Callable[[], NextBatch], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program may choose its devices, or fork, after torch is imported; a question would begin CUDA before that."""
+    asked: list[None] = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: asked.append(None))
+    for name in ("to", "cuda"):
+        monkeypatch.setattr(torch.Tensor, name, getattr(torch.Tensor, name))
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    prefetch()
+    assert not asked
+
+
 def test_another_thread_makes_them(prefetch: Callable[[], NextBatch]) -> None:
     activation = prefetch()
     threads: list[int] = []

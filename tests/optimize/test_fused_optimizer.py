@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from hotloop.model.observation import Phase
+from hotloop.optimize.catalogue.compute import optimizer_knob
 from hotloop.optimize.catalogue.compute.fused_optimizer import FOREACH_ONLY, FusedOptimizer
 from hotloop.optimize.optimization import DoesNotApply
 
@@ -157,3 +158,14 @@ def test_a_short_step_is_not_worth_it() -> None:
 def test_parameters_out_of_range_are_refused() -> None:
     with pytest.raises(ValueError, match="implementation is 'capturable'; allowed: fused, foreach"):
         FusedOptimizer().validate({"implementation": "capturable"})
+
+
+@pytest.mark.parametrize(("way", "place"), [("fused", "meta"), ("capturable", "meta"), ("foreach", "cpu")])
+def test_a_count_of_steps_lies_where_its_kernel_reads_it(way: str, place: str) -> None:
+    """Of each group by itself: a program may have fused or captured one optimizer already."""
+    parameter = nn.Parameter(torch.zeros(2, device="meta"))
+    optimizer = torch.optim.Adam([parameter])
+    optimizer.param_groups[0][way] = True
+    optimizer.state[parameter] = {"step": torch.tensor(3.0)}
+    optimizer_knob._place_step_counts(optimizer)
+    assert optimizer.state[parameter]["step"].device.type == place

@@ -231,6 +231,9 @@ class Coverage(msgspec.Struct, frozen=True):
 STEP = "step"
 """What a gap is called where no step was measured."""
 
+INTERRUPTED = "the rest of the run"
+"""What a gap is called where the user ended the program before enough was measured."""
+
 INFERRING = frozenset({"forward", "request"})
 """Kinds of anchor of a program that trains nothing."""
 

@@ -13,17 +13,21 @@ from hotloop.launch.command import lacks_torch, script_of, why_unseen
 from hotloop.launch.isolation.decide import Isolation, could_not_enter
 from hotloop.launch.process import Run
 from hotloop.model.errors import ExitCode, HotloopError
-from hotloop.model.observation import STEP, Coverage, Observation
+from hotloop.model.observation import INTERRUPTED, STEP, Coverage, Observation
 from hotloop.observe.decode.spans import Timeline
 
 
-def with_gaps(observation: Observation, isolation: Isolation, *, lost: bool) -> Observation:
-    """Return the observation with what the machine kept from it."""
+def with_gaps(
+    observation: Observation, isolation: Isolation, *, lost: bool, interrupted: bool = False
+) -> Observation:
+    """Return the observation with what the machine, or the user, kept from it."""
     gaps = []
     if isolation.missing is not None:
         gaps.append(Coverage("isolation", isolation.missing))
     if lost:
         gaps.append(Coverage("records", "the scratch folder is full; later steps were not recorded"))
+    if interrupted:
+        gaps.append(Coverage(INTERRUPTED, "you interrupted the run before enough was measured"))
     return msgspec.structs.replace(observation, coverage=(*observation.coverage, *gaps))
 
 

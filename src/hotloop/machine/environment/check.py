@@ -231,7 +231,7 @@ CHECKS: tuple[Check, ...] = (
 
 def _no_gpu(name: str, seen: MachineSnapshot, why: str) -> EnvironmentCheck:
     if seen.num_gpus:
-        fix = 'pip install "hotloop[nvidia]" (ROCm brings amdsmi along)'
+        fix = "pip install nvidia-ml-py (ROCm brings amdsmi along)"
         return EnvironmentCheck(
             name=name, status=CheckStatus.UNKNOWN, seen="no driver library is installed", why=why, fix=fix
         )

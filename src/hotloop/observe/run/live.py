@@ -54,6 +54,8 @@ Progress = Callable[[str], None]
 POLL_S = 0.25
 STOP_PATIENCE_S = 5.0
 """A rank may wait in a collective for one that has stopped already; it is ended after this."""
+END_PATIENCE_S = 5.0
+"""What a program whose training processes are gone may take to end itself."""
 
 
 class Interrupted(Exception):  # noqa: N818 - carries what was measured until then
@@ -162,7 +164,7 @@ def _observe(
         uses_network=watch.uses_network,
         foreign_share=watch.foreign_share,
     )
-    observation = with_gaps(observation, isolation, lost=lost)
+    observation = with_gaps(observation, isolation, lost=lost, interrupted=interrupted)
     observation = with_monitors(observation, monitor.columns, monitor.errors, known, begin_s)
     observation = with_deep(observation, folder, known, live.deep, watch.why_not_closer)
     observation = with_efficiency(observation, kept_card())
@@ -202,6 +204,10 @@ def _follow(watch: _Watch, run: Run, page: ControlPage) -> bool:
     watch.exit_code = run.exit_code()
     if watch.exit_code is None:
         _stop(run, page)
+        if not interrupted and not any(psutil.pid_exists(row[PID]) for row in page.rows()):
+            # It was on its way to its own end: a loop that is over comes to no boundary.
+            run.wait(lambda: run.exit_code() is not None, poll_s=0.01, timeout_s=END_PATIENCE_S)
+            watch.exit_code = run.exit_code()
     return interrupted
 
 
@@ -235,8 +241,10 @@ class _Watch:
         """Follow the run, and see what share of the machine others took meanwhile."""
         load = ForeignLoad()
         before = load.snapshot((os.getpid(),))
-        self._follow()
-        self.foreign_share = foreign_share(before, load.snapshot((os.getpid(),)))
+        try:
+            self._follow()
+        finally:
+            self.foreign_share = foreign_share(before, load.snapshot((os.getpid(),)))
 
     def _follow(self) -> None:
         while self._run.exit_code() is None:

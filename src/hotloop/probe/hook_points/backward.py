@@ -91,6 +91,6 @@ def _look(probe: Probe, caller: FrameType, *, keeps_losses: bool) -> None:
     asked = caller.f_locals
     if asked.get("create_graph"):
         probe.facts.double_backward = True
-    if keeps_losses and probe.losses is not None:
+    if keeps_losses and probe.losses is not None and not probe.capturing():
         with probe.survive("losses"):
             probe.losses.keep(asked["tensors"])

@@ -138,7 +138,7 @@ class Root:
         self._roots.inside = True
         acts = acts and (trains or self._infers) and not self._is_transformed()
         outputs = self._probe.outputs
-        if outputs is not None and self._ends and not outputs.full:
+        if outputs is not None and self._ends and not outputs.full and not self._probe.capturing():
             return self._call(self._kept, outputs, plain, acts)
         invariants = self._probe.invariants
         if invariants is not None and trains and self._ends and not invariants.enough_forwards:

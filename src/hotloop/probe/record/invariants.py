@@ -61,7 +61,9 @@ class Invariants:
         self._num_forwards += 1
         tensors = list(tensors_in((args, kwargs)))[:MAX_TENSORS]
         if tensors:
-            self._batches.append(torch.stack([_fingerprint(each) for each in tensors]).sum())
+            self._batches.append(
+                torch.stack([_fingerprint(each).to(tensors[0].device) for each in tensors]).sum()
+            )
         self._calls[module] = calls = self._calls.get(module, 0) + 1
         if calls == 1:
             self._buffers[module] = [_fingerprint(buffer) for buffer in _floating(module.buffers())]

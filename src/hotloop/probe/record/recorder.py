@@ -46,6 +46,8 @@ class Recorder:
         self._discards = discards
         self._stem = stem
         self._follower: Follower | None = None
+        self._left_behind: Follower | None = None
+        """The parent's, in a forked child: to end an event of a device that a child cannot ask may end the child."""
         self.thread = 0
         """The thread whose events are kept: the one that trains, until then the first that recorded; 0: none yet."""
         self.trainer = 0
@@ -192,6 +194,7 @@ class Recorder:
     def after_fork(self) -> None:
         """In a forked child: forget the parent's events and file."""
         del self._events[:]
+        self._left_behind = self._follower
         self._unfollow()
         if self._descriptor >= 0:
             os.close(self._descriptor)

@@ -170,13 +170,17 @@ class DuetExecutor:
             under_way = index
             first = 0 if num_lived < len(order.plans) else order.max_rounds - num_blocks
             num_lived += 1
+            self._device_budget.fits(
+                1, 0
+            )  # memory of the process before this one is back a moment after its end
             arm = self._crew.start(order, index)
             try:
                 self._crew.warm(arm)
                 blocks = []
                 for number in range(num_blocks):
+                    noisy = watchman.num_noisy
                     blocks.append(self._watched_block(arm, watchman, num_blocks - number))
-                    if self._blocks.trains and arm.interrupted:
+                    if watchman.num_noisy > noisy or (self._blocks.trains and arm.interrupted):
                         aside.add(first + number)
                 return blocks, self._crew.record(arm)
             finally:

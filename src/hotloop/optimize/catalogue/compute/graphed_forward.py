@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from hotloop.optimize.catalogue.compute.capture_place import capture_place, run_without_waits
 from hotloop.optimize.evidence import evidence
 from hotloop.optimize.program.containers import map_tensors, tensors_in
 from hotloop.probe.activation.activation import Activation
@@ -77,16 +78,21 @@ class _Graph:
         self._kinds, self._training = _kinds(args), self._module.training
         self._grad = torch.is_grad_enabled()
         samples = map_tensors(args, lambda one: one.detach().clone().requires_grad_(one.requires_grad))
+        device, inside = args[0].device, self._module.__dict__
+        own = {name: inside[name] for name in ("forward",) if name in inside}
         try:
-            with _unchanged(self._module):
+            with capture_place(device), _unchanged(self._module):
+                run_without_waits(self._module, samples, device)
                 torch.cuda.make_graphed_callables(
                     self._module, samples, num_warmup_iters=WARM_UP, allow_unused_input=True
                 )
                 # It has put itself into the instance, where it could not be pickled.
-                self.replay = self._module.__dict__.pop("forward")
+                self.replay = inside["forward"]
         except Exception as error:  # whatever the program's forward does that cannot be captured
-            self._module.__dict__.pop("forward", None)
-            self.why_not = f"{type(error).__name__}: {str(error).strip().splitlines()[0][:200]}"
+            self.why_not = f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0][:200]}"
+        finally:
+            inside.pop("forward", None)
+            inside.update(own)
 
     def takes(self, args: Any, kwargs: Any) -> bool:
         """Whether a call is like the one that was captured, and the graph's memory is free."""
@@ -111,7 +117,11 @@ class _Graph:
         return output
 
     def _backward_came(self, gradient: Any) -> None:
+        """Take the gradients out of the graph's memory: the replay that follows would write the new ones over them."""
         self._pending = False
+        for parameter in self._module.parameters():
+            if parameter.grad is not None:
+                parameter.grad = parameter.grad.clone()
 
 
 def _reason_against(module: Any, args: Any, kwargs: Any) -> str:
@@ -122,6 +132,8 @@ def _reason_against(module: Any, args: Any, kwargs: Any) -> str:
     hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
     if any(getattr(part, name, None) for part in module.modules() for name in hooks):
         return "it has hooks, which a replay does not call"
+    if len({each.device for each in (*module.parameters(), *module.buffers(), *args)}) > 1:
+        return "it lies on several devices"
     if any(buffer.requires_grad for buffer in module.buffers()):
         return "a buffer of it is trained"
     return ""

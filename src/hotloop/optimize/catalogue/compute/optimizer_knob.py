@@ -40,7 +40,7 @@ class OptimizerKnob(Knob):
             group.update(own)
         self._before.clear()
         for optimizer in list(self._seen):
-            _place_step_counts(optimizer, fused=False)
+            _place_step_counts(optimizer)
 
     def _set(self, optimizer: Any) -> None:
         way = self._way(optimizer)
@@ -49,7 +49,7 @@ class OptimizerKnob(Knob):
         for group in optimizer.param_groups:
             self._before.append((group, {name: group[name] for name in _WAYS if name in group}))
             group.update({name: name == way for name in _WAYS if name in group})
-        _place_step_counts(optimizer, fused=way == "fused")
+        _place_step_counts(optimizer)
         self._changed.add(f"{type(optimizer).__name__} stepped {way}")
 
     def _way(self, optimizer: Any) -> str | None:
@@ -61,11 +61,14 @@ class OptimizerKnob(Knob):
         return bool(self._changed), "; ".join(sorted(self._changed)) or "no optimizer could be changed"
 
 
-def _place_step_counts(optimizer: Any, *, fused: bool) -> None:
-    """Fused kernels want their count of steps beside the parameter, the others on the host."""
+def _place_step_counts(optimizer: Any) -> None:
+    """Fused and capturable kernels want their count of steps beside the parameter, the others on the host."""
     import torch
 
-    for parameter, state in optimizer.state.items():
-        count = state.get("step") if isinstance(state, dict) else None
-        if isinstance(count, torch.Tensor) and parameter.device.type != "cpu":
-            state["step"] = count.to(parameter.device if fused else "cpu")
+    for group in optimizer.param_groups:
+        beside = group.get("fused") or group.get("capturable")
+        for parameter in group["params"]:
+            state = optimizer.state.get(parameter)
+            count = state.get("step") if isinstance(state, dict) else None
+            if isinstance(count, torch.Tensor) and parameter.device.type != "cpu":
+                state["step"] = count.to(parameter.device if beside else "cpu")

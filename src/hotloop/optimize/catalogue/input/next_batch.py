@@ -44,7 +44,8 @@ class NextBatch(Knob):
             self._patch(getattr(dataloader, name))
         self._patch_iterator(DataLoader)
         self._patch_reset(dataloader._MultiProcessingDataLoaderIter)
-        if torch.cuda.is_available():
+        # Asking for a device would begin CUDA: before the program chooses its devices, and before it forks.
+        if torch.version.cuda or torch.version.hip:
             self._moved = MovedAhead()
             self._moved.install()
 
