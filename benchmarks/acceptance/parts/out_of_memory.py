@@ -15,7 +15,7 @@ def run(place: Place) -> Iterator[Row]:
     """Run a set of it."""
     blocks = Blocks(num_steps=5, discard=1, warm_steps=5, max_rounds=None)
     command = place.command("gpt", "--steps", "100", "--too-much", "12")
-    with place.executor(command, blocks) as (runner, _):
+    with place.executor(command, blocks, place.observe("gpt", seconds=2)) as (runner, _):
         failed = runner.run(SetOrder(plans=((), ()), max_rounds=4), both)
     known = isinstance(failed, SetFailed) and failed.failure.kind is FailureKind.OUT_OF_MEMORY
     yield Row(

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from hotloop.machine.devices.free_memory import FreeMemory, free_memory
 from hotloop.model.observation import DeviceMemory
 
+HEADROOM = 1.03
+"""Of what an arm took when it was observed: an allocator that must give back and ask again is slow, and says nothing."""
 LOOKS, LOOK_S = 8, 0.25
 """A driver gives the memory of a process that was killed back a moment later; so long is waited for it."""
 
@@ -48,15 +50,20 @@ class DeviceBudget:
     def _fits_now(self, num_new: int, num_alive: int) -> bool:
         known = self._ask() if self._needs else ()
         return all(
-            num_new * each <= _free(need, each, known, num_alive)
+            (HEADROOM if num_new + num_alive > 1 else 1.0) * num_new * each
+            <= _free(need, each, known, num_alive)
             for need, each in zip(self._needs, self._bytes, strict=True)
         )
 
 
 def _of_one_arm(need: DeviceMemory, before: Sequence[FreeMemory]) -> int:
-    """What is beside torch's reserved memory is the context, and what others hold: that part is known by now."""
+    """What is beside torch's reserved memory is the context, and what others hold: that part is known by now.
+
+    The total is CUDA's: what the driver keeps for itself is in NVML's total and in what it calls used, and in neither
+    of CUDA's.
+    """
     row = _row_of(need, before)
-    others = row.total_bytes - row.free_bytes if row else 0
+    others = max(0, need.total_bytes - row.free_bytes) if row else 0
     return need.reserved_bytes + max(0, need.beside_bytes - others)
 
 

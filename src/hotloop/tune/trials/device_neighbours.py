@@ -16,6 +16,8 @@ from hotloop.machine.devices.nvml import open_nvml
 from hotloop.model.observation import DeviceMemory
 
 INTERVAL_S = 0.1
+SHORTEST_LOOK_S = 1.0
+"""NVML's samples of utilization cover a sixth of a second to a second: it cannot tell of less."""
 MAX_SHARE = 0.10
 """Of the time that others may take within a block, or of the looks that may show a slow-down: as on the host."""
 MIN_CLOCK = 0.9
@@ -83,9 +85,11 @@ class DeviceNeighbours:
 
     def _by_others(self, index: int) -> str | None:
         shares = self._reader.process_shares(index)
-        if shares is None or not set(shares) <= set(self._visible()):
+        ours = set(self._ours())
+        # Numbers of which none is known are the host's, and may be ours; beside ours, one that is gone was another's.
+        if shares is None or (not ours & set(shares) and not set(shares) <= set(self._visible())):
             return None
-        foreign = sum(share for pid, share in shares.items() if pid not in self._ours())
+        foreign = sum(share for pid, share in shares.items() if pid not in ours)
         return f"another process took {foreign:.0%} of GPU {index}" if foreign > MAX_SHARE else None
 
     def _by_clocks(self, index: int, clocks_hz: Sequence[float], pid: int) -> str | None:

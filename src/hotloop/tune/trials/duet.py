@@ -28,7 +28,7 @@ from hotloop.tune.trials.arm import Arm, ArmFailed
 from hotloop.tune.trials.crew import Crew
 from hotloop.tune.trials.detailed_look import detailed_look
 from hotloop.tune.trials.device_memory import DeviceBudget
-from hotloop.tune.trials.device_neighbours import watch_devices
+from hotloop.tune.trials.device_neighbours import SHORTEST_LOOK_S, watch_devices
 from hotloop.tune.trials.ranks import port_is_taken
 from hotloop.tune.trials.setting import Setting
 from hotloop.tune.trials.switching import switch_knobs
@@ -248,8 +248,8 @@ class DuetExecutor:
     def _watched_round(
         self, course: _Course, on: Collection[int], backwards: bool, watchman: ContentionWatch, left: int
     ) -> tuple[float, ...]:
-        """Run a round; on a device each block is repeated by itself where others were busy, else the whole round."""
-        if self._setting.devices:
+        """Run a round, repeated where others were busy; a device's blocks one by one, where its driver can tell of one."""
+        if self._setting.devices and self._blocks.turn_s >= SHORTEST_LOOK_S:
             return self._round(course, on, backwards, lambda arm: self._watched_block(arm, watchman, left))
         spare = min(self._spare(course.arms[at], left) for at in on)
         return watchman.block(
