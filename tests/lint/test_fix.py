@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hotloop.lint.check.config import LintConfig
 from hotloop.lint.check.fix import fix_source
 from hotloop.lint.check.registry import all_rules
-from hotloop.lint.check.run import lint_files
+from hotloop.lint.check.run import Fixable, lint_files
 from hotloop.model.safety import Safety
 from hotloop.source.files import write_atomically
 
@@ -39,6 +39,16 @@ def test_several_rules_edit_one_call_in_turn() -> None:
     )
     assert 'x.to("cuda", non_blocking=True)' in fixed.text
     assert "total += loss.detach()" in fixed.text
+
+
+def test_a_second_run_finds_nothing_left_to_fix(tmp_path: Path) -> None:
+    """What one rule writes, `pin_memory`, is the word that another looks for."""
+    file = tmp_path / "train.py"
+    file.write_text(SEVERAL)
+    first = lint_files([str(file)], LintConfig(), Safety.UNSAFE)
+    assert 'x.to("cuda", non_blocking=True)' in file.read_text()
+    assert first.fixable == Fixable()
+    assert lint_files([str(file)], LintConfig(), Safety.UNSAFE).num_fixed == 0
 
 
 def test_safe_fixes_leave_the_unsafe_ones() -> None:

@@ -33,6 +33,8 @@ class Hit:
     edits: tuple[Edit, ...] = ()
     safety: Safety | None = None
     """Where it differs from the rule's."""
+    advice: str | None = None
+    """Where it differs from the rule's."""
 
 
 @dataclass(frozen=True)

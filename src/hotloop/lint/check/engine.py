@@ -17,6 +17,7 @@ from hotloop.model.safety import Safety
 from hotloop.source.source_file import SourceFile
 
 SYNTAX_ERROR = "syntax-error"
+_LIBRARIES = ("torch", "lightning", "transformers")
 _PLACE = re.compile(r"^parser error: error at \d+:\d+: ")
 """Of where the parser gave up, which is behind the mistake; the finding has the line."""
 
@@ -37,8 +38,8 @@ def lint_source(path: str, text: str, rules: Sequence[Rule]) -> list[Finding]:
 
 def found_in(path: str, text: str, rules: Sequence[Rule]) -> list[Found]:
     """The findings of one source text with the edits that would end them."""
-    active = [rule for rule in rules if any(word in text for word in rule.words)]
-    if not speaks_of_torch(text) or not active:
+    active = rules_for(text, rules)
+    if not active:
         return _syntax_only(path, text)
     with collector_paused():
         try:
@@ -48,9 +49,11 @@ def found_in(path: str, text: str, rules: Sequence[Rule]) -> list[Found]:
         return _once_a_line(examine(file, active))
 
 
-def speaks_of_torch(text: str) -> bool:
-    """Whether the text can hold anything for the rules; most files of a large tree do not."""
-    return "torch" in text or "lightning" in text or "transformers" in text
+def rules_for(text: str, rules: Sequence[Rule]) -> list[Rule]:
+    """The rules that can say anything about the text: none for most files of a large tree."""
+    if not any(library in text for library in _LIBRARIES):
+        return []
+    return [rule for rule in rules if any(word in text for word in rule.words)]
 
 
 def examine(file: SourceFile, rules: Sequence[Rule]) -> list[Found]:
@@ -89,7 +92,7 @@ def _found(file: SourceFile, rule: Rule, hit: Hit) -> Found:
         path=file.path,
         line=file.line(hit.node),
         evidence=hit.evidence,
-        advice=rule.advice,
+        advice=hit.advice or rule.advice,
         optimization=rule.optimization,
     )
     return Found(finding, hit.edits, hit.safety if hit.safety is not None else rule.fix)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from hotloop.lint.check.engine import Found, examine
+from hotloop.lint.check.engine import Found, examine, rules_for
 from hotloop.lint.rule import Edit, Rule
 from hotloop.model.safety import Safety
 from hotloop.source.source_file import SourceFile
@@ -30,12 +30,15 @@ def fix_source(path: str, text: str, rules: Sequence[Rule], allowed: Safety) -> 
     applied = 0
     for _ in range(_PASSES):
         file = SourceFile(path, text)
-        found = examine(file, rules)
+        active = rules_for(
+            text, rules
+        )  # an edit brings in words: a batch that is pinned can be copied without waiting
+        found = examine(file, active)
         chosen = _disjoint(file, [one for one in found if _may_apply(one, allowed)])
         if not chosen:
             break
         changed = _apply(file.module, [edit for one in chosen for edit in one.edits])
-        if changed is None or changed == text or not _ended(path, changed, rules, found, chosen):
+        if changed is None or changed == text or not _ended(path, changed, active, found, chosen):
             break
         text, applied = changed, applied + len(chosen)
     return Fixed(text, applied)

@@ -15,7 +15,7 @@ import libcst as cst
 import msgspec
 
 from hotloop.lint.check.config import LintConfig
-from hotloop.lint.check.engine import Found, collector_paused, found_in, lint_source, speaks_of_torch
+from hotloop.lint.check.engine import Found, collector_paused, found_in, lint_source, rules_for
 from hotloop.lint.check.fix import Fixed, fix_source
 from hotloop.lint.check.registry import chosen_rules
 from hotloop.lint.read.judge import Unfit, check_depth, decoded, source_bytes
@@ -175,12 +175,11 @@ def _in_tree(path: str) -> bool:
 
 def fixed_text(path: str, text: str, rules: Sequence[Rule], allowed: Safety) -> Fixed:
     """Return a source text with its fixes; as it is where none applies, or it is not Python."""
-    active = [rule for rule in rules if any(word in text for word in rule.words)]
-    if not speaks_of_torch(text) or not active:
+    if not rules_for(text, rules):
         return Fixed(text, 0)
     try:
         with collector_paused():
-            return fix_source(path, text, active, allowed)
+            return fix_source(path, text, rules, allowed)
     except cst.ParserSyntaxError:
         return Fixed(text, 0)
 

@@ -5,6 +5,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from hotloop.lint.infer.bindings import Bindings
 from hotloop.lint.infer.names import Names, dotted
 from hotloop.lint.infer.steps import Steps
 from hotloop.lint.infer.values import Values
@@ -34,9 +35,14 @@ class Program:
         return Names(self.file)
 
     @cached_property
+    def bindings(self) -> Bindings:
+        """Which statements give the names their values."""
+        return Bindings(self.file)
+
+    @cached_property
     def values(self) -> Values:
         """What the expressions give."""
-        return Values(self.file, self.names)
+        return Values(self.file, self.names, self.bindings)
 
     @cached_property
     def steps(self) -> Steps:

@@ -27,10 +27,10 @@ _DEPTH = 16  # definitions followed backwards; longer chains were not seen in pu
 class Values:
     """The kinds of the expressions of one file."""
 
-    def __init__(self, file: SourceFile, names: Names) -> None:
+    def __init__(self, file: SourceFile, names: Names, bindings: Bindings) -> None:
         self._file = file
         self._names = names
-        self._bindings = Bindings(file)
+        self._bindings = bindings
         self.functions = Functions(file, names)
         self._evidence = Evidence(file, names, self._bindings)
         self._memo: dict[int, Kind] = {}

@@ -2,7 +2,8 @@
 
 ## What it does
 Finds a `DataLoader` for training with workers and without `persistent_workers=True`. It is a warning where
-the file iterates that loader inside an outer loop, and information elsewhere.
+the file iterates that loader inside an outer loop, and information elsewhere, also where `num_workers` is an
+option or a variable that may be 0: the edit then is `persistent_workers=args.workers > 0`.
 
 ## Why it is slow
 At each start of an iteration the workers are forked or spawned, import what they need, and the first batches
@@ -10,7 +11,8 @@ are made while the device waits.
 
 ## When it is fine
 Epochs are so long that the start does not show, or the data set object is changed between epochs in the main
-process: persistent workers keep their old copy of it.
+process: persistent workers keep their old copy of it. Without workers, `persistent_workers=True` is a
+ValueError.
 
 ## Example
 ```python
@@ -44,13 +46,36 @@ def check(program: Program, call: cst.Call) -> Iterator[Hit]:
         return
     workers = argument(call, 5, "num_workers")
     persistent = keyword(call, "persistent_workers")
-    if workers is None or integer(workers) == 0 or not program.is_training_loader(call):
+    if workers is None or _is_zero(program, workers) or not program.is_training_loader(call):
         return
-    if persistent is None or is_literal(persistent, "False"):
-        certain = integer(workers) is not None
-        edits = (Edit(call, with_keyword(call, "persistent_workers", "True")),) if certain else ()
-        severity = Severity.WARNING if _iterated_in_epochs(program, call) and certain else Severity.INFO
-        yield Hit(call, "the workers end with every epoch", severity, edits)
+    if persistent is not None and not is_literal(persistent, "False"):
+        return
+    if integer(workers) is not None:
+        severity = Severity.WARNING if _iterated_in_epochs(program, call) else Severity.INFO
+        yield Hit(call, "the workers end with every epoch", severity, _edits(call, "True"))
+        return
+    number = dotted(workers)
+    value = f"{number} > 0" if number is not None else None
+    yield Hit(
+        call,
+        "num_workers may be 0; where it is not, the workers end with every epoch",
+        Severity.INFO,
+        _edits(call, value) if value is not None else (),
+        advice=f"Give persistent_workers={value or 'True where num_workers is above 0'}: "
+        "DataLoader refuses True without workers.",
+    )
+
+
+def _edits(call: cst.Call, value: str) -> tuple[Edit, ...]:
+    return (Edit(call, with_keyword(call, "persistent_workers", value)),)
+
+
+def _is_zero(program: Program, workers: cst.BaseExpression) -> bool:
+    """Whether there are surely no workers: 0, or a variable of the same scope that is never anything else."""
+    if not isinstance(workers, cst.Name):
+        return integer(workers) == 0
+    bound = program.bindings.of(program.bindings.scope(workers), workers.value)
+    return bool(bound) and all(integer(one.value) == 0 for one in bound)
 
 
 def _iterated_in_epochs(program: Program, call: cst.Call) -> bool:
