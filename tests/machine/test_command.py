@@ -135,7 +135,7 @@ gpu 0: NVIDIA A100-SXM4-40GB, 40 GiB, PCIe gen 4 x16 of gen 4 x16, 12 links
   num_workers 4-8, pin_memory=True, persistent_workers=True, prefetch_factor=3
   a start, not a measurement: Feilian-3D performance guide, 8.4
 
-disk of /dev/shm (tmpfs at /dev/shm)
+disk: tmpfs, mounted at /dev/shm
 its files came from memory: these are memory's rates
 to compare: a hard disk reads about 150 MB/s in order, an NVMe disk 3,000 MB/s
 

@@ -63,7 +63,7 @@ def _cores(**changes: object) -> Cores:
         (
             "background-load",
             {"foreign_ratio": 0.25, "busiest": (("ffmpeg", 7, 0.24),)},
-            "25% of the usable cores: ffmpeg (pid 7) 24%",
+            "25% of the usable cores: ffmpeg (pid 7) 24%, others 1%",
         ),
         ("steal", {"steal_ratio": 0.2}, "20.0% of the usable cores"),
         (
@@ -131,6 +131,27 @@ def test_what_spoils_nothing_by_itself_is_told(name: str, changes: dict[str, obj
 )
 def test_what_is_not_told_is_never_ok(name: str, changes: dict[str, object]) -> None:
     assert _found(**changes)[name].status is CheckStatus.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("total", "shares", "parts"),
+    [
+        (0.99, (0.49, 0.03, 0.002), ": a (pid 1) 49%, b (pid 2) 3%, others 47%"),
+        (0.99, (0.496, 0.494), ": a (pid 1) 50%, b (pid 2) 49%"),
+        (0.30, (0.28, 0.04), ": a (pid 1) 28%, b (pid 2) 2%"),
+        (0.20, (0.001,), ""),
+    ],
+)
+def test_parts_of_the_load_add_up_to_it(total: float, shares: tuple[float, ...], parts: str) -> None:
+    busiest = tuple(zip("abc", (1, 2, 3), shares, strict=False))
+    check = _found(foreign_ratio=total, busiest=busiest)["background-load"]
+    assert check.seen == f"{total:.0%} of the usable cores{parts}"
+
+
+def test_a_process_of_somebody_else_is_not_to_be_stopped() -> None:
+    fix = _found(foreign_ratio=0.5, busiest=(("ffmpeg", 7, 0.5),))["background-load"].fix
+    assert fix.startswith("wait until it is over, or ask whose it is; if it is yours: renice")
+    assert "kill" not in fix
 
 
 def test_unknown_load_is_not_quiet() -> None:

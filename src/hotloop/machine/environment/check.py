@@ -3,7 +3,7 @@
 Each check is a function of what was seen; a check whose value the system does not tell is UNKNOWN, never OK.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from hotloop.machine.environment.snapshot import MachineSnapshot
 from hotloop.model.machine import CheckStatus, EnvironmentCheck
@@ -42,11 +42,28 @@ def _background_load(seen: MachineSnapshot) -> EnvironmentCheck:
     why = "a busy neighbour does not cost its share: two-thread programs were seen 5 to 25 times slower"
     if seen.foreign_ratio is None:
         return _check("background-load", CheckStatus.UNKNOWN, "not told by this system", why)
-    who = ", ".join(f"{name} (pid {pid}) {share:.0%}" for name, pid, share in seen.busiest)
-    shown = f"{seen.foreign_ratio:.0%} of the usable cores{': ' + who if who else ''}"
     status = CheckStatus.WARNING if seen.foreign_ratio > MAX_FOREIGN_RATIO else CheckStatus.OK
-    stop = f"kill -STOP {seen.busiest[0][1]}, and -CONT afterwards" if seen.busiest else "stop it"
-    return _check("background-load", status, shown, why, f"end what you can, or pause it: {stop}")
+    wait = "wait until it is over, or ask whose it is"
+    if seen.busiest:
+        pid = seen.busiest[0][1]
+        wait += f"; if it is yours: renice -n 19 -p {pid}, or other cores for it: taskset -acp CORES {pid}"
+    return _check("background-load", status, _loads(seen.foreign_ratio, seen.busiest), why, wait)
+
+
+def _loads(total: float, busiest: Sequence[tuple[str, int, float]]) -> str:
+    """The load and its parts, in whole percents that add up.
+
+    The rest is of processes that are not named, or that ended within the look, and of interrupts.
+    """
+    left = round(100 * total)
+    shown, parts = f"{left}% of the usable cores", []
+    for name, pid, share in busiest:
+        percents = min(left, round(100 * share))
+        if percents:
+            parts.append(f"{name} (pid {pid}) {percents}%")
+            left -= percents
+    rest = [f"others {left}%"] if parts and left else []
+    return f"{shown}: {', '.join(parts + rest)}" if parts else shown
 
 
 def _steal(seen: MachineSnapshot) -> EnvironmentCheck:

@@ -155,7 +155,7 @@ def _advice(card: MachineCard) -> Iterator[RenderableType]:
         yield Text(f"\na loader for inference on this CPU, as a start: {_loader(card.cpu_loader)}")
     disk = card.disk
     if disk is not None:
-        yield Text(f"\ndisk of {disk.folder} ({disk.filesystem} at {disk.mount})", style="dim")
+        yield Text(f"\ndisk: {disk.filesystem}, mounted at {disk.mount}", style="dim")
         if not disk.cache_bypassed:
             yield Text("its files came from memory: these are memory's rates")
     yield Text("to compare: a hard disk reads about 150 MB/s in order, an NVMe disk 3,000 MB/s", style="dim")
