@@ -12,6 +12,7 @@ from hotloop.report.terminal.trace import render_next, show_report
 from hotloop.trace.ranks.study import analyze
 
 from ..trace.conftest import example_trace
+from .results import shown
 from .snapshots import matches
 
 
@@ -33,3 +34,13 @@ def test_a_trace(tmp_path: Path) -> None:
     show_report(kept, report, 10)
     kept.show(render_next(report, "traces/small.json"))
     assert matches("trace", Group(*kept.parts))  # type: ignore[arg-type]
+
+
+def test_a_trace_without_a_device_has_no_columns_of_one(tmp_path: Path) -> None:
+    event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1.0, "dur": 5.0}
+    path = tmp_path / "cpu.json"
+    path.write_text(json.dumps({"traceEvents": [event]}))
+    kept = Kept()
+    show_report(kept, analyze(path), 10)
+    text = shown(Group(*kept.parts))  # type: ignore[arg-type]
+    assert "operators calls host ms\naten::add     1  0.0050" in text

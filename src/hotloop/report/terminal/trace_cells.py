@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.table import Table
 from rich.text import Text
 
@@ -24,6 +26,15 @@ def table_of(first: str, *columns: tuple[str, str]) -> Table:
 def add_row(table: Table, *cells: str) -> None:
     """A row whose brackets are brackets, not styles."""
     table.add_row(*(Text(shown(cell)) for cell in cells))
+
+
+def filled_table(first: str, columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:
+    """Return a table of names and figures without the columns in which no row says anything."""
+    said = [at for at in range(len(columns)) if any(row[at + 1] for row in rows)]
+    table = table_of(first, *((columns[at], "right") for at in said))
+    for row in rows:
+        add_row(table, row[0], *(row[at + 1] for at in said))
+    return table
 
 
 def bullet(text: str, style: str = "") -> Table:

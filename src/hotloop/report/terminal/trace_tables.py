@@ -13,12 +13,14 @@ from hotloop.report.terminal.trace_cells import (
     add_row,
     bullet,
     compact_shapes,
+    filled_table,
     milliseconds,
     share_of,
     shortened,
     table_of,
 )
 from hotloop.trace.analysis import TraceAnalysis
+from hotloop.trace.facts.operators import OperatorRow
 from hotloop.trace.facts.timeline import DeviceTime
 
 CAUSES = {
@@ -88,28 +90,21 @@ def operators(analysis: TraceAnalysis, top: int) -> list[RenderableType]:
     """The operators that took longest, with the rate they reached."""
     if not analysis.operators:
         return []
-    table = table_of(
-        "operators",
-        ("calls", "right"),
-        ("device", "right"),
-        ("host", "right"),
-        ("TFLOP/s", "right"),
-        ("roof", "right"),
+    rows = [_operator(row, analysis.device is not None) for row in analysis.operators[:top]]
+    return [Text(), filled_table("operators", ("calls", "device ms", "host ms", "TFLOP/s", "roof"), rows)]
+
+
+def _operator(row: OperatorRow, has_device: bool) -> tuple[str, ...]:
+    """One row; empty where there is no device, or no peak to compare with."""
+    name = row.name if not row.shapes else f"{row.name} {compact_shapes(row.shapes)}"
+    return (
+        shortened(name, NAME_WIDTH),
+        f"{row.num:,}",
+        milliseconds(row.device_us) if has_device else "",
+        milliseconds(row.host_self_us),
+        f"{row.tflops_per_s:,.1f}" if row.tflops_per_s is not None else "",
+        f"{row.roof_share:.0%} {(row.bound or '')[:3]}" if row.roof_share is not None else "",
     )
-    for row in analysis.operators[:top]:
-        name = row.name if not row.shapes else f"{row.name} {compact_shapes(row.shapes)}"
-        rate = f"{row.tflops_per_s:,.1f}" if row.tflops_per_s is not None else ""
-        roof = f"{row.roof_share:.0%} {(row.bound or '')[:3]}" if row.roof_share is not None else ""
-        add_row(
-            table,
-            shortened(name, NAME_WIDTH),
-            f"{row.num:,}",
-            milliseconds(row.device_us),
-            milliseconds(row.host_self_us),
-            rate,
-            roof,
-        )
-    return [Text(), table]
 
 
 def modules(analysis: TraceAnalysis, top: int) -> list[RenderableType]:
@@ -118,7 +113,7 @@ def modules(analysis: TraceAnalysis, top: int) -> list[RenderableType]:
     if not rows:
         return []
     table = table_of(
-        "modules", ("calls", "right"), ("device", "right"), ("own", "right"), ("backward", "right")
+        "modules", ("calls", "right"), ("device ms", "right"), ("own ms", "right"), ("backward ms", "right")
     )
     for row in rows:
         add_row(
