@@ -21,7 +21,7 @@ from hotloop.tune.plan.in_source import in_source, rest_of
 from hotloop.tune.plan.plan_file import read_plan, to_toml
 
 from ..cli.commands import environment, hotloop
-from ..tune.plans import BF16, WORKERS, plan_for
+from ..tune.plans import BF16, WORKERS, plan_for, write_plan
 from .observing import observe_all
 
 TRAIN = """\
@@ -73,6 +73,19 @@ def folder(tmp_path: Path, sites: Sites, monkeypatch: pytest.MonkeyPatch) -> Pat
     plan = msgspec.structs.replace(plan_for(script, BF16, WORKERS, PASSIVE), sites=sites)
     Path("hotloop.toml").write_text(to_toml(with_patch_known(plan, tmp_path)))
     return tmp_path
+
+
+def test_a_plan_without_steps_says_what_to_type_instead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text(TRAIN)
+    write_plan(tmp_path, Path("train.py"))
+    assert run(["patch"]) == 0
+    captured = capsys.readouterr()
+    assert not captured.out
+    assert "hotloop tune --budget 30m python train.py" in captured.err
+    assert "hotloop lint --diff train.py" in captured.err
 
 
 def commit(folder: Path) -> None:

@@ -92,7 +92,7 @@ def test_what_is_far_slower_on_such_a_machine_is_tried_where_it_is_asked_for_onl
     found, refused = propose(observation(), emulated, Wishes())
     assert found == []
     assert [one.name for one in refused] == ["emulated"]
-    assert refused[0].reason.endswith("--only emulated tries it all the same")
+    assert refused[0].reason.endswith("to measure it anyway: --only emulated")
     found, refused = propose(observation(), emulated, Wishes(only=("emulated",)))
     assert [one.name for one in found] == ["emulated"]
     assert refused == []

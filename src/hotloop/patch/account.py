@@ -27,7 +27,8 @@ def told(patch: Patch, plan: Plan, plan_file: str) -> Iterator[str]:
         plan_file: its name.
     """
     if not plan.steps:
-        yield "hotloop: the plan is empty, so there is nothing to patch"
+        yield f"hotloop: {plan_file} has no steps, so there is nothing to patch"
+        yield from _instead(plan)
         return
     yield from _group("in the patch:", {each.step.name: _notes(each) for each in patch.outcomes})
     yield from _group("set when the program is started:", _started(patch))
@@ -43,6 +44,15 @@ def told(patch: Patch, plan: Plan, plan_file: str) -> Iterator[str]:
         )
         yield "  import hotloop"
         yield f'  hotloop.apply("{plan_file}")'
+
+
+def _instead(plan: Plan) -> Iterator[str]:
+    """Yield what to type where nothing was proven."""
+    yield ""
+    yield "search longer for what is faster:"
+    yield from _pasted(["hotloop tune --budget 30m", *map(shlex.quote, plan.fit.command)])
+    yield "or see the edits that the source alone suggests, not measured:"
+    yield from _pasted(["hotloop lint --diff", shlex.quote(plan.fit.script or ".")])
 
 
 def nothing_to_do(written: Written, plan: Plan) -> Iterator[str]:

@@ -101,13 +101,10 @@ def _finding(finding: Finding, command: Sequence[str]) -> Iterator[RenderableTyp
 
 
 def advice(finding: Finding) -> str:
-    """Return what to do, and what tries it, where the user's command is not known."""
-    tried = (
-        f"hotloop tune --only {finding.optimization} in front of your command tries it"
-        if finding.optimization
-        else "fix by hand"
-    )
-    return f"{finding.advice} ({tried})"
+    """Return what to do, and how to measure it, where the user's command is not known."""
+    if not finding.optimization:
+        return f"{finding.advice} (fix by hand)"
+    return f"{finding.advice} Measure the effect: hotloop tune --only {finding.optimization} COMMAND"
 
 
 def trying(optimization: str, command: Sequence[str]) -> list[str]:

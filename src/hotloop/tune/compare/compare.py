@@ -145,13 +145,13 @@ def _verdict(ratio: Ratio | None) -> tuple[Verdict, str]:
     edge = 1 + MIN_MARGIN
     said = f"{ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
     if ratio.low > edge:
-        return Verdict.FASTER, f"{said}, more than the {percent(MIN_MARGIN)} that counts"
+        return Verdict.FASTER, f"{said}, more than the {percent(MIN_MARGIN)} minimum difference"
     if ratio.high < 1 / edge:
-        return Verdict.SLOWER, f"{said}, more than the {percent(MIN_MARGIN)} that counts"
+        return Verdict.SLOWER, f"{said}, more than the {percent(MIN_MARGIN)} minimum difference"
     why = (
         "includes 1"
         if ratio.low <= 1 <= ratio.high
-        else f"may be less than the {percent(MIN_MARGIN)} that counts"
+        else f"may be below the {percent(MIN_MARGIN)} minimum difference"
     )
     return (
         Verdict.INCONCLUSIVE,

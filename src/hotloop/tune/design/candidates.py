@@ -72,7 +72,7 @@ def propose(
             continue
         for candidate in found:
             if candidate.prior < HOPELESS and optimization.name not in wishes.only:
-                hint = f"--only {optimization.name} tries it all the same"
+                hint = f"to measure it anyway: --only {optimization.name}"
                 refused.append(Refusal(candidate.label, f"far slower on a machine like this one; {hint}"))
             else:
                 candidates.append(candidate)
