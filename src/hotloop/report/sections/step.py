@@ -37,15 +37,15 @@ def step(content: ReportContent) -> Section | None:
 def _lead(seen: Observation) -> str:
     assert seen.step is not None
     found = seen.step
-    interval = times(found.low_s, found.median_s, found.high_s)
-    return f"A step takes {interval}: the median of {counted(found.num, 'step')} with its 95% interval{_mean(found)}."
-
-
-def _mean(step: StepTime) -> str:
-    """Long steps count in the mean, which is what a run takes."""
-    said = [f"{duration(step.mean_s)} a step"] if step.mean_s is not None else []
-    said += [f"{rate(step.samples_per_s)} samples/s"] if step.samples_per_s is not None else []
-    return f"; the mean is {', '.join(said)}" if said else ""
+    middle = times(found.low_s, found.median_s, found.high_s)
+    steps = counted(found.num, "step")
+    if found.mean_s is None:
+        return f"A step takes {middle}: the median of {steps} with its 95% interval."
+    per_s = f" ({rate(found.samples_per_s)} samples/s)" if found.samples_per_s is not None else ""
+    return (
+        f"A step takes {duration(found.mean_s)}{per_s}: the mean of {steps}, in which long steps count. "
+        f"The median is {middle}, with its 95% interval."
+    )
 
 
 def _phases(content: ReportContent, seen: Observation) -> Chart:

@@ -13,7 +13,7 @@ from hotloop.machine.devices.free_memory import FreeMemory, free_memory
 from hotloop.model.observation import DeviceMemory
 
 HEADROOM = 1.03
-"""Of what an arm took when it was observed: an allocator that must give back and ask again is slow, and says nothing."""
+"""Of what an arm took when it was observed: an allocator that must give back and ask again is slow, unseen."""
 LOOKS, LOOK_S = 8, 0.25
 """A driver gives the memory of a process that was killed back a moment later; so long is waited for it."""
 

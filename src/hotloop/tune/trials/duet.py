@@ -248,7 +248,7 @@ class DuetExecutor:
     def _watched_round(
         self, course: _Course, on: Collection[int], backwards: bool, watchman: ContentionWatch, left: int
     ) -> tuple[float, ...]:
-        """Run a round, repeated where others were busy; a device's blocks one by one, where its driver can tell of one."""
+        """Run a round, repeated where others were busy; of a device each block, where its driver can tell of one."""
         if self._setting.devices and self._blocks.turn_s >= SHORTEST_LOOK_S:
             return self._round(course, on, backwards, lambda arm: self._watched_block(arm, watchman, left))
         spare = min(self._spare(course.arms[at], left) for at in on)

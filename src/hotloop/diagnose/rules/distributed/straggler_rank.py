@@ -2,7 +2,7 @@
 
 ## What it does
 Compares what the ranks spend on their data, where no rank waits for another one; and, where each rank's wait for the
-others is known, their steps without it, the slowest with the median.
+others is known, their steps without it: the slowest rank with the median of the others.
 
 ## Why it is slow
 Collectives end when the last rank has come: the slowest sets the pace of all.
@@ -25,8 +25,8 @@ sampler = BalancedBatches(dataset.lengths, num_tokens=4096)  # about equal work 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from statistics import median, median_low
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
 
 from hotloop.diagnose.price.cost import phase_cost
 from hotloop.diagnose.rule import Rule, Symptom
@@ -54,20 +54,25 @@ def check(observation: Observation) -> Iterator[Symptom]:
 
 
 def _by_local_phases(ranks: Sequence[RankObservation]) -> tuple[int | None, float, str]:
-    """Return the rank with the most of what no rank waits in, and how much more than usual, of two than the other's."""
+    """Return the rank with the most of what no rank waits in, and how much more than the others that is."""
     spent = {rank.rank: sum(_spent_s(rank, phase) for phase in _LOCAL) for rank in ranks}
-    slowest = max(spent, key=lambda rank: spent[rank])
-    usual = median_low(sorted(spent.values()))
+    slowest, usual = _slowest(spent)
     says = f"spends {duration(spent[slowest])} a step on its data, the others {duration(usual)}: they wait for it"
     return slowest, spent[slowest] - usual, says
 
 
 def _by_whole_steps(ranks: Sequence[RankObservation]) -> tuple[int | None, float, str]:
-    """Return the rank whose step without its wait is the longest, and how much longer than the median."""
+    """Return the rank whose step without its wait is the longest, and how much longer than the others' that is."""
     own = {rank.rank: _own_s(rank) for rank in ranks}
-    slowest, usual = max(own, key=lambda rank: own[rank]), median(own.values())
-    says = f"works {duration(own[slowest])} a step, the median rank {duration(usual)}"
+    slowest, usual = _slowest(own)
+    says = f"works {duration(own[slowest])} a step, the others {duration(usual)}"
     return slowest, own[slowest] - usual, says
+
+
+def _slowest(spent: Mapping[int | None, float]) -> tuple[int | None, float]:
+    """Return the rank that spends the most, and the median of the others."""
+    slowest = max(spent, key=lambda rank: spent[rank])
+    return slowest, median(each for rank, each in spent.items() if rank != slowest)
 
 
 def _spent_s(rank: RankObservation, phase: Phase) -> float:
