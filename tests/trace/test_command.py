@@ -3,10 +3,12 @@
 import json
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from hotloop.cli.app import run
 from tests.trace.example import example_trace
 
 
@@ -44,13 +46,41 @@ def test_budgets_decide_the_exit_code(small_trace: Path) -> None:
     assert _run("analyze", small_trace, "--budget", "idle=1").returncode == 2
 
 
-def test_what_is_no_trace_is_wrong_use(tmp_path: Path) -> None:
-    path = tmp_path / "notes.json"
-    path.write_text("hello")
-    done = _run("analyze", path)
-    assert done.returncode == 2
-    assert "not a readable trace" in done.stdout
-    assert "Traceback" not in done.stderr
+@pytest.mark.parametrize(
+    ("name", "instead"), [("notes.json", "export_chrome_trace"), ("train.py", "hotloop observe train.py")]
+)
+def test_what_is_no_trace_is_refused_before_anything_is_shown(
+    name: str,
+    instead: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text("print('hello')")
+    assert run(["trace", "analyze", name, "--json", "facts.json"]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith(f"hotloop: {name}: This is not a readable trace: ")
+    assert instead in told.err.splitlines()[1]
+    assert not Path("facts.json").exists()
+
+
+def test_an_archive_without_traces_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with zipfile.ZipFile(tmp_path / "logs.zip", "w") as archive:
+        archive.writestr("notes.txt", "hello")
+    assert run(["trace", "analyze", str(tmp_path)]) == 2
+    assert "logs.zip: This is an archive without a file that ends in .json" in capsys.readouterr().err
+
+
+def test_one_trace_among_other_files_is_shown(
+    small_trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "notes.txt").write_text("hello")
+    assert run(["trace", "analyze", str(tmp_path / "notes.txt"), str(small_trace)]) == 0
+    told = capsys.readouterr()
+    assert "error: This is not a readable trace" in told.out
+    assert "NVIDIA A100-SXM4-40GB, rank 3 of 8" in told.out
 
 
 def test_ranks_in_a_folder_are_compared(tmp_path: Path) -> None:

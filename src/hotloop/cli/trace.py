@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,6 +67,7 @@ def analyze_command(
     """Health, device timeline, idle causes, kernels, operators, findings, ranks."""
     from hotloop.report.terminal.trace import render_next, show_report, show_verdicts
     from hotloop.trace.compare.budget import check_gate, parse_gate
+    from hotloop.trace.facts.health import failure
     from hotloop.trace.ranks.study import analyze
     from hotloop.trace.read.source import find_files
 
@@ -77,24 +80,31 @@ def analyze_command(
         limit=None if json_file else max(top, 50),
         progress=lambda name: screen.progress(f"analyzed {name}"),
     )
+    files = find_files(list(paths))
+    failures = [failure(analysis.health) for analysis in report.traces]
+    if all(failures):
+        raise _refused(files, failures)
     if json_file is not None:
         write_json(json_file, report)
     show_report(screen, report, top)
     verdicts = [check_gate(gate, analysis) for gate in gates for analysis in report.traces]
     show_verdicts(screen, verdicts)
-    if all(_unreadable(analysis.health) for analysis in report.traces):
-        raise HotloopError(
-            "the file is no trace"
-            if len(report.traces) == 1
-            else f"none of the {len(report.traces)} files is a trace",
-            "a trace is what torch.profiler's export_chrome_trace writes, or an Nsight Systems SQLite export",
-        )
-    screen.show(render_next(report, str(find_files(list(paths))[0])))
+    screen.show(render_next(report, str(files[0])))
     return ExitCode.DONE if all(verdict.passed for verdict in verdicts) else ExitCode.GATE
 
 
-def _unreadable(health: tuple[object, ...]) -> bool:
-    return any(getattr(note, "severity", "") == "error" for note in health)
+def _refused(files: Sequence[Path], failures: Sequence[str | None]) -> HotloopError:
+    """What is said where none of the files gives a figure, and what to type instead."""
+    why = failures[0] if failures else "This is an archive without a file that ends in .json."
+    more = f" None of the {len(files)} files is a trace." if len(files) > 1 else ""
+    return HotloopError(f"{files[0]}: {why}{more}", _instead(files[0]))
+
+
+def _instead(path: Path) -> str:
+    """What to type where a file is no trace."""
+    if path.suffix == ".py":
+        return f"it is a program, and this measures it: hotloop observe {shlex.quote(str(path))}"
+    return "name a file that torch.profiler's export_chrome_trace wrote, or an Nsight Systems SQLite export"
 
 
 @command.command("diff", context_settings=_SETTINGS)
@@ -175,6 +185,6 @@ def _single(path: Path) -> Trace:
     if trace.loss.unreadable:
         raise HotloopError(
             f"{path} is not a readable trace: {trace.loss.unreadable}",
-            "name a file that torch.profiler's export_chrome_trace wrote, or an Nsight Systems SQLite export",
+            _instead(path),
         )
     return trace

@@ -1,6 +1,7 @@
 """What is wrong with a trace, or missing from it: said before any figure."""
 
 import re
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
@@ -41,6 +42,11 @@ def health_notes(linked: LinkedTrace, steps: tuple[Step, ...]) -> tuple[HealthNo
     ]
     order = {"error": 0, "warning": 1, "info": 2}
     return tuple(sorted(notes, key=lambda note: order[note.severity]))
+
+
+def failure(notes: Sequence[HealthNote]) -> str | None:
+    """Why a trace gives no figures; None: it gives some."""
+    return next((note.message for note in notes if note.severity == "error"), None)
 
 
 def _file_notes(trace: Trace) -> list[HealthNote]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from hotloop.trace.analysis import SCHEMA, TraceAnalysis, analyze_trace
+from hotloop.trace.facts.health import failure
 from hotloop.trace.ranks.ranks import Collective, Ranks, compare_ranks, find_collectives
 from hotloop.trace.read.nsight import is_nsight, read_nsight
 from hotloop.trace.read.reader import read_traces
@@ -45,13 +46,13 @@ def analyze(
         jobs: processes at most; None: as many as cores and free memory allow.
         limit: rows kept of kernels, operators and modules; None for all.
         window: the annotation whose first run bounds the critical path; None for the whole trace.
-        progress: told each file's name as it is finished.
+        progress: told each file's name as it is finished, if it is a trace.
     """
     files = find_files([Path(path) for path in paths])
     done: list[tuple[TraceAnalysis, list[Collective]]] = []
     for path, part in _run(files, jobs or _affordable(files), limit, window):
         done.extend(part)
-        if progress is not None:
+        if progress is not None and not all(failure(analysis.health) for analysis, _ in part):
             progress(path.name)
     done.sort(key=lambda one: (one[0].rank is None, one[0].rank or 0, one[0].file))
     return TraceReport(traces=tuple(analysis for analysis, _ in done), ranks=_compare(done))
