@@ -40,3 +40,10 @@ def test_a_slow_one_that_has_days_is_information() -> None:
     (finding,) = _found(*(1 + 0.00001 * at for at in range(2000)))
     assert finding.severity is Severity.INFO
     assert "days" in finding.evidence
+
+
+def test_hours_are_not_foreseen_from_seconds() -> None:
+    """8 GB are left: for 13 minutes at 10 MB a second, for 83 at 1.6; both were watched for six seconds."""
+    (fast,), (slow,) = (_found(*(1 + step * at for at in range(12))) for step in (0.005, 0.0008))
+    assert fast.severity is Severity.WARNING
+    assert slow.severity is Severity.INFO

@@ -9,3 +9,7 @@ class Ratio(msgspec.Struct, frozen=True):
     ratio: float
     low: float
     high: float
+
+    def __str__(self) -> str:
+        """Return it as messages say it: `2.10x [1.98, 2.23]`."""
+        return f"{self.ratio:.2f}x [{self.low:.2f}, {self.high:.2f}]"

@@ -14,7 +14,7 @@ NOT_MEASURED = "not measured"
 
 def speedup(ratio: Ratio | PlanStep) -> str:
     """Return a ratio with its interval: `2.10x [1.98, 2.23]`."""
-    return f"{ratio.ratio:.2f}x [{ratio.low:.2f}, {ratio.high:.2f}]"
+    return str(Ratio(ratio.ratio, ratio.low, ratio.high))
 
 
 def as_fast(ratio: Ratio) -> str:

@@ -13,5 +13,5 @@ WORTH = 1.1
 def told_gain(gain: Ratio) -> str:
     """Return a predicted gain: with its interval, or as `at least 1.5x` where the interval is no information."""
     if gain.high <= WIDE * gain.low:
-        return f"{gain.ratio:.2f}x [{gain.low:.2f}, {gain.high:.2f}]"
+        return str(gain)
     return f"at least {gain.low:.1f}x" if gain.low >= WORTH else f"perhaps {gain.ratio:.1f}x"

@@ -39,9 +39,9 @@ def _lead(seen: Observation) -> str:
     found = seen.step
     middle = times(found.low_s, found.median_s, found.high_s)
     steps = counted(found.num, "step")
-    if found.mean_s is None:
-        return f"A step takes {middle}: the median of {steps} with its 95% interval."
     per_s = f" ({rate(found.samples_per_s)} samples/s)" if found.samples_per_s is not None else ""
+    if found.mean_s is None:
+        return f"A step takes {middle}{per_s}: the median of {steps} with its 95% interval."
     return (
         f"A step takes {duration(found.mean_s)}{per_s}: the mean of {steps}, in which long steps count. "
         f"The median is {middle}, with its 95% interval."

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from hotloop.model.optimization import Candidate, Refusal
 from hotloop.model.tuning import FailureKind
 from hotloop.stats.pairs import MIN_BLOCKS
-from hotloop.tune.confirm.evidence import MAX_SETS, MIN_SETS, Confirmation, ConfirmedSets
+from hotloop.tune.confirm.evidence import MAX_SETS, MIN_SETS, TELLING, Confirmation, ConfirmedSets
 from hotloop.tune.executor import PlanSteps, SetOrder
 from hotloop.tune.search.arms import Arms, while_time
 from hotloop.tune.verdict.decision import blamed, failure_reason
@@ -109,7 +109,7 @@ class Confirmer:
         """Run a set; return the steps that have to go."""
         number = self.sets.num(plan)
         seen = self.sets.standing(plan)
-        so_far = f", so far {seen.speed:.2f}x" if seen is not None and seen.speed else ""
+        so_far = f", so far {seen.total.ratio}" if seen is not None and seen.width < TELLING else ""
         self._progress(f"confirming the plan in fresh processes ({number + 1}){so_far}")
         to_come = max(1, MIN_SETS - number)
         order = self._order(plan, to_come)

@@ -307,8 +307,8 @@ class Search:
             line = standing(
                 self.plan,
                 len(self.trials),
-                promising=promising.speed if promising is not None else None,
-                proven=proven.speed if proven is not None else None,
+                promising=promising.total.ratio if promising is not None else None,
+                proven=proven.total.ratio if proven is not None else None,
             )
             self._tell_standing(line)
 

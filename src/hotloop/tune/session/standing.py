@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from hotloop.model.optimization import Candidate
 from hotloop.model.quantities import counted
+from hotloop.model.ratio import Ratio
 
 
 def standing(
-    plan: Sequence[Candidate], num_trials: int, *, promising: float | None, proven: float | None
+    plan: Sequence[Candidate], num_trials: int, *, promising: Ratio | None, proven: Ratio | None
 ) -> str:
     """Return the line.
 
@@ -21,15 +22,17 @@ def standing(
         promising: the speed of the fastest plan in fresh processes that is not proven; None: there is none.
         proven: the speed of the fastest plan that held in fresh processes; None: none did yet.
     """
-    return f"{counted(num_trials, 'trial')} done; {_best(plan, promising, proven)}"
+    # Knobs are screened before the first trial is over.
+    done = f"{counted(num_trials, 'trial')} done; " if num_trials else ""
+    return f"{done}{_best(plan, promising, proven)}"
 
 
-def _best(plan: Sequence[Candidate], promising: float | None, proven: float | None) -> str:
+def _best(plan: Sequence[Candidate], promising: Ratio | None, proven: Ratio | None) -> str:
     if proven is not None:
-        return f"proven so far: {proven:.2f}x"
+        return f"proven so far: {proven}"
     if not plan:
         return "nothing has helped so far"
     names = " + ".join(dict.fromkeys(step.name for step in plan))
     if promising is None:
         return f"looks promising, not confirmed: {names}"
-    return f"best so far: {promising:.2f}x, not proven yet, with {names}"
+    return f"best so far: {promising}, not proven yet, with {names}"

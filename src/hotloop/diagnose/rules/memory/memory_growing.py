@@ -3,7 +3,7 @@
 ## What it does
 Looks at the memory of the training process over the steady steps. It is a finding where it rose all through them, from
 each third to the next, at the end at a third of the middle's rate or more, and a warning where it would fill the
-machine within a day. Lists and dictionaries of the program's own that gain tensors with every step are named.
+machine within a day; where nothing is seen to keep it, within 200 times as long as it was watched. Lists and dictionaries of the program's own that gain tensors with every step are named.
 
 ## Why it is slow
 Something is kept of every step: a loss with its graph in a running total, outputs in a list, a cache without a bound.
@@ -57,6 +57,8 @@ ENOUGH = 200
 PART = 0.3
 """Of the growth: what a container gains by itself to be called its cause."""
 SOON_S = 86_400.0
+FORESEEN = 200
+"""Times as long as a rise was watched: a cache that fills in its first seconds rises like a leak."""
 OF_PROGRAM, OF_GPU = "program_memory_bytes", "gpu_memory_used_bytes"
 
 
@@ -69,6 +71,8 @@ class Growth:
     high: float
     last: float
     """Bytes at the end."""
+    seen_s: float
+    """How long it was watched."""
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -82,12 +86,14 @@ def check(observation: Observation) -> Iterator[Symptom]:
         if growth is None:
             continue
         limit = _limit(observation, monitors, name, growth)
-        soon = limit is not None and limit / growth.rate < SOON_S
         when = f"; at this rate memory is full in {_span(limit / growth.rate)}" if limit else ""
         held = _held(observation)
+        horizon_s = SOON_S if held else min(SOON_S, FORESEEN * growth.seen_s)
+        soon = limit is not None and limit / growth.rate < horizon_s
         yield Symptom(
             evidence=f"{byte_size(growth.rate)}/s [{byte_size(growth.low)}, {byte_size(growth.high)}], "
-            f"{byte_size(growth.rate * step.whole_s)} a step, all through the steady steps{when}{held}",
+            f"{byte_size(growth.rate * step.whole_s)} a step, all through {growth.seen_s:.0f} s of steady steps"
+            f"{when}{held}",
             metric=f"monitors.metrics.{name}",
             severity=Severity.WARNING if soon else Severity.INFO,
         )
@@ -149,7 +155,7 @@ def _growth(monitors: Monitors, name: str) -> Growth | None:
     total = rate * (seen[-1][0] - seen[0][0])
     if min(rates) <= 0 or rates[1] < STEADY * rates[0] or total < LEAST_BYTES:
         return None
-    return Growth(rate, min(rates), max(rates), seen[-1][1])
+    return Growth(rate, min(rates), max(rates), seen[-1][1], seen[-1][0] - seen[0][0])
 
 
 def _rising(seen: list[tuple[float, float]]) -> float:
