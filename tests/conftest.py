@@ -1,4 +1,4 @@
-"""What every test run says at its end: the time that each folder took, and what was left out."""
+"""What holds in every test run, and what it says at its end: the time of each folder, and what was left out."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ from pathlib import PurePath
 import pytest
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+def pytest_configure() -> None:
+    """Keep a width from the programs that tests start: readline, which pytest loads, exports COLUMNS."""
+    os.environ.pop("COLUMNS", None)
+    os.unsetenv("COLUMNS")  # what readline sets in C, os.environ does not know of
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

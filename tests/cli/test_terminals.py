@@ -184,6 +184,27 @@ def test_a_progress_that_nobody_can_read_ends_nothing(
     assert back.getvalue().endswith("four\n") == (error is OSError)
 
 
+@pytest.mark.parametrize("columns", ["40", "", "0"])
+def test_what_is_told_to_a_file_is_wrapped_where_columns_says_its_width(
+    columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    screen = Screen()
+    screen.warn("hotloop: other processes use the CPU: ::error::ffmpeg (pid 7).")
+    screen.progress("observing the steps of a program with a name")
+    screen.detail(["step 3"])
+    screen.progress("measuring its ceilings")
+    told = capsys.readouterr().err
+    if columns != "40":
+        assert len(told.splitlines()) == 4
+        return
+    assert told == (
+        "hotloop: other processes use the CPU:\n: :error::ffmpeg (pid 7).\n"
+        "hotloop 0:00  observing the steps of a\nprogram with a name\n"
+        "hotloop 0:00  measuring its ceilings\n  step 3\n"
+    )
+
+
 def test_a_pipe_that_is_closed_is_not_talked_about(tmp_path: Path) -> None:
     done = _shell(tmp_path, f"({COMMAND} explain; echo $? > code) | true")
     assert done.stderr == ""

@@ -25,10 +25,15 @@ def console(*, stderr: bool = False, no_color: bool = False) -> Console:
         emoji=False,
         highlight=False,
         soft_wrap=stderr,
-        width=None if stderr else _width(),
+        width=_told_width() if stderr else _width(),
     )
     made.push_render_hook(_Sanitizer())
     return made
+
+
+def wraps(console: Console) -> bool:
+    """Whether lines break between words: on a terminal, and where COLUMNS says how wide a file may be."""
+    return console.is_terminal or bool(_columns())
 
 
 class _Told(Console):
@@ -58,6 +63,17 @@ class _Sanitized:
                 continue
             text = shown(segment.text, lines=True)
             yield Segment(text.translate(_ASCII) if ascii_only else text, segment.style)
+
+
+def _columns() -> int | None:
+    """What COLUMNS says; None: no number."""
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdecimal() else None
+
+
+def _told_width() -> int | None:
+    """None: as COLUMNS or the terminal says; of a width of 0 nothing would be left to read."""
+    return WIDTH if _columns() == 0 else None
 
 
 def _width() -> int:

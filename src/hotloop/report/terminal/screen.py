@@ -13,7 +13,7 @@ from rich.rule import Rule
 from rich.text import Text
 
 from hotloop.model.foreign_text import obeyed_by_none, shown
-from hotloop.report.terminal.console import console
+from hotloop.report.terminal.console import console, wraps
 from hotloop.report.terminal.layout import WIDTH
 from hotloop.report.terminal.status_line import StatusLine, stamped
 
@@ -135,15 +135,17 @@ class Screen:
             # A line that the program has begun is not gone on with.
             begin = "\n" if self._theirs else ""
             line = stamped(shown(text), now_s - self._start_s, self._budget_s)
-            with contextlib.suppress(OSError):  # a full disk: what is told is lost, what is measured is not
-                self.err.print(Text("\n  ".join([begin + line, *self._details])))
+            self._line(Text("\n  ".join([begin + line, *self._details])))
 
     def _line(self, text: Text) -> None:
-        """Print text that breaks between words on a terminal, and nowhere in a file."""
-        with contextlib.suppress(OSError):
-            self.err.print(text, soft_wrap=not self.err.is_terminal)
+        """Print text that is wrapped where there is a width to wrap it at."""
+        if wraps(self.err):
+            lines = text.wrap(self.err, self.err.width)
+            text = Text(obeyed_by_none("\n".join(line.plain.rstrip() for line in lines)), style=text.style)
+        with contextlib.suppress(OSError):  # a full disk: what is told is lost, what is measured is not
+            self.err.print(text, soft_wrap=True)
 
     def _rule(self, title: str) -> None:
-        width = WIDTH if not self.err.is_terminal else min(WIDTH, self.err.width)
+        width = min(WIDTH, self.err.width) if wraps(self.err) else WIDTH
         with contextlib.suppress(OSError):
             self.err.print(Rule(Text(shown(title)), characters="-", style="dim", align="left"), width=width)
