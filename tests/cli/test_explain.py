@@ -6,10 +6,12 @@ import ast
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 
 import hotloop
 from hotloop.cli.app import run
-from hotloop.cli.explain import _SOURCES, manual_page
+from hotloop.cli.explain import _SOURCES, PageSource, manual_page
+from hotloop.report.terminal.refilled import refilled
 
 PATTERNS = Path(hotloop.__file__).parent / "trace" / "causes" / "patterns"
 
@@ -49,6 +51,37 @@ def test_the_list_is_grouped_with_a_line_for_each(capsys: pytest.CaptureFixture[
     ]
     named = {line.split()[0] for line in lines if line.startswith("  ")}
     assert {"loader_workers", "sync-in-step", "anomaly-mode-on", "exposed-communication"} <= named
+
+
+def test_pages_of_one_name_say_which_each_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "workers-not-persistent"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("# ")] == [
+        "# workers-not-persistent, a finding of hotloop diagnose",
+        "# workers-not-persistent, a finding of hotloop lint",
+    ]
+
+
+@pytest.mark.parametrize("source", _SOURCES, ids=lambda source: source.kind)
+def test_paragraphs_of_pages_fit_the_screen_and_lose_nothing(source: PageSource) -> None:
+    for name in source.titles():
+        page = source.page(name)
+        assert page is not None
+        filled = refilled(page, 80)
+        assert filled.split() == page.split()
+        assert _prose(filled) == _prose(page)
+        too_long = [line for line in _paragraphs(filled) if len(line) > 80 and len(line.split()) > 2]
+        assert not too_long, name
+
+
+def _paragraphs(page: str) -> list[str]:
+    """The lines of a page outside of its code."""
+    return [line for part in page.split("```")[::2] for line in part.splitlines() if line[:1] != "#"]
+
+
+def _prose(page: str) -> str:
+    """What a reader gets to see of it, wherever its lines end."""
+    return " ".join(MarkdownIt("commonmark").render(page).split())
 
 
 def test_a_misspelt_name_is_guessed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,8 @@ class PageSource:
     """One kind of thing that can be explained; what it needs is imported when it is asked."""
 
     kind: str
+    one: str
+    """What one of them is, for the heading of its page."""
     titles: Callable[[], dict[str, str]]
     """What each name means, in a line."""
     page: Callable[[str], str | None]
@@ -73,10 +75,14 @@ def _optimization_page(name: str) -> str | None:
 
 # Another kind of page is another line here.
 _SOURCES: tuple[PageSource, ...] = (
-    PageSource("Optimizations, tried by hotloop tune", _optimization_titles, _optimization_page),
-    PageSource("Findings of hotloop diagnose", _measured_titles, _measured_page),
-    PageSource("Findings of hotloop lint", _rule_titles, _rule_page),
-    PageSource("Findings of hotloop trace", _trace_titles, _trace_page),
+    PageSource(
+        "Optimizations, tried by hotloop tune", "an optimization", _optimization_titles, _optimization_page
+    ),
+    PageSource(
+        "Findings of hotloop diagnose", "a finding of hotloop diagnose", _measured_titles, _measured_page
+    ),
+    PageSource("Findings of hotloop lint", "a finding of hotloop lint", _rule_titles, _rule_page),
+    PageSource("Findings of hotloop trace", "a finding of hotloop trace", _trace_titles, _trace_page),
 )
 
 
@@ -93,7 +99,9 @@ def command(name: str | None) -> None:
     if sys.stdout.isatty():
         _show(page)
     else:
-        click.echo(page, nl=False)
+        from hotloop.report.terminal.refilled import refilled
+
+        click.echo(refilled(page, WIDTH), nl=False)
 
 
 def _show(page: str) -> None:
@@ -107,8 +115,14 @@ def _show(page: str) -> None:
 
 def manual_page(name: str) -> str | None:
     """Return the manual page of a finding or an optimization as Markdown, of all that have the name; None: none has."""
-    pages = [page for source in _SOURCES if (page := source.page(name)) is not None]
+    pages = [_headed(page, source) for source in _SOURCES if (page := source.page(name)) is not None]
     return "\n".join(pages) if pages else None
+
+
+def _headed(page: str, source: PageSource) -> str:
+    """Say in a page's heading what it is of: several kinds of findings may share a name."""
+    heading, _, rest = page.partition("\n")
+    return f"{heading}, {source.one}\n{rest}"
 
 
 def _listed() -> Iterator[str]:
