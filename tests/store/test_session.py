@@ -13,7 +13,15 @@ import pytest
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.optimization import Candidate
 from hotloop.model.tuning import Failure, FailureKind, Measured, Trial
-from hotloop.store.session import SCHEMA, Session, find_session, new_session, session_folder, sessions
+from hotloop.store.session import (
+    ELSEWHERE,
+    SCHEMA,
+    Session,
+    find_session,
+    new_session,
+    session_folder,
+    sessions,
+)
 
 from .namespaces import python_on_small_disk
 
@@ -207,6 +215,28 @@ print(*session.keys())
 """
 _NEW = _WRITE.format(opened="new_session(Path(), 's')")
 _OLD = _WRITE.format(opened="find_session(Path())")
+_CLOSED = """
+from pathlib import Path
+from hotloop.store.session import new_session
+session = new_session(Path(), "s")
+session.put("trial", 1)
+session.close()
+"""
+_FILL = """
+import contextlib
+with contextlib.suppress(OSError), open("rest", "wb", buffering=0) as file:
+    while file.write(bytes(4096)):
+        pass
+"""
+_CHECK = """
+from pathlib import Path
+from hotloop.model.errors import HotloopError
+from hotloop.store.session import check_storable
+try:
+    check_storable(Path())
+except HotloopError as error:
+    print(error.message)
+"""
 
 
 class TestSpace:
@@ -216,7 +246,7 @@ class TestSpace:
         write, read = python_on_small_disk(disk, "size=256k", _NEW, "mount:size=1m", _READ)
         *numbers, message, hint, code = write.stdout.splitlines()
         assert "cannot be written: database or disk is full; what was finished before is kept" in message
-        assert hint == "free some space, then go on with --resume"
+        assert hint == "free some space; hotloop tune goes on with --resume"
         assert code == "MACHINE"
         assert len(numbers) > 10
         assert read.stdout.split() == [f"trial|{number}" for number in numbers]
@@ -233,13 +263,22 @@ class TestSpace:
         disk = tmp_path / "disk"
         disk.mkdir()
         _, write = python_on_small_disk(disk, "size=8m", _NEW, "mount:ro", program)
-        assert "run from a folder that you may write to\nMACHINE" in write.stdout
+        assert f"{ELSEWHERE}\nMACHINE" in write.stdout
 
     def test_a_read_only_folder_without_a_session_is_said(self, tmp_path: Path) -> None:
         disk = tmp_path / "disk"
         disk.mkdir()
         (write,) = python_on_small_disk(disk, "ro", _NEW)
         message = write.stdout.splitlines()[0]
-        assert message.endswith(
-            ".hotloop cannot be made: Read-only file system; finished trials are kept there"
-        )
+        assert message.startswith("no session can be stored in ")
+        assert message.endswith(".hotloop: Read-only file system")
+
+    @pytest.mark.parametrize("options", ["size=256k", "ro"])
+    def test_what_is_stored_is_read_where_nothing_can_be_written(self, tmp_path: Path, options: str) -> None:
+        disk = tmp_path / "disk"
+        disk.mkdir()
+        programs = [_CLOSED, _FILL, f"mount:{options}", _READ, _OLD, _CHECK]
+        *_, read, write, check = python_on_small_disk(disk, "size=256k", *programs)
+        assert read.stdout.split() == ["trial"]
+        assert "cannot be written here: attempt to write a readonly database" in write.stdout
+        assert ("no session can be stored in" in check.stdout) is (options == "ro")

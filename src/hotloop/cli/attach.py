@@ -7,7 +7,7 @@ from pathlib import Path
 from hotloop.cli.files import write_json
 from hotloop.cli.report import keep_page
 from hotloop.cli.sample_files import SampleFiles
-from hotloop.cli.stored import store_observation
+from hotloop.cli.stored import stored_or_told
 from hotloop.model.errors import ExitCode
 from hotloop.observe.attach.look import look
 from hotloop.observe.attach.trainer import trainer
@@ -32,10 +32,11 @@ def observe_process(
         seen = look(pid, seconds)
     finally:
         screen.done()
-    session = store_observation(seen, origin("observe", seen.command, runs=False))
+    session = stored_or_told(screen, seen, origin("observe", seen.command, runs=False))
     if json_file is not None:
         write_json(json_file, seen)
     screen.show(render(seen))
     samples.write(seen)
-    keep_page(screen, session)
+    if session is not None:
+        keep_page(screen, session)
     return ExitCode.DONE

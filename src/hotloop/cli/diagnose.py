@@ -15,7 +15,7 @@ from hotloop.cli.endings import how_it_ended
 from hotloop.cli.files import check_writable, json_text, write_json
 from hotloop.cli.options import COMMAND_SETTINGS, ResultFile, TimeSpan, isolation_options, output_options
 from hotloop.cli.report import keep_page
-from hotloop.cli.stored import OBSERVATION, store_observation, stored_without_step
+from hotloop.cli.stored import OBSERVATION, stored_or_told, stored_without_step, warn_unless_storable
 from hotloop.diagnose.check.engine import diagnose
 from hotloop.diagnose.manual import pages
 from hotloop.launch.isolation.decide import Exceptions
@@ -120,7 +120,7 @@ def command(
     if latency_limit is not None and (inference is None or not inference.by_batch):
         screen.note("hotloop: --latency-limit says nothing here: batches of other sizes were not tried")
     _show(screen, found, format_, verbose=verbose)
-    if command:
+    if command and found.session is not None:
         keep_page(screen, found.session)
     return _exit_code(found, check=check)
 
@@ -144,6 +144,7 @@ def _stop_rule(
 
 def _observed(screen: Screen, live: LiveRun, *, ceilings: bool, latency_limit_s: float | None) -> Diagnosis:
     of = origin("diagnose", live.words, before_run(screen, live.words))
+    warn_unless_storable(screen)
     say_whose_output(screen, live.words)
     with ended_like_ctrl_c():
         with stored_without_step(of):
@@ -152,7 +153,7 @@ def _observed(screen: Screen, live: LiveRun, *, ceilings: bool, latency_limit_s:
         screen.note(how_it_ended(observation))
         limited = with_limits(observation, live, screen.progress) if ceilings else without_limits(observation)
         limited = _waited_for(limited, latency_limit_s)
-    return diagnose(limited, store_observation(limited, of))
+    return diagnose(limited, stored_or_told(screen, limited, of))
 
 
 def _waited_for(observation: Observation, limit_s: float | None) -> Observation:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import sys
@@ -119,8 +120,11 @@ def write_bytes(path: Path, content: bytes, *, private: bool = False) -> None:
             return
         _replace(place, content, stat.S_IMODE(mode) if mode is not None else _new_mode(private=private))
     except OSError as error:
+        full = error.errno in {errno.ENOSPC, errno.EDQUOT}
         raise HotloopError(
-            f"{path} cannot be written: {error.strerror}", "choose another place for it", ExitCode.MACHINE
+            f"{path} cannot be written: {error.strerror}",
+            "free some space, or choose a place on another disk" if full else "choose another place for it",
+            ExitCode.MACHINE,
         ) from error
 
 

@@ -22,7 +22,7 @@ from hotloop.cli.options import (
 )
 from hotloop.cli.report import keep_page
 from hotloop.cli.sample_files import SampleFiles
-from hotloop.cli.stored import store_observation, stored_without_step
+from hotloop.cli.stored import stored_or_told, stored_without_step, warn_unless_storable
 from hotloop.launch.isolation.decide import Exceptions
 from hotloop.launch.signals import ended_like_ctrl_c
 from hotloop.model.errors import ExitCode
@@ -96,6 +96,7 @@ def command(
         session_folder(Path.cwd())  # before an hour of it: nothing is written through a link
     rule = StopRule(steps=steps, seconds=seconds, full=full)
     of = origin("observe", command, before_run(screen, command))
+    warn_unless_storable(screen)
     say_whose_output(screen, command)
     try:
         with ended_like_ctrl_c(), stored_without_step(of):
@@ -139,16 +140,19 @@ def _check_pid_alone(
 
 
 def _show(screen: Screen, observation: Observation, json_file: Path | None, of: Origin) -> None:
-    """Keep first and show then: a result is not lost over a terminal that is gone or full."""
-    session = store_observation(observation, of)
-    if json_file is not None:
-        write_json(json_file, observation.without_series())
-    screen.done()
-    screen.note(how_it_ended(observation))
-    screen.note("")
-    screen.show(render(observation))
-    screen.show(render_next(observation))
-    keep_page(screen, session)
+    """Keep first and show then: a result is not lost over a terminal that is gone or full, nor over a full disk."""
+    session = stored_or_told(screen, observation, of)
+    try:
+        if json_file is not None:
+            write_json(json_file, observation.without_series())
+    finally:
+        screen.done()
+        screen.note(how_it_ended(observation))
+        screen.note("")
+        screen.show(render(observation))
+        screen.show(render_next(observation, stored=session is not None))
+    if session is not None:
+        keep_page(screen, session)
 
 
 def _say_kept(screen: Screen, kept: Path | None) -> None:

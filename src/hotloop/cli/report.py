@@ -113,18 +113,20 @@ def write_report(
         write_json(json_file, content.without_series())
 
 
-def keep_page(screen: Screen, name: str | None = None) -> None:
-    """Write a session's page beside it and say where; the newest's unless named.
+def keep_page(screen: Screen, name: str) -> None:
+    """Write a session's page beside it and say where.
 
-    What was measured is stored by then: a page that cannot be written is a line, not a failure.
+    What was measured is stored by then: a page that cannot be written is said, and is no failure.
     """
     try:
         with contextlib.closing(find_session(Path.cwd(), name)) as session:
             file = session.path.with_suffix(".html")
             content = report_content(session)
-            # It shows what the session holds: paths, the command, the end of the program's output.
-            write_text(file, page(document(content), content.manual), private=True)
+        # It shows what the session holds: paths, the command, the end of the program's output.
+        write_text(file, page(document(content), content.manual), private=True)
     except HotloopError as error:
         screen.note(f"hotloop: no page was written: {error.message}")
+        screen.note(f"  {error.hint}")
+        screen.note(f"  the page can still be made: hotloop report {name} --html FILE")
         return
     screen.note(f"hotloop: the whole story is in {os.path.relpath(file)} (hotloop report shows it again)")

@@ -13,7 +13,8 @@ from hotloop.model.origin import Origin
 from hotloop.model.tuning import TuneResult
 from hotloop.observe.coverage import NoStepError
 from hotloop.observe.run.origin import ORIGIN
-from hotloop.store.session import Session, find_session, new_session, sessions
+from hotloop.report.terminal.screen import Screen
+from hotloop.store.session import Session, check_storable, find_session, new_session, sessions
 
 OBSERVATION = "observation"
 """Under which `tune` keeps what it observed, too."""
@@ -46,6 +47,26 @@ def store_observation(observation: Observation, of: Origin) -> str:
         return session.name
     finally:
         session.close()
+
+
+def warn_unless_storable(screen: Screen) -> None:
+    """Say before the program runs that what is measured cannot be stored here."""
+    try:
+        check_storable(Path.cwd())
+    except HotloopError as error:
+        screen.alert(f"hotloop: {error.message}; the result will be shown, and not stored")
+        screen.alert(f"  {error.hint}")
+
+
+def stored_or_told(screen: Screen, observation: Observation, of: Origin) -> str | None:
+    """Store an observation as `store_observation` does; None: it cannot be, which is said: the result is shown."""
+    try:
+        return store_observation(observation, of)
+    except HotloopError as error:
+        screen.done()
+        screen.alert(f"hotloop: this run is not stored: {error.message}")
+        screen.alert(f"  {error.hint}")
+        return None
 
 
 def session_with_result(base: Path, name: str | None = None) -> Session:

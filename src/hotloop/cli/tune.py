@@ -26,6 +26,7 @@ from hotloop.model.tuning import Plan, TuneResult
 from hotloop.patch.account_in_plan import with_patch_known
 from hotloop.report.terminal.screen import Screen
 from hotloop.report.terminal.tuning import render, render_next, what_is_on
+from hotloop.store.session import check_storable
 from hotloop.tune.design.candidates import Wishes
 from hotloop.tune.pipeline import TuneOrder, tune
 from hotloop.tune.plan.plan_file import is_plan, read_plan, to_toml
@@ -106,6 +107,7 @@ def command(
 
 def _check_targets(plan_file: Path, json_file: Path | None) -> None:
     """Before ten minutes of trials, not after them."""
+    check_storable(Path.cwd())
     if plan_file.exists() and not is_plan(plan_file):
         raise HotloopError(
             f"{plan_file} exists and is not a hotloop plan, so it will not be overwritten",

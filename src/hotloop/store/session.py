@@ -8,6 +8,7 @@ import shlex
 import shutil
 import sqlite3
 import stat
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -17,14 +18,16 @@ import msgspec
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.foreign_text import encodable
 from hotloop.store.claim import claimed, release
+from hotloop.store.connection import LOG, connected, is_in_use
 from hotloop.store.ours import APPLICATION_ID, check_ours
 
 FOLDER = ".hotloop"
 SCHEMA = 1
 SHOWN = 5
 """Sessions that are named where one is not found."""
+ELSEWHERE = "run it from a folder that you may write to, with the full path of your script"
 _SUFFIX = ".sqlite"
-_BESIDE = ("-wal", "-shm")
+_BESIDE = (LOG, "-shm")
 """Ends of the names of the files that SQLite keeps beside a database."""
 _Value = TypeVar("_Value")
 
@@ -42,28 +45,30 @@ class Session:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._claim: int | None = None
-        is_new = not check_ours(path)
-        if is_new:
+        if not check_ours(path):
             _make_private(path)
         with self._explained():
-            self._connection = sqlite3.connect(path, isolation_level=None)
-        try:
-            with self._explained():
-                self._prepare()
-        except HotloopError:
-            self._connection.close()
-            raise
+            self._connection = connected(path, self._prepare, self._version)
 
-    def _prepare(self) -> None:
-        """Set the connection up, and make the table in a new file."""
-        ask = self._connection.execute
-        ask("PRAGMA busy_timeout=5000")
-        version = int(ask("PRAGMA user_version").fetchone()[0])
+    def _version(self, connection: sqlite3.Connection) -> int:
+        """Return the file's schema; 0: the file is new.
+
+        Raises:
+            HotloopError: it is another one than this hotloop's.
+        """
+        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         if version not in {0, SCHEMA}:
             raise HotloopError(
                 f"the session file {self.path} is of schema {version}, this hotloop reads schema {SCHEMA}",
                 "use the hotloop that wrote it, or start a new session without --resume",
             )
+        return version
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        """Set the connection up, and make the table in a new file."""
+        ask = connection.execute
+        ask("PRAGMA busy_timeout=5000")
+        version = self._version(connection)
         if not version:  # before the log: the file itself says at once whose it is
             ask(f"PRAGMA application_id={APPLICATION_ID}")
         ask("PRAGMA journal_mode=WAL")
@@ -147,7 +152,7 @@ def _make_private(path: Path) -> None:
     except OSError as error:
         raise HotloopError(
             f"the session file {path} cannot be written here: {error.strerror}",
-            "run from a folder that you may write to",
+            ELSEWHERE,
             ExitCode.MACHINE,
         ) from error
 
@@ -165,16 +170,16 @@ def _explanation(path: Path, error: sqlite3.DatabaseError) -> HotloopError:
     if "full" in text or "disk I/O" in text:
         return HotloopError(
             f"the session file {path} cannot be written: {text}; what was finished before is kept",
-            "free some space, then go on with --resume",
+            "free some space; hotloop tune goes on with --resume",
             ExitCode.MACHINE,
         )
     if "readonly" in text or "unable to open" in text:
         return HotloopError(
             f"the session file {path} cannot be written here: {text}",
-            "run from a folder that you may write to",
+            ELSEWHERE,
             ExitCode.MACHINE,
         )
-    if "locked" in text:
+    if is_in_use(error):
         return HotloopError(
             f"the session file {path} is in use: {text}",
             "wait until the other hotloop is done, or start a new session without --resume",
@@ -203,12 +208,28 @@ def session_folder(base: Path) -> Path:
         with contextlib.suppress(FileExistsError), (folder / ".gitignore").open("x") as file:
             file.write("*\n")
     except OSError as error:
-        raise HotloopError(
-            f"{folder} cannot be made: {error.strerror}; finished trials are kept there",
-            "run from a folder that you may write to",
-            ExitCode.MACHINE,
-        ) from error
+        raise _not_writable(folder, error) from error
     return folder
+
+
+def check_storable(base: Path) -> None:
+    """Demand that a session can be made in a folder, before time is spent on what it is to hold.
+
+    Raises:
+        HotloopError: it cannot.
+    """
+    folder = session_folder(base)
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise _not_writable(folder, error) from error
+
+
+def _not_writable(folder: Path, error: OSError) -> HotloopError:
+    return HotloopError(
+        f"no session can be stored in {folder}: {error.strerror}", ELSEWHERE, ExitCode.MACHINE
+    )
 
 
 def new_session(base: Path, stamp: str) -> Session:

@@ -104,7 +104,7 @@ def advice(finding: Finding) -> str:
     """Return what to do, and how to measure it, where the user's command is not known."""
     if not finding.optimization:
         return f"{finding.advice} (fix by hand)"
-    return f"{finding.advice} Measure the effect: hotloop tune --only {finding.optimization} COMMAND"
+    return f"{finding.advice} (measure it: hotloop tune --only {finding.optimization} COMMAND)"
 
 
 def trying(optimization: str, command: Sequence[str]) -> list[str]:

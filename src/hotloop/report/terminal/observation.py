@@ -42,13 +42,13 @@ def render(observation: Observation) -> RenderableType:
     return Group(*_parts(observation))
 
 
-def render_next(observation: Observation) -> RenderableType:
-    """Return what to type next; without a command, `diagnose` reads the session just kept."""
+def render_next(observation: Observation, *, stored: bool = True) -> RenderableType:
+    """Return what to type next; without a command, `diagnose` reads the session that was stored."""
     if observation.exit_code not in (None, 0):
         return next_steps([("correct your program first; alone it is", list(observation.command))])
     return next_steps(
         [
-            ("why, and what to change", ["hotloop", "diagnose"]),
+            ("why, and what to change", ["hotloop", "diagnose", *(() if stored else observation.command)]),
             ("try what helps, and prove it", ["hotloop", "tune", *observation.command]),
         ]
     )
