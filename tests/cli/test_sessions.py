@@ -80,6 +80,20 @@ def test_sessions_are_listed_the_newest_first(folder: Path, capsys: pytest.Captu
     assert [one["kind"] for one in listed] == ["tune", "observe", "observe"]
 
 
+def test_a_session_that_was_gone_on_with_is_first_and_the_time_says_why(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    oldest = sessions(folder)[-1]
+    os.utime(oldest, (1_700_086_400, 1_700_086_400))
+    assert run(["sessions"]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    times = [line.split()[1] for line in lines if line.startswith("2026")]
+    assert head.split()[:2] == ["session", "updated"]
+    assert lines[0].startswith(oldest.stem)
+    assert times == sorted(times, reverse=True)
+    assert times[0] != times[1]
+
+
 def test_reading_an_old_session_does_not_make_it_the_newest(folder: Path) -> None:
     before = _names(folder)
     assert run(["report", before[-1], "--quiet"]) == 0

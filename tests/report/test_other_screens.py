@@ -96,6 +96,16 @@ def test_sessions() -> None:
     assert matches("sessions_none", render_sessions([]))
 
 
+def test_a_session_with_a_long_name_leaves_the_columns_of_others_where_they_are() -> None:
+    short = StoredSession(
+        name="a", when="2026-11-22 03:32", kind="tune", command=None, verdict="1.2x as fast", size_bytes=1
+    )
+    long = msgspec.structs.replace(short, name="n" * 70, verdict="cannot be read: " + "no such table " * 9)
+    lines = shown(render_sessions([short, long])).splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert lines[1].index("2026") == lines[2].index("2026") == lines[0].index("updated")
+
+
 def _of_step(step_s: float, data_s: float) -> Observation:
     """Two milliseconds of optimizer, the rest of the step in equal halves of forward and backward."""
     half_s = (step_s - data_s - 0.002) / 2

@@ -37,7 +37,7 @@ from hotloop.store.session import Session, remove_session, session_bytes, sessio
 def command(
     *, removed: tuple[str, ...], keep: int | None, json_file: Path | None, quiet: bool, no_color: bool
 ) -> int:
-    """List the sessions of this folder: when, what, verdict, size.
+    """List the sessions of this folder, the last updated first: what, verdict, size, command.
 
     Every observe, diagnose and tune stores one in .hotloop/.
     """
