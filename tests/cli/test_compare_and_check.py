@@ -58,7 +58,11 @@ def test_two_sessions_are_compared_with_what_changed(
     assert said.origin is not None
     step = said.observation.step
     faster = msgspec.structs.replace(
-        step, median_s=step.median_s / 2, low_s=step.low_s / 2, high_s=step.high_s / 2
+        step,
+        median_s=step.median_s / 2,
+        low_s=step.low_s / 2,
+        high_s=step.high_s / 2,
+        samples_per_s=2 * (step.samples_per_s or 0),
     )
     sides = (
         (said.observation, said.origin),

@@ -116,7 +116,13 @@ def _of_step(step_s: float, data_s: float) -> Observation:
         Phase.OPTIMIZER: 0.002,
     }
     step = msgspec.structs.replace(
-        STEP, median_s=step_s, mean_s=step_s, p50_s=step_s, low_s=0.99 * step_s, high_s=1.01 * step_s
+        STEP,
+        median_s=step_s,
+        mean_s=step_s,
+        p50_s=step_s,
+        low_s=0.99 * step_s,
+        high_s=1.01 * step_s,
+        samples_per_s=32 / step_s,
     )
     phases = {
         phase: PhaseTime(each, each / step_s, 0.99 * each, 1.01 * each) for phase, each in spent.items()

@@ -74,7 +74,9 @@ def _of_cached_batch(factor: float, num_workers: int) -> Outcome:
 @pytest.mark.parametrize(
     ("factor", "num_workers", "withheld"), [(2.0, 0, True), (1.1, 0, False), (2.0, 2, False)]
 )
-def test_a_gain_beyond_the_wait_for_data_needs_workers(factor: float, num_workers: int, withheld: bool) -> None:
+def test_a_gain_beyond_the_wait_for_data_needs_workers(
+    factor: float, num_workers: int, withheld: bool
+) -> None:
     """Workers take cores from the step; without them a cached batch that gains more is not like the others."""
     seen = observation({Phase.DATA: 0.1, Phase.FORWARD: 0.9})
     outcome = _of_cached_batch(factor, num_workers)

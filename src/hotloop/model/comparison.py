@@ -22,6 +22,8 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     phases: dict[str, float] = {}
     """Seconds of each phase of a step."""
     peak_bytes: int | None = None
+    samples_per_step: float | None = None
+    """None: no batch dimension was seen, or a duet was run."""
 
 
 class TunedSide(msgspec.Struct, frozen=True, kw_only=True):

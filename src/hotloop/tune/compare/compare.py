@@ -19,6 +19,8 @@ from hotloop.tune.compare.program import Program
 
 LEAST_PHASE = 0.002
 """Of the step: of a shorter phase no ratio is told."""
+SAME_BATCH = 0.05
+"""Of the samples of a step: by so much a last batch that is smaller changes their mean."""
 _DUET = "{num} fresh pairs of processes, whose blocks took turns on this machine; 95% interval over pairs and blocks"
 _APART = (
     "two runs that did not take turns; the 95% interval holds what runs of one program differ by, not what the machine "
@@ -78,8 +80,12 @@ def _phase(records: Sequence[PairRecord], sides: Sequence[Side], name: str) -> P
 def compare_observations(before: Observation, after: Observation, names: tuple[str, str]) -> Comparison:
     """Return what two observations of different times allow to say."""
     sides = [_observed(seen, name) for seen, name in zip((before, after), names, strict=True)]
-    ratio = _ratio(sides[0], sides[1])
+    scale = _scale(sides[0], sides[1])
+    ratio = _ratio(sides[0], sides[1], scale)
     verdict, reason = _verdict(ratio)
+    if scale != 1.0:
+        before_n, after_n = (f"{side.samples_per_step or 0:.3g}" for side in sides)
+        reason = f"per sample, as a step has {before_n} of them and {after_n}: {reason}"
     return Comparison(
         before=sides[0],
         after=sides[1],
@@ -90,7 +96,7 @@ def compare_observations(before: Observation, after: Observation, names: tuple[s
             phase.value: PhaseChange(
                 before_s=before.phases[phase].median_s if phase in before.phases else None,
                 after_s=after.phases[phase].median_s if phase in after.phases else None,
-                ratio=_phase_apart(before, after, phase),
+                ratio=_phase_apart(before, after, phase, scale),
             )
             for phase in dict.fromkeys((*before.phases, *after.phases))
         },
@@ -113,29 +119,38 @@ def _observed(seen: Observation, name: str) -> Side:
         high_s=step.high_s if step else None,
         phases={phase.value: found.median_s for phase, found in seen.phases.items()},
         peak_bytes=seen.memory.peak_bytes,
+        samples_per_step=step.samples_per_s * step.whole_s if step and step.samples_per_s else None,
     )
 
 
-def _ratio(before: Side, after: Side) -> Ratio | None:
+def _scale(before: Side, after: Side) -> float:
+    """Return the samples of a step of the second for each of the first; 1: about as many, or not known."""
+    if not before.samples_per_step or not after.samples_per_step:
+        return 1.0
+    scale = after.samples_per_step / before.samples_per_step
+    return 1.0 if abs(math.log(scale)) < SAME_BATCH else scale
+
+
+def _ratio(before: Side, after: Side, scale: float) -> Ratio | None:
     if not before.step_s or not after.step_s or before.low_s is None or after.low_s is None:
         return None
     assert before.high_s is not None
     assert after.high_s is not None
     return runs_ratio(
         [run_of_interval(before.step_s, before.low_s, before.high_s)],
-        [run_of_interval(after.step_s, after.low_s, after.high_s)],
+        [run_of_interval(*(each / scale for each in (after.step_s, after.low_s, after.high_s)))],
     )
 
 
-def _phase_apart(before: Observation, after: Observation, phase: object) -> Ratio | None:
+def _phase_apart(before: Observation, after: Observation, phase: object, scale: float) -> Ratio | None:
     runs = []
-    for seen in (before, after):
+    for seen, per in ((before, 1.0), (after, scale)):
         found = seen.phases.get(phase)  # type: ignore[call-overload]
         if found is None or not found.median_s or found.low_s is None or found.high_s is None:
             return None
         if seen.step is None or found.median_s < LEAST_PHASE * seen.step.median_s:
             return None
-        runs.append(run_of_interval(found.median_s, found.low_s, found.high_s))
+        runs.append(run_of_interval(found.median_s / per, found.low_s / per, found.high_s / per))
     return runs_ratio(runs[:1], runs[1:])
 
 

@@ -109,7 +109,7 @@ class Confirmer:
         """Run a set; return the steps that have to go."""
         number = self.sets.num(plan)
         seen = self.sets.standing(plan)
-        so_far = f", so far {seen.total.ratio}" if seen is not None and seen.width < TELLING else ""
+        so_far = f", so far {seen.ratio}" if seen is not None and seen.width < TELLING else ""
         self._progress(f"confirming the plan in fresh processes ({number + 1}){so_far}")
         to_come = max(1, MIN_SETS - number)
         order = self._order(plan, to_come)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from hotloop.model.optimization import Refusal
+from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import FailureKind, ParityEvidence
 from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.stats.verdict import Decision, Verdict, decide
@@ -34,15 +35,19 @@ class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
         return self.total.verdict is Verdict.FASTER and self.parity.passed
 
     @property
+    def ratio(self) -> Ratio | None:
+        """Its speed; None: too little was measured."""
+        return self.total.ratio
+
+    @property
     def width(self) -> float:
         """Relative half-width of the interval."""
-        ratio = self.total.ratio
-        return math.sqrt(ratio.high / ratio.low) - 1 if ratio is not None else math.inf
+        return math.sqrt(self.ratio.high / self.ratio.low) - 1 if self.ratio is not None else math.inf
 
     @property
     def speed(self) -> float:
-        """The estimate."""
-        return self.total.ratio.ratio if self.total.ratio is not None else 0.0
+        """The estimate; 0: too little was measured."""
+        return self.ratio.ratio if self.ratio is not None else 0.0
 
 
 class ConfirmedSets:

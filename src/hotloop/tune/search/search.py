@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from hotloop.model.optimization import Candidate, Refusal
+from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Trial
 from hotloop.tune.design.experiment import Design
 from hotloop.tune.design.patterns import exclude
@@ -45,8 +46,8 @@ class Standing(Protocol):
     """A plan in fresh processes."""
 
     @property
-    def speed(self) -> float:
-        """Its estimate."""
+    def ratio(self) -> Ratio | None:
+        """Its speed; None: too little was measured."""
 
 
 class Confirms(Protocol):
@@ -307,8 +308,8 @@ class Search:
             line = standing(
                 self.plan,
                 len(self.trials),
-                promising=promising.total.ratio if promising is not None else None,
-                proven=proven.total.ratio if proven is not None else None,
+                promising=promising.ratio if promising is not None else None,
+                proven=proven.ratio if proven is not None else None,
             )
             self._tell_standing(line)
 

@@ -3,7 +3,8 @@
 ## What it does
 Looks at the memory of the training process over the steady steps. It is a finding where it rose all through them, from
 each third to the next, at the end at a third of the middle's rate or more, and a warning where it would fill the
-machine within a day; where nothing is seen to keep it, within 200 times as long as it was watched. Lists and dictionaries of the program's own that gain tensors with every step are named.
+machine within a day; where nothing is seen to keep it, within 200 times as long as it was watched. Lists and
+dictionaries of the program's own that gain tensors with every step are named.
 
 ## Why it is slow
 Something is kept of every step: a loss with its graph in a running total, outputs in a list, a cache without a bound.
