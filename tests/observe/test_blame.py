@@ -9,12 +9,18 @@ from typing import Any
 
 import pytest
 
-from hotloop.launch.isolation.decide import Exceptions
+from hotloop.launch.isolation.decide import Exceptions, Isolation
 from hotloop.observe.run import blame
 
 
 @pytest.fixture
-def verdict(monkeypatch: pytest.MonkeyPatch) -> Callable[[int | None], str]:
+def told() -> list[str]:
+    """What is said before the program runs again."""
+    return []
+
+
+@pytest.fixture
+def verdict(monkeypatch: pytest.MonkeyPatch, told: list[str]) -> Callable[[int | None], str]:
     """Says whose failure exit code 1 was, where the program ends so without the probe; None: it still runs."""
     clock = [0.0]
 
@@ -26,7 +32,7 @@ def verdict(monkeypatch: pytest.MonkeyPatch) -> Callable[[int | None], str]:
     def says(alone: int | None) -> str:
         run = SimpleNamespace(exit_code=lambda: alone, end=lambda: None)
         monkeypatch.setattr(blame, "start", lambda *_, **__: run)
-        return blame.whose(["python", "train.py"], {}, Exceptions(), 1, 10.0, lambda _: None)
+        return blame.whose(["python", "train.py"], {}, Exceptions(), 1, 10.0, told.append, lambda _: None)
 
     return says
 
@@ -37,11 +43,41 @@ def verdict(monkeypatch: pytest.MonkeyPatch) -> Callable[[int | None], str]:
         (1, "with the same exit code 1: the failure is the program's own"),
         (7, "with exit code 7 instead of 1: look at the program first"),
         (0, "it ends well: THE FAILURE IS HOTLOOP'S"),
-        (None, "it still runs: THE FAILURE IS HOTLOOP'S"),
+        (None, "it had not failed after 40 s and was ended: the failure may be hotloop's"),
     ],
 )
 def test_whose_failure_it_was(alone: int | None, said: str, verdict: Callable[[int | None], str]) -> None:
     assert said in verdict(alone)
+
+
+def test_that_it_runs_again_is_said_before_it_does(
+    told: list[str], verdict: Callable[[int | None], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    isolation = Isolation(covered=True)
+    monkeypatch.setattr(blame, "plan_isolation", lambda *_, **__: isolation)
+    verdict(1)
+    (said,) = told
+    assert said.startswith("your program failed (exit code 1); running it once more without hotloop's hooks")
+    assert said.endswith("what it writes is thrown away")
+
+
+@pytest.mark.parametrize(
+    ("isolation", "said"),
+    [
+        (Isolation(covered=True, writable=("/data",)), "what it writes is thrown away, but not in /data"),
+        (Isolation(guarded=True, uncovered="some"), "it may change your files, as before (--allow-writes)"),
+    ],
+)
+def test_what_a_second_run_may_change_is_said(
+    isolation: Isolation,
+    said: str,
+    told: list[str],
+    verdict: Callable[[int | None], str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(blame, "plan_isolation", lambda *_, **__: isolation)
+    verdict(1)
+    assert told[0].endswith(said)
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,7 @@ def command(
                     deep=() if no_deep else ALL,
                     exceptions=Exceptions(writable, allow_writes),
                     warn=screen.alert,
+                    note=lambda text: screen.note(f"hotloop: {text}"),
                 ),
                 ceilings=not no_ceilings,
                 latency_limit_s=latency_limit,

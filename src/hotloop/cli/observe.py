@@ -108,6 +108,7 @@ def command(
                     deep=() if no_deep else ALL,
                     exceptions=Exceptions(writable, allow_writes),
                     warn=screen.alert,
+                    note=lambda text: screen.note(f"hotloop: {text}"),
                     details=screen.detail if live else None,
                 ),
                 screen.progress,

@@ -133,7 +133,7 @@ def tune(
         order = msgspec.structs.replace(order, wishes=_wishes(session, order.wishes))
         ledger = Ledger(session, budget, free=session.get("result", TuneResult) is not None)
         observation = ledger.once(
-            "observation", Observation, lambda: _known(session, _observe(order, say, budget))
+            "observation", Observation, lambda: _known(session, _observe(order, say, note, budget))
         )
         try:
             result = _tuned(order, observation, argv, ledger, say, stdin, standing)
@@ -252,7 +252,9 @@ def _known(session: Session, seen: Observation) -> Observation:
     return seen if of is None else with_earlier_limits(seen, of, Path.cwd())
 
 
-def _observe(order: TuneOrder, say: Callable[[str], None], budget: Budget) -> Observation:
+def _observe(
+    order: TuneOrder, say: Callable[[str], None], note: Callable[[str], None], budget: Budget
+) -> Observation:
     scratch = new_scratch("observe-log")
     seconds = min(OBSERVE_S[1], max(OBSERVE_S[0], budget.seconds / 30))
     warnings: list[str] = []
@@ -264,6 +266,7 @@ def _observe(order: TuneOrder, say: Callable[[str], None], budget: Budget) -> Ob
             limit_s=OBSERVE_SHARE * budget.seconds,
             exceptions=order.exceptions,
             warn=warnings.append,
+            note=lambda text: note(f"hotloop: {text}"),
         )
         seen = observe(live, lambda text: say(f"observing your program: {text.removeprefix('measuring: ')}"))
         return _works(seen, warnings)

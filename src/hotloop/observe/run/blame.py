@@ -8,13 +8,15 @@ from importlib.metadata import version
 from pathlib import Path
 
 from hotloop.launch.environment import quiet
-from hotloop.launch.isolation.decide import Exceptions, could_not_enter, plan_isolation
+from hotloop.launch.isolation.decide import Exceptions, Isolation, could_not_enter, plan_isolation
 from hotloop.launch.isolation.scratch import new_scratch, remove, scratch_root
 from hotloop.launch.process import Run, start
 from hotloop.launch.readers import nobody_reads
 
 LONGEST_S = 120.0
 """A program that failed later than this is not tried again: the user would wait as long again."""
+PATIENCE = 3.0
+"""Times what it took to fail: how much longer it is given, for neighbours may have become busy meanwhile."""
 POLL_S = 0.2
 _ENDED_BY_HAND = (130, 143)
 """Exit codes of Ctrl-C and of a request to end."""
@@ -34,6 +36,7 @@ def whose(
     exceptions: Exceptions,
     failed: int,
     lived_s: float,
+    note: Callable[[str], None],
     say: Callable[[str], None],
 ) -> str:
     """Run the command without the probe, as isolated as before, and say whose failure it was.
@@ -44,39 +47,61 @@ def whose(
         exceptions: what it may write to.
         failed: its exit code with the probe inside.
         lived_s: how long it took to fail.
+        note: told before that it runs again, and what becomes of its writes.
         say: told of the wait.
     """
     scratch = new_scratch("alone")
     try:
         isolation = plan_isolation(argv, Path.cwd(), scratch_root(), network=False, exceptions=exceptions)
+        note(
+            f"your program failed (exit code {failed}); running it once more without hotloop's hooks, to see whether "
+            f"they are the cause: its output is not shown, and {_its_writes(isolation)}"
+        )
         run = start(argv, quiet(environment, scratch), isolation, scratch, log=scratch / "output.log")
         try:
-            code = _ending(run, 1.5 * lived_s + 5.0, say)
+            patience_s = PATIENCE * lived_s + 10.0
+            code = _ending(run, patience_s, say)
         finally:
             run.end()
     finally:
         remove(scratch)
+    if code is None:
+        return (
+            f"without hotloop it had not failed after {patience_s:.0f} s and was ended: the failure may be hotloop's. "
+            f"If your program works without hotloop, {_report()}"
+        )
     return _verdict(failed, code)
 
 
+def _its_writes(isolation: Isolation) -> str:
+    """Say what becomes of what the run without the probe writes."""
+    if isolation.uncovered is not None:
+        return "it may change your files, as before (--allow-writes)"
+    excepted = f", but not in {', '.join(isolation.writable)}" if isolation.writable else ""
+    return f"what it writes is thrown away{excepted}"
+
+
 def _ending(run: Run, patience_s: float, say: Callable[[str], None]) -> int | None:
-    """Return how it ended; None: it still ran when it had long since failed with the probe inside."""
+    """Return how it ended; None: it still ran when it had long since failed with the probe inside, and is ended."""
     began = time.monotonic()
     while run.exit_code() is None and time.monotonic() - began < patience_s:
-        say("it failed; trying it once without hotloop, to see whose failure it is")
+        say("running your program without hotloop's hooks, to see whether they are the cause of the failure")
         time.sleep(POLL_S)
     return run.exit_code()
 
 
-def _verdict(failed: int, code: int | None) -> str:
+def _verdict(failed: int, code: int) -> str:
     if code == failed:
         return (
             f"it fails without hotloop too, with the same exit code {code}: the failure is the program's own"
         )
     if code:
         return f"it fails without hotloop too, but with exit code {code} instead of {failed}: look at the program first"
-    alone = "still runs" if code is None else "ends well"
+    return f"without hotloop it ends well: THE FAILURE IS HOTLOOP'S, not your program's; {_report()}"
+
+
+def _report() -> str:
     return (
-        f"without hotloop it {alone}: THE FAILURE IS HOTLOOP'S, not your program's. Please report it: the command, the "
-        f"end of the output above, hotloop {version('hotloop')}, and the versions of Python and torch (hotloop machine)"
+        f"please report it: the command, the end of the output above, hotloop {version('hotloop')}, and the versions of "
+        "Python and torch (hotloop machine)"
     )

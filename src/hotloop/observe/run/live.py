@@ -80,6 +80,7 @@ class LiveRun(msgspec.Struct, frozen=True, kw_only=True):
         keep: where the files go that a whole run (`rule.full`) wrote; None: nowhere.
         exceptions: what of the user's files the program may change.
         warn: told before the start what cannot be covered.
+        note: told what is to stay on the screen; None: it is progress.
         details: told what the run looks like, again and again; None: nobody looks.
     """
 
@@ -93,6 +94,7 @@ class LiveRun(msgspec.Struct, frozen=True, kw_only=True):
     keep: Path | None = None
     exceptions: Exceptions = Exceptions()
     warn: Callable[[str], None] | None = None
+    note: Callable[[str], None] | None = None
     details: Callable[[Sequence[str]], None] | None = None
 
 
@@ -191,7 +193,10 @@ def _blame(
     """Say whose failure it was that the program failed; None: it did not, or it was not asked."""
     if code is None or not may_be_ours(run, code, lived_s):
         return None
-    return whose(argv, with_changes(environment, live.changes), live.exceptions, code, lived_s, progress)
+    note = live.note or progress
+    return whose(
+        argv, with_changes(environment, live.changes), live.exceptions, code, lived_s, note, progress
+    )
 
 
 def _follow(watch: _Watch, run: Run, page: ControlPage) -> bool:
