@@ -3,6 +3,7 @@
 import contextlib
 import difflib
 import importlib
+import inspect
 import io
 import os
 import sys
@@ -99,7 +100,7 @@ def run(args: Sequence[str]) -> int:
         _show(error.message, error.hint)
         return error.code
     except click.ClickException as error:
-        _show_usage(error)
+        _show_usage(error, args)
         return ExitCode.USAGE
     except (KeyboardInterrupt, click.Abort):
         _show("interrupted", "")
@@ -173,13 +174,27 @@ def _refusal(error: OSError | MemoryError | ImportError | RuntimeError) -> tuple
     return f"this machine does not allow it: {place}{what}", "check space, permissions and limits (ulimit -a)"
 
 
-def _show_usage(error: click.ClickException) -> None:
+def _show_usage(error: click.ClickException, args: Sequence[str]) -> None:
+    """Say what is wrong, and how it is written: a command's epilog is an example of it."""
     if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
         sys.stderr.write(f"{error.format_message()}\n")  # nothing was typed wrong: the help, and no more
         return
-    context = getattr(error, "ctx", None)
-    usage = f"{context.get_usage()}\n" if context is not None else ""
-    sys.stderr.write(f"{usage}Error: {shown(error.format_message(), lines=True)}\n")
+    context = getattr(error, "ctx", None) or _context(args)  # click's parser knows none
+    said = f"{context.get_usage()}\nError: {shown(error.format_message(), lines=True)}\n"
+    example = inspect.cleandoc(context.command.epilog or "").replace("\b\n", "")
+    sys.stderr.write(f"{said}{example}\n" if example else said)
+
+
+def _context(args: Sequence[str]) -> click.Context:
+    """Return the context of the command that a command line names."""
+    context = click.Context(hotloop, info_name="hotloop")
+    for word in args:
+        group = context.command
+        command = group.get_command(context, word) if isinstance(group, click.Group) else None
+        if command is None:
+            break
+        context = click.Context(command, parent=context, info_name=word)
+    return context
 
 
 def _show(message: str, hint: str) -> None:

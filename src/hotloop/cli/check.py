@@ -40,7 +40,14 @@ NOISY = 0.1
 """Share of the machine taken by others above which a slowdown may be theirs, as for blocks of trials."""
 
 
-@click.command("check", context_settings=COMMAND_SETTINGS)
+_EXAMPLE = """\b
+Example: measure the baseline once, commit it, then check against it:
+    hotloop check --baseline baseline.json --update python train.py
+    hotloop check --baseline baseline.json python train.py
+"""
+
+
+@click.command("check", context_settings=COMMAND_SETTINGS, epilog=_EXAMPLE)
 @click.option(
     "--baseline", "file", type=_FILE, required=True, metavar="FILE", help="What to hold the program to."
 )
@@ -90,9 +97,12 @@ def command(
     machine = fingerprint(identity())
     then = known.classes.get(machine) if known else None
     if then is None and not update:
+        again = shlex.join(
+            ["hotloop", "check", "--baseline", str(file), "--update", *redacted_words(command)]
+        )
         raise HotloopError(
             f"{file} has no baseline of this class of machines ({machine})",
-            "make one here, on the code to be held to: add --update",
+            f"make one here, on the code to be held to: {again}",
         )
     other = _other_command(known, command) if known and not update else ""
     if other:

@@ -29,7 +29,7 @@ def command() -> None:
     """
 
 
-@command.command("pack")
+@command.command("pack", epilog="Example: hotloop data pack images/ shards/")
 @click.argument("src")
 @click.argument("dest", type=click.Path(file_okay=False, path_type=Path))
 @click.option(
@@ -77,7 +77,7 @@ class _Told:
             self._screen.progress(f"packing: {done:,} of {total:,} samples")
 
 
-@command.command("check")
+@command.command("check", epilog="Example: hotloop data check shards/")
 @click.argument("places", nargs=-1, required=True, metavar="[SRC] DEST")
 @_json
 @output_options
@@ -103,7 +103,7 @@ def check_command(places: tuple[str, ...], json_file: Path | None, quiet: bool, 
     return ExitCode.DONE if report.passed else ExitCode.GATE
 
 
-@command.command("bench")
+@command.command("bench", epilog="Example: hotloop data bench images/")
 @click.argument("src", type=click.Path(path_type=Path))
 @click.option("--seconds", type=click.FloatRange(min=0.1), default=1.5, help="For each way of reading.")
 @_json

@@ -30,7 +30,7 @@ _PRICE = click.FloatRange(min=0)
 _OUT = ResultFile()
 
 
-@click.command("report")
+@click.command("report", epilog="Example: hotloop report --html report.html")
 @click.option("--html", type=_OUT, help="Write one self-contained page.")
 @click.option("--markdown", "markdown_file", type=_OUT, help="Write it for a pull request.")
 @click.option("--json", "json_file", type=_OUT, help="Write every figure.")

@@ -15,8 +15,8 @@ from hotloop.launch.readers import nobody_reads
 
 LONGEST_S = 120.0
 """A program that failed later than this is not tried again: the user would wait as long again."""
-PATIENCE = 3.0
-"""Times what it took to fail: how much longer it is given, for neighbours may have become busy meanwhile."""
+PATIENCE, MOST_S = 3.0, 60.0
+"""Times what it took to fail, and seconds more at most: neighbours may have become busy meanwhile."""
 POLL_S = 0.2
 _ENDED_BY_HAND = (130, 143)
 """Exit codes of Ctrl-C and of a request to end."""
@@ -59,7 +59,7 @@ def whose(
         )
         run = start(argv, quiet(environment, scratch), isolation, scratch, log=scratch / "output.log")
         try:
-            patience_s = PATIENCE * lived_s + 10.0
+            patience_s = min(PATIENCE * lived_s, lived_s + MOST_S) + 10.0
             code = _ending(run, patience_s, say)
         finally:
             run.end()
@@ -102,6 +102,6 @@ def _verdict(failed: int, code: int) -> str:
 
 def _report() -> str:
     return (
-        f"please report it: the command, the end of the output above, hotloop {version('hotloop')}, and the versions of "
-        "Python and torch (hotloop machine)"
+        "please report it: the command, the end of the output above, "
+        f"hotloop {version('hotloop')}, and the versions of Python and torch (hotloop machine)"
     )
