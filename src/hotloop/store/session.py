@@ -200,10 +200,7 @@ def session_folder(base: Path) -> Path:
     folder = base / FOLDER
     try:
         folder.mkdir(exist_ok=True)
-        if folder.is_symlink():
-            raise HotloopError(
-                f"{folder} is a link, so nothing is written there", "remove it, or run from another folder"
-            )
+        _check_no_link(folder)
         # Made anew or left as it is: a link of that name could lead to any file.
         with contextlib.suppress(FileExistsError), (folder / ".gitignore").open("x") as file:
             file.write("*\n")
@@ -213,17 +210,25 @@ def session_folder(base: Path) -> Path:
 
 
 def check_storable(base: Path) -> None:
-    """Demand that a session can be made in a folder, before time is spent on what it is to hold.
+    """Demand that a session can be made in a folder, before time is spent on what it is to hold; nothing is left there.
 
     Raises:
         HotloopError: it cannot.
     """
-    folder = session_folder(base)
+    folder = base / FOLDER
+    _check_no_link(folder)
     try:
-        with tempfile.TemporaryFile(dir=folder):
+        with tempfile.TemporaryFile(dir=folder if folder.exists() else base):
             pass
     except OSError as error:
         raise _not_writable(folder, error) from error
+
+
+def _check_no_link(folder: Path) -> None:
+    if folder.is_symlink():
+        raise HotloopError(
+            f"{folder} is a link, so nothing is written there", "remove it, or run from another folder"
+        )
 
 
 def _not_writable(folder: Path, error: OSError) -> HotloopError:
