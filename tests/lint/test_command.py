@@ -228,4 +228,4 @@ def test_explain_suggests_a_near_name(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_explain_knows_optimizations_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", "loader_workers"]) == 0
-    assert capsys.readouterr().out.startswith("# loader_workers\n")
+    assert capsys.readouterr().out.startswith("# loader_workers, an optimization\n")

@@ -1,4 +1,4 @@
-"""What kernel libraries of others are asked to do: float8_training (torchao) and liger_kernels (a fake of Liger)."""
+"""What kernel libraries of others are asked to do: torchao (float8_training, int8_training) and a fake of Liger."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from torch import nn
 from hotloop.model.observation import Observation
 from hotloop.optimize.catalogue.compute.liger_kernels import LigerKernels
 from hotloop.optimize.catalogue.compute.liger_layers import LigerLayers
-from hotloop.optimize.catalogue.precision.float8_layers import Float8Layers, fits
+from hotloop.optimize.catalogue.precision.eight_bit_layers import fits
+from hotloop.optimize.catalogue.precision.float8_layers import Float8Layers
 from hotloop.optimize.catalogue.precision.float8_training import Float8Training
+from hotloop.optimize.catalogue.precision.int8_layers import Int8Layers
+from hotloop.optimize.catalogue.precision.int8_training import Int8Training
 from hotloop.optimize.optimization import DoesNotApply
 
 from .harness import activate, observation, root
@@ -32,19 +35,25 @@ def _module(monkeypatch: pytest.MonkeyPatch, name: str, **contents: Any) -> Modu
     return module
 
 
-def test_linear_layers_become_float8_ones_with_the_same_parameters() -> None:
+EIGHT_BITS = [
+    pytest.param(Float8Layers("rowwise"), "Float8Linear", "float8 with rowwise scales", id="float8"),
+    pytest.param(Int8Layers(), "Int8MixedPrecisionTrainingLinear", "int8", id="int8"),
+]
+
+
+@pytest.mark.parametrize(("layers", "there", "said"), EIGHT_BITS)
+def test_linear_layers_are_exchanged_and_their_parameters_stay(layers: Any, there: str, said: str) -> None:
     hooked, odd = nn.Linear(32, 32), nn.Linear(32, 10)
     hooked.register_forward_hook(lambda *_: None)
     model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), hooked, nn.Sequential(nn.Linear(32, 32)), odd)
     parameters = list(model.parameters())
-    layers = Float8Layers("rowwise")
     activate(layers, model)
     model(torch.randn(16, 16)).sum().backward()
     assert all(parameter.grad is not None for parameter in parameters)
     kinds = [type(layer).__name__ for layer in (model[0], model[2], model[3][0], model[4])]
-    assert kinds == ["Float8Linear", "Linear", "Float8Linear", "Linear"]
+    assert kinds == [there, "Linear", there, "Linear"]
     assert all(one is other for one, other in zip(parameters, model.parameters(), strict=True))
-    assert layers.effect() == (True, "2 linear layers in float8 (rowwise scales), 2 left")
+    assert layers.effect() == (True, f"2 linear layers in {said}, 2 left")
 
 
 def test_a_model_that_no_layer_of_fits_is_said() -> None:
@@ -53,7 +62,7 @@ def test_a_model_that_no_layer_of_fits_is_said() -> None:
     activate(layers, model)
     model(torch.randn(4, 16))
     assert type(model) is nn.Linear
-    assert layers.effect() == (False, "none of 1 linear layer can compute in float8")
+    assert layers.effect() == (False, "none of 1 linear layer can compute in float8 with tensorwise scales")
 
 
 @pytest.mark.parametrize(("shape", "takes"), [((16, 4096), True), ((16, 10), False), ((20, 32), False)])
@@ -71,7 +80,7 @@ def test_the_matrix_units_take_multiples_of_16(shape: tuple[int, int], takes: bo
         ({"libraries": ()}, "pip install torchao"),
         ({"distributed": "fsdp"}, "sharded by FSDP"),
         ({"roots": (root(layer_counts={"Conv2d": 3}),)}, "no linear layer"),
-        ({"roots": (root(layer_counts={"Linear": 1, "Float8Linear": 3}),)}, "in float8 already"),
+        ({"roots": (root(layer_counts={"Linear": 1, "Float8Linear": 3}),)}, "in 8 bits already"),
     ],
 )
 def test_float8_is_refused_with_the_reason(facts: dict[str, Any], why: str) -> None:
@@ -85,6 +94,46 @@ def test_float8_is_tried_where_device_library_and_layers_allow_it(facts: dict[st
     tried = Float8Training().candidates(observation(**{**HOPPER, **facts}))
     assert [each.params["recipe"] for each in tried] == ["tensorwise", "rowwise"]
     assert tried[0].prior > tried[1].prior > 1
+
+
+def test_products_in_int8_are_close_and_have_gradients() -> None:
+    torch.manual_seed(0)
+    model, x = nn.Sequential(nn.Linear(64, 64), nn.Linear(64, 16)), torch.randn(32, 64)
+    model(x).pow(2).mean().backward()
+    true, gradient = model(x), model[0].weight.grad
+    assert gradient is not None
+    model.zero_grad()
+    activate(Int8Layers(), model)
+    model(x).pow(2).mean().backward()
+    now = model[0].weight.grad
+    assert now is not None
+    assert 0 < (model(x) - true).norm() < 0.05 * true.norm()
+    assert 0 < (now - gradient).norm() < 0.1 * gradient.norm()
+
+
+@pytest.mark.parametrize(
+    ("facts", "why"),
+    [
+        ({"device": "cpu"}, "are NVIDIA's"),
+        ({"hip_version": "6.4", "capability": (9, 4)}, "are NVIDIA's"),
+        ({"capability": (7, 5)}, "too old for torchao's int8 kernels (compute capability 7.5)"),
+        ({"capability": None}, "compute capability unknown"),
+        ({"libraries": ()}, "pip install torchao"),
+        (
+            {"roots": (root(layer_counts={"Linear": 1, "Int8MixedPrecisionTrainingLinear": 3}),)},
+            "in 8 bits already",
+        ),
+    ],
+)
+def test_int8_is_refused_with_the_reason(facts: dict[str, Any], why: str) -> None:
+    with pytest.raises(DoesNotApply) as refusal:
+        Int8Training().candidates(observation(**{**HOPPER, **facts}))
+    assert why in str(refusal.value)
+
+
+def test_int8_is_tried_on_gpus_without_float8_units_too() -> None:
+    (tried,) = Int8Training().candidates(observation(**{**HOPPER, "capability": (8, 0)}))
+    assert tried.prior > 1
 
 
 class Llama(nn.Module):

@@ -60,6 +60,7 @@ def test_every_knob_has_what_the_run_needs() -> None:
         "numa_binding",
         "device_selection",
         "float8_training",
+        "int8_training",
         "liger_kernels",
     }
     assert all(isinstance(knob, Knob) for knob in knobs.values() if knob is not None)

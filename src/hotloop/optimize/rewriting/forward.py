@@ -57,6 +57,24 @@ def up_to_the_loss(source: Editor, sites: Sites, place: Place) -> Sequence[cst.B
     return between[: _last_that_makes(between, _names_in(ends[min(ends)])) + 1]
 
 
+def loops(file: SourceFile, lines: Sequence[cst.BaseStatement]) -> bool:
+    """Whether statements loop, or call a function of their file that does."""
+    called = {
+        node.func.value
+        for line in lines
+        for node in below(line)
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Name)
+    }
+    functions = [
+        line for line in file.module.body if isinstance(line, cst.FunctionDef) and line.name.value in called
+    ]
+    return any(
+        isinstance(node, (cst.For, cst.While, cst.CompFor))
+        for line in (*lines, *functions)
+        for node in below(line)
+    )
+
+
 def _same_function(one: Place, other: Place) -> bool:
     return (one.path, one.function) == (other.path, other.function)
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import libcst as cst
 
-from hotloop.model.sites import Place, Site
+from hotloop.model.sites import Place, Site, SiteKind, Sites
+from hotloop.optimize.rewriting.outcomes import not_observed, summed_up
 from hotloop.source.calls import code
 from hotloop.source.draft import Editor
-from hotloop.source.imports import meaning
-from hotloop.source.outcome import CannotEdit
+from hotloop.source.imports import meaning, module_name
+from hotloop.source.outcome import CannotEdit, Rewrite
 from hotloop.source.source_file import SourceFile
 from hotloop.source.statements import insert_after, line_of
 
@@ -62,6 +63,32 @@ def add_line(source: Editor, model: NamedModel, text: str) -> list[str]:
         return []
     insert_after(source, model.place.path, model.line, text)
     return [f"{model.place.path}:{source.line(model.place)}: {text}"]
+
+
+def behind_the_models(
+    source: Editor, sites: Sites, modules: Sequence[str], line: Callable[..., str], already: str
+) -> Rewrite:
+    """Put a statement behind each that names a root module.
+
+    Args:
+        source: the user's files.
+        sites: of the observed run.
+        modules: that the statement needs.
+        line: returns the statement from the model's name and what the modules are called in that file.
+        already: what to say where it stands there.
+
+    Raises:
+        CannotEdit: a model gets no name that can be told from the source.
+    """
+    models = sites.of(SiteKind.MODEL)
+    if not models:
+        return not_observed("construction of the model", line("model", *modules))
+    notes: list[str] = []
+    for site in models:
+        model = named_model(source, site)
+        names = [module_name(source, model.place.path, module) for module in modules]
+        notes += add_line(source, model, line(model.name, *names))
+    return summed_up(notes, already)
 
 
 def add_loop(source: Editor, model: NamedModel, over: str, text: str) -> list[str]:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hotloop.model.sites import SiteKind, Sites
-from hotloop.optimize.rewriting.constructions import set_keywords
+import libcst as cst
+
+from hotloop.model.sites import Site, SiteKind, Sites
+from hotloop.optimize.rewriting.constructions import keyword_place, set_keywords
 from hotloop.optimize.rewriting.outcomes import changed, not_observed
+from hotloop.source.calls import argument, code
 from hotloop.source.draft import Editor
 from hotloop.source.keywords import Changes
 from hotloop.source.outcome import Rewrite
 
 POSITIONS = {"num_workers": 5, "pin_memory": 7}
 """Of DataLoader's parameters, those that torch 2.6 and newer also take by position."""
+NEED_WORKERS = frozenset({"persistent_workers", "prefetch_factor"})
+"""Without workers DataLoader refuses them."""
 
 
 def rewrite_loaders(
@@ -38,6 +43,25 @@ def rewrite_loaders(
         return not_observed("DataLoader that feeds training", f"DataLoader(dataset, ..., {arguments})")
     changes = Changes()
     for site in loaders:
-        changes += set_keywords(source, site, keywords, POSITIONS)
+        changes += set_keywords(source, site, _where_workers(source, site, keywords), POSITIONS)
     words = ", ".join(f"{name}={value}" for name, value in keywords.items())
     return changed(changes, f"the training loaders have {words}", environment)
+
+
+def _where_workers(source: Editor, site: Site, keywords: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the keywords as a loader takes them whose number of workers is an option, and may be 0 another day."""
+    if "num_workers" in keywords or not keywords.keys() & NEED_WORKERS:
+        return keywords
+    place, own = keyword_place(source, site)
+    given = argument(source.call(place), "num_workers", POSITIONS["num_workers"] if own else None)
+    if given is None or not isinstance(given.value, (cst.Name, cst.Attribute)):
+        return keywords
+    some = f"{code(given.value)} > 0"
+    return {
+        name: value
+        if name not in NEED_WORKERS
+        else some
+        if value == "True"
+        else f"{value} if {some} else None"
+        for name, value in keywords.items()
+    }

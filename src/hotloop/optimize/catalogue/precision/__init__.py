@@ -3,6 +3,7 @@
 from hotloop.optimize.catalogue.precision.autocast_bf16 import AutocastBf16
 from hotloop.optimize.catalogue.precision.autocast_fp16 import AutocastFp16
 from hotloop.optimize.catalogue.precision.float8_training import Float8Training
+from hotloop.optimize.catalogue.precision.int8_training import Int8Training
 from hotloop.optimize.catalogue.precision.lossy_in_half import LossyInHalf
 from hotloop.optimize.catalogue.precision.slow_in_half import SlowInHalf
 from hotloop.optimize.catalogue.precision.tf32_matmul import Tf32Matmul
@@ -14,5 +15,6 @@ FAMILY: tuple[type[Optimization], ...] = (
     LossyInHalf,
     AutocastFp16,
     Float8Training,
+    Int8Training,
     Tf32Matmul,
 )

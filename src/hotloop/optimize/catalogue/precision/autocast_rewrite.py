@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hotloop.model.sites import Place, Site, SiteKind, Sites
-from hotloop.optimize.rewriting.forward import forward_line, forward_place, inside_with, up_to_the_loss
+from hotloop.optimize.rewriting.forward import forward_line, forward_place, inside_with, loops, up_to_the_loss
 from hotloop.optimize.rewriting.outcomes import not_observed, summed_up
 from hotloop.source.calls import each_of, method_call
 from hotloop.source.draft import Editor
@@ -18,7 +18,8 @@ _REFUSING = ("BCELoss", "binary_cross_entropy(")
 def rewrite_forwards(source: Editor, sites: Sites, dtype: str) -> Rewrite:
     """Put each training forward, with its loss, under autocast.
 
-    Where the loss is made elsewhere, the forward alone is, and what it returns is brought back to fp32.
+    Where the loss is made elsewhere, or in a loop, whose every turn would cast again, the forward alone is, and what it
+    returns is brought back to fp32: as it was tried.
 
     Raises:
         CannotEdit: a library calls the model, or it is called where no `with` can stand.
@@ -38,7 +39,11 @@ def _around(source: Editor, sites: Sites, site: Site, dtype: str) -> list[str]:
     torch = module_name(source, place.path, "torch")
     header = f'with {torch}.autocast("{sites.device}", dtype={torch}.{dtype}):'
     lines = up_to_the_loss(source, sites, place)
-    if lines is None or (sites.device != "cpu" and _refuses_half(source)):
+    if (
+        lines is None
+        or (sites.device != "cpu" and _refuses_half(source))
+        or (_is_plain(site) and loops(source.file(place.path), lines[1:]))
+    ):
         _back_to_fp32(source, site, place)
         lines = [forward_line(source, place)]
     wrap(source, place.path, lines, header)
@@ -49,11 +54,17 @@ def _refuses_half(source: Editor) -> bool:
     return any(word in file.module.code for file in source.draft.files.values() for word in _REFUSING)
 
 
+def _is_plain(site: Site) -> bool:
+    """Whether a forward returns what can be brought back to fp32: a floating tensor, or a tuple."""
+    found = site.returns
+    return found is not None and (found.is_tuple or (found.rank is not None and found.floating))
+
+
 def _back_to_fp32(source: Editor, site: Site, place: Place) -> None:
     """Bring the output back to fp32; where it is no tensor, it holds its own loss, which autocast computes in fp32."""
-    if site.returns is None:
+    if site.returns is None or not _is_plain(site):
         return
-    if site.returns.rank is not None and site.returns.floating:
-        source.change(place.path, source.call(place), lambda call: method_call(call, "float"))
-    elif site.returns.is_tuple:
+    if site.returns.is_tuple:
         source.change(place.path, source.call(place), lambda call: each_of("tuple", call, "part.float()"))
+    else:
+        source.change(place.path, source.call(place), lambda call: method_call(call, "float"))

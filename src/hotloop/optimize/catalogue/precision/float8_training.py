@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation, Phase, ProgramFacts
 from hotloop.model.optimization import Candidate, Numerics
-from hotloop.model.sites import SiteKind, Sites
-from hotloop.optimize.catalogue.precision.float8_layers import MULTIPLE, Float8Layers
+from hotloop.model.sites import Sites
+from hotloop.optimize.catalogue.precision.eight_bit_layers import FITS, require_layers
+from hotloop.optimize.catalogue.precision.float8_layers import Float8Layers
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import choice, only, required
 from hotloop.optimize.program.bounds import expected, share
@@ -59,14 +60,7 @@ class Float8Training(Optimization):
         """Return both recipes, where device, library and layers allow them."""
         program = observation.program
         _require_units(program)
-        if "torchao" not in program.libraries:
-            raise DoesNotApply("torchao is not installed beside the program: pip install torchao")
-        if program.distributed == "fsdp":
-            raise DoesNotApply("the model is sharded by FSDP: torchao has a setting of its own for that")
-        if any(root.layer_counts.get("Float8Linear") for root in program.roots):
-            raise DoesNotApply("the program computes in float8 already")
-        if not any(root.layer_counts.get("Linear") for root in program.roots):
-            raise DoesNotApply("the model has no linear layer")
+        require_layers(program, "Float8Linear")
         part = share(observation, Phase.FORWARD, Phase.BACKWARD)
         return [
             Candidate(
@@ -90,28 +84,23 @@ class Float8Training(Optimization):
 
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
         """Exchange the layers behind the statement that names the model."""
-        from hotloop.optimize.rewriting.model import add_line, named_model
-        from hotloop.optimize.rewriting.outcomes import not_observed, summed_up
-        from hotloop.source.imports import module_name
+        from hotloop.optimize.rewriting.model import behind_the_models
 
-        models = sites.of(SiteKind.MODEL)
-        if not models:
-            return not_observed("construction of the model", _line("model", params["recipe"]))
-        notes: list[str] = []
-        for site in models:
-            model = named_model(source, site)
-            float8 = module_name(source, model.place.path, "torchao.float8")
-            notes += add_line(source, model, _line(model.name, params["recipe"], float8))
-        return summed_up(notes, "the model computes in float8 already")
+        return behind_the_models(
+            source,
+            sites,
+            ("torchao.float8",),
+            lambda model, float8: _line(model, params["recipe"], float8),
+            "the model computes in float8 already",
+        )
 
 
-def _line(model: str, recipe: str, float8: str = "torchao.float8") -> str:
-    fits = f"layer.in_features % {MULTIPLE} == layer.out_features % {MULTIPLE} == 0"
+def _line(model: str, recipe: str, float8: str) -> str:
     lines = [
         f"{float8}.convert_to_float8_training(",
         f"    {model},",
         f'    config={float8}.Float8LinearConfig.from_recipe_name("{recipe}"),',
-        f"    module_filter_fn=lambda layer, _: {fits},",
+        f"    module_filter_fn=lambda layer, _: {FITS},",
         ")",
     ]
     return "\n".join(lines)
