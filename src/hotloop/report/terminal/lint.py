@@ -29,7 +29,8 @@ def render_text(findings: Sequence[Finding], num_files: int, num_safe: int = 0, 
         head = f"{place(finding)}: {finding.severity.value}[{finding.code}]"
         lines += _wrapped(f"{head} {finding.title}")
         lines += _wrapped(f"{INDENT}{finding.evidence}") if finding.evidence else []
-        lines += _wrapped(f"{INDENT}{advice(finding)}")
+        # Some of what no optimization tries is fixed by --fix: the last lines count those.
+        lines += _wrapped(f"{INDENT}{advice(finding) if finding.optimization else finding.advice}")
     lines.append(_summary(told, num_files))
     lines += _can_be_fixed(num_safe, num_unsafe)
     lines += [f"`hotloop explain {findings[0].code}` tells more."] if findings else []
