@@ -23,7 +23,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds of each phase of a step."""
     peak_bytes: int | None = None
     samples_per_step: float | None = None
-    """None: no batch dimension was seen, or a duet was run."""
+    """None: no batch dimension was seen."""
 
 
 class TunedSide(msgspec.Struct, frozen=True, kw_only=True):

@@ -36,7 +36,8 @@ def compare_programs(
     Raises:
         HotloopError: one failed.
     """
-    records, found = pairs((before, after), floor, limit_s, progress)
+    scale = _scale(*(_samples(one.observation) for one in (before, after)))
+    records, found = pairs((before, after), floor, limit_s, progress, scale=scale)
     sides = [_side(one, records, at) for at, one in enumerate((before, after))]
     names = dict.fromkeys((*sides[0].phases, *sides[1].phases))
     return Comparison(
@@ -44,8 +45,8 @@ def compare_programs(
         after=sides[1],
         ratio=found.ratio,
         verdict=found.verdict.value,
-        reason=found.reason,
-        phases={name: _phase(records, sides, name) for name in names},
+        reason=_told(found.reason, sides, scale),
+        phases={name: _phase(records, sides, name, scale) for name in names},
         rounds=tuple(record.rounds for record in records),
         method=_DUET.format(num=len(records)),
         foreign_share=_most(record.foreign_share for record in records),
@@ -61,13 +62,14 @@ def _side(one: Program, records: Sequence[PairRecord], at: int) -> Side:
         step_s=median(times),
         phases={name: median(record.phases[at].get(name, 0.0) for record in records) for name in names},
         peak_bytes=max((record.peak_bytes[at] or 0 for record in records), default=0) or None,
+        samples_per_step=_samples(one.observation),
     )
 
 
-def _phase(records: Sequence[PairRecord], sides: Sequence[Side], name: str) -> PhaseChange:
+def _phase(records: Sequence[PairRecord], sides: Sequence[Side], name: str, scale: float) -> PhaseChange:
     before, after = (side.phases.get(name) for side in sides)
     logs = [
-        math.log(record.phases[0][name] / record.phases[1][name])
+        math.log(scale * record.phases[0][name] / record.phases[1][name])
         for record in records
         if record.phases[0].get(name) and record.phases[1].get(name)
     ]
@@ -80,18 +82,15 @@ def _phase(records: Sequence[PairRecord], sides: Sequence[Side], name: str) -> P
 def compare_observations(before: Observation, after: Observation, names: tuple[str, str]) -> Comparison:
     """Return what two observations of different times allow to say."""
     sides = [_observed(seen, name) for seen, name in zip((before, after), names, strict=True)]
-    scale = _scale(sides[0], sides[1])
+    scale = _scale(*(side.samples_per_step for side in sides))
     ratio = _ratio(sides[0], sides[1], scale)
     verdict, reason = _verdict(ratio)
-    if scale != 1.0:
-        before_n, after_n = (f"{side.samples_per_step or 0:.3g}" for side in sides)
-        reason = f"per sample, as a step has {before_n} of them and {after_n}: {reason}"
     return Comparison(
         before=sides[0],
         after=sides[1],
         ratio=ratio,
         verdict=verdict.value,
-        reason=reason,
+        reason=_told(reason, sides, scale),
         phases={
             phase.value: PhaseChange(
                 before_s=before.phases[phase].median_s if phase in before.phases else None,
@@ -119,16 +118,28 @@ def _observed(seen: Observation, name: str) -> Side:
         high_s=step.high_s if step else None,
         phases={phase.value: found.median_s for phase, found in seen.phases.items()},
         peak_bytes=seen.memory.peak_bytes,
-        samples_per_step=step.samples_per_s * step.whole_s if step and step.samples_per_s else None,
+        samples_per_step=_samples(seen),
     )
 
 
-def _scale(before: Side, after: Side) -> float:
+def _samples(seen: Observation) -> float | None:
+    """Return the samples of a step; None: no batch dimension was seen."""
+    step = seen.step
+    return step.samples_per_s * step.whole_s if step and step.samples_per_s else None
+
+
+def _scale(before: float | None, after: float | None) -> float:
     """Return the samples of a step of the second for each of the first; 1: about as many, or not known."""
-    if not before.samples_per_step or not after.samples_per_step:
+    if not before or not after or abs(math.log(after / before)) < SAME_BATCH:
         return 1.0
-    scale = after.samples_per_step / before.samples_per_step
-    return 1.0 if abs(math.log(scale)) < SAME_BATCH else scale
+    return after / before
+
+
+def _told(reason: str, sides: Sequence[Side], scale: float) -> str:
+    if scale == 1.0:
+        return reason
+    before, after = (f"{side.samples_per_step or 0:.3g}" for side in sides)
+    return f"per sample, as a step has {before} of them and {after}: {reason}"
 
 
 def _ratio(before: Side, after: Side, scale: float) -> Ratio | None:

@@ -74,9 +74,13 @@ class PairRecord(msgspec.Struct, frozen=True, kw_only=True):
     learned: tuple[Learned, Learned] = (Learned(), Learned())
     """By both programs, from the same seed; without losses and outputs: not asked for."""
 
-    def log_ratios(self) -> tuple[float, ...]:
-        """Return log(time of the first / time of the second), round by round."""
-        return tuple(math.log(first / second) for first, second in self.rounds)
+    def log_ratios(self, scale: float = 1.0) -> tuple[float, ...]:
+        """Return log(time of the first / time of the second), round by round.
+
+        Args:
+            scale: the samples of a step of the second for each of the first.
+        """
+        return tuple(math.log(scale * first / second) for first, second in self.rounds)
 
 
 def pairs(
@@ -86,6 +90,7 @@ def pairs(
     progress: Callable[[str], None],
     *,
     losses: bool = False,
+    scale: float = 1.0,
 ) -> tuple[list[PairRecord], Decision]:
     """Run fresh pairs and return them with what they allow to say.
 
@@ -95,6 +100,7 @@ def pairs(
         limit_s: no pair is begun that would end after it; the first two take fewer rounds where they are slow.
         progress: told of what goes on.
         losses: whether the losses are kept.
+        scale: the samples of a step of the second for each of the first.
 
     Raises:
         HotloopError: a program failed.
@@ -112,7 +118,10 @@ def pairs(
             records.append(_pair(both, progress, until, losses=losses))
         spent = time.monotonic() - began
         found = decide(
-            [record.log_ratios() for record in records], floor=floor, min_pairs=MIN_PAIRS, max_pairs=MAX_PAIRS
+            [record.log_ratios(scale) for record in records],
+            floor=floor,
+            min_pairs=MIN_PAIRS,
+            max_pairs=MAX_PAIRS,
         )
         over = spent + spent / len(records) > limit_s and len(records) >= LEAST_PAIRS
         if over or not found.more:
