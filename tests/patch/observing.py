@@ -76,7 +76,8 @@ def _run_all(folder: Path, names: list[str], *, watched: bool) -> None:
 def _main(orders: str) -> int:
     """Fork once for each program; torch has been imported, no thread was started."""
     import torch
-    import torchao.float8  # noqa: F401 - three seconds, which each program that uses it would take again
+    import torchao.float8
+    import torchao.prototype.quantized_training  # noqa: F401
 
     torch.set_num_threads(1)
     torch.manual_seed(0)

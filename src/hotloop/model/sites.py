@@ -82,6 +82,8 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     """Of a model: methods of torch.nn.Module that a rewrite may call, and that its class has its own of."""
     in_step: bool = True
     """Of a loader: it was seen to feed training steps."""
+    rows: bool = False
+    """Of a loader: its samples are tuples of tensors, arrays and numbers that torch's own function collates."""
 
     @property
     def construction(self) -> Place | None:

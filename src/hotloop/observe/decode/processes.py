@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from hotloop.model.observation import DeviceMemory, LoaderFacts, ModuleFacts, OptimizerFacts, ProgramFacts
-from hotloop.model.sites import Place, Site, Sites
+from hotloop.model.sites import Place, Site, SiteKind, Sites
 
 
 def read_processes(folder: Path) -> dict[int, dict[str, Any]]:
@@ -96,8 +96,13 @@ def _device(roots: Sequence[ModuleFacts]) -> str:
 def program_sites(raw: dict[str, Any] | None, folder: Path) -> Sites:
     """Return where one process's program made its calls; files below `folder` are named from there."""
     found = msgspec.convert((raw or {}).get("sites", []), tuple[Site, ...])
+    rows = {slot for slot, loader in enumerate((raw or {}).get("loaders", [])) if loader.get("rows")}
     sites = tuple(
-        msgspec.structs.replace(site, places=tuple(_relative(place, folder) for place in site.places))
+        msgspec.structs.replace(
+            site,
+            places=tuple(_relative(place, folder) for place in site.places),
+            rows=site.kind is SiteKind.LOADER and site.slot in rows,
+        )
         for site in found
     )
     paths = sorted({place.path for site in sites for place in site.places})

@@ -11,6 +11,7 @@ from hotloop.probe.frameless import Before, TimedSlot
 from hotloop.probe.probe import Probe
 from hotloop.probe.record.call_site import user_line
 from hotloop.probe.record.events import MAX_SLOT, Kind
+from hotloop.probe.record.samples import look_once
 from hotloop.probe.sections import Section, section
 
 _SLOT = "_hotloop_slot"
@@ -166,15 +167,27 @@ def _patch_next(probe: Probe, cls: Any) -> None:
     original = cls.__next__
     sections = _by_slot(probe, Kind.DATA)
     acting: list[Activation] = probe.acting("on_batch")
+    looked: set[int] = set()
 
     def marks(iterator: Any) -> Section:
-        return sections[_slot_of(iterator)]
+        slot = _slot_of(iterator)
+        if slot not in looked and not probe.asleep:
+            looked.add(slot)
+            with probe.survive("loader.samples"):
+                _look_at_samples(probe, iterator, slot)
+        return sections[slot]
 
     if acting:
         cls.__next__ = TimedSlot(_handing_on(probe, original, acting), marks)
         return
     cls.__next__ = timed = TimedSlot(original, marks)
     probe.boundary.pace.swap_while_lean(cls, "__next__", timed, original)
+
+
+def _look_at_samples(probe: Probe, iterator: Any, slot: int) -> None:
+    loaders = probe.facts.loaders
+    if slot < len(loaders):
+        look_once(iterator, lambda rows: loaders[slot].update(rows=rows))
 
 
 def _handing_on(probe: Probe, original: Any, acting: list[Activation]) -> Any:

@@ -2,47 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
-import libcst as cst
-
-from hotloop.model.safety import Safety
 from hotloop.model.sites import Site, SiteKind, Sites
-from hotloop.optimize.catalogue.input.added_class import define
 from hotloop.optimize.catalogue.input.dataset_argument import dataset_argument, makes_others
-from hotloop.optimize.rewriting.constructions import keyword_place, remove_keyword, set_keywords
-from hotloop.optimize.rewriting.outcomes import not_observed
-from hotloop.source.calls import argument, code
+from hotloop.optimize.catalogue.input.wrapped_datasets import Wrapper, wrap_datasets
+from hotloop.optimize.rewriting.constructions import keyword_place
 from hotloop.source.draft import Editor
-from hotloop.source.keywords import Changes
-from hotloop.source.outcome import AlreadySo, CannotEdit, Edited, Rewrite
-from hotloop.source.source_file import SourceFile
+from hotloop.source.outcome import Rewrite
 
-_NUM_WORKERS = {"num_workers": 5}
-"""Of DataLoader's parameters by position; the data set is the first."""
-
-
-@dataclass(frozen=True)
-class Wrapper:
-    """A class that goes into the user's source.
-
-    Attributes:
-        name: of the class.
-        text: of the class (see `define`).
-        arguments: behind the data set: `, 2`.
-        note: what it does, for the patch's account.
-        snippet: what to write by hand.
-    """
-
-    name: str
-    text: str
-    arguments: str
-    note: str
-    snippet: str
-
-
-_IN_MEMORY = Wrapper(
+_NOTE = "its samples are read once and kept"
+_SAMPLES = Wrapper(
     "InMemory",
     '''\
 class InMemory({torch}.utils.data.Dataset):
@@ -50,16 +18,16 @@ class InMemory({torch}.utils.data.Dataset):
 
     def __init__(self, dataset):
         self.dataset = dataset
-        self.samples = [dataset[i] for i in range(len(dataset))]
+        self.kept = [dataset[i] for i in range(len(dataset))]
 
     def __len__(self):
-        return len(self.samples)
+        return len(self.kept)
 
     def __getitem__(self, index):
-        return self.samples[index]
+        return self.kept[index]
 
     def __getitems__(self, indices):
-        return [self.samples[i] for i in indices]
+        return [self.kept[i] for i in indices]
 
     def __getattr__(self, name):
         if name == "dataset":
@@ -67,9 +35,44 @@ class InMemory({torch}.utils.data.Dataset):
         return getattr(self.dataset, name)
 ''',
     "",
-    "its samples are read once and kept",
-    "DataLoader([dataset[i] for i in range(len(dataset))], ...)",
+    _NOTE,
+    others=("InMemoryTable",),
 )
+_TABLE = Wrapper(
+    "InMemoryTable",
+    '''\
+class InMemoryTable({torch}.utils.data.Dataset):
+    """A data set whose samples are read once and kept: only for one that gives the same sample each time.
+
+    Each part of a sample is a row of one tensor, so that a batch is one indexing operation for each.
+    """
+
+    def __init__(self, dataset):
+        self.dataset = dataset
+        self.kept = {torch}.utils.data.default_collate([dataset[i] for i in range(len(dataset))])
+
+    def __len__(self):
+        return len(self.dataset)
+
+    def __getitem__(self, index):
+        return self.dataset[index]
+
+    def __getitems__(self, indices):
+        indices = {torch}.as_tensor(indices)
+        return [rows.index_select(0, indices) for rows in self.kept]
+
+    def __getattr__(self, name):
+        if name == "dataset":
+            raise AttributeError(name)
+        return getattr(self.dataset, name)
+''',
+    "",
+    _NOTE,
+    collated=True,
+    others=("InMemory",),
+)
+_OWN_ORDER = frozenset({"collate_fn", "sampler", "batch_sampler"})
+"""Keywords of a loader that collates by itself, or may bring samples of one shape together."""
 
 
 def rewrite_kept(source: Editor, sites: Sites, *, in_process: bool) -> Rewrite:
@@ -83,109 +86,31 @@ def rewrite_kept(source: Editor, sites: Sites, *, in_process: bool) -> Rewrite:
     Raises:
         CannotEdit: a loader is not made by the user's own code, or is made again and again.
     """
-    return wrap_datasets(source, sites, _IN_MEMORY, in_process=in_process)
+    return wrap_datasets(
+        source,
+        sites,
+        lambda site: _TABLE if _is_table(source, site, sites) else _SAMPLES,
+        in_process=in_process,
+        snippet="DataLoader([dataset[i] for i in range(len(dataset))], ...)",
+    )
 
 
-def wrap_datasets(
-    source: Editor,
-    sites: Sites,
-    wrapper: Wrapper,
-    *,
-    in_process: bool = False,
-    safety: Safety = Safety.SAFE,
-    once: bool = True,
-) -> Rewrite:
-    """Put a class around the data sets that were seen to feed training steps, and around no others.
-
-    Args:
-        source: the user's files.
-        sites: of the observed run.
-        wrapper: the class.
-        in_process: loaders with workers make their batches in the training process.
-        safety: of the edit.
-        once: making it is dear, so that a loader must not be made again and again.
+def _is_table(source: Editor, site: Site, sites: Sites) -> bool:
+    """Whether a loader's samples are rows of a table, and its own call says all that it is given, and no other is.
 
     Raises:
-        CannotEdit: a loader is not made by the user's own code, or together with others.
-    """
-    loaders = [site for site in sites.of(SiteKind.LOADER) if site.in_step]
-    if not loaders:
-        return not_observed("DataLoader that feeds training", wrapper.snippet)
-    notes = Changes()
-    for site in loaders:
-        if once:
-            _refuse_made_again(source, site)
-        if in_process:
-            notes += _without_workers(source, site, sites)
-        notes += _wrapped(source, site, sites, wrapper)
-    if not notes.notes:
-        return AlreadySo(f"of the training loaders, {wrapper.note}")
-    return Edited(notes.notes, max(safety, notes.safety), options=notes.options)
-
-
-def _refuse_made_again(source: Editor, site: Site) -> None:
-    """A loader that is made anew every epoch would read everything anew every epoch.
-
-    Raises:
-        CannotEdit: it is made, or what makes it is called, inside a loop.
-    """
-    for place in site.places:
-        node = source.draft.marks.get(place)
-        if node is None:
-            continue  # a library's, or a comprehension, which Python 3.11 runs in a frame of its own
-        file = source.file(place.path)
-        if any(_repeats(above) for above in _within_its_function(file, node)):
-            raise CannotEdit(
-                f"{place.path}:{file.line(node)} makes a loader in a loop: its data set would be read each time; "
-                "make the loader once, before the loop"
-            )
-
-
-def _within_its_function(file: SourceFile, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    for above in file.ancestors(node):
-        if isinstance(above, (cst.FunctionDef, cst.Lambda)):
-            return
-        yield above
-
-
-def _repeats(node: cst.CSTNode) -> bool:
-    """Whether it is a loop over more than a few things written out: `for split in ("train", "test")`."""
-    if isinstance(node, cst.For):
-        return not isinstance(node.iter, (cst.List, cst.Tuple))
-    return isinstance(node, cst.While)
-
-
-def _wrapped(source: Editor, site: Site, sites: Sites, wrapper: Wrapper) -> Changes:
-    place, given = dataset_argument(source, site, sites)
-    if isinstance(given.value, cst.Call) and code(given.value.func) == wrapper.name:
-        return Changes()
-    define(source, place.path, wrapper.name, wrapper.text)
-    place, given = dataset_argument(source, site, sites)
-    call = cst.ensure_type(cst.parse_expression(f"{wrapper.name}(_{wrapper.arguments})"), cst.Call)
-    dataset = call.args[0].with_changes(value=given.value)
-    wrapped = call.with_changes(args=[dataset, *call.args[1:]])
-    source.change(place.path, given, lambda arg: arg.with_changes(value=wrapped))
-    return Changes((f"{place.path}:{source.line(place)}: {wrapper.note}",))
-
-
-def _without_workers(source: Editor, site: Site, sites: Sites) -> Changes:
-    """From memory the training process makes a batch faster than a worker sends it.
-
-    Raises:
-        CannotEdit: the same call makes loaders that keep their workers.
+        CannotEdit: it is not made by the user's own code.
     """
     place, own = keyword_place(source, site)
-    if not _names_workers(source.call(place), 5 if own else None):
-        return Changes()
-    if makes_others(site, sites, site.places.index(place)):
-        raise CannotEdit(
-            f"{place.path}:{source.line(place)} gives other loaders their workers, too; "
-            "set num_workers=0 for the training loader alone"
-        )
-    for name in ("prefetch_factor", "persistent_workers"):
-        remove_keyword(source, site, name)
-    return set_keywords(source, site, {"num_workers": "0"}, _NUM_WORKERS)
-
-
-def _names_workers(call: cst.Call, position: int | None) -> bool:
-    return any(arg.star == "**" for arg in call.args) or argument(call, "num_workers", position) is not None
+    call = source.call(place)
+    positional = [arg for arg in call.args if arg.keyword is None]
+    same = [other for other in sites.of(SiteKind.LOADER) if other.in_step and place in other.places]
+    return (
+        all(other.rows for other in same)
+        and own
+        and len(positional) <= 3  # dataset, batch_size, shuffle
+        and not any(arg.star for arg in call.args)
+        and not any(arg.keyword is not None and arg.keyword.value in _OWN_ORDER for arg in call.args)
+        and not makes_others(site, sites, site.places.index(place))
+        and dataset_argument(source, site, sites)[0].path == place.path
+    )

@@ -10,7 +10,7 @@ import libcst as cst
 
 from hotloop.model.safety import Safety
 from hotloop.model.sites import Sites
-from hotloop.optimize.catalogue.input.kept_rewrite import Wrapper, wrap_datasets
+from hotloop.optimize.catalogue.input.wrapped_datasets import Wrapper, wrap_datasets
 from hotloop.source.calls import code
 from hotloop.source.draft import Editor
 from hotloop.source.outcome import CannotEdit, Rewrite
@@ -63,9 +63,9 @@ def rewrite_prefix(source: Editor, sites: Sites) -> Rewrite:
         _CLASS,
         f", {num}",
         f"the first {num} of its transforms run once",
-        "run the fixed transforms in the data set's __init__, the random ones in __getitem__",
     )
-    return wrap_datasets(source, sites, wrapper, safety=Safety.UNSAFE)
+    snippet = "run the fixed transforms in the data set's __init__, the random ones in __getitem__"
+    return wrap_datasets(source, sites, lambda _: wrapper, safety=Safety.UNSAFE, snippet=snippet)
 
 
 def _num_kept(source: Editor) -> int:

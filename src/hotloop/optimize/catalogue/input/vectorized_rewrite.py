@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from hotloop.model.sites import SiteKind, Sites
 from hotloop.optimize.catalogue.input.dataset_argument import makes_others
-from hotloop.optimize.catalogue.input.kept_rewrite import Wrapper, wrap_datasets
-from hotloop.optimize.rewriting.constructions import keyword_place, set_keywords
+from hotloop.optimize.catalogue.input.wrapped_datasets import Wrapper, wrap_datasets
+from hotloop.optimize.rewriting.constructions import keyword_place
 from hotloop.source.calls import argument, code
 from hotloop.source.draft import Editor
-from hotloop.source.imports import module_name
-from hotloop.source.outcome import AlreadySo, CannotEdit, Refused, Rewrite
+from hotloop.source.outcome import CannotEdit, Rewrite
 
 _CLASS = '''\
 class WholeBatches({torch}.utils.data.Dataset):
@@ -37,7 +36,11 @@ _WRAPPER = Wrapper(
     _CLASS,
     "",
     "a batch is read at once",
-    "def __getitems__(self, indices): ... and DataLoader(..., collate_fn=torch.utils.data.default_convert)",
+    collated=True,
+    once=False,
+)
+_SNIPPET = (
+    "def __getitems__(self, indices): ... and DataLoader(..., collate_fn=torch.utils.data.default_convert)"
 )
 
 
@@ -60,14 +63,4 @@ def rewrite_vectorized(source: Editor, sites: Sites) -> Rewrite:
                     f"{place.path}:{source.line(place)} gives other loaders their collate function, too; "
                     "make the training loader by a call of its own"
                 )
-    outcome = wrap_datasets(source, sites, _WRAPPER, once=False)
-    if isinstance(outcome, (AlreadySo, Refused)):
-        return outcome
-    for site in sites.of(SiteKind.LOADER):
-        if site.in_step:
-            place, _ = keyword_place(source, site)
-            torch = module_name(source, place.path, "torch")
-            set_keywords(
-                source, site, {"collate_fn": f"{torch}.utils.data.default_convert"}, {"collate_fn": 6}
-            )
-    return outcome
+    return wrap_datasets(source, sites, lambda _: _WRAPPER, snippet=_SNIPPET)
