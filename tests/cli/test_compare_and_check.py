@@ -207,9 +207,9 @@ def test_secrets_of_compared_commands_are_shown_nowhere(
         ran.append(words)
         return Program(name=name, words=words, argv=words, folder=folder, observation=seen)
 
-    def paired(*_: object) -> tuple[list[PairRecord], Decision]:
+    def paired(*_: object, scale: float) -> tuple[list[PairRecord], Decision]:
         records = [PairRecord(rounds=((0.2, 0.1),) * 6, phases=({}, {}), peak_bytes=(None, None))] * 3
-        return records, decide([record.log_ratios() for record in records], floor=0.01)
+        return records, decide([record.log_ratios(scale) for record in records], floor=0.01)
 
     monkeypatch.setattr(compare, "program", observed)
     monkeypatch.setattr(compare_of_programs, "pairs", paired)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from hotloop.model.observation import Observation
+from hotloop.model.observation import LoaderFacts, Observation
 from hotloop.tune.compare.compare import compare_observations
 
 from .simulated import observation
 
 
-def _seen(step_s: float, batch: int) -> Observation:
+def _seen(step_s: float, batch: int | None, tokens: int | None = None) -> Observation:
     seen = observation()
     assert seen.step is not None
     step = msgspec.structs.replace(
@@ -20,24 +20,47 @@ def _seen(step_s: float, batch: int) -> Observation:
         mean_s=step_s,
         low_s=0.99 * step_s,
         high_s=1.01 * step_s,
-        samples_per_s=batch / step_s,
+        tokens_per_s=tokens / step_s if tokens else None,
     )
-    return msgspec.structs.replace(seen, step=step)
+    loader = LoaderFacts(
+        num_workers=0,
+        batch_size=batch,
+        pin_memory=False,
+        persistent_workers=False,
+        prefetch_factor=None,
+        dataset="Rows",
+        dataset_len=100,
+        used_in_step=True,
+    )
+    program = msgspec.structs.replace(seen.program, loaders=(loader,))
+    return msgspec.structs.replace(seen, step=step, program=program)
 
 
 @pytest.mark.parametrize(
-    ("step_s", "batch", "verdict", "per_sample"),
+    ("step_s", "batch", "verdict", "per"),
     [
-        (0.010, 32, "slower", False),
-        (0.010, 31, "slower", False),
-        (0.010, 128, "faster", True),
-        (0.004, 16, "slower", True),
+        (0.010, 32, "slower", "step"),
+        (0.010, None, "slower", "step"),
+        (0.010, 128, "faster", "sample"),
+        (0.004, 16, "slower", "sample"),
     ],
 )
 def test_batches_of_another_size_are_compared_per_sample(
-    step_s: float, batch: int, verdict: str, per_sample: bool
+    step_s: float, batch: int | None, verdict: str, per: str
 ) -> None:
-    """Against 5 ms of 32 samples; one less is the last batch of an epoch."""
+    """Against 5 ms of 32 samples."""
     found = compare_observations(_seen(0.005, 32), _seen(step_s, batch), ("first", "second"))
-    assert found.verdict == verdict
-    assert found.reason.startswith("per sample, as a step has 32 of them and ") == per_sample
+    assert (found.verdict, found.per) == (verdict, per)
+    assert found.reason.startswith("per sample, as a step has 32 of them and ") == (per == "sample")
+
+
+def test_tokens_count_where_both_have_them() -> None:
+    """Twice the sequences of half the length are as much work; a step that does more with one batch is slower."""
+    first = _seen(0.010, 12, 12 * 1024)
+    halved = compare_observations(first, _seen(0.010, 24, 24 * 512), ("first", "second"))
+    assert (halved.per, halved.scale) == ("step", 1.0)
+    twice = compare_observations(first, _seen(0.020, 12, 24 * 1024), ("first", "second"))
+    assert (twice.per, twice.verdict) == ("step", "slower")
+    more = compare_observations(first, _seen(0.010, 24, 24 * 1024), ("first", "second"))
+    assert (more.per, more.verdict) == ("token", "faster")
+    assert more.reason.startswith("per token, as a step has 12,288 of them and 24,576: 2.000")

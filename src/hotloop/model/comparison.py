@@ -22,8 +22,10 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     phases: dict[str, float] = {}
     """Seconds of each phase of a step."""
     peak_bytes: int | None = None
-    samples_per_step: float | None = None
-    """None: no batch dimension was seen."""
+    batch_size: int | None = None
+    """Of the loader that feeds the steps; None: there is none, or it has none."""
+    tokens_per_step: float | None = None
+    """None: no tokens were seen."""
 
 
 class TunedSide(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +64,10 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     after: Side
     ratio: Ratio | None
     """Above 1: the second is faster; None: they cannot be compared."""
+    per: str = "step"
+    """What the ratios are of: a `step`; where batches have other sizes, a `token`, or a `sample`."""
+    scale: float = 1.0
+    """Of these, in a step of the second for each in a step of the first."""
     verdict: str
     """`faster`, `slower`, `same`, `inconclusive` or `invalid`: what may be said of the second."""
     reason: str

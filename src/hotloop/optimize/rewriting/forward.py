@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -57,22 +57,44 @@ def up_to_the_loss(source: Editor, sites: Sites, place: Place) -> Sequence[cst.B
     return between[: _last_that_makes(between, _names_in(ends[min(ends)])) + 1]
 
 
-def loops(file: SourceFile, lines: Sequence[cst.BaseStatement]) -> bool:
-    """Whether statements loop, or call a function of their file that does."""
-    called = {
-        node.func.value
-        for line in lines
-        for node in below(line)
-        if isinstance(node, cst.Call) and isinstance(node.func, cst.Name)
-    }
-    functions = [
-        line for line in file.module.body if isinstance(line, cst.FunctionDef) and line.name.value in called
-    ]
-    return any(
-        isinstance(node, (cst.For, cst.While, cst.CompFor))
-        for line in (*lines, *functions)
-        for node in below(line)
+def loops(source: Editor, lines: Sequence[cst.BaseStatement]) -> bool:
+    """Whether statements loop, or call something of the program's own that does: a function, a method, a module."""
+    return any(map(_has_loop, lines)) or any(
+        _has_loop(function) for name in _called(lines) for function in _functions(source, name)
     )
+
+
+def _has_loop(node: cst.CSTNode) -> bool:
+    return any(isinstance(each, (cst.For, cst.While, cst.CompFor)) for each in below(node))
+
+
+def _called(lines: Sequence[cst.BaseStatement]) -> set[str]:
+    """Return the last names of what is called: `compute_loss` of `self.compute_loss(out, y)`."""
+    calls = (node for line in lines for node in below(line) if isinstance(node, cst.Call))
+    return {code(call.func).rpartition(".")[2] for call in calls}
+
+
+def _functions(source: Editor, name: str) -> Iterator[cst.FunctionDef]:
+    """Yield the program's functions of a name, and the `forward` of classes that something of that name is made of."""
+    for file in source.draft.files.values():
+        yield from (each for each in file.all(cst.FunctionDef) if each.name.value == name)
+        for assign in file.all(cst.Assign):
+            made = assign.value
+            if isinstance(made, cst.Call) and any(
+                code(each.target).rpartition(".")[2] == name for each in assign.targets
+            ):
+                yield from _forwards(source, code(made.func).rpartition(".")[2])
+
+
+def _forwards(source: Editor, name: str) -> Iterator[cst.FunctionDef]:
+    for file in source.draft.files.values():
+        for cls in file.all(cst.ClassDef):
+            if cls.name.value == name:
+                yield from (
+                    each
+                    for each in file.under(cls, cst.FunctionDef)
+                    if each.name.value in {"forward", "__call__"}
+                )
 
 
 def _same_function(one: Place, other: Place) -> bool:

@@ -48,7 +48,8 @@ def _title(side: Side) -> str:
 
 
 def _verdict(found: Comparison) -> str:
-    ratio = speedup(found.ratio) if found.ratio else NOT_MEASURED
+    per = f" per {found.per}" if found.per != "step" else ""
+    ratio = f"{speedup(found.ratio)}{per}" if found.ratio else NOT_MEASURED
     said = _SAYS[found.verdict]
     if found.verdict == "inconclusive" and found.ratio is not None and found.ratio.low > 1:
         said = _LOOKS.format(way="faster")
@@ -63,7 +64,7 @@ def _verdict(found: Comparison) -> str:
         before=found.before.name,
         after=found.after.name,
         ratio=ratio,
-        as_fast=as_fast(found.ratio) if found.ratio else NOT_MEASURED,
+        as_fast=f"{as_fast(found.ratio)}{per}" if found.ratio else NOT_MEASURED,
         reason=found.reason,
     )
 
@@ -72,7 +73,10 @@ def _tiles(found: Comparison) -> Iterator[Tile]:
     if found.ratio is not None:
         value, interval = speedup(found.ratio).split(" ", 1)
         good = {"faster": True, "slower": False}.get(found.verdict)
-        yield Tile(name="speed of the second", value=value, detail=f"95% interval {interval}", good=good)
+        per = f", per {found.per}" if found.per != "step" else ""
+        yield Tile(
+            name=f"speed of the second{per}", value=value, detail=f"95% interval {interval}", good=good
+        )
     for name, side in (("a step of the first", found.before), ("a step of the second", found.after)):
         yield Tile(name=name, value=duration(side.step_s) if side.step_s else NOT_MEASURED, detail="median")
     if found.foreign_share is not None and found.foreign_share > BUSY:
@@ -179,7 +183,7 @@ def _changes(found: Comparison) -> Iterator[Block]:
 
 
 def _samples(found: Comparison) -> Chart:
-    pairs = [[round(before / after, 4) for before, after in rounds] for rounds in found.rounds]
+    pairs = [[round(found.scale * before / after, 4) for before, after in rounds] for rounds in found.rounds]
     return Chart(
         kind="blocks",
         title="Blocks in turns",

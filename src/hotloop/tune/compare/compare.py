@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median
+from typing import Any
 
 from hotloop.model.comparison import Comparison, PhaseChange, Side
 from hotloop.model.observation import Observation
@@ -19,8 +20,8 @@ from hotloop.tune.compare.program import Program
 
 LEAST_PHASE = 0.002
 """Of the step: of a shorter phase no ratio is told."""
-SAME_BATCH = 0.05
-"""Of the samples of a step: by so much a last batch that is smaller changes their mean."""
+SAME_WORK = 0.05
+"""Of the tokens of a step: by so much a last batch that is smaller changes their mean."""
 _DUET = "{num} fresh pairs of processes, whose blocks took turns on this machine; 95% interval over pairs and blocks"
 _APART = (
     "two runs that did not take turns; the 95% interval holds what runs of one program differ by, not what the machine "
@@ -36,7 +37,7 @@ def compare_programs(
     Raises:
         HotloopError: one failed.
     """
-    scale = _scale(*(_samples(one.observation) for one in (before, after)))
+    per, scale = _basis(*(_observed(one.observation, one.name) for one in (before, after)))
     records, found = pairs((before, after), floor, limit_s, progress, scale=scale)
     sides = [_side(one, records, at) for at, one in enumerate((before, after))]
     names = dict.fromkeys((*sides[0].phases, *sides[1].phases))
@@ -45,7 +46,9 @@ def compare_programs(
         after=sides[1],
         ratio=found.ratio,
         verdict=found.verdict.value,
-        reason=_told(found.reason, sides, scale),
+        per=per,
+        scale=scale,
+        reason=_told(found.reason, sides, per),
         phases={name: _phase(records, sides, name, scale) for name in names},
         rounds=tuple(record.rounds for record in records),
         method=_DUET.format(num=len(records)),
@@ -62,7 +65,7 @@ def _side(one: Program, records: Sequence[PairRecord], at: int) -> Side:
         step_s=median(times),
         phases={name: median(record.phases[at].get(name, 0.0) for record in records) for name in names},
         peak_bytes=max((record.peak_bytes[at] or 0 for record in records), default=0) or None,
-        samples_per_step=_samples(one.observation),
+        **_contents(one.observation),
     )
 
 
@@ -82,7 +85,7 @@ def _phase(records: Sequence[PairRecord], sides: Sequence[Side], name: str, scal
 def compare_observations(before: Observation, after: Observation, names: tuple[str, str]) -> Comparison:
     """Return what two observations of different times allow to say."""
     sides = [_observed(seen, name) for seen, name in zip((before, after), names, strict=True)]
-    scale = _scale(*(side.samples_per_step for side in sides))
+    per, scale = _basis(*sides)
     ratio = _ratio(sides[0], sides[1], scale)
     verdict, reason = _verdict(ratio)
     return Comparison(
@@ -90,7 +93,9 @@ def compare_observations(before: Observation, after: Observation, names: tuple[s
         after=sides[1],
         ratio=ratio,
         verdict=verdict.value,
-        reason=_told(reason, sides, scale),
+        per=per,
+        scale=scale,
+        reason=_told(reason, sides, per) if ratio is not None else reason,
         phases={
             phase.value: PhaseChange(
                 before_s=before.phases[phase].median_s if phase in before.phases else None,
@@ -118,28 +123,40 @@ def _observed(seen: Observation, name: str) -> Side:
         high_s=step.high_s if step else None,
         phases={phase.value: found.median_s for phase, found in seen.phases.items()},
         peak_bytes=seen.memory.peak_bytes,
-        samples_per_step=_samples(seen),
+        **_contents(seen),
     )
 
 
-def _samples(seen: Observation) -> float | None:
-    """Return the samples of a step; None: no batch dimension was seen."""
+def _contents(seen: Observation) -> dict[str, Any]:
+    """Return the size of the batches, and the tokens of a step, where they were seen."""
     step = seen.step
-    return step.samples_per_s * step.whole_s if step and step.samples_per_s else None
+    loader = next((one for one in seen.program.loaders if one.used_in_step), None)
+    return {
+        "batch_size": loader.batch_size if loader else None,
+        "tokens_per_step": step.tokens_per_s * step.whole_s if step and step.tokens_per_s else None,
+    }
 
 
-def _scale(before: float | None, after: float | None) -> float:
-    """Return the samples of a step of the second for each of the first; 1: about as many, or not known."""
-    if not before or not after or abs(math.log(after / before)) < SAME_BATCH:
-        return 1.0
-    return after / before
+def _basis(before: Side, after: Side) -> tuple[str, float]:
+    """Return what is compared, and how many of it a step of the second has for each of the first.
+
+    It is a step wherever the loaders' batches have one size: a program that does more with them has become slower.
+    """
+    if not before.batch_size or not after.batch_size or before.batch_size == after.batch_size:
+        return "step", 1.0
+    if before.tokens_per_step and after.tokens_per_step:
+        scale = after.tokens_per_step / before.tokens_per_step
+        return ("step", 1.0) if abs(math.log(scale)) < SAME_WORK else ("token", scale)
+    return "sample", after.batch_size / before.batch_size
 
 
-def _told(reason: str, sides: Sequence[Side], scale: float) -> str:
-    if scale == 1.0:
+def _told(reason: str, sides: Sequence[Side], per: str) -> str:
+    if per == "step":
         return reason
-    before, after = (f"{side.samples_per_step or 0:.3g}" for side in sides)
-    return f"per sample, as a step has {before} of them and {after}: {reason}"
+    before, after = (
+        f"{(side.tokens_per_step if per == 'token' else side.batch_size) or 0:,.0f}" for side in sides
+    )
+    return f"per {per}, as a step has {before} of them and {after}: {reason}"
 
 
 def _ratio(before: Side, after: Side, scale: float) -> Ratio | None:

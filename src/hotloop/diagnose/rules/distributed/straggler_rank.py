@@ -40,7 +40,7 @@ _LOCAL = (Phase.DATA, Phase.TRANSFER)
 def check(observation: Observation) -> Iterator[Symptom]:
     """Compare the ranks' own work."""
     ranks = [rank for rank in observation.ranks if rank.step is not None and rank.rank is not None]
-    if len(ranks) < 2:
+    if len({rank.rank for rank in ranks}) < 2:
         return
     found = [_by_local_phases(ranks)]
     if all(Phase.COMMUNICATION in rank.phases for rank in ranks):

@@ -74,8 +74,17 @@ def _is_zero(program: Program, workers: cst.BaseExpression) -> bool:
     """Whether there are surely no workers: 0, or a variable of the same scope that is never anything else."""
     if not isinstance(workers, cst.Name):
         return integer(workers) == 0
+    function = program.file.enclosing(workers, cst.FunctionDef)
+    if function is not None and _is_parameter(function, workers.value):
+        return False
     bound = program.bindings.of(program.bindings.scope(workers), workers.value)
     return bool(bound) and all(integer(one.value) == 0 for one in bound)
+
+
+def _is_parameter(function: cst.FunctionDef, name: str) -> bool:
+    given = function.params
+    several = (*given.posonly_params, *given.params, *given.kwonly_params)
+    return any(each.name.value == name for each in several)
 
 
 def _iterated_in_epochs(program: Program, call: cst.Call) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -25,12 +26,12 @@ def capture_place(device: Any) -> Iterator[None]:
     import torch
 
     own = torch.cuda.graph
-    torch.cuda.graph = functools.partial(own, capture_error_mode="thread_local")
     with torch.cuda.device(device):
         stream = torch.cuda.current_stream()
         generator = torch.cuda.default_generators[torch.cuda.current_device()]
         kept = generator.clone_state()
         try:
+            torch.cuda.graph = functools.partial(own, capture_error_mode="thread_local")
             yield
         except BaseException:
             torch.cuda.set_stream(stream)
@@ -43,10 +44,12 @@ def capture_place(device: Any) -> Iterator[None]:
 def run_without_waits(module: Any, samples: Any, device: Any) -> None:
     """Run a forward and its backward once, with an error where the host waits for the device: no graph can hold that.
 
+    That error would be raised in all threads: beside others nothing is run, and the capture fails by itself.
+
     Raises:
         RuntimeError: it waits; whatever else the forward raises, too.
     """
-    if device.type != "cuda":
+    if device.type != "cuda" or threading.active_count() > 1:
         return
     import torch
 

@@ -81,7 +81,8 @@ class _Graph:
         device, inside = args[0].device, self._module.__dict__
         own = {name: inside[name] for name in ("forward",) if name in inside}
         try:
-            with capture_place(device), _unchanged(self._module):
+            # Stream and generator are given back before what stands on them.
+            with _unchanged(self._module, device), capture_place(device):
                 run_without_waits(self._module, samples, device)
                 torch.cuda.make_graphed_callables(
                     self._module, samples, num_warmup_iters=WARM_UP, allow_unused_input=True
@@ -146,12 +147,12 @@ def _kinds(args: Any) -> list[Any]:
 
 
 @contextmanager
-def _unchanged(module: Any) -> Iterator[None]:
+def _unchanged(module: Any, device: Any) -> Iterator[None]:
     """Give buffers, gradients' state and random numbers back as they were: the warm-up runs the model for nothing."""
     import torch
 
     buffers = [(buffer, buffer.clone()) for buffer in module.buffers()]
-    random = torch.cuda.get_rng_state() if torch.cuda.is_available() else None
+    random = torch.cuda.get_rng_state(device) if device.type == "cuda" else None
     caches = torch.is_autocast_cache_enabled()
     torch.set_autocast_cache_enabled(False)
     try:
@@ -159,7 +160,7 @@ def _unchanged(module: Any) -> Iterator[None]:
     finally:
         torch.set_autocast_cache_enabled(caches)
         if random is not None:
-            torch.cuda.set_rng_state(random)
+            torch.cuda.set_rng_state(random, device)
         with torch.no_grad():
             for buffer, value in buffers:
                 buffer.copy_(value)

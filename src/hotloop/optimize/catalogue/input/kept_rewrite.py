@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from hotloop.model.sites import Site, SiteKind, Sites
-from hotloop.optimize.catalogue.input.dataset_argument import dataset_argument, makes_others
+import libcst as cst
+
+from hotloop.model.sites import Place, Site, SiteKind, Sites
 from hotloop.optimize.catalogue.input.wrapped_datasets import Wrapper, wrap_datasets
 from hotloop.optimize.rewriting.constructions import keyword_place
+from hotloop.source.calls import argument, code
 from hotloop.source.draft import Editor
 from hotloop.source.outcome import Rewrite
 
@@ -49,7 +51,11 @@ class InMemoryTable({torch}.utils.data.Dataset):
 
     def __init__(self, dataset):
         self.dataset = dataset
-        self.kept = {torch}.utils.data.default_collate([dataset[i] for i in range(len(dataset))])
+        parts = [
+            {torch}.utils.data.default_collate([dataset[i] for i in range(at, min(at + 256, len(dataset)))])
+            for at in range(0, len(dataset), 256)
+        ]
+        self.kept = [{torch}.cat(rows) for rows in zip(*parts)]
 
     def __len__(self):
         return len(self.dataset)
@@ -71,8 +77,6 @@ class InMemoryTable({torch}.utils.data.Dataset):
     collated=True,
     others=("InMemory",),
 )
-_OWN_ORDER = frozenset({"collate_fn", "sampler", "batch_sampler"})
-"""Keywords of a loader that collates by itself, or may bring samples of one shape together."""
 
 
 def rewrite_kept(source: Editor, sites: Sites, *, in_process: bool) -> Rewrite:
@@ -96,21 +100,31 @@ def rewrite_kept(source: Editor, sites: Sites, *, in_process: bool) -> Rewrite:
 
 
 def _is_table(source: Editor, site: Site, sites: Sites) -> bool:
-    """Whether a loader's samples are rows of a table, and its own call says all that it is given, and no other is.
+    """Whether a loader's samples are rows of a table, and its own call makes no other loader.
 
     Raises:
         CannotEdit: it is not made by the user's own code.
     """
     place, own = keyword_place(source, site)
     call = source.call(place)
-    positional = [arg for arg in call.args if arg.keyword is None]
-    same = [other for other in sites.of(SiteKind.LOADER) if other.in_step and place in other.places]
+    same = [other for other in sites.of(SiteKind.LOADER) if place in other.places]
     return (
-        all(other.rows for other in same)
-        and own
-        and len(positional) <= 3  # dataset, batch_size, shuffle
-        and not any(arg.star for arg in call.args)
-        and not any(arg.keyword is not None and arg.keyword.value in _OWN_ORDER for arg in call.args)
-        and not makes_others(site, sites, site.places.index(place))
-        and dataset_argument(source, site, sites)[0].path == place.path
+        own
+        and all(other.in_step and other.rows for other in same)
+        and argument(call, "collate_fn", 6) is None
+        and _is_asked_for_once(source, place)
     )
+
+
+def _is_asked_for_once(source: Editor, place: Place) -> bool:
+    """Whether a call stands at the top of its file, or in a function that the program calls in one place at most."""
+    function = source.file(place.path).enclosing(source.call(place), cst.FunctionDef)
+    if function is None:
+        return True
+    called = [
+        call
+        for file in source.draft.files.values()
+        for call in file.all(cst.Call)
+        if code(call.func).rpartition(".")[2] == function.name.value
+    ]
+    return len(called) <= 1

@@ -49,19 +49,30 @@ def rewrite_loaders(
 
 
 def _where_workers(source: Editor, site: Site, keywords: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the keywords as a loader takes them whose number of workers is an option, and may be 0 another day."""
-    if "num_workers" in keywords or not keywords.keys() & NEED_WORKERS:
+    """Return the keywords as a loader takes them whose number of workers is an option, and may be 0 another day.
+
+    What takes its own value from elsewhere keeps to that: the default there is a plain value.
+    """
+    if "num_workers" in keywords:
         return keywords
     place, own = keyword_place(source, site)
-    given = argument(source.call(place), "num_workers", POSITIONS["num_workers"] if own else None)
+    call = source.call(place)
+    given = argument(call, "num_workers", POSITIONS["num_workers"] if own else None)
     if given is None or not isinstance(given.value, (cst.Name, cst.Attribute)):
         return keywords
     some = f"{code(given.value)} > 0"
     return {
-        name: value
-        if name not in NEED_WORKERS
-        else some
-        if value == "True"
-        else f"{value} if {some} else None"
+        name: _where(some, call, name, value) if name in NEED_WORKERS else value
         for name, value in keywords.items()
     }
+
+
+def _where(some: str, call: cst.Call, name: str, value: str) -> str:
+    """Return the value of a keyword that may stand in the call itself, for where there are workers."""
+    given = argument(call, name)
+    conditional = some if value == "True" else f"{value} if {some} else None"
+    if given is None:
+        return value if any(arg.star for arg in call.args) else conditional
+    written = code(given.value)
+    literal = isinstance(given.value, cst.Integer) or written in {"True", "False", "None"}
+    return conditional if written == conditional or (literal and written != value) else value

@@ -42,7 +42,7 @@ def _around(source: Editor, sites: Sites, site: Site, dtype: str) -> list[str]:
     if (
         lines is None
         or (sites.device != "cpu" and _refuses_half(source))
-        or (_is_plain(site) and loops(source.file(place.path), lines[1:]))
+        or (_is_plain(site) and loops(source, lines[1:]))
     ):
         _back_to_fp32(source, site, place)
         lines = [forward_line(source, place)]

@@ -81,18 +81,18 @@ class Int8Training(Optimization):
         return behind_the_models(
             source,
             sites,
-            ("torchao.quantization", "torchao.prototype.quantized_training"),
+            ("torch", "torchao.quantization", "torchao.prototype.quantized_training"),
             _line,
             "the model computes in int8 already",
         )
 
 
-def _line(model: str, quantization: str, training: str) -> str:
+def _line(model: str, torch: str, quantization: str, training: str) -> str:
     lines = [
         f"{quantization}.quantize_(",
         f"    {model},",
         f"    {training}.Int8MixedPrecisionTrainingConfig(module_swap=True),",
-        '    filter_fn=lambda layer, _: type(layer).__name__ == "Linear"',
+        f"    filter_fn=lambda layer, name: name and type(layer) is {torch}.nn.Linear",
         f"    and {FITS},",
         ")",
     ]
