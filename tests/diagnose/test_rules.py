@@ -243,3 +243,9 @@ def test_without_a_step_nothing_is_said() -> None:
     assert diagnosis.bottleneck is None
     assert [one for one in diagnosis.findings if one.severity is not Severity.INFO] == []
     assert "a measured step" in {one.needs for one in diagnosis.abstained}
+
+
+def test_processes_that_say_they_are_one_rank_are_not_compared() -> None:
+    """A process that inherits RANK=0 is no other rank."""
+    twice = tuple(msgspec.structs.replace(rank, rank=0) for rank in _TWO_RANKS)
+    assert "straggler-rank" not in _found(observed(ranks=twice))
