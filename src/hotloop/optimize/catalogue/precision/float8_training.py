@@ -55,6 +55,7 @@ class Float8Training(Optimization):
     family: ClassVar[str] = "precision"
     numerics: ClassVar[Numerics] = Numerics.TOLERANCE
     interacts: ClassVar[frozenset[str]] = frozenset({"autocast_bf16", "compile"})
+    conflicts: ClassVar[frozenset[str]] = frozenset({"int8_training"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return both recipes, where device, library and layers allow them."""
