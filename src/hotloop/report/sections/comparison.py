@@ -48,7 +48,7 @@ def _title(side: Side) -> str:
 
 
 def _verdict(found: Comparison) -> str:
-    per = f" per {found.per}" if found.per != "step" else ""
+    per = _per(found, " ")
     ratio = f"{speedup(found.ratio)}{per}" if found.ratio else NOT_MEASURED
     said = _SAYS[found.verdict]
     if found.verdict == "inconclusive" and found.ratio is not None and found.ratio.low > 1:
@@ -69,14 +69,17 @@ def _verdict(found: Comparison) -> str:
     )
 
 
+def _per(found: Comparison, before: str = ", ") -> str:
+    """Say what a ratio is of, where it is not the step that the times beside it are of."""
+    return f"{before}per {found.per}" if found.per != "step" else ""
+
+
 def _tiles(found: Comparison) -> Iterator[Tile]:
     if found.ratio is not None:
         value, interval = speedup(found.ratio).split(" ", 1)
         good = {"faster": True, "slower": False}.get(found.verdict)
-        per = f", per {found.per}" if found.per != "step" else ""
-        yield Tile(
-            name=f"speed of the second{per}", value=value, detail=f"95% interval {interval}", good=good
-        )
+        name = f"speed of the second{_per(found)}"
+        yield Tile(name=name, value=value, detail=f"95% interval {interval}", good=good)
     for name, side in (("a step of the first", found.before), ("a step of the second", found.after)):
         yield Tile(name=name, value=duration(side.step_s) if side.step_s else NOT_MEASURED, detail="median")
     if found.foreign_share is not None and found.foreign_share > BUSY:
@@ -141,7 +144,7 @@ def _phases(found: Comparison) -> Chart:
         summary=f"{found.before.name}, then {found.after.name}.",
         data={"phases": names, "rows": rows},
         table=Table(
-            ("phase", "first", "second", "speed of the second"),
+            ("phase", "first", "second", f"speed of the second{_per(found)}"),
             tuple((name, *_cells(found.phases[name])) for name in names),
             figures=(1, 2, 3),
         ),

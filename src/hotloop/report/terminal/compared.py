@@ -14,7 +14,11 @@ def render_next(found: Comparison) -> RenderableType:
     """Return what to type next."""
     before, after = found.before.command, found.after.command
     steps = [("why the second takes what it takes", ["hotloop", "diagnose", *after])]
-    if found.verdict == "inconclusive" and not found.rounds and before != after:
+    if found.verdict == "inconclusive" and before != after:
         both = [shlex.join(before), shlex.join(after)]
-        steps.insert(0, ("side by side, in turns: that can prove more", ["hotloop", "compare", *both]))
+        if found.rounds:
+            more = ("more pairs can prove more", ["hotloop", "compare", "--budget", "10m", *both])
+        else:
+            more = ("side by side, in turns: that can prove more", ["hotloop", "compare", *both])
+        steps.insert(0, more)
     return next_steps(steps)
