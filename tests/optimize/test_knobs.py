@@ -180,6 +180,34 @@ def test_a_batch_that_the_program_changes_cannot_be_used_twice() -> None:
     assert "in place" in evidence
 
 
+def _fed_with(sizes: list[int]) -> tuple[CachedBatch, list[int]]:
+    """Feed steps with batches of such sizes, the last four of them from the cache; return what was handed out."""
+    knob = CachedBatch()
+    knob.on_torch()
+    handed = []
+    for number, batch in enumerate(DataLoader(sizes, batch_size=None, collate_fn=torch.zeros)):  # type: ignore[arg-type]
+        handed.append(len(batch))
+        if number <= len(sizes) - 5:
+            knob.watch(number + 1)
+        if number == len(sizes) - 5:
+            knob.switch(True)
+    return knob, handed[-4:]
+
+
+def test_the_cached_batch_is_the_one_most_like_the_others() -> None:
+    """The last one before measuring may be twice the mean, or the short end of an epoch."""
+    knob, handed = _fed_with([10, 30, 20, 20, 10, 30, 9, 9, 9, 9])
+    assert handed == [20] * 4
+    assert knob.effect()[0]
+
+
+def test_where_no_batch_is_like_the_others_there_is_no_ceiling() -> None:
+    knob, _ = _fed_with([10, 30, 10, 30, 9, 9, 9, 9])
+    on, evidence = knob.effect()
+    assert not on
+    assert "differ in size" in evidence
+
+
 def test_a_loader_that_few_steps_are_fed_from_is_left_alone() -> None:
     """An evaluation between steps takes its own data."""
     knob = CachedBatch()

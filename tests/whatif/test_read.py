@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hotloop.model.observation import Phase
 from hotloop.model.optimization import Candidate
 from hotloop.whatif.orders import CACHED, LOADER
-from hotloop.whatif.read import ceilings, gaps, log_ratios, predictions, ratio_of
+from hotloop.whatif.read import ceilings, log_ratios, predictions, ratio_of
 from hotloop.whatif.run import Outcome, Report
 from tests.optimize.harness import observation
 
@@ -62,30 +62,17 @@ def test_predictions_name_their_candidates_and_their_one_off_cost() -> None:
     assert told[0].one_off_s == pytest.approx(12.0 - 4 * 0.005)
 
 
-def _of_cached_batch(factor: float, num_workers: int) -> Outcome:
+def _of_cached_batch(factor: float) -> Outcome:
     blocks = tuple((CACHED if knob else None, times) for knob, times in report(factor).blocks)
-    loader = {"num_workers": num_workers, "samples_per_s": {"0": 40.0, "2": 75.0}, "missing": ""}
+    loader = {"num_workers": 0, "samples_per_s": {"0": 40.0, "2": 75.0}, "missing": ""}
     whole = Report(
         pid=1, rank=None, blocks=blocks, effects={CACHED: (True, "")}, benches={LOADER: loader}, done=True
     )
     return Outcome(reports=(whole,))
 
 
-@pytest.mark.parametrize(
-    ("factor", "num_workers", "withheld"), [(2.0, 0, True), (1.1, 0, False), (2.0, 2, False)]
-)
-def test_a_gain_beyond_the_wait_for_data_needs_workers(
-    factor: float, num_workers: int, withheld: bool
-) -> None:
-    """Workers take cores from the step; without them a cached batch that gains more is not like the others."""
-    seen = observation({Phase.DATA: 0.1, Phase.FORWARD: 0.9})
-    outcome = _of_cached_batch(factor, num_workers)
-    assert (ceilings(seen, outcome).perfect_input is None) == withheld
-    assert any("perfect input" in gap.what for gap in gaps(seen, [], outcome)) == withheld
-
-
 def test_ceilings_say_what_is_known_and_nothing_else() -> None:
-    found = ceilings(observation({Phase.DATA: 0.5, Phase.FORWARD: 0.5}), _of_cached_batch(2.0, 0))
+    found = ceilings(observation({Phase.DATA: 0.5, Phase.FORWARD: 0.5}), _of_cached_batch(2.0))
     assert found.perfect_input is not None
     assert found.perfect_input_step_s == pytest.approx(0.5)
     assert found.compute_samples_per_s is None  # no batch dimension was seen

@@ -72,7 +72,7 @@ def measure(
         predictions=(*switched, *others),
         batch=read.bench(outcome.reports, BATCHES).get("now"),
         by_batch=read.latencies(outcome),
-        gaps=(*missing, *read.gaps(observation, orders, outcome)),
+        gaps=(*missing, *read.gaps(orders, outcome)),
         seconds=outcome.seconds,
     )
 

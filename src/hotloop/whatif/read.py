@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from hotloop.model.ceilings import Ceilings, Prediction
-from hotloop.model.observation import Coverage, Latency, Observation, Phase
+from hotloop.model.observation import Coverage, Latency, Observation
 from hotloop.model.optimization import Candidate
 from hotloop.model.ratio import Ratio
 from hotloop.observe.steps.requests import latency
@@ -21,8 +21,6 @@ from hotloop.whatif.run import Outcome, Report
 ONE_OFF_S = 0.5
 """Less is not named: starts of one program differ by as much (`tune.judge`)."""
 METHOD = "switched on and off within one run of the program"
-ALIKE = 1.05
-"""A cached batch that gains so much more than the wait for data is not like the program's other batches."""
 
 
 def log_ratios(report: Report, knob: str) -> list[float]:
@@ -50,7 +48,7 @@ def ceilings(observation: Observation, outcome: Outcome) -> Ceilings:
     """Return what was measured of the loop and of the loader alone."""
     assert observation.step is not None
     step_s, per_s = observation.step.median_s, observation.step.samples_per_s
-    perfect = ratio_of(outcome.reports, CACHED) if not _is_unlike(observation, outcome) else None
+    perfect = ratio_of(outcome.reports, CACHED)
     rate = Ratio(*(per_s * one for one in msgspec.structs.astuple(perfect))) if perfect and per_s else None
     loader = bench(outcome.reports, LOADER)
     rates = {int(workers): given for workers, given in loader.get("samples_per_s", {}).items()}
@@ -66,14 +64,6 @@ def ceilings(observation: Observation, outcome: Outcome) -> Ceilings:
         perfect_device_step_s=per_s * step_s / now if per_s and now else None,
         transfer_s=bench(outcome.reports, TRANSFER).get("transfer_s"),
     )
-
-
-def _is_unlike(observation: Observation, outcome: Outcome) -> bool:
-    """Whether a cached batch gained more than a loader without workers, which takes no cores from the step, costs."""
-    perfect, data = ratio_of(outcome.reports, CACHED), observation.phases.get(Phase.DATA)
-    if perfect is None or data is None or bench(outcome.reports, LOADER).get("num_workers") != 0:
-        return False
-    return perfect.low * (1.0 - data.share) > ALIKE
 
 
 def latencies(outcome: Outcome) -> dict[int, Latency]:
@@ -119,14 +109,9 @@ def one_off_s(reports: Sequence[Report], knob: str) -> float | None:
     return None
 
 
-def gaps(
-    observation: Observation, orders: Sequence[dict[str, Any]], outcome: Outcome
-) -> tuple[Coverage, ...]:
+def gaps(orders: Sequence[dict[str, Any]], outcome: Outcome) -> tuple[Coverage, ...]:
     """Return what was to be measured and was not, and why."""
     found = [Coverage("ceilings and predictions", gap) for gap in outcome.gaps]
-    if _is_unlike(observation, outcome):
-        why = "one cached batch gained more than the wait for data: batches differ (their lengths, or their cost)"
-        found.append(Coverage("a step with perfect input", why))
     noisy = sum(report.num_noisy for report in outcome.reports)
     if noisy:
         what = "a quiet machine for ceilings and predictions"
