@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
+from typing import TypeVar, cast
 
 import pytest
 
 from hotloop.machine.devices.gpu import GpuDevice, GpuSample
+from hotloop.model.optimization import Candidate
+from hotloop.tune.executor import SwitchRecord
 from hotloop.tune.trials import device_neighbours
+from hotloop.tune.trials.device_looks import DeviceLooks
 from hotloop.tune.trials.device_neighbours import DeviceNeighbours
+from hotloop.tune.trials.switching import record_of
 from hotloop.tune.trials.void_blocks import ContentionWatch
+from hotloop.whatif.run import Report
 
 from .test_void_blocks import _Load
 
 OURS, FROZEN, FOREIGN = 100, 101, 900
+_Result = TypeVar("_Result")
 USUAL = GpuSample(clock_hz=1.98e9, throttle_reasons=("software power cap",))
 
 
@@ -116,3 +125,45 @@ def test_our_own_arms_and_what_cannot_be_told_void_nothing(shares: dict[int, flo
     watch = _watch(driver)
     assert _blocks(watch, driver, 3) == 3
     assert watch.report().num_void == 0
+
+
+class _Looks(DeviceNeighbours):
+    """Looks that begin and end when they are told to, and see what they are told to see."""
+
+    def __init__(self, *disturbed: bool) -> None:
+        super().__init__(_Driver(), [0])
+        self._disturbed = list(disturbed)
+        self.turn = threading.Barrier(2)
+
+    def during(self, run: Callable[[], _Result], pid: int | None) -> tuple[_Result, str | None]:
+        assert pid is None  # what is on decides over the clocks
+        if not self._disturbed:
+            return run(), None
+        self.turn.wait(60)
+        self.turn.wait(60)
+        return cast(_Result, None), "another process" if self._disturbed.pop(0) else None
+
+
+def _screened(*disturbed: bool) -> SwitchRecord:
+    """Return what is kept of a screening's holds, one in each look."""
+    neighbours, spans = _Looks(*disturbed), list[tuple[float, float]]()
+    with DeviceLooks(neighbours, look_s=0.0).looking() as looks:
+        for _ in disturbed:
+            neighbours.turn.wait(60)
+            spans.append((time.monotonic(), time.monotonic() + 1e-9))
+            neighbours.turn.wait(60)
+    blocks = tuple((None, (float(number),)) for number in range(len(disturbed)))
+    report = Report(pid=1, rank=None, blocks=blocks, block_spans=tuple(spans))
+    return record_of([report], [Candidate(name="autocast_bf16")], looks)
+
+
+def test_holds_of_a_screening_are_left_out_where_the_device_was_disturbed() -> None:
+    kept = _screened(False, True, False, True, False)
+    assert [hold.steps_s for hold in kept.holds] == [(0.0,), (2.0,), (4.0,)]
+    assert kept.num_noisy == 2
+
+
+def test_on_a_device_that_is_never_quiet_every_hold_counts_and_is_called_noisy() -> None:
+    kept = _screened(True, True, True, False)
+    assert len(kept.holds) == 4
+    assert kept.num_noisy == 3

@@ -55,6 +55,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     rank: int | None
     blocks: tuple[tuple[str | None, tuple[float, ...]], ...] = ()
     holds: tuple[tuple[tuple[str, ...], tuple[float, ...]], ...] = ()
+    block_spans: tuple[tuple[float, float], ...] = ()
+    hold_spans: tuple[tuple[float, float], ...] = ()
     settled: dict[str, int] = {}
     switched: dict[str, tuple[float, int]] = {}
     benches: dict[str, dict[str, Any]] = {}

@@ -71,6 +71,8 @@ class Report:
         benches: what was driven alone.
         failed: knobs and benches that raised, with what.
         holds: the knobs that were on together, and the seconds of each timed step.
+        block_spans: of each block, begin and end in seconds of the machine's monotonic clock.
+        hold_spans: of each hold.
         settled: steps after a switch that each knob's patterns wait for.
         effects: whether each knob was seen to act, and the evidence.
         from_start: the knobs that did not, and would if they were on from the start of a process.
@@ -85,6 +87,8 @@ class Report:
     blocks: list[tuple[str | None, list[float]]] = field(default_factory=list)
     switched: dict[str, tuple[float, int]] = field(default_factory=dict)
     holds: list[tuple[list[str], list[float]]] = field(default_factory=list)
+    block_spans: list[tuple[float, float]] = field(default_factory=list)
+    hold_spans: list[tuple[float, float]] = field(default_factory=list)
     settled: dict[str, int] = field(default_factory=dict)
     benches: dict[str, dict[str, Any]] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
@@ -180,9 +184,10 @@ class WhatIf:
 
     def _hold(self, on: list[Knob], changed: list[Knob]) -> Steps:
         yield max([1, *(self._report.settled.get(knob.name, 1) for knob in changed)])
-        began = self._began()
+        since, began = monotonic(), self._began()
         yield from self._timed(began, self._shape.hold_steps)
         self._report.holds.append(([knob.name for knob in on], self._ended(began)))
+        self._report.hold_spans.append((since, monotonic()))
         if monotonic() - self._written_s > WRITE_EVERY_S:
             self._write()
 
@@ -262,7 +267,7 @@ class WhatIf:
         for repeat in range(MAX_REPEATS + 1):
             clock.drain()
             before = self._neighbours.look()
-            began = self._began()
+            since, began = monotonic(), self._began()
             yield from self._timed(began)
             times = self._ended(began)
             share = self._neighbours.share(before, self._neighbours.look())
@@ -273,6 +278,7 @@ class WhatIf:
                 break
             self._report.num_void += 1
         self._report.blocks.append((knob, times))
+        self._report.block_spans.append((since, monotonic()))
 
     def _began(self) -> float:
         """Return the second at which what is timed now began."""

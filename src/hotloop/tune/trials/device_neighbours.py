@@ -50,12 +50,12 @@ class DeviceNeighbours:
         self._visible = visible
         self._clocks: dict[tuple[int, int], list[float]] = {}
 
-    def during(self, run: Callable[[], _Result], pid: int) -> tuple[_Result, str | None]:
+    def during(self, run: Callable[[], _Result], pid: int | None) -> tuple[_Result, str | None]:
         """Return what a block gave, and what disturbed it; None: nothing that the driver tells of.
 
         Args:
             run: runs the block.
-            pid: of the arm whose block it is.
+            pid: of the arm whose block it is; None: its clocks are not compared with those of its other blocks.
         """
         seen: dict[int, list[GpuSample]] = {index: [] for index in self._indices}
         over = threading.Event()
@@ -76,7 +76,7 @@ class DeviceNeighbours:
             for index, samples in seen.items():
                 samples.append(self._reader.sample(index))
 
-    def _disturbed(self, index: int, samples: Sequence[GpuSample], pid: int) -> str | None:
+    def _disturbed(self, index: int, samples: Sequence[GpuSample], pid: int | None) -> str | None:
         return (
             self._by_others(index)
             or _slowed(index, samples)
@@ -92,8 +92,8 @@ class DeviceNeighbours:
         foreign = sum(share for pid, share in shares.items() if pid not in ours)
         return f"another process took {foreign:.0%} of GPU {index}" if foreign > MAX_SHARE else None
 
-    def _by_clocks(self, index: int, clocks_hz: Sequence[float], pid: int) -> str | None:
-        if not clocks_hz:
+    def _by_clocks(self, index: int, clocks_hz: Sequence[float], pid: int | None) -> str | None:
+        if pid is None or not clocks_hz:
             return None
         known = self._clocks.setdefault((index, pid), [])
         now = median(clocks_hz)

@@ -88,8 +88,8 @@ class DuetExecutor:
         self._progress = progress
         self._left_s = left_s
         self._open = contextlib.ExitStack()
-        neighbours = self._open.enter_context(watch_devices(setting.devices))
-        self._watch = watch or (lambda say, num: ContentionWatch(say, num, device=neighbours))
+        self._neighbours = self._open.enter_context(watch_devices(setting.devices))
+        self._watch = watch or (lambda say, num: ContentionWatch(say, num, device=self._neighbours))
         self._device_budget = device_budget or DeviceBudget(setting.devices)
 
     @property
@@ -224,7 +224,7 @@ class DuetExecutor:
 
     def switch(self, order: SwitchOrder, enough: Callable[[SwitchRecord], bool]) -> SwitchRecord:
         """Switch knobs within one process."""
-        return switch_knobs(order, self._setting, self._blocks, self._progress, enough)
+        return switch_knobs(order, self._setting, self._blocks, self._progress, enough, self._neighbours)
 
     def _rounds(self, course: _Course, order: SetOrder, steer: Steer, watchman: ContentionWatch) -> None:
         on: Collection[int] = range(len(course.arms))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -14,6 +14,8 @@ from hotloop.optimize.registry import get
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.executor import Hold, SwitchOrder, SwitchRecord
 from hotloop.tune.plan.orders import activation_orders, with_plan
+from hotloop.tune.trials.device_looks import DeviceLooks, Span
+from hotloop.tune.trials.device_neighbours import DeviceNeighbours
 from hotloop.tune.trials.setting import Setting
 from hotloop.whatif import run as whatif
 from hotloop.whatif.read import one_off_s
@@ -22,6 +24,8 @@ BUFFERED_HOLD_S = 0.9
 """Two workers keep four batches ahead by default: a shorter hold would be fed by what was made before it."""
 PILOT_ROUNDS = 2
 """Of each knob alone: one foreign burst must not make a knob look hopeless."""
+MAX_LEFT_OUT = 0.5
+"""Of all holds: on a device that never becomes quiet disturbed ones count, and intervals are wider."""
 
 
 def switch_knobs(
@@ -30,25 +34,31 @@ def switch_knobs(
     blocks: Blocks,
     progress: Callable[[str], None],
     enough: Callable[[SwitchRecord], bool],
+    neighbours: DeviceNeighbours | None = None,
 ) -> SwitchRecord:
-    """Run the command with knobs switched until `enough` says so or the time is over."""
+    """Run the command with knobs switched until `enough` says so or the time is over.
+
+    Holds in which something else disturbed a device are left out, as disturbed blocks of a set are.
+    """
     environment = with_changes(setting.environment, PASSIVE) if order.passive else setting.environment
-    outcome = whatif.run(
-        whatif.Setting(
-            argv=setting.argv,
-            environment=with_plan(environment, order.base),
-            isolation=setting.isolation,
-            anchor=setting.anchor,
-            shape=_shape(order, setting, blocks),
-            limit_s=order.limit_s,
-            stdin=setting.stdin,
-            always=tuple(activation_orders(order.base)),
-        ),
-        _orders(order.knobs),
-        progress,
-        lambda report: enough(_record([report], order.knobs)),
+    run = whatif.Setting(
+        argv=setting.argv,
+        environment=with_plan(environment, order.base),
+        isolation=setting.isolation,
+        anchor=setting.anchor,
+        shape=_shape(order, setting, blocks),
+        limit_s=order.limit_s,
+        stdin=setting.stdin,
+        always=tuple(activation_orders(order.base)),
     )
-    return _record(outcome.reports, order.knobs, outcome.gaps)
+    with DeviceLooks(neighbours).looking() as looks:
+        outcome = whatif.run(
+            run,
+            _orders(order.knobs),
+            progress,
+            lambda report: enough(record_of([report], order.knobs, looks)),
+        )
+    return record_of(outcome.reports, order.knobs, looks, outcome.gaps)
 
 
 def _shape(order: SwitchOrder, setting: Setting, blocks: Blocks) -> dict[str, Any]:
@@ -75,12 +85,14 @@ def _orders(knobs: Sequence[Candidate]) -> list[dict[str, Any]]:
     ]
 
 
-def _record(
-    reports: Sequence[whatif.Report], knobs: Sequence[Candidate], gaps: Sequence[str] = ()
+def record_of(
+    reports: Sequence[whatif.Report], knobs: Sequence[Candidate], looks: DeviceLooks, gaps: Sequence[str] = ()
 ) -> SwitchRecord:
-    """What the starts of the program gave, as one record."""
-    alone = [Hold((name,) if name else (), times) for one in reports for name, times in one.blocks if times]
-    together = [Hold(on, times) for one in reports for on, times in one.holds if times]
+    """Return what the starts of the program gave, as one record."""
+    holds = [held for report in reports for held in _holds(report)]
+    quiet = [hold for hold, span in holds if not looks.disturbed(span)]
+    num_disturbed = len(holds) - len(quiet)
+    kept = quiet if num_disturbed <= MAX_LEFT_OUT * len(holds) else [hold for hold, _ in holds]
     effects: dict[str, tuple[bool, str]] = {}
     failed: dict[str, str] = {}
     settled: dict[str, int] = {}
@@ -94,11 +106,19 @@ def _record(
             failed.setdefault(name, why)
     costs = {knob.label: one_off_s(reports, knob.label) for knob in knobs}
     return SwitchRecord(
-        holds=(*alone, *together),
+        holds=tuple(kept),
         effects=effects,
         from_start=tuple({name: None for report in reports for name in report.from_start}),
         failed=failed,
         settled=settled,
         one_off_s={label: spent for label, spent in costs.items() if spent is not None},
-        num_noisy=sum(report.num_noisy for report in reports),
+        num_noisy=sum(report.num_noisy for report in reports) + num_disturbed,
     )
+
+
+def _holds(report: whatif.Report) -> Iterator[tuple[Hold, Span]]:
+    """Yield each knob's blocks, then the patterns, with when they were."""
+    alone = (Hold((name,) if name else (), times) for name, times in report.blocks)
+    together = (Hold(on, times) for on, times in report.holds)
+    for holds, spans in ((alone, report.block_spans), (together, report.hold_spans)):
+        yield from (held for held in zip(holds, spans, strict=True) if held[0].steps_s)
