@@ -171,6 +171,9 @@ class SimulatedCuda:
     def max_memory_allocated(self, device: int) -> int:
         return self.memories[device].peak_allocated
 
+    def memory_stats(self, device: int) -> dict[str, int]:
+        return {"num_alloc_retries": self.memories[device].num_retries}
+
     def mem_get_info(self, device: int) -> tuple[int, int]:
         memory = self.memories[device]
         return memory.free, memory.total

@@ -21,6 +21,8 @@ class Memory:
     reserved: int = 0
     peak_allocated: int = 0
     peak_reserved: int = 0
+    num_retries: int = 0
+    """How often the process that is looked at had to give its cached blocks back."""
 
     @property
     def free(self) -> int:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from hotloop.launch.isolation.decide import Isolation
+from hotloop.launch.process import Run
 from hotloop.machine.devices.free_memory import FreeMemory
 from hotloop.model.observation import Anchor, DeviceMemory
 from hotloop.model.optimization import Candidate
 from hotloop.model.tuning import Failure, FailureKind
+from hotloop.probe.control.control_page import HEADER, PID, ControlPage
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.executor import ArmRecord, PlanSteps, Rounds, SetOrder, SetRecord
+from hotloop.tune.trials import arm as arms
 from hotloop.tune.trials.arm import Arm, ArmFailed
 from hotloop.tune.trials.crew import Crew
 from hotloop.tune.trials.device_memory import DeviceBudget
@@ -61,6 +65,8 @@ class _Crew(Crew):
         self.order: list[str] = []
         self.events: list[str] = []
         self.most_alive = 0
+        self.retries_beside = 0
+        """Of the allocator of an arm that is not alone."""
 
     def start(self, order: SetOrder, at: int) -> Arm:
         plan = order.plans[at]
@@ -86,7 +92,7 @@ class _Crew(Crew):
         return 2.0 if not arm.plan else 1.0
 
     def record(self, arm: Any) -> ArmRecord:
-        return ArmRecord(step_s=1.0)
+        return ArmRecord(step_s=1.0, num_alloc_retries=self.retries_beside if len(self.alive) > 1 else 0)
 
 
 class _Executor(DuetExecutor):
@@ -207,6 +213,37 @@ def test_a_candidate_that_had_no_room_beside_others_has_its_turn_alone() -> None
     record = executor.run(ORDER, _both)
     assert isinstance(record, SetRecord), "60 GiB fit, alone"
     assert executor.crew.order == ["original", "larger", "original", "larger", "larger", "original"]
+
+
+def test_an_arm_that_was_slow_for_want_of_room_has_its_turn_alone() -> None:
+    """Allocator retries wait for the device: what an arm lost by them is no fault of its plan."""
+    executor = _Executor(_device(), 30)
+    executor.crew.retries_beside = 2
+    assert isinstance(executor.run(ORDER, _both), SetRecord)
+    assert executor.crew.order == ["original", "larger", "original", "larger", "larger", "original"]
+    assert "allocator retries" in executor.said[-1]
+    executor.crew.order.clear()
+    executor.run(ORDER, _both)
+    assert executor.crew.order == ["original", "larger", "larger", "original"]
+
+
+@pytest.mark.parametrize(("early", "later", "counted"), [(3, 3, 0), (0, 2, 2)])
+def test_retries_of_the_warm_up_do_not_count(
+    early: int, later: int, counted: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Libraries try kernels there that want more memory than they keep."""
+    seen = {"num_alloc_retries": 0}
+    monkeypatch.setattr(arms, "read_processes", lambda _: {1: {"device_memory": [seen]}})
+    run = SimpleNamespace(
+        scratch=tmp_path, wait=lambda *_, **__: True, freeze=lambda: None, thaw=lambda: None
+    )
+    page = ControlPage.create(tmp_path / "control")
+    page.numbers[HEADER + PID] = 1
+    arm = Arm(cast("Run", run), page, Anchor("optimizer", 0, 1), num_ranks=1, memory_limit_bytes=None)
+    for seen["num_alloc_retries"] in (early, later):
+        arm.advance(2, discard=1, timeout_s=1.0)
+    assert arm.num_alloc_retries() == counted
+    page.close()
 
 
 def test_a_candidate_that_has_no_room_alone_is_to_blame() -> None:

@@ -54,6 +54,9 @@ class ArmRecord(Learned, frozen=True, kw_only=True, tag="arm"):
     effects: tuple[Effect, ...] = ()
     notes: tuple[str, ...] = ()
     peak_bytes: int | None = None
+    num_alloc_retries: int = 0
+    """Since it was warm, how often an allocator had to give a device's memory back and ask again; each waits for the
+    device."""
     first_steps_s: float | None = None
     """Start-up and warm-up together."""
     phases: dict[str, float] = msgspec.field(default_factory=dict)

@@ -108,6 +108,7 @@ class Cuda:
             "reserved_bytes": cuda.memory_reserved(index),
             "peak_reserved_bytes": cuda.max_memory_reserved(index),
             "peak_bytes": cuda.max_memory_allocated(index),
+            "num_alloc_retries": cuda.memory_stats(index).get("num_alloc_retries", 0),
         }
 
 

@@ -89,6 +89,8 @@ class Arm:
         self.interrupted = False
         """Whether there was an evaluation or a new epoch when it ran last."""
         self._num_interrupted = 0
+        self._early_retries = 0
+        """Of the allocator, in the warm-up: libraries try kernels there that want more memory than they keep."""
         self._frozen = False
         self._least_step_s = 0.0
         """Of all times it ran; 0: it did not yet."""
@@ -129,6 +131,8 @@ class Arm:
         spent = self._slowest_rank_s()
         seen = max(row[INTERRUPTED] for row in self.page.rows())
         self.interrupted, self._num_interrupted = seen > self._num_interrupted, seen
+        if not self._advances:
+            self._early_retries = self._retries()
         self._advances.append((num_steps - discard, spent))
         return spent
 
@@ -219,6 +223,17 @@ class Arm:
             if facts["steps"]
         ]
         return max((peak for peak in peaks if peak), default=None)
+
+    def num_alloc_retries(self) -> int:
+        """Return how often, since it was warm, an allocator had to give a device's memory back and ask again."""
+        return self._retries() - self._early_retries
+
+    def _retries(self) -> int:
+        return sum(
+            device.get("num_alloc_retries", 0)
+            for facts in read_processes(self.folder).values()
+            for device in facts.get("device_memory", ())
+        )
 
     def step_s(self) -> float:
         """Return the seconds a step of its median block."""

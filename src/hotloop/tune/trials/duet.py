@@ -90,6 +90,8 @@ class DuetExecutor:
         self._open = contextlib.ExitStack()
         self._neighbours = self._open.enter_context(watch_devices(setting.devices))
         self._watch = watch or (lambda say, num: ContentionWatch(say, num, device=self._neighbours))
+        self._cramped = False
+        """Whether an arm beside another had too little of a device's memory, and was slow for it."""
         self._device_budget = device_budget or DeviceBudget(setting.devices)
 
     @property
@@ -100,7 +102,7 @@ class DuetExecutor:
     def fits(self, num_arms: int) -> bool:
         """Whether so many arms have room beside one another."""
         num_alive = len(self._crew.alive)
-        if num_arms + num_alive > 1 and self._setting.one_at_a_time:
+        if num_arms + num_alive > 1 and (self._setting.one_at_a_time or self._cramped):
             return False
         return self._crew.fits(num_arms) and self._device_budget.fits(num_arms, num_alive)
 
@@ -108,7 +110,8 @@ class DuetExecutor:
         """Run a set of fresh processes.
 
         Arms that have no room beside one another run as whole processes, one at a time; so do those that ran out of
-        memory beside others, before a candidate is blamed for it.
+        memory beside others, before a candidate is blamed for it, and those whose allocator had to give memory back and
+        ask again: that waits for the device, and is slow for want of room alone.
         """
         if not self.fits(len(order.plans)):
             self._progress(
@@ -119,6 +122,12 @@ class DuetExecutor:
         if any(_for_want_of_room(one) for one in course.failures.values()):
             self._progress(
                 "no room beside others (memory, or a fixed port): each copy of your program again, alone"
+            )
+            return self._alone(order)
+        if any(record.num_alloc_retries for record in course.records.values()):
+            self._cramped = True
+            self._progress(
+                "a device's memory ran short beside another copy (allocator retries): each copy again, alone"
             )
             return self._alone(order)
         return self._recorded(course)
