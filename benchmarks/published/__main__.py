@@ -11,10 +11,11 @@ import msgspec
 from benchmarks.published.compare import WAYS, Row, compare, table
 from benchmarks.published.corpus import CORPUS
 from benchmarks.published.place import fetch
-from benchmarks.published.tuned import Tuned, tuned
-from benchmarks.published.tuned import say as tuned_line
 from benchmarks.published.tuned import table as tuned_table
+from benchmarks.published.tuned import tuned
 from benchmarks.tune.page import write
+from benchmarks.tune.tuned import Tuned
+from benchmarks.tune.tuned import say as tuned_line
 from hotloop.tune.design import experience
 from hotloop.tune.design.experience import Outcomes, with_trials
 

@@ -6,12 +6,7 @@ from typing import Any
 
 import msgspec
 
-
-class ByHand(msgspec.Struct, frozen=True):
-    """An optimization that somebody who tunes by hand would pick for a script."""
-
-    name: str
-    params: dict[str, Any] = {}
+from benchmarks.tune.tuned import ByHand
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
