@@ -198,6 +198,24 @@ def test_writing_twice_writes_once(folder: Path) -> None:
     assert files(folder) == {"train.py", "train.py.orig", "hotloop.toml"}
 
 
+def test_a_patch_that_is_taken_back_leaves_the_plan_as_it_was_proven(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    commit(folder)
+    before = read_plan(Path("hotloop.toml"))
+    assert run(["patch", "--write"]) == 0
+    assert "hotloop.toml notes what is in the source now" in " ".join(capfd.readouterr().err.split())
+    plan = read_plan(Path("hotloop.toml"))
+    assert (plan.fit, plan.sites, plan.steps) == (before.fit, before.sites, before.steps)
+    once = Path("train.py").read_bytes()
+    subprocess.run(["git", "checkout", "-q", "train.py"], cwd=folder, check=True)
+    done = hotloop("run", "--plan", "hotloop.toml", "train.py", cwd=folder)
+    assert "in the source already" not in done.stderr
+    assert "edited" not in done.stderr
+    assert run(["patch", "--write"]) == 0
+    assert Path("train.py").read_bytes() == once
+
+
 def test_run_switches_on_what_is_not_in_the_source(folder: Path) -> None:
     assert run(["patch", "--write"]) == 0
     done = hotloop("run", "--plan", "hotloop.toml", "train.py", cwd=folder)

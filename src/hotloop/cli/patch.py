@@ -20,7 +20,7 @@ from hotloop.observe.run.live import Interrupted, LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
 from hotloop.patch.account import nothing_to_do, proof_told, told
 from hotloop.patch.account_in_plan import with_written
-from hotloop.patch.program_files import editable, outdated
+from hotloop.patch.program_files import editable, outdated, sites_now
 from hotloop.patch.prove import Prover
 from hotloop.patch.rewrite_plan import Patch, rewrite_plan
 from hotloop.patch.write import write_patch
@@ -82,7 +82,7 @@ def command(
                 f"hotloop compare --baseline REV {shlex.join(plan.fit.command)}, with the revision before the patch",
             )
         return ExitCode.DONE
-    plan = _current(plan, plan_file, screen, may_run=look or prove)
+    proven, plan = plan, _current(plan, plan_file, screen, may_run=look or prove)
     allowed = Safety.UNSAFE if unsafe else Safety.SAFE
     contents = editable(plan.sites, Path.cwd(), plan.fit.command)
     patch = rewrite_plan(plan.steps, plan.sites, contents, allowed, known=found.edits)
@@ -94,7 +94,7 @@ def command(
     if prove and not _proven(plan, patch, allowed, found.edits, seconds, screen):
         return ExitCode.GATE
     if write:
-        _write(patch, plan, plan_file, screen, force=force)
+        _write(patch, plan, proven, plan_file, screen, force=force)
     return ExitCode.GATE if check and patch.changed else ExitCode.DONE
 
 
@@ -109,6 +109,7 @@ def _current(plan: Plan, plan_file: Path, screen: Screen, *, may_run: bool) -> P
     """
     if not plan.steps:
         return plan
+    plan = msgspec.structs.replace(plan, sites=sites_now(plan, Path.cwd()))
     stale = outdated(plan.sites, Path.cwd())
     if plan.sites.sources and not stale:
         return plan
@@ -172,9 +173,12 @@ def _proven(
     return proof.holds
 
 
-def _write(patch: Patch, plan: Plan, plan_file: Path, screen: Screen, *, force: bool) -> None:
+def _write(patch: Patch, plan: Plan, proven: Plan, plan_file: Path, screen: Screen, *, force: bool) -> None:
+    """Write the files, and note in the plan how they are known again; what it was proven on stays in it."""
     if not patch.changed:
         return
     for line in write_patch(patch, Path.cwd(), force=force):
         screen.note(f"hotloop: {line}")
-    write_text(plan_file, to_toml(with_written(plan, patch)))
+    original = proven.sites if plan.sites == proven.patched.sites else plan.sites
+    write_text(plan_file, to_toml(msgspec.structs.replace(with_written(plan, patch), sites=original)))
+    screen.note(f"hotloop: {plan_file} notes what is in the source now: run --plan switches on only the rest")

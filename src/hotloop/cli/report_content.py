@@ -27,7 +27,7 @@ from hotloop.model.secrets import redacted_environment, redacted_words
 from hotloop.model.tuning import TuneResult
 from hotloop.observe.profile.efficiency import with_efficiency
 from hotloop.observe.run.origin import ORIGIN
-from hotloop.patch.program_files import editable, outdated
+from hotloop.patch.program_files import editable, outdated, sites_now
 from hotloop.patch.rewrite_plan import rewrite_plan
 from hotloop.report.content.content import Excerpt, ReportContent
 from hotloop.report.content.headline import headline, savings
@@ -155,10 +155,11 @@ def _patch(tuning: TuneResult | None, folder: Path) -> tuple[str | None, str | N
     plan = tuning.plan
     if not plan.sites.sources:
         return None, "the session does not say where to edit"
-    stale = outdated(plan.sites, folder)
+    sites = sites_now(plan, folder)
+    stale = outdated(sites, folder)
     if stale:
         return None, f"{', '.join(stale)} changed since (hotloop patch --observe looks again)"
-    patch = rewrite_plan(plan.steps, plan.sites, editable(plan.sites, folder, plan.fit.command), Safety.SAFE)
+    patch = rewrite_plan(plan.steps, sites, editable(sites, folder, plan.fit.command), Safety.SAFE)
     text = patch.diff.decode(errors="replace")
     return (text, None) if text else (None, "no step of the plan has a safe edit of your source")
 

@@ -183,6 +183,8 @@ class Patched(msgspec.Struct, frozen=True, kw_only=True):
 
     variants: tuple[Written, ...] = ()
     """The patch, and that with `--unsafe` where it differs; empty: nothing was to be written, or nobody has looked."""
+    sites: Sites = Sites()
+    """Where the patched source calls what a patch changes; empty: no patch was written."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,15 +25,16 @@ def with_patch_known(plan: Plan, folder: Path) -> Plan:
 
 
 def with_written(plan: Plan, patch: Patch) -> Plan:
-    """Return the plan with what is now in the source, and where its places are there."""
+    """Return the plan with what is now in the source, and where its places are there.
+
+    What it was proven on stays in it: whoever takes the patch back, or has another copy, has that program.
+    """
     sources = {path: digest_of(content) for path, content in patch.after.items()}
     sites = msgspec.structs.replace(patch.sites, sources={**patch.sites.sources, **sources})
-    fit = plan.fit
-    if fit.script in sources:
-        fit = msgspec.structs.replace(fit, script_sha256=sources[fit.script])
     now = written(patch, plan)
     further = rewrite_plan(plan.steps, sites, patch.after, Safety.UNSAFE, known=now.edits)
-    return _with_variants(msgspec.structs.replace(plan, sites=sites, fit=fit), now, written(further, plan))
+    plan = _with_variants(plan, now, written(further, plan))
+    return msgspec.structs.replace(plan, patched=msgspec.structs.replace(plan.patched, sites=sites))
 
 
 def written(patch: Patch, plan: Plan) -> Written:
@@ -48,7 +49,8 @@ def written(patch: Patch, plan: Plan) -> Written:
 
 def _with_variants(plan: Plan, safe: Written, unsafe: Written) -> Plan:
     both = (safe,) if safe.edits == unsafe.edits else (safe, unsafe)
-    return msgspec.structs.replace(plan, patched=Patched(variants=tuple(each for each in both if each.edits)))
+    patched = Patched(variants=tuple(each for each in both if each.edits), sites=plan.patched.sites)
+    return msgspec.structs.replace(plan, patched=patched)
 
 
 def _edit(patch: Patch, each: StepOutcome) -> StepEdit | None:

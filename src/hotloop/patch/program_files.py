@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hotloop.model.sites import Sites
+from hotloop.model.tuning import Plan
 from hotloop.patch.configurations import configurations
 from hotloop.patch.imported import imported
 
@@ -43,6 +44,12 @@ def outdated(sites: Sites, folder: Path) -> list[str]:
         for path, digest in sites.sources.items()
         if not (folder / path).is_file() or digest_of((folder / path).read_bytes()) != digest
     ]
+
+
+def sites_now(plan: Plan, folder: Path) -> Sites:
+    """Return where to edit the files as they are: as they were observed, or with the patch that was written."""
+    written = plan.patched.sites
+    return written if written.sources and not outdated(written, folder) else plan.sites
 
 
 def digest_of(content: bytes) -> str:
