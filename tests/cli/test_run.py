@@ -136,7 +136,7 @@ class TestFit:
         path.write_text(text.replace(before, after))
         done = hotloop("run", "echo.py", cwd=tmp_path)
         assert done.returncode == 2
-        assert "was not proven here" in done.stderr
+        assert "was proven elsewhere" in done.stderr
         assert named in done.stderr
         assert "--force" in done.stderr
         assert done.stdout == ""

@@ -31,7 +31,7 @@ def test_names_imported_earlier_do_nothing() -> None:
         assert not torch.is_anomaly_enabled()
     set_detect_anomaly(True)
     assert not torch.is_anomaly_enabled()
-    assert activation.effect() == (True, "kept off: anomaly detection 3x")
+    assert activation.effect() == (True, "kept off: anomaly detection (3 calls)")
 
 
 def test_what_was_on_before_is_switched_off() -> None:
@@ -67,7 +67,7 @@ def test_an_empty_profile_can_be_read(tmp_path: Path) -> None:
     assert str(prof) is not None
     prof.export_chrome_trace(str(tmp_path / "trace.json"))
     assert json.loads((tmp_path / "trace.json").read_text()) == {"traceEvents": []}
-    assert activation.effect() == (True, "kept off: profile 1x")
+    assert activation.effect() == (True, "kept off: profile (1 call)")
 
 
 def test_a_disabled_profile_is_not_counted() -> None:
@@ -88,7 +88,7 @@ def test_nvtx_ranges_are_not_emitted() -> None:
     activation = activated()
     with profiler.emit_nvtx():
         torch.ones(2).sum()
-    assert "emit_nvtx 1x" in activation.effect()[1]
+    assert "emit_nvtx (1 call)" in activation.effect()[1]
 
 
 def test_gradcheck_obtained_earlier_answers_at_once() -> None:
@@ -98,7 +98,7 @@ def test_gradcheck_obtained_earlier_answers_at_once() -> None:
         raise AssertionError("the function was evaluated")
 
     assert gradcheck(never, (torch.ones(1, dtype=torch.float64, requires_grad=True),), eps=1e-3)
-    assert activation.effect() == (True, "kept off: gradcheck 1x")
+    assert activation.effect() == (True, "kept off: gradcheck (1 call)")
 
 
 def test_nothing_called_is_no_effect() -> None:

@@ -319,4 +319,4 @@ def test_two_lines_switch_on_what_cannot_be_written(folder: Path, torch_version:
         check=False,
     )
     assert done.stdout == prints, done.stderr
-    assert ("was not proven here" in done.stderr) == bool(torch_version)
+    assert ("was proven elsewhere" in done.stderr) == bool(torch_version)

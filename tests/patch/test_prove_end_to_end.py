@@ -54,7 +54,7 @@ def test_a_patch_is_held_to_its_promise(promised: float, tmp_path: Path) -> None
     assert (
         "-torch.autograd.set_detect_anomaly(True)\n+torch.autograd.set_detect_anomaly(False)\n" in done.stdout
     )
-    assert "without a hook of ours" in told
+    assert "without hotloop's hooks" in told
     assert "learning                  the same" in told
     short = "The patch falls short of the plan; the edit of debug_apis_off is where it does."
     assert (short in told) == (promised == NEVER)

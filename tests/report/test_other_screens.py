@@ -11,8 +11,8 @@ from rich.console import Group
 from rich.text import Text
 
 from hotloop.cli.app import run
+from hotloop.cli.check import DEFAULT_S, told
 from hotloop.cli.check import _next as what_next
-from hotloop.cli.check import told
 from hotloop.machine.report import byte_rates
 from hotloop.model.comparison import Change, Comparison
 from hotloop.model.data import BenchReport, CheckReport, PackPlan, PackReport, ReadRate
@@ -171,7 +171,9 @@ def test_a_gate() -> None:
         ("check_open", _verdict(Ratio(1.03, 0.97, 1.09), passed=True, proven=False)),
         ("check_busy", _verdict(Ratio(1.18, 1.12, 1.24), passed=True, proven=False, foreign_share=0.4)),
     ):
-        assert matches(name, Group(told(verdict), what_next(verdict, Path("base.json"), 3, COMMAND)))
+        assert matches(
+            name, Group(told(verdict), what_next(verdict, Path("base.json"), 3, DEFAULT_S, COMMAND))
+        )
 
 
 def test_lines_that_the_profilers_saw() -> None:

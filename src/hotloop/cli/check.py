@@ -36,6 +36,7 @@ from hotloop.tune.compare.program import program
 
 _OUT = ResultFile()
 _FILE = click.Path(dir_okay=False, path_type=Path)
+DEFAULT_S = 10.0
 NOISY = 0.1
 """Share of the machine taken by others above which a slowdown may be theirs, as for blocks of trials."""
 
@@ -62,7 +63,13 @@ Example: measure the baseline once, commit it, then check against it:
 @click.option(
     "--runs", "num", type=click.IntRange(min=1), default=3, show_default=True, help="Fresh runs to measure."
 )
-@click.option("--seconds", type=TimeSpan(), default="10s", show_default=True, help="To measure of each run.")
+@click.option(
+    "--seconds",
+    type=TimeSpan(),
+    default=f"{DEFAULT_S:.0f}s",
+    show_default=True,
+    help="To measure of each run.",
+)
 @click.option("--junit", "junit_file", type=_OUT, help="Write the verdict as JUnit XML.")
 @click.option("--markdown", "markdown_file", type=_OUT, help="Write a summary.")
 @click.option("--json", "json_file", type=_OUT, help="Write the figures.")
@@ -101,7 +108,9 @@ def command(
             ["hotloop", "check", "--baseline", str(file), "--update", *redacted_words(command)]
         )
         raise HotloopError(
-            f"{file} has no baseline of this class of machines ({machine})",
+            f"{file} has no baseline of this class of machines ({machine})"
+            if known
+            else f"there is no baseline {str(file)!r}",
             f"make one here, on the code to be held to: {again}",
         )
     other = _other_command(known, command) if known and not update else ""
@@ -122,7 +131,7 @@ def command(
     verdict = _judged(command, then, runs, margin / 100, other)
     _tell(verdict, junit_file, markdown_file, json_file, github=github)
     screen.show(told(verdict))
-    screen.show(_next(verdict, file, num, redacted_words(command)))
+    screen.show(_next(verdict, file, num, seconds, redacted_words(command)))
     return ExitCode.DONE if verdict.passed else ExitCode.GATE
 
 
@@ -234,8 +243,12 @@ def _tell(
                 target.write(gate_markdown(verdict))
 
 
-def _next(verdict: GateVerdict, file: Path, num: int, command: tuple[str, ...]) -> RenderableType:
+def _next(
+    verdict: GateVerdict, file: Path, num: int, seconds: float, command: tuple[str, ...]
+) -> RenderableType:
     again = ["hotloop", "check", "--baseline", str(file)]
+    if seconds != DEFAULT_S:
+        again += ["--seconds", f"{seconds:g}s"]
     if verdict.passed and not verdict.proven:
         return next_steps([("more runs for a proof", [*again, "--runs", str(2 * num), *command])])
     if verdict.passed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+import time
 from pathlib import Path
 
 import click
@@ -40,19 +41,23 @@ from hotloop.stats.verdict import MIN_MARGIN
 from hotloop.store.session import find_session, is_session_file, sessions
 from hotloop.tune.compare.baseline_tree import tree_at
 from hotloop.tune.compare.compare import compare_observations, compare_programs
-from hotloop.tune.compare.program import Program, program
+from hotloop.tune.compare.program import OBSERVED_S, Program, program
 from hotloop.tune.executor import PlanSteps
 
 _OUT = ResultFile()
-OBSERVED_S = 3.0
-"""Of each program before the duet: rhythm, step time and start-up are all that is wanted of it."""
 
 
 @click.command(
     "compare", context_settings={"allow_interspersed_args": False, "help_option_names": ["-h", "--help"]}
 )
 @click.option("--baseline", metavar="REV", help="Compare COMMAND with itself at this Git revision.")
-@click.option("--budget", type=TimeSpan(), default="5m", show_default=True, help="Time for pairs of runs.")
+@click.option(
+    "--budget",
+    type=TimeSpan(),
+    default="5m",
+    show_default=True,
+    help="Time for everything; two pairs of runs are the least.",
+)
 @click.option("--json", "json_file", type=_OUT, help="Write the figures.")
 @click.option("--html", type=_OUT, help="Write a page.")
 @click.option("--markdown", "markdown_file", type=_OUT, help="Write it for a pull request.")
@@ -108,8 +113,9 @@ def show_comparison(
 
 
 def _compared(words: tuple[str, ...], baseline: str | None, budget: float, screen: Screen) -> Comparison:
+    until = time.monotonic() + budget
     if baseline is not None:
-        return _with_baseline(words, baseline, budget, screen)
+        return _with_baseline(words, baseline, until, screen)
     if len(words) != 2:
         raise click.UsageError("two are compared: two sessions, or two commands, each in quotes as one word")
     stored = {path.stem for path in sessions(Path.cwd())}
@@ -133,7 +139,7 @@ def _compared(words: tuple[str, ...], baseline: str | None, budget: float, scree
         )
         for word, (one, plan) in zip(words, commands, strict=True)
     ]
-    return _duet((both[0], both[1]), budget, screen)
+    return _duet((both[0], both[1]), until, screen)
 
 
 def _with_plan(words: tuple[str, ...], screen: Screen) -> tuple[tuple[str, ...], PlanSteps]:
@@ -153,13 +159,13 @@ def _with_plan(words: tuple[str, ...], screen: Screen) -> tuple[tuple[str, ...],
     return inner, steps
 
 
-def _with_baseline(words: tuple[str, ...], revision: str, budget: float, screen: Screen) -> Comparison:
+def _with_baseline(words: tuple[str, ...], revision: str, until: float, screen: Screen) -> Comparison:
     before_run(screen, words)
     here = Path.cwd()
     with tree_at(revision, here) as folder:
         before = _observed(revision, words, folder, screen)
         after = _observed("now", words, here, screen)
-        found = _duet((before, after), budget, screen)
+        found = _duet((before, after), until, screen)
         old = msgspec.structs.replace(origin("compare", words), code=code_state(folder))
         return msgspec.structs.replace(found, code=code_between(old, origin("compare", words), here))
 
@@ -168,8 +174,9 @@ def _observed(name: str, words: tuple[str, ...], folder: Path, screen: Screen) -
     return program(name, words, folder, StopRule(seconds=OBSERVED_S), screen.progress, screen.alert)
 
 
-def _duet(both: tuple[Program, Program], budget: float, screen: Screen) -> Comparison:
-    found = compare_programs(*both, floor=MIN_MARGIN, limit_s=budget, progress=screen.progress)
+def _duet(both: tuple[Program, Program], until: float, screen: Screen) -> Comparison:
+    left_s = max(0.0, until - time.monotonic())
+    found = compare_programs(*both, floor=MIN_MARGIN, limit_s=left_s, progress=screen.progress)
     before, after = (one.observation for one in both)
     packages = tuple(packages_of(one.argv, one.folder) for one in both)
     return msgspec.structs.replace(found, changes=changes(before, after, (packages[0], packages[1])), code=())

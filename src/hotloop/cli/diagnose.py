@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -114,6 +115,9 @@ def command(
         return ExitCode.INTERRUPTED
     finally:
         screen.done()
+    if not command:
+        of = shlex.join(found.observation.command)
+        screen.note(f"hotloop: session {found.session}, of {of}")
     found = msgspec.structs.replace(found, observation=found.observation.without_series())
     if json_file is not None:
         write_json(json_file, found)

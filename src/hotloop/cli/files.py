@@ -120,6 +120,8 @@ def write_bytes(path: Path, content: bytes, *, private: bool = False) -> None:
             return
         _replace(place, content, stat.S_IMODE(mode) if mode is not None else _new_mode(private=private))
     except OSError as error:
+        if path == STDOUT and isinstance(error, BrokenPipeError):  # whoever read has had enough
+            raise
         full = error.errno in {errno.ENOSPC, errno.EDQUOT}
         raise HotloopError(
             f"{path} cannot be written: {error.strerror}",

@@ -18,7 +18,7 @@ from hotloop.model.secrets import REDACTED
 from hotloop.model.tuning import Plan, StepEdit
 from hotloop.observe.run.live import Interrupted, LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
-from hotloop.patch.account import nothing_to_do, proof_told, told
+from hotloop.patch.account import nothing_to_do, proof_told, to_type, told
 from hotloop.patch.account_in_plan import with_written
 from hotloop.patch.program_files import editable, outdated, sites_now
 from hotloop.patch.prove import Prover
@@ -91,6 +91,9 @@ def command(
         sys.stdout.buffer.flush()
     for line in told(patch, plan, str(plan_file)):
         screen.note(line)
+    if patch.changed and not write:
+        for line in to_type(plan_file if plan_file != DEFAULT else None):
+            screen.note(line)
     if prove and not _proven(plan, patch, allowed, found.edits, seconds, screen):
         return ExitCode.GATE
     if write:

@@ -100,7 +100,7 @@ def _steps_that_fit(
     differing = misfits(plan.fit, None if found.steps else script, torch_version)
     if differing and not force:
         raise HotloopError(
-            f"the plan {of} was not proven here: {'; '.join(differing)}",
+            f"the plan {of} was proven elsewhere: {'; '.join(differing)}",
             "make a new one with hotloop tune, or take it all the same with --force",
         )
     for edited in () if found.steps else edits(plan.fit, script):

@@ -66,4 +66,4 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
         """What is said of it first."""
         if not self.passed:
             return "FAILED"
-        return "passed" if self.proven else "passed, for want of proof"
+        return "passed" if self.proven else "passed: a slowdown is not proven"

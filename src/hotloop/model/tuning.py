@@ -65,6 +65,11 @@ class Contention(msgspec.Struct, frozen=True, kw_only=True):
     max_foreign_share: float | None = None
     """None: not measured on this system."""
 
+    @property
+    def num_disturbed(self) -> int:
+        """Blocks that were repeated, or kept, because others were busy."""
+        return self.num_void + self.num_noisy
+
 
 class Measured(msgspec.Struct, frozen=True, tag="measured", kw_only=True):
     """Blocks of a candidate against the incumbent."""
@@ -128,6 +133,10 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
     """How its own factor was obtained."""
     proven: bool = True
     """Whether its own factor is above 1 with its interval; otherwise it is part of a whole that is."""
+
+
+RESUME_BUDGET = "5m"
+"""What a proof of something likely is given."""
 
 
 class LikelyPlan(msgspec.Struct, frozen=True, kw_only=True):

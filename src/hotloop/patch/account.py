@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from hotloop.model.quantities import counted
 from hotloop.model.ratio import Ratio
@@ -13,6 +14,7 @@ from hotloop.model.tuning import Plan, Written
 from hotloop.patch.prove import Proof
 from hotloop.patch.rewrite_plan import Patch, StepOutcome
 from hotloop.source.outcome import AlreadySo, Edited, Refused
+from hotloop.tune.compare.pairs import MIN_PAIRS
 
 WIDTH = 80
 _Rows = Mapping[str, Sequence[str]]
@@ -44,6 +46,19 @@ def told(patch: Patch, plan: Plan, plan_file: str) -> Iterator[str]:
         )
         yield "  import hotloop"
         yield f'  hotloop.apply("{plan_file}")'
+
+
+def to_type(plan_file: Path | None) -> Iterator[str]:
+    """Return what to type next for a patch that was only shown.
+
+    Args:
+        plan_file: the plan's; None: the one that is looked for first.
+    """
+    named = [shlex.quote(str(plan_file))] if plan_file else []
+    yield ""
+    yield "write it into your files, or prove it first:"
+    yield from _pasted(["hotloop patch --write", *named])
+    yield from _pasted(["hotloop patch --prove", *named])
 
 
 def _instead(plan: Plan) -> Iterator[str]:
@@ -97,7 +112,7 @@ def proof_told(proof: Proof) -> Iterator[str]:
     pairs = counted(proof.num_pairs, "fresh pair")
     yield ""
     yield f"patched against original  {measured}"
-    yield f"                          95% interval, {pairs}, without a hook of ours"
+    yield f"                          95% interval, {pairs}, without hotloop's hooks"
     yield f"promised by the plan      {_interval(proof.promised)}"
     yield f"learning                  {'the same' if proof.parity.passed else 'NOT PROVEN THE SAME'}"
     yield from _wrapped(proof.parity.evidence, " " * 26)
@@ -109,6 +124,10 @@ def proof_told(proof: Proof) -> Iterator[str]:
     elif proof.ratio is None or proof.ratio.low < 1:
         yield "This does not prove that the patched program is faster: give it more time"
         yield "(--seconds) on a machine with nothing beside it."
+    elif proof.num_pairs < MIN_PAIRS:
+        yield f"{counted(proof.num_pairs, 'fresh pair')} measured it; a verdict needs {MIN_PAIRS} (--seconds)."
+    elif proof.holds:
+        yield "The patch keeps what the plan promised. Write it: hotloop patch --write"
 
 
 def _interval(ratio: Ratio) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from hotloop.patch.rewrite_plan import Patch, rewrite_plan
 from hotloop.source.outcome import Edited
 from hotloop.stats.verdict import MIN_MARGIN
 from hotloop.tune.compare.pairs import PairRecord, pairs, perturbed
-from hotloop.tune.compare.program import Program, inside, program
+from hotloop.tune.compare.program import OBSERVED_S, Program, inside, program
 from hotloop.tune.verdict.reference_losses import ReferenceLosses
 from hotloop.tune.verdict.reference_outputs import ReferenceOutputs
 
@@ -56,7 +57,7 @@ class Prover:
     Args:
         words: the program's command.
         folder: where it runs.
-        limit_s: for each comparison.
+        limit_s: for each comparison; the first one has what observing leaves of it.
         progress: told of what goes on.
         warn: told what of the user's files it could change.
     """
@@ -70,9 +71,10 @@ class Prover:
         warn: Callable[[str], None] | None = None,
     ) -> None:
         self._folder = folder
-        self._limit_s = limit_s
         self._progress = progress
-        self._original = program("original", words, folder, StopRule(), progress, warn)
+        began = time.monotonic()
+        self._original = program("original", words, folder, StopRule(seconds=OBSERVED_S), progress, warn)
+        self._limit_s = max(0.0, limit_s - (time.monotonic() - began))
 
     def prove(
         self,

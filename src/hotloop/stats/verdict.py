@@ -90,7 +90,7 @@ def decide(
         df=prior_df + len(pairs) - 1,
     )
     futile = "; more pairs would hardly settle it" if wanted and not more else ""
-    bounds = f"below {1 / edge:.3f} is slower, above {edge:.3f} faster"
+    bounds = f"slower is what lies below {1 / edge:.3f}, faster what lies above {edge:.3f}"
     return Decision(verdict, ratio, more, f"{_shown(ratio, len(pairs))}; {bounds}{futile}")
 
 

@@ -35,7 +35,7 @@ def switch_on(path: Path, *, force: bool) -> None:
     differing = misfits(plan.fit, None, _torch_version())
     if differing and not force:
         sys.stderr.write(
-            f"hotloop: {path} was not proven here, nothing is switched on: {'; '.join(differing)}\n"
+            f"hotloop: {path} was proven elsewhere, nothing is switched on: {'; '.join(differing)}\n"
         )
         return
     found = in_source(plan, Path.cwd(), sys.argv)

@@ -23,7 +23,7 @@ from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.machine import EnvironmentCheck
 from hotloop.model.observation import Observation
 from hotloop.model.origin import Origin
-from hotloop.model.quantities import counted
+from hotloop.model.quantities import counted, duration
 from hotloop.model.tuning import TuneResult
 from hotloop.observe.run.live import Interrupted, LiveRun, observe
 from hotloop.observe.run.origin import ORIGIN
@@ -127,7 +127,7 @@ def tune(
         _Input() as stdin,
     ):
         note(
-            f"hotloop: session {session.name}, budget {order.budget_s / 60:.3g} min; your program runs many times, "
+            f"hotloop: session {session.name}, budget {duration(order.budget_s)}; your program runs many times, "
             "its output is not shown"
         )
         order = msgspec.structs.replace(order, wishes=_wishes(session, order.wishes))
@@ -229,7 +229,6 @@ def _blocks(observation: Observation) -> Blocks:
         raise HotloopError(
             f"the program ends after {observation.total_steps} steps, too few to compare anything",
             "give it more to do: more steps, more epochs, or more data",
-            ExitCode.PROGRAM_FAILED,
         )
     return blocks
 

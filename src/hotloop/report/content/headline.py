@@ -6,11 +6,11 @@ from hotloop.model.diagnosis import Bottleneck
 from hotloop.model.observation import Observation
 from hotloop.model.quantities import counted
 from hotloop.model.ratio import Ratio
-from hotloop.model.tuning import TuneResult
+from hotloop.model.tuning import Contention, TuneResult
 from hotloop.report.content.content import Headline, Savings
 from hotloop.report.content.figures import as_fast
 from hotloop.report.content.host_phases import host_sentence
-from hotloop.report.content.quietness import is_too_busy
+from hotloop.stats.quietness import MANY_DISTURBED, is_too_busy
 
 FALLBACK_STEPS = 1000
 """Where no epoch was seen whole, savings are of so many steps."""
@@ -65,8 +65,21 @@ def _tuned(tuning: TuneResult, confirmed: Ratio | None) -> str:
         num = len(tuning.plan.steps)
         return (
             f"The program runs {as_fast(confirmed)} with {counted(num, 'change')}, and {_learning(tuning)}."
+            + _beside_others(tuning.contention)
         )
     return f"No change was proven faster: {why_empty(tuning)}."
+
+
+def _beside_others(load: Contention) -> str:
+    """Say that others used the machine, where they did: what their absence makes of the gain was not measured."""
+    disturbed = load.num_disturbed
+    if disturbed <= MANY_DISTURBED * load.num_blocks:
+        return ""
+    used = f" (up to {load.max_foreign_share:.0%} of the CPU)" if load.max_foreign_share is not None else ""
+    return (
+        f" Other processes disturbed {disturbed:,} of {counted(load.num_blocks, 'block')}{used}: on a quiet machine "
+        "the gain may be another."
+    )
 
 
 def why_empty(result: TuneResult) -> str:

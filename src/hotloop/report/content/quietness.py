@@ -1,17 +1,8 @@
-"""Whether the machine was quiet enough to believe what was measured."""
+"""What is said of a peak that was measured beside other processes."""
 
 from __future__ import annotations
 
-TOO_BUSY = 0.25
-"""With one of two cores taken by others, programs were seen 5 to 25 times slower: nothing can be said. With a quarter
-of the machine they are slower by a factor, too."""
-BUSY = 0.10
-"""Under 10% of the machine was a workable limit for comparisons."""
-
-
-def is_too_busy(foreign_share: float | None) -> bool:
-    """Whether no sentence about the program can be trusted."""
-    return foreign_share is not None and foreign_share >= TOO_BUSY
+from hotloop.stats.quietness import BUSY
 
 
 def peak_caveat(foreign_share: float | None) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.quantities import duration
-from hotloop.report.content.quietness import is_too_busy
 from hotloop.report.content.ratios import WIDE, told_gain
+from hotloop.stats.quietness import is_too_busy
 
 SHOWN = 3
 """Findings that are shown at once; the rest is counted, or folded."""

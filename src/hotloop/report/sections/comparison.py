@@ -12,8 +12,8 @@ from hotloop.model.observation import Phase
 from hotloop.model.quantities import byte_size, counted, duration, percent
 from hotloop.report.cleaned import cleaned
 from hotloop.report.content.figures import NOT_MEASURED, as_fast, speedup
-from hotloop.report.content.quietness import BUSY, is_too_busy
 from hotloop.report.document import Block, Chart, Code, Document, Facts, Section, Table, Tile
+from hotloop.stats.quietness import BUSY, is_too_busy
 
 _SAYS = {
     "faster": "{after} is faster than {before}: {as_fast}.",

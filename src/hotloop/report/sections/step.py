@@ -7,7 +7,7 @@ from statistics import median
 
 import numpy as np
 
-from hotloop.model.observation import Inference, Latency, Observation, Phase
+from hotloop.model.observation import Inference, Latency, Observation, Phase, StepTime
 from hotloop.model.quantities import counted, duration, parts, percent, rate, shares
 from hotloop.model.step_series import StepSeries
 from hotloop.report.charts.histogram import histogram
@@ -43,9 +43,13 @@ def _lead(seen: Observation) -> str:
     if found.mean_s is None:
         return f"A step takes {middle}{per_s}: the median of {steps} with its 95% interval."
     return (
-        f"A step takes {duration(found.mean_s)}{per_s}: the mean of {steps}, in which long steps count. "
+        f"A step takes {duration(found.mean_s)}{per_s}: the mean of {steps}{_long_ones(found)}. "
         f"The median is {middle}, with its 95% interval."
     )
+
+
+def _long_ones(found: StepTime) -> str:
+    return ", in which long steps count" if (found.mean_s or 0.0) > found.high_s else ""
 
 
 def _phases(content: ReportContent, seen: Observation) -> Chart:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from hotloop.report.content.quietness import BUSY, TOO_BUSY
+from hotloop.stats.quietness import BUSY, TOO_BUSY
 
 _STYLE = "bold yellow"
 

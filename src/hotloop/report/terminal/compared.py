@@ -13,7 +13,7 @@ from hotloop.report.terminal.layout import next_steps
 def render_next(found: Comparison) -> RenderableType:
     """Return what to type next."""
     before, after = found.before.command, found.after.command
-    steps = [("why the second takes what it takes", ["hotloop", "diagnose", *after])]
+    steps = [("what holds the second one back", ["hotloop", "diagnose", *after])]
     if found.verdict == "inconclusive" and before != after:
         both = [shlex.join(before), shlex.join(after)]
         if found.rounds:

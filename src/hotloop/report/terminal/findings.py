@@ -14,12 +14,12 @@ from hotloop.model.foreign_text import shown
 from hotloop.model.observation import Phase
 from hotloop.model.quantities import counted, duration
 from hotloop.report.content.places import place
-from hotloop.report.content.quietness import is_too_busy
 from hotloop.report.content.worth import SHOWN, cost, gain, worth_showing
 from hotloop.report.terminal.busy_machine import busy_machine
 from hotloop.report.terminal.ceilings import ceilings
 from hotloop.report.terminal.inference import batches
 from hotloop.report.terminal.layout import WIDTH, facts, next_steps, paste
+from hotloop.stats.quietness import is_too_busy
 
 _STYLES = {Severity.INFO: "cyan", Severity.WARNING: "bold yellow", Severity.ERROR: "bold red"}
 
@@ -38,7 +38,7 @@ def render_next(diagnosis: Diagnosis) -> RenderableType:
     """Return what to type next: a program that fails cannot be tuned."""
     seen = diagnosis.observation
     if seen.exit_code:
-        steps = [("correct your program first; alone it is", list(seen.command))]
+        steps = [("your program failed: run it by itself and correct it first", list(seen.command))]
     elif seen.step is None:
         steps = [("observe it again", ["hotloop", "observe", *seen.command])]
     else:

@@ -11,7 +11,6 @@ from rich.text import Text
 from hotloop.model.deep import Deep
 from hotloop.model.observation import Observation, Phase, PhaseTime, RankObservation, StepTime
 from hotloop.model.quantities import byte_size, counted, duration, parts, percent, rate, shares
-from hotloop.report.content.quietness import is_too_busy
 from hotloop.report.terminal.attached import attached
 from hotloop.report.terminal.bars import BAR, COLORS
 from hotloop.report.terminal.busy_machine import busy_machine
@@ -22,6 +21,7 @@ from hotloop.report.terminal.monitors import monitors
 from hotloop.report.terminal.operators import efficiency, operators
 from hotloop.report.terminal.profile import render_deep
 from hotloop.report.terminal.run_account import run_account
+from hotloop.stats.quietness import is_too_busy
 
 LEAST_PART = 0.01
 """Of the step: less of the phase `other` is not named on the screen."""
@@ -45,7 +45,9 @@ def render(observation: Observation) -> RenderableType:
 def render_next(observation: Observation, *, stored: bool = True) -> RenderableType:
     """Return what to type next; without a command, `diagnose` reads the session that was stored."""
     if observation.exit_code not in (None, 0):
-        return next_steps([("correct your program first; alone it is", list(observation.command))])
+        return next_steps(
+            [("your program failed: run it by itself and correct it first", list(observation.command))]
+        )
     return next_steps(
         [
             ("why, and what to change", ["hotloop", "diagnose", *(() if stored else observation.command)]),
@@ -102,7 +104,16 @@ def _verdict(observation: Observation, step: StepTime) -> str:
     if largest is None:
         return f"A step takes {duration(step.whole_s)}."
     share = observation.phases[largest].share
-    return f"A step takes {duration(step.whole_s)}; the largest part, {share:.0%}, is {_SAYS[largest]}."
+    what = f"{_SAYS[largest]}{_of_rank(observation)}"
+    return f"A step takes {duration(step.whole_s)}; the largest part, {share:.0%}, is {what}."
+
+
+def _of_rank(observation: Observation) -> str:
+    """Say whose step is shown, where there are several; the table of ranks has the others."""
+    if len(observation.ranks) < 2:
+        return ""
+    rank = observation.ranks[0].rank
+    return f" (rank {rank})" if rank is not None else f" (process {observation.ranks[0].pid})"
 
 
 def _step(step: StepTime, observation: Observation) -> RenderableType:

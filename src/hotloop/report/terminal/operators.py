@@ -32,7 +32,7 @@ def operators(seen: Operators) -> RenderableType:
         table.add_row(*_row(one))
     says = (
         f"operators: {counted(round(seen.num), 'call')} a step, {duration(spent or 0.0)} of {where} time "
-        f"(profiled over {counted(seen.num_steps, 'step')}, so longer than a step)"
+        f"(of {counted(seen.num_steps, 'further step')} under a profiler)"
     )
     return Group(Text(says), table)
 

@@ -12,16 +12,15 @@ from rich.text import Text
 from hotloop.model.foreign_text import shown
 from hotloop.model.quantities import byte_size, counted, duration, listed, percent, rate
 from hotloop.model.ratio import Ratio
-from hotloop.model.tuning import Contention, Plan, PlanStep, TuneResult
+from hotloop.model.tuning import RESUME_BUDGET, Contention, Plan, PlanStep, TuneResult
 from hotloop.report.content.headline import why_empty
 from hotloop.report.terminal.layout import facts, next_steps
 from hotloop.report.terminal.not_proven import NAME_WIDTH, likely, refused
 from hotloop.report.terminal.prediction_error import prediction_error
+from hotloop.stats.quietness import MANY_DISTURBED
 
 BAR = 22
 """Columns of the waterfall's longest bar; with name, factor, interval and total a line is 80 wide."""
-BUSY = 0.1
-"""Of the blocks: with so many repeated or kept as they were, a budget buys a good deal less."""
 
 
 def render(result: TuneResult, *, verbose: bool = False) -> RenderableType:
@@ -43,7 +42,8 @@ def render_next(result: TuneResult, plan: str | None) -> RenderableType:
     """
     option = ["--plan", plan] if plan else []
     if not result.plan.steps:
-        resume = ["hotloop", "tune", "--resume", *result.command]
+        longer = ["--budget", RESUME_BUDGET] if result.likely else []
+        resume = ["hotloop", "tune", "--resume", *longer, *option, *result.command]
         likely_one = [("run what is likely, unproven", ["hotloop", "run", "--likely", *result.command])]
         return next_steps(
             [
@@ -104,8 +104,8 @@ def _changes(result: TuneResult) -> str:
 
 def _busy(load: Contention) -> Iterator[RenderableType]:
     """A machine that others used is said first: it is why little could be proven."""
-    disturbed = load.num_void + load.num_noisy
-    if disturbed <= BUSY * load.num_blocks:
+    disturbed = load.num_disturbed
+    if disturbed <= MANY_DISTURBED * load.num_blocks:
         return
     used = load.max_foreign_share
     share = f", up to {used:.0%} of the CPU" if used is not None else ""
@@ -208,9 +208,11 @@ def _how(result: TuneResult) -> Iterator[tuple[str, str]]:
 def smallest_difference(result: TuneResult) -> float | None:
     """Return what could be told from chance: the floor, and no less than the narrowest interval reached.
 
+    None: not measured, or others disturbed most blocks.
+
     Beside a busy machine intervals are wider than the floor, which is of the original against itself.
     """
-    if result.floor is None:
+    if result.floor is None or 2 * result.contention.num_disturbed > result.contention.num_blocks:
         return None
     told = [result.plan.speedup, *(trial.ratio for trial in result.trials)]
     reached = [math.sqrt(one.high / one.low) - 1 for one in told if one is not None and one.low > 0]

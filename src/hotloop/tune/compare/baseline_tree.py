@@ -24,7 +24,10 @@ def tree_at(revision: str, here: Path) -> Iterator[Path]:
         HotloopError: there is no repository, or no such revision.
     """
     top = Path(_git(here, "rev-parse", "--show-toplevel").strip())
-    commit = _git(top, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}").strip()
+    try:
+        commit = _git(top, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}").strip()
+    except HotloopError as error:
+        raise HotloopError(f"this repository has no revision {revision!r}", error.hint) from error
     scratch = new_scratch("baseline")
     tree = scratch / "tree"
     try:
@@ -60,6 +63,6 @@ def _git(folder: Path, *words: str) -> str:
     if done.returncode:
         why = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["Git failed"]
         raise HotloopError(
-            f"{words[0]}: {why[0]}", "name a revision that this repository has: --baseline main"
+            f"git {words[0]} failed: {why[0]}", "name a revision that this repository has: --baseline main"
         )
     return done.stdout.decode(errors="replace")

@@ -13,9 +13,10 @@ from hotloop.model.quantities import percent
 from hotloop.model.ratio import Ratio
 from hotloop.model.secrets import redacted_words
 from hotloop.stats.pairs import ratio_interval
+from hotloop.stats.quietness import is_too_busy
 from hotloop.stats.runs import run_of_interval, runs_ratio
 from hotloop.stats.verdict import MIN_MARGIN, Verdict
-from hotloop.tune.compare.pairs import PairRecord, pairs
+from hotloop.tune.compare.pairs import MIN_PAIRS, PairRecord, pairs
 from hotloop.tune.compare.program import Program
 
 LEAST_PHASE = 0.002
@@ -78,7 +79,7 @@ def _phase(records: Sequence[PairRecord], sides: Sequence[Side], name: str, scal
     ]
     long = max(before or 0.0, after or 0.0) > LEAST_PHASE * (sides[0].step_s or math.inf)
     # One value a pair: its spread within the pair is not known, that between pairs is what counts.
-    told = ratio_interval([[one] * 3 for one in logs]) if len(logs) > 1 and long else None
+    told = ratio_interval([[one] * 3 for one in logs]) if len(logs) >= MIN_PAIRS and long else None
     return PhaseChange(before_s=before, after_s=after, ratio=told)
 
 
@@ -87,7 +88,8 @@ def compare_observations(before: Observation, after: Observation, names: tuple[s
     sides = [_observed(seen, name) for seen, name in zip((before, after), names, strict=True)]
     per, scale = _basis(*sides)
     ratio = _ratio(sides[0], sides[1], scale)
-    verdict, reason = _verdict(ratio)
+    busy = _most(seen.foreign_share for seen in (before, after))
+    verdict, reason = _verdict(ratio, busy)
     return Comparison(
         before=sides[0],
         after=sides[1],
@@ -105,7 +107,7 @@ def compare_observations(before: Observation, after: Observation, names: tuple[s
             for phase in dict.fromkeys((*before.phases, *after.phases))
         },
         method=_APART,
-        foreign_share=_most(seen.foreign_share for seen in (before, after)),
+        foreign_share=busy,
     )
 
 
@@ -182,11 +184,18 @@ def _phase_apart(before: Observation, after: Observation, phase: object, scale: 
     return runs_ratio(runs[:1], runs[1:])
 
 
-def _verdict(ratio: Ratio | None) -> tuple[Verdict, str]:
+def _verdict(ratio: Ratio | None, foreign_share: float | None) -> tuple[Verdict, str]:
     if ratio is None:
         return Verdict.INVALID, "a step was not measured on both sides"
     edge = 1 + MIN_MARGIN
     said = f"{ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
+    if is_too_busy(foreign_share):
+        # Load comes and goes: it differs more between two moments than most programs do.
+        return (
+            Verdict.INCONCLUSIVE,
+            f"{said}, but other processes used {foreign_share:.0%} of the CPU during one of them, so no difference "
+            "is proven",
+        )
     if ratio.low > edge:
         return Verdict.FASTER, f"{said}, more than the {percent(MIN_MARGIN)} minimum difference"
     if ratio.high < 1 / edge:

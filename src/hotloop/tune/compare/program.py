@@ -17,6 +17,9 @@ from hotloop.observe.run.live import Interrupted, LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
 from hotloop.tune.executor import PlanSteps
 
+OBSERVED_S = 3.0
+"""Of each program before the duet: rhythm, step time and start-up are all that is wanted of it."""
+
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):
     """A program, ready to be run in a duet."""

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from hotloop.model.ratio import Ratio
-from hotloop.model.tuning import LikelyPlan, PlanStep
+from hotloop.model.tuning import RESUME_BUDGET, LikelyPlan, PlanStep
 from hotloop.tune.confirm.evidence import MIN_SETS, Confirmation
 from hotloop.tune.executor import PlanSteps
 
@@ -58,5 +58,5 @@ def _likely(steps: tuple[PlanStep, ...], ratio: Ratio, reason: str, command: Seq
         low=ratio.low,
         high=ratio.high,
         reason=reason,
-        resume=f"hotloop tune --resume --budget 5m {shlex.join(command)}",
+        resume=f"hotloop tune --resume --budget {RESUME_BUDGET} {shlex.join(command)}",
     )

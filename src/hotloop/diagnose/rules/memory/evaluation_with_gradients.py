@@ -59,10 +59,12 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if scored.share < NAMED:
         return
     whole = between_steps(observation, observation.run.parts.get("evaluation_s", 0.0))
+    # A program that only evaluates has no evaluation beside its steps.
+    beside = f", the whole evaluation takes {whole.share:.0%}" if whole.share > scored.share else ""
     path, line = sampled_line(observation, during("evaluation"))
     yield Symptom(
-        evidence=f"{whole.share:.0%} of the loop is evaluation, {scored.share:.0%} forwards of it that keep "
-        f"a graph which no backward uses ({duration(spent)})",
+        evidence=f"forwards in evaluation keep a graph that no backward uses: they take {scored.share:.0%} of the "
+        f"loop ({duration(spent)}){beside}",
         metric="run.scored_with_gradients_s",
         path=path,
         line=line,

@@ -79,7 +79,10 @@ class DebugCalls(Activation):
         """Return whether a call was intercepted, and which how often."""
         if not self.intercepted:
             return False, "no debugging call was made"
-        calls = ", ".join(f"{name} {count}x" for name, count in sorted(self.intercepted.items()))
+        calls = ", ".join(
+            f"{name} ({count} {'call' if count == 1 else 'calls'})"
+            for name, count in sorted(self.intercepted.items())
+        )
         return True, f"kept off: {calls}"
 
 

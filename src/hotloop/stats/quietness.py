@@ -1,0 +1,18 @@
+"""Whether the machine was quiet enough to believe what was measured."""
+
+from __future__ import annotations
+
+TOO_BUSY = 0.25
+"""With one of two cores taken by others, programs were seen 5 to 25 times slower: nothing can be said. With a quarter
+of the machine they are slower by a factor, too."""
+BUSY = 0.10
+"""Under 10% of the machine was a workable limit for comparisons."""
+
+
+MANY_DISTURBED = 0.10
+"""Of the blocks: with so many repeated or kept as they were, a budget buys a good deal less."""
+
+
+def is_too_busy(foreign_share: float | None) -> bool:
+    """Whether no sentence about the program can be trusted."""
+    return foreign_share is not None and foreign_share >= TOO_BUSY
