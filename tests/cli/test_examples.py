@@ -27,6 +27,13 @@ from hotloop.model.errors import ExitCode
         ("data bench", "Missing argument 'SRC'", "hotloop data bench images/"),
         ("data pack images", "Missing argument 'DEST'", "hotloop data pack images/ shards/"),
         ("data check", "Missing argument '[SRC] DEST'", "hotloop data check shards/"),
+        ("tune", "Missing argument 'COMMAND...'", "hotloop tune --budget 5m python train.py"),
+        ("run", "Missing argument 'COMMAND...'", "hotloop run --plan hotloop.toml python train.py"),
+        ("observe", "COMMAND is missing", "hotloop observe --steps 200 python train.py"),
+        ("diagnose --session", "requires an argument", "hotloop diagnose python train.py"),
+        ("lint", "Missing argument 'PATHS...'", "hotloop lint --diff train.py"),
+        ("compare", "Missing argument", "hotloop compare 'python train.py' 'python train.py --fused'"),
+        ("trace analyze", "Missing argument", "hotloop trace analyze trace.json.gz"),
         ("report --html", "Option '--html' requires an argument", "hotloop report --html report.html"),
     ],
 )

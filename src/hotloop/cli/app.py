@@ -206,11 +206,12 @@ def _print(message: str, hint: str) -> None:
     """A further line is the program's own and marked as such: it must not pass for one of ours, or start a command."""
     from rich.text import Text
 
-    from hotloop.report.terminal.console import console
+    from hotloop.report.terminal.console import console, wraps
 
     first, *rest = message.splitlines() or [""]
     err = console(stderr=True)
-    err.print(Text.assemble(("hotloop:", "bold red"), " ", first))
+    # Hints hold commands, which are pasted: they are not broken.
+    err.print(Text.assemble(("hotloop:", "bold red"), " ", first), soft_wrap=not wraps(err))
     for line in rest:
         err.print(Text(f"  | {line}"))
     first, *rest = hint.splitlines() or [""]

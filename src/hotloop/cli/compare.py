@@ -48,7 +48,9 @@ _OUT = ResultFile()
 
 
 @click.command(
-    "compare", context_settings={"allow_interspersed_args": False, "help_option_names": ["-h", "--help"]}
+    "compare",
+    context_settings={"allow_interspersed_args": False, "help_option_names": ["-h", "--help"]},
+    epilog="Example: hotloop compare 'python train.py' 'python train.py --fused'",
 )
 @click.option("--baseline", metavar="REV", help="Compare COMMAND with itself at this Git revision.")
 @click.option(

@@ -36,7 +36,9 @@ from hotloop.report.terminal.screen import Screen
 from hotloop.store.session import find_session, sessions
 
 
-@click.command("diagnose", context_settings=COMMAND_SETTINGS)
+@click.command(
+    "diagnose", context_settings=COMMAND_SETTINGS, epilog="Example: hotloop diagnose python train.py"
+)
 @click.option("--session", "name", metavar="ID", help="Read this session; without a command, the newest.")
 @click.option("--steps", type=click.IntRange(min=1), metavar="N", help="Measure N steps after warm-up.")
 @click.option("--seconds", type=TimeSpan(), help="Measure so long after warm-up.")

@@ -1,6 +1,7 @@
 """`hotloop lint`: static findings."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -15,6 +16,7 @@ from hotloop.lint.read.discover import python_files
 from hotloop.lint.read.judge import Unfit, check_depth, decoded
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.finding import Severity
+from hotloop.model.foreign_text import shown
 from hotloop.model.quantities import counted
 from hotloop.model.safety import Safety
 from hotloop.report.formats.github import render_github
@@ -23,8 +25,11 @@ from hotloop.report.formats.sarif import render_sarif
 from hotloop.report.terminal.lint import render_text
 from hotloop.source.diff import unified
 
+NAMED = 3
+"""Files by their names; of more the number."""
 
-@click.command()
+
+@click.command(epilog="Example: hotloop lint --diff train.py")
 @click.option("--fix", is_flag=True, help="Write the edits that compute the same numbers.")
 @click.option("--diff", is_flag=True, help="Print what --fix would write as a patch, and write nothing.")
 @click.option(
@@ -55,8 +60,14 @@ def command(
     if diff and not result.num_fixed:
         click.echo(_why_no_edit(result, unsafe=unsafe), err=True)
     if result.num_fixed:
-        click.echo(f"{counted(result.num_fixed, 'edit')} {'to write' if diff else 'written'}.", err=True)
+        verb = "to write" if diff else "written"
+        click.echo(f"{counted(result.num_fixed, 'edit')} {verb}: {_named(result.edited)}.", err=True)
     return _exit_code(result)
+
+
+def _named(files: Sequence[str]) -> str:
+    more = f" and {counted(len(files) - NAMED, 'more file')}" if len(files) > NAMED else ""
+    return f"{', '.join(shown(file) for file in files[:NAMED])}{more}"
 
 
 def _why_no_edit(result: LintResult, *, unsafe: bool) -> str:

@@ -39,7 +39,11 @@ from hotloop.store.session import FOLDER, session_folder
 _OUT = ResultFile()
 
 
-@click.command("observe", context_settings=COMMAND_SETTINGS)
+@click.command(
+    "observe",
+    context_settings=COMMAND_SETTINGS,
+    epilog="Example: hotloop observe --steps 200 python train.py",
+)
 @click.option("--steps", type=click.IntRange(min=1), metavar="N", help="Measure N steps after warm-up.")
 @click.option("--seconds", type=TimeSpan(), help="Measure so long after warm-up.")
 @click.option(

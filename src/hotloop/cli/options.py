@@ -95,5 +95,5 @@ def isolation_options(function: Any) -> Any:
 
 def output_options(function: Any) -> Any:
     """`--quiet`, `--verbose`, `--no-color`."""
-    function = click.option("--quiet", is_flag=True, help="No progress.")(function)
+    function = click.option("--quiet", "-q", is_flag=True, help="No progress.")(function)
     return click.option("--no-color", is_flag=True, help="No colours (NO_COLOR is honoured too).")(function)

@@ -33,7 +33,11 @@ OBSERVED_STEPS = 10
 DEFAULT = Path("hotloop.toml")
 
 
-@click.command("patch", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    "patch",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Example: hotloop patch --write hotloop.toml",
+)
 @click.option("--write", is_flag=True, help="Change the files.")
 @click.option("--check", is_flag=True, help="Exit with 1 if there is something to patch.")
 @click.option("--unsafe", is_flag=True, help="Also edits that may change what was not observed.")

@@ -28,7 +28,11 @@ from hotloop.tune.plan.orders import activation_orders, with_plan
 from hotloop.tune.plan.plan_file import read_plan
 
 
-@click.command("run", context_settings=COMMAND_SETTINGS)
+@click.command(
+    "run",
+    context_settings=COMMAND_SETTINGS,
+    epilog="Example: hotloop run --plan hotloop.toml python train.py",
+)
 @click.option(
     "--plan",
     "plan_file",

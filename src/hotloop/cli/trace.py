@@ -37,7 +37,7 @@ def command() -> None:
     """
 
 
-@command.command("analyze", context_settings=_SETTINGS)
+@command.command("analyze", context_settings=_SETTINGS, epilog="Example: hotloop trace analyze trace.json.gz")
 @click.argument("paths", nargs=-1, required=True, type=_PATHS, metavar="FILES|DIR...")
 @click.option("--json", "json_file", type=ResultFile(), help="Write all facts.")
 @click.option(
@@ -107,7 +107,9 @@ def _instead(path: Path) -> str:
     return "name a file that torch.profiler's export_chrome_trace wrote, or an Nsight Systems SQLite export"
 
 
-@command.command("diff", context_settings=_SETTINGS)
+@command.command(
+    "diff", context_settings=_SETTINGS, epilog="Example: hotloop trace diff before.json.gz after.json.gz"
+)
 @click.argument("before", type=_PATHS, metavar="A")
 @click.argument("after", type=_PATHS, metavar="B")
 @click.option("--json", "json_file", type=ResultFile(), help="Write all changes.")
@@ -127,7 +129,11 @@ def diff_command(
     return ExitCode.DONE
 
 
-@command.command("convert", context_settings=_SETTINGS)
+@command.command(
+    "convert",
+    context_settings=_SETTINGS,
+    epilog="Example: hotloop trace convert trace.json.gz trace.speedscope.json",
+)
 @click.argument("source", type=_PATHS, metavar="FILE")
 @click.argument("target", type=_PATHS, metavar="TARGET")
 @click.option(

@@ -34,7 +34,9 @@ from hotloop.tune.plan.plan_file import is_plan, read_plan, to_toml
 _PLAN = Path("hotloop.toml")
 
 
-@click.command("tune", context_settings=COMMAND_SETTINGS)
+@click.command(
+    "tune", context_settings=COMMAND_SETTINGS, epilog="Example: hotloop tune --budget 5m python train.py"
+)
 @click.option("--budget", type=TimeSpan(), default="10m", show_default=True, help="Time to spend.")
 @click.option(
     "--allow",

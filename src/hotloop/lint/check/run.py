@@ -61,6 +61,8 @@ class LintResult:
     num_files: int = 0
     num_fixed: int = 0
     """Edits that were made."""
+    edited: tuple[str, ...] = ()
+    """The files that they were made in."""
     diff: bytes = b""
     """The edits as a patch."""
     fixable: Fixable = Fixable()
@@ -80,22 +82,23 @@ def lint_files(
     """
     work = partial(_lint_file, config=config, fix=fix, write=write)
     workers = min(_num_cores(), len(paths))
+    read = sorted(paths, key=_size, reverse=True)
     if workers < 2 or sum(_size(path) for path in paths) < _WORTH_A_POOL_BYTES:
-        outcomes = [work(path) for path in paths]
+        outcomes = [work(path) for path in read]
     else:
-        ordered = sorted(paths, key=_size, reverse=True)
         with ProcessPoolExecutor(workers, mp_context=get_context("fork")) as pool:
             try:
-                outcomes = list(pool.map(work, ordered, chunksize=_CHUNK_FILES))
+                outcomes = list(pool.map(work, read, chunksize=_CHUNK_FILES))
             except BrokenProcessPool:
-                outcomes = [_alone(work, path) for path in ordered]
+                outcomes = [_alone(work, path) for path in read]
     findings = sorted(
         (finding for one in outcomes for finding in one.findings),
         key=lambda finding: (finding.path or "", finding.line or 0, finding.code),
     )
     diff = b"".join(one.diff for one in sorted(outcomes, key=lambda one: one.diff))
     fixable = sum((one.fixable for one in outcomes), Fixable())
-    return LintResult(findings, len(paths), sum(one.num_fixed for one in outcomes), diff, fixable)
+    edited = tuple(sorted(path for path, one in zip(read, outcomes, strict=True) if one.num_fixed))
+    return LintResult(findings, len(paths), sum(one.num_fixed for one in outcomes), edited, diff, fixable)
 
 
 def _alone(work: Callable[[str], Outcome], path: str) -> Outcome:
