@@ -14,6 +14,7 @@ from torch import nn
 from hotloop.model.learned import TrainingInvariants
 from hotloop.probe.process.config import ProbeConfig
 from hotloop.probe.record.invariants import MAX_FORWARDS, MAX_STEPS, Invariants
+from hotloop.tune.verdict.held_invariants import broken
 
 from .conftest import RunProgram
 
@@ -53,6 +54,8 @@ def trained(
     after_backward: Callable[[Net], None] = lambda net: None,
     after_step: Callable[[Net], None] = lambda net: None,
     rate: float = 0.05,
+    *,
+    zeroes: bool = True,
 ) -> TrainingInvariants:
     """What is seen of a training, altered in one way."""
     torch.manual_seed(0)
@@ -60,11 +63,14 @@ def trained(
     alter(net)
     optimizer = torch.optim.SGD(net.parameters(), lr=rate)
     for step in range(MAX_FORWARDS):
-        optimizer.zero_grad()
+        if zeroes:
+            optimizer.zero_grad()
         given = batch(step)
         generators = invariants.before(net, (given,), {})
         loss = net(given).square().mean()
         invariants.after(net, generators)
+        if not invariants.enough_steps:
+            invariants.backward()
         loss.backward()
         after_backward(net)
         if not invariants.enough_steps:
@@ -103,6 +109,25 @@ def test_a_usual_training(usual: TrainingInvariants) -> None:
     assert usual.coarse_weights is not None
     assert usual.coarse_weights < 0.3, "the norm starts at 1 and 0"
     assert usual.zero_gradients is not None
+
+
+def _without_bias(net: Net) -> None:
+    for bias in (net.norm.bias, net.last.bias):
+        bias.grad = None
+
+
+def test_parameters_that_stand_still(usual: TrainingInvariants) -> None:
+    assert (usual.num_parameters, usual.num_still) == (6, 1), "the first bias: all rows of a batch are one"
+    frozen = trained(after_backward=_without_bias)
+    assert (frozen.num_parameters, frozen.num_still) == (6, 3)
+    assert broken([usual], frozen) == "50% of the parameters do not move, 17% in the original"
+
+
+def test_gradients_that_are_carried_over_a_step(usual: TrainingInvariants) -> None:
+    assert (usual.num_begun, usual.num_carried) == (MAX_STEPS - 1, 0)
+    carried = trained(zeroes=False)
+    assert (carried.num_begun, carried.num_carried) == (MAX_STEPS - 1, MAX_STEPS - 1)
+    assert "add to gradients of the step before" in (broken([usual], carried) or "")
 
 
 def test_repeated_batches() -> None:

@@ -22,6 +22,10 @@ ORIGINAL = TrainingInvariants(
     num_moving=4,
     coarse_weights=0.002,
     zero_gradients=0.31,
+    num_parameters=10,
+    num_still=1,
+    num_begun=15,
+    num_carried=0,
     update_size=0.011,
     update_turn=0.94,
 )
@@ -50,6 +54,11 @@ def changed(**fields: Any) -> TrainingInvariants:
         ),
         (changed(update_size=0.0055), r"a step moves the weights by 0.0055 of their size"),
         (changed(update_turn=0.1), r"the cosine between .* and the next is 0.10, in the original 0.94"),
+        (changed(num_still=4), "40% of the parameters do not move, 10% in the original"),
+        (
+            changed(num_carried=15),
+            "100% of the backward calls add to gradients of the step before, 0% in the original",
+        ),
         (changed(zero_gradients=0.4), "40% of the gradients are 0 or missing, 31% in the original"),
     ],
 )
@@ -68,6 +77,10 @@ def test_a_different_training_is_refused_in_words(seen: TrainingInvariants, word
         changed(update_size=0.013, update_turn=0.84),
         changed(update_size=None, update_turn=None),
         changed(zero_gradients=0.1),
+        changed(num_parameters=9, num_still=1),
+        changed(num_parameters=0, num_still=0),
+        changed(num_begun=3, num_carried=3),
+        changed(num_still=0),
         changed(coarse_weights=None, zero_gradients=None),
         changed(num_forwards=8, batches=(1.0,) * 8, num_random=0),
     ],

@@ -21,6 +21,14 @@ class TrainingInvariants(msgspec.Struct, frozen=True, kw_only=True):
     """Buffers that changed from forward to forward."""
     coarse_weights: float | None = None
     """Share of the weights that half precision (bfloat16 or float16) holds without rounding; 0 to 1."""
+    num_parameters: int = 0
+    """Tensors that optimizers have taken more than one step on."""
+    num_still: int = 0
+    """Those of them that did not move."""
+    num_begun: int = 0
+    """Optimizer steps after which a backward began."""
+    num_carried: int = 0
+    """Of these, how often the gradients that the step had used were still there, to be added to."""
     update_size: float | None = None
     """Length of a step's update of the weights, relative to that of the weights; mean of the steps."""
     update_turn: float | None = None

@@ -91,6 +91,10 @@ def _look(probe: Probe, caller: FrameType, *, keeps_losses: bool) -> None:
     asked = caller.f_locals
     if asked.get("create_graph"):
         probe.facts.double_backward = True
+    invariants = probe.invariants
+    if keeps_losses and invariants is not None and not invariants.enough_steps and not probe.capturing():
+        with probe.boundary.clock.still():
+            invariants.backward()
     if keeps_losses and probe.losses is not None and not probe.capturing():
         with probe.survive("losses"):
             probe.losses.keep(asked["tensors"])

@@ -38,6 +38,11 @@ class Invariants:
         self._zeros: list[Any] = []
         self._weights: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
         """Of each optimizer: its weights before its last step, and how that step changed them."""
+        self._moved: weakref.WeakKeyDictionary[Any, tuple[list[int], Any]] = weakref.WeakKeyDictionary()
+        """Of each optimizer: how many values of each parameter are looked at, and how far each moved in all."""
+        self._stepped: weakref.WeakSet[Any] = weakref.WeakSet()
+        """Optimizers that have taken a step since the last backward began."""
+        self._carried: list[Any] = []
         self._sizes: list[Any] = []
         self._turns: list[Any] = []
         self._num_weights = self._num_gradients = 0
@@ -90,6 +95,7 @@ class Invariants:
     def step(self, optimizer: Any) -> None:
         """Look at the gradients that an optimizer is about to use, and at what its step before has done."""
         self._num_steps += 1
+        self._stepped.add(optimizer)
         self._look_at_update(optimizer)
         for group in optimizer.param_groups:
             for parameter in group["params"]:
@@ -104,6 +110,20 @@ class Invariants:
                     self._num_gradients += parameter.numel()
                     self._zeros.append((values == 0).sum() * weight)
 
+    def backward(self) -> None:
+        """Look, as a backward begins, whether gradients that a step has used are still there, to be added to."""
+        stepped = list(self._stepped)
+        self._stepped.clear()
+        for optimizer in stepped:
+            parameters = (each for group in optimizer.param_groups for each in group["params"])
+            gradients = [
+                each.grad for each in parameters if each.grad is not None and not each.grad.is_sparse
+            ]
+            first = gradients[:MAX_TENSORS]
+            self._carried.append(
+                sum(some_values(each, MAX_WEIGHTS).any().to(first[0].device) for each in first)
+            )
+
     def _look_at_update(self, optimizer: Any) -> None:
         import torch
 
@@ -111,12 +131,16 @@ class Invariants:
         if not parameters:
             return
         home = parameters[0].device
-        weights = torch.cat([some_values(each, MAX_WEIGHTS).to(home) for each in parameters])
+        values = [some_values(each, MAX_WEIGHTS).to(home) for each in parameters]
+        weights = torch.cat(values)
         before, update = self._weights.get(optimizer, (None, None))
         if before is None or len(before) != len(weights):
             self._weights[optimizer] = [weights, None]
             return
         now = weights - before
+        sizes, moved = self._moved.get(optimizer, (None, None))
+        moved = now.abs() if sizes is None or len(moved) != len(now) else moved + now.abs()
+        self._moved[optimizer] = ([len(each) for each in values], moved)
         self._sizes.append(now.norm() / before.norm())
         if update is not None:
             self._turns.append((now * update).sum() / (now.norm() * update.norm()))
@@ -137,12 +161,25 @@ class Invariants:
             "num_buffers": len(self._moving),
             "num_moving": int(sum(_numbers(self._moving))),
             "coarse_weights": sum(_numbers(self._coarse)) / self._num_weights if self._num_weights else None,
+            "num_parameters": sum(len(sizes) for sizes, _ in self._moved.values()),
+            "num_still": int(sum(_numbers([_still(*each) for each in self._moved.values()]))),
+            "num_begun": len(self._carried),
+            "num_carried": sum(carried > 0 for carried in _numbers(self._carried)),
             "update_size": _mean(self._sizes),
             "update_turn": _mean(self._turns),
             "zero_gradients": sum(_numbers(self._zeros)) / self._num_gradients
             if self._num_gradients
             else None,
         }
+
+
+def _still(sizes: list[int], moved: Any) -> Any:
+    """Return how many parameters have no value that moved."""
+    import torch
+
+    ends = torch.tensor(sizes, device=moved.device).cumsum(0) - 1
+    so_far = (moved > 0).cumsum(0)[ends]
+    return (so_far.diff(prepend=so_far.new_zeros(1)) == 0).sum()
 
 
 def _numbers(values: list[Any]) -> list[float]:

@@ -8,6 +8,8 @@ from itertools import chain
 
 from hotloop.model.learned import TrainingInvariants
 
+MIN_BEGUN = 4
+"""Backward calls after a step: of fewer no share is taken."""
 MIN_FORWARDS = 16
 """A training of fewer forwards says little of what repeats and what does not."""
 FEWER = 0.75
@@ -19,6 +21,9 @@ VANISHED = 0.05
 """By how much more of the gradients may be 0. fp16 loses what is below 2^-24; bf16 has the exponents of float32."""
 LEAST_SIZE, LEAST_TURN = 0.25, 0.15
 """Differences of the updates that always pass: a quarter in length (as a logarithm), and so much of a cosine."""
+STILL, CARRIED = 0.1, 0.25
+"""By how much more of the parameters may stand still, and of the backward calls begin on gradients of the step before.
+In the programs of `benchmarks.parity` no harmless change altered either."""
 MULTIPLE = 3.0
 """Times what they differ by in the program as it is, with other random choices."""
 
@@ -37,7 +42,10 @@ def broken(
     """
     floors = [*originals[1:], *perturbed]
     found = [
-        next(chain(_counts(one, seen), _shares(one, seen), _updates(one, seen, floors)), None)
+        next(
+            chain(_counts(one, seen), _parts(one, seen), _shares(one, seen), _updates(one, seen, floors)),
+            None,
+        )
         for one in originals
     ]
     return found[0] if found and all(found) else None
@@ -58,6 +66,23 @@ def _counts(original: TrainingInvariants, seen: TrainingInvariants) -> Iterator[
     if seen.num_moving < FEWER * original.num_moving:
         moving = f"{seen.num_moving} of {seen.num_buffers} buffers (running statistics) are updated"
         yield f"{moving}, {original.num_moving} in the original"
+
+
+def _parts(original: TrainingInvariants, seen: TrainingInvariants) -> Iterator[str]:
+    for before, after, most, what in (
+        (_still(original), _still(seen), STILL, "parameters do not move"),
+        (_carried(original), _carried(seen), CARRIED, "backward calls add to gradients of the step before"),
+    ):
+        if before is not None and after is not None and after > before + most:
+            yield f"{after:.0%} of the {what}, {before:.0%} in the original"
+
+
+def _still(one: TrainingInvariants) -> float | None:
+    return one.num_still / one.num_parameters if one.num_parameters else None
+
+
+def _carried(one: TrainingInvariants) -> float | None:
+    return one.num_carried / one.num_begun if one.num_begun >= MIN_BEGUN else None
 
 
 def _shares(original: TrainingInvariants, seen: TrainingInvariants) -> Iterator[str]:
