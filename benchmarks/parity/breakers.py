@@ -60,26 +60,18 @@ def _parameters(optimizer: Optimizer) -> list[Any]:
 
 
 def _rate(factor: float) -> Callable[[], None]:
-    def act(optimizer: Optimizer, count: int) -> None:
-        if not count:
+    """Another learning rate in every step, whoever sets it: a scheduler, or the program itself."""
+
+    def times(size: float) -> Callable[[Optimizer, int], None]:
+        def act(optimizer: Optimizer, _: int) -> None:
             for group in optimizer.param_groups:
-                group["lr"] *= factor
-                if "initial_lr" in group:
-                    group["initial_lr"] *= factor
+                group["lr"] *= size
+
+        return act
 
     def install() -> None:
-        _before_step(act)()
-        original = torch.optim.lr_scheduler.LRScheduler.__init__
-
-        @functools.wraps(original)
-        def made(self: Any, optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
-            for group in optimizer.param_groups:
-                group["lr"] *= factor
-            original(self, optimizer, *args, **kwargs)
-            for group in optimizer.param_groups:
-                group["lr"] /= factor
-
-        torch.optim.lr_scheduler.LRScheduler.__init__ = made  # type: ignore[method-assign]
+        _before_step(times(factor))()
+        _after_step(times(1 / factor))()
 
     return install
 

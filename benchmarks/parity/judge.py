@@ -51,9 +51,16 @@ def judged(rows: Sequence[Row], num_perturbed: int) -> Iterator[Judged]:
         )
         for row in mine:
             judge = _harmless if row.kind == "harmless" else _broken
+            if row.kind == "harmless" and _broke_off(row, originals[0].losses):
+                continue
             if row.kind in {"harmless", "broken"} and not _without_effect(row, originals[0].losses):
                 evidence = judge(references, row)
                 yield Judged(program=program, kind=row.kind, change=row.change, evidence=evidence)
+
+
+def _broke_off(row: Row, original: Sequence[float]) -> bool:
+    """The program failed under the change, as its trial would: nothing is there to be compared."""
+    return len(row.curves.losses) < len(original)
 
 
 def _without_effect(row: Row, original: Sequence[float]) -> bool:
@@ -71,7 +78,7 @@ def _harmless(references: ReferenceLosses, row: Row) -> ParityEvidence:
 def _broken(references: ReferenceLosses, row: Row) -> ParityEvidence:
     """Judge as reduced precision, which is held least strictly; a program that broke off has failed as a trial."""
     seen = references.check(row.curves.learned, [Candidate(name=row.change, numerics=Numerics.TOLERANCE)])
-    if len(row.curves.losses) < len(references.originals[0]):
+    if _broke_off(row, references.originals[0]):
         return msgspec.structs.replace(seen, passed=False, decided=True, method="the program failed")
     return seen
 
@@ -101,12 +108,23 @@ def page(rows: Sequence[Row]) -> Iterator[str]:
                 for num in BUDGETS
             )
             yield f"| {program} | " + " | ".join(cells) + " |"
+    failed = [
+        f"{row.program}, {row.change}"
+        for row in rows
+        if row.kind == "harmless" and _broke_off(row, _original(rows, row.program))
+    ]
+    if failed:
+        yield from ("", f"Left out, because the program itself failed under the change: {'; '.join(failed)}.")
     yield from ("", f"## Wrong with {BUDGETS[-1]} runs", "")
     for one in results[BUDGETS[-1]]:
         if (one.word == "passed") != (one.kind == "harmless"):
             seen = one.evidence
             if one.kind == "harmless" or one.word == "passed":
                 yield f"- {one.program}, {one.kind}, {one.change}: {one.word}; {seen.evidence}"
+
+
+def _original(rows: Sequence[Row], program: str) -> Sequence[float]:
+    return next(row.curves.losses for row in rows if (row.program, row.kind) == (program, "original"))
 
 
 def _counts(found: Sequence[Judged]) -> str:
