@@ -14,7 +14,7 @@ from benchmarks.tune.page import write
 from benchmarks.tune.side_by_side import inside, shown
 from benchmarks.tune.tuned import Tuned, geometric_mean, means, say, steps_of, tune
 from benchmarks.tuning.programs import ALL, Program
-from benchmarks.tuning.recipes import RECIPES
+from benchmarks.tuning.recipes import RECIPES, Recipes
 
 
 def main() -> None:
@@ -24,6 +24,7 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=240.0, help="seconds of one tuning session")
     parser.add_argument("--rows", type=Path, required=True, help="where rows are kept")
     parser.add_argument("--keep", type=Path, help="a folder for the screens and sessions")
+    parser.add_argument("--no-recipes", action="store_true", help="leave them out: bf16 is slow on some CPUs")
     parser.add_argument("--page", action="store_true", help="write the page of the rows that are there")
     args = parser.parse_args()
     if args.page:
@@ -33,7 +34,8 @@ def main() -> None:
     for program in ALL:
         if program.name in done or (args.only and program.name not in args.only):
             continue
-        row = tuned(program, args.budget, args.keep and args.keep.resolve())
+        recipes = {} if args.no_recipes else RECIPES
+        row = tuned(program, args.budget, recipes, args.keep and args.keep.resolve())
         with args.rows.open("ab") as file:
             file.write(msgspec.json.encode(row) + b"\n")
         print(
@@ -44,13 +46,13 @@ def main() -> None:
         )
 
 
-def tuned(program: Program, budget_s: float, keep: Path | None) -> Tuned:
+def tuned(program: Program, budget_s: float, recipes: Recipes, keep: Path | None) -> Tuned:
     """Tune one program in a folder of its own."""
     row = Tuned(name=program.name, repository=program.kind, budget_s=budget_s)
-    recipes = {name: steps_of(steps) for name, steps in RECIPES.items()}
     with TemporaryDirectory(prefix="tuning-") as scratch, inside(Path(scratch), {}):
         argv = (sys.executable, *program.arguments)
-        tune(row, argv, [steps_of(steps) for steps in program.by_hand], recipes, keep)
+        plans = {name: steps_of(steps) for name, steps in recipes.items()}
+        tune(row, argv, [steps_of(steps) for steps in program.by_hand], plans, keep)
     return row
 
 

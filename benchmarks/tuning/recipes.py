@@ -9,7 +9,9 @@ from __future__ import annotations
 from benchmarks.tune.tuned import ByHand
 
 _BF16, _COMPILE = ByHand("autocast_bf16"), ByHand("compile", {"mode": "default"})
-RECIPES: dict[str, tuple[ByHand, ...]] = {
+Recipes = dict[str, tuple[ByHand, ...]]
+"""By name."""
+RECIPES: Recipes = {
     "a checklist (workers, bf16, channels-last, fused, compile)": (
         ByHand("loader_workers", {"num_workers": 2, "persistent_workers": True}),
         _BF16,

@@ -106,6 +106,19 @@ def test_what_was_expected_of_a_beginning_gives_way_to_what_it_took() -> None:
     assert set(names(result)) == {"kept", "arm"}
 
 
+@pytest.mark.parametrize("factor", [0.93, 0.99])
+def test_a_guess_that_gains_nothing_gives_way_to_the_next_one(factor: float) -> None:
+    """Without time to switch anything the most promising is confirmed unmeasured; three sets of it were the budget."""
+    truth = Truth(factors={"hoped": factor, "next": 1.4})
+    tried = [Candidate(name="hoped", prior=1.3), Candidate(name="next", prior=1.0)]
+    for seed in range(3):
+        session = Simulation(truth, noisy(seed), seed=seed, budget_s=80.0, switchable=lambda _: True)
+        result = session.run(tried)
+        assert not session.executor.switched, "there was no time for that"
+        assert reasons(result)["hoped"].startswith("no gain in a set of fresh processes: 0.9")
+        assert "next" in {*names(result), *(step.name for one in result.likely for step in one.steps)}
+
+
 @pytest.mark.parametrize("with_workers", [False, True])
 def test_what_acts_from_the_start_of_a_process_only_gets_one_of_its_own(with_workers: bool) -> None:
     truth = Truth(factors={"workers": 1.3, "kept": 1.5, "fused": 1.1}, from_start=frozenset({"kept"}))

@@ -16,7 +16,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     """The session, or the command."""
     command: tuple[str, ...]
     step_s: float | None
-    """Median; None: not measured."""
+    """Median; of the second of two programs that took turns that of the first, by their ratio. None: not measured."""
     low_s: float | None = None
     high_s: float | None = None
     phases: dict[str, float] = {}

@@ -12,7 +12,7 @@ from hotloop.model.optimization import Candidate, Refusal
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Baseline, Compatibility, Contention, LikelyPlan, Plan, PlanStep, TuneResult
 from hotloop.tune.confirm.confirmation import Confirmer
-from hotloop.tune.confirm.evidence import TELLING, Confirmation
+from hotloop.tune.confirm.evidence import MIN_SETS, TELLING, Confirmation
 from hotloop.tune.confirm.factors import Factors
 from hotloop.tune.confirm.likely import likely_from_search, likely_from_sets, why_open
 from hotloop.tune.executor import PlanSteps
@@ -160,12 +160,20 @@ def _open(found: Found, label: str) -> str:
     """What became of a step that was believed in and is in no proven plan."""
     for confirmation in (found.confirmer.sets.standing(plan) for plan in reversed(found.confirmer.goals)):
         if confirmation is not None and label in {step.label for step in confirmation.plan}:
-            return f"not proven when confirmed: {why_open(confirmation)}"
+            return f"not proven when confirmed: {_so_far(confirmation)}{why_open(confirmation)}"
     if found.interrupted:
         return "promising, but interrupted before it was confirmed"
     if label in {trial.candidate.label for trial in found.search.trials}:
         return "promising, but no time was left to confirm it"
     return "expected to help, but too little time was left to try it (--budget)"
+
+
+def _so_far(seen: Confirmation) -> str:
+    """Return what too few sets gave; with enough of them the reason says it."""
+    ratio = seen.total.ratio
+    if ratio is None or seen.num_sets >= MIN_SETS:
+        return ""
+    return f"{ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}], "
 
 
 def _contention(found: Found) -> Contention:

@@ -138,8 +138,8 @@ class Invariants:
             self._weights[optimizer] = [weights, None]
             return
         now = weights - before
-        sizes, moved = self._moved.get(optimizer, (None, None))
-        moved = now.abs() if sizes is None or len(moved) != len(now) else moved + now.abs()
+        known = self._moved.get(optimizer)
+        moved = now.abs() if known is None or len(known[1]) != len(now) else known[1] + now.abs()
         self._moved[optimizer] = ([len(each) for each in values], moved)
         self._sizes.append(now.norm() / before.norm())
         if update is not None:

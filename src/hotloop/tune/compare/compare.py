@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 from typing import Any
 
+import msgspec
+
 from hotloop.model.comparison import Comparison, PhaseChange, Side
 from hotloop.model.observation import Observation
 from hotloop.model.quantities import percent
@@ -41,6 +43,10 @@ def compare_programs(
     per, scale = _basis(*(_observed(one.observation, one.name) for one in (before, after)))
     records, found = pairs((before, after), floor, limit_s, progress, scale=scale)
     sides = [_side(one, records, at) for at, one in enumerate((before, after))]
+    if found.ratio is not None and sides[0].step_s is not None:
+        # By pairs, not by the medians of both: beside others those may be far apart where the pairs are not.
+        step_s = scale * sides[0].step_s / found.ratio.ratio
+        sides[1] = msgspec.structs.replace(sides[1], step_s=step_s)
     names = dict.fromkeys((*sides[0].phases, *sides[1].phases))
     return Comparison(
         before=sides[0],

@@ -50,17 +50,18 @@ class Confirmer:
         self.sets = ConfirmedSets(arms.originals)
         self.dropped: dict[str, Refusal] = {}
 
-    def run(self, plan: PlanSteps, until_left_s: float = 0.0) -> None:
+    def run(self, plan: PlanSteps, until_left_s: float = 0.0, *, guessed: bool = False) -> None:
         """Confirm a plan until it is settled or the time is over; what fails in it is taken out.
 
         Args:
             plan: what is on.
             until_left_s: time that something else is worth.
+            guessed: nothing of it was measured: one set in which it gains nothing is enough against it.
         """
         plan = tuple(step for step in plan if step.label not in self.dropped)
         while plan and plan not in self.goals:
             self.goals.append(plan)
-            plan = self._confirm(plan, until_left_s)
+            plan = self._confirm(plan, until_left_s, guessed=guessed)
 
     def proven(self) -> Confirmation | None:
         """Return the fastest plan that held; None: none did."""
@@ -70,14 +71,25 @@ class Confirmer:
         """Return the fastest plan that is not proven, may be faster than what is, and learns the same."""
         return self.sets.promising(self.dropped)
 
-    def _confirm(self, plan: PlanSteps, until_left_s: float) -> PlanSteps:
+    def _confirm(self, plan: PlanSteps, until_left_s: float, *, guessed: bool) -> PlanSteps:
         """Run sets; return the plan that is left where a step has to go, empty: it is settled."""
         while self._wanted(plan, until_left_s):
             gone = {refusal.name: refusal for refusal in self._set(plan)}
+            if guessed and not gone:
+                gone = self._refuted(plan)
             if gone:
                 self.dropped |= gone
                 return tuple(step for step in plan if step.label not in gone)
         return ()
+
+    def _refuted(self, plan: PlanSteps) -> dict[str, Refusal]:
+        """Return the steps of a guess whose first set shows no gain."""
+        seen = self.sets.standing(plan)
+        if seen is None or seen.num_sets > 1 or seen.total.ratio is None or seen.total.ratio.ratio > 1:
+            return {}
+        ratio = seen.total.ratio
+        why = f"no gain in a set of fresh processes: {ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
+        return {step.label: Refusal(step.label, why) for step in plan}
 
     def _wanted(self, plan: PlanSteps, until_left_s: float) -> bool:
         """Whether one more set is worth its time, and fits: a single pair is better than nothing."""

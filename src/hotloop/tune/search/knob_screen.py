@@ -165,10 +165,12 @@ class KnobScreen:
         )
         if not on:
             return _trial(knob, base, outcome, f"no effect: {evidence}", None)
-        ratio = _ratio(knob, fit, plan) or self._alone(record, label, order)
+        rival = next((step for step in plan if step != knob and exclude(step, knob, self._conflicts)), None)
+        beside = [step for step in plan if not exclude(step, knob, self._conflicts)]
+        ratio = _ratio(knob, fit, beside) or self._alone(record, label, order)
         if ratio is None:
             return None
-        return _trial(knob, base, outcome, ACCEPTED if knob in plan else _why_not(ratio), ratio)
+        return _trial(knob, base, outcome, ACCEPTED if knob in plan else _why_not(ratio, rival), ratio)
 
     def _alone(self, record: SwitchRecord, label: str, order: SwitchOrder) -> Ratio | None:
         """A knob that is left out of the patterns is far slower: so says its first hold."""
@@ -184,14 +186,22 @@ def _known(gain: float, error: float) -> bool:
     return error < ERROR or abs(gain) > 6 * error
 
 
-def _ratio(knob: Candidate, fit: SwitchFit | None, plan: PlanSteps) -> Ratio | None:
+def _ratio(knob: Candidate, fit: SwitchFit | None, plan: Sequence[Candidate]) -> Ratio | None:
     if fit is None or knob.label not in fit.knobs:
         return None
     others = [step.label for step in plan if step != knob and step.name != knob.name]
     return fit.ratio([*others, knob.label], others)
 
 
-def _why_not(ratio: Ratio) -> str:
+def _why_not(ratio: Ratio, rival: Candidate | None) -> str:
+    """Say why a knob is not in the plan.
+
+    Args:
+        ratio: what it brings beside the plan, without what it cannot be on together with.
+        rival: a step of the plan that it cannot be on together with; None: there is none.
+    """
+    if rival is not None and ratio.low > 1:
+        return f"replaced by {rival.label}, which was no slower"
     word = SLOWER if ratio.high < 1 else NOT_SURE if ratio.low > 1 else NO_DIFFERENCE
     return f"{word}: {ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}], {METHOD}"
 

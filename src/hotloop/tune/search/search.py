@@ -55,7 +55,7 @@ class Confirms(Protocol):
 
     dropped: dict[str, Refusal]
 
-    def run(self, plan: PlanSteps, until_left_s: float = 0.0) -> None:
+    def run(self, plan: PlanSteps, until_left_s: float = 0.0, *, guessed: bool = False) -> None:
         """Confirm a plan."""
 
     def proven(self) -> Standing | None:
@@ -169,6 +169,7 @@ class Search:
 
     def _in_rounds(self, todo: list[Candidate], knobs: Sequence[Candidate], number: int) -> None:
         """Try as much as fits, confirm what is believed in by then, and so on with the rest."""
+        refuted = False
         while True:
             todo = self._without_waiting([*self._separated(), *todo])
             batch = self._batch(todo, number)
@@ -182,17 +183,32 @@ class Search:
                 number += 1
                 if self._moved(fixed):
                     self._screen_knobs(knobs)
-            elif todo or number == 0:
-                self.plan = self._guessed([*self.screening.told.unknown, *todo])
+            elif todo or number == 0 or refuted:
+                self.plan = self._guessed([*self.screening.told.unknown, *self._untried(knobs), *todo])
             todo = self._without_waiting(todo)
             self._screen_as_it_runs(knobs)
             self._say_standing()
-            self._confirmer.run(self.plan, self._reserve_s() if todo and batch else 0.0)
+            refuted = self._confirm(self._reserve_s() if todo and batch else 0.0)
             self._say_standing()
-            self.plan = tuple(step for step in self.plan if step.label not in self._confirmer.dropped)
             todo = todo or [one for one in self._contest.undecided() if one not in self.plan]
-            if not self._screen_as_it_runs(knobs) and (not todo or not batch):
+            todo = [one for one in todo if one.label not in self._confirmer.dropped]
+            if not self._screen_as_it_runs(knobs) and not refuted and (not todo or not batch):
                 return
+
+    def _confirm(self, until_left_s: float) -> bool:
+        """Confirm what is believed in; return whether it was a guess, and wrong, so that another one may be made."""
+        before, tried = self.plan, {trial.candidate.label for trial in self.trials}
+        guessed = bool(before) and not any(step.label in tried for step in before)
+        self._confirmer.run(before, until_left_s, guessed=guessed)
+        self.plan = tuple(step for step in before if step.label not in self._confirmer.dropped)
+        return guessed and not self.plan
+
+    def _untried(self, knobs: Sequence[Candidate]) -> list[Candidate]:
+        """Return the knobs of which nothing is known, because there was no time to switch any."""
+        if self.screening.trials:
+            return []
+        told = {*self._confirmer.dropped, *(one.label for one in self.screening.told.unknown)}
+        return [knob for knob in knobs if knob.label not in told]
 
     def _separated(self) -> list[Candidate]:
         """Return knobs that could not be switched and may help where they are on from the start of a process.
@@ -365,7 +381,9 @@ class Search:
         return (
             bool(self.plan)
             or self._confirmer.proven() is not None
-            or any(map(hoped, self.screening.told.unknown))
+            or any(
+                hoped(one) for one in self.screening.told.unknown if one.label not in self._confirmer.dropped
+            )
         )
 
     def _affordable(self, todo: Sequence[Candidate], number: int) -> list[Candidate]:
@@ -394,6 +412,7 @@ class Search:
         """No time to try anything: what was measured, else what is expected, else the best single candidate."""
         if self.plan or self._confirmer.proven() is not None:
             return self.plan
+        untried = [one for one in untried if one.label not in self._confirmer.dropped]
         cheap = [one for one in untried if (one.one_off_s or 0.0) < self._arms.left_s() / 4]
         likely = [one for one in cheap if hoped(one)]
         return self._joined((), likely or cheap[:1])
