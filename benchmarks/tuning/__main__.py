@@ -15,6 +15,7 @@ from benchmarks.tune.side_by_side import inside, shown
 from benchmarks.tune.tuned import Tuned, geometric_mean, means, say, steps_of, tune
 from benchmarks.tuning.programs import ALL, Program
 from benchmarks.tuning.recipes import RECIPES, Recipes
+from hotloop.model.quantities import counted
 
 
 def main() -> None:
@@ -104,8 +105,8 @@ def page(rows: Sequence[Tuned]) -> Iterator[str]:
         if measured:
             slower = sum(ratio < 1 for ratio in measured)
             yield (
-                f"Recipe {letter}: {geometric_mean(measured):.2f}x in the geometric mean over {len(measured)} "
-                f"programs, {slower} of which it made slower."
+                f"Recipe {letter}: {geometric_mean(measured):.2f}x in the geometric mean over "
+                f"{counted(len(measured), 'program')}, {slower} of which it made slower."
             )
     missing = [program.name for program in ALL if program.name not in {row.name for row in rows}]
     if missing:
