@@ -79,6 +79,7 @@ def trained(
         with torch.no_grad():
             after_step(net)
     assert invariants.enough_forwards
+    del optimizer  # what a function made is gone when its program ends
     return msgspec.convert(invariants.seen(), TrainingInvariants)
 
 

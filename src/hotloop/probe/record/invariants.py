@@ -38,8 +38,10 @@ class Invariants:
         self._zeros: list[Any] = []
         self._weights: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
         """Of each optimizer: its weights before its last step, and how that step changed them."""
-        self._moved: weakref.WeakKeyDictionary[Any, tuple[list[int], Any]] = weakref.WeakKeyDictionary()
-        """Of each optimizer: how many values of each parameter are looked at, and how far each moved in all."""
+        self._moved: list[tuple[list[int], Any]] = []
+        """Of each optimizer: how many values of each parameter are looked at, and how far each moved in all. It is kept
+        when the optimizer is gone: a program's own function may have made it."""
+        self._moved_at: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._stepped: weakref.WeakSet[Any] = weakref.WeakSet()
         """Optimizers that have taken a step since the last backward began."""
         self._carried: list[Any] = []
@@ -138,9 +140,14 @@ class Invariants:
             self._weights[optimizer] = [weights, None]
             return
         now = weights - before
-        known = self._moved.get(optimizer)
-        moved = now.abs() if known is None or len(known[1]) != len(now) else known[1] + now.abs()
-        self._moved[optimizer] = ([len(each) for each in values], moved)
+        at = self._moved_at.setdefault(optimizer, len(self._moved))
+        known = self._moved[at][1] if at < len(self._moved) else None
+        moved = now.abs() if known is None or len(known) != len(now) else known + now.abs()
+        seen = ([len(each) for each in values], moved)
+        if at < len(self._moved):
+            self._moved[at] = seen
+        else:
+            self._moved.append(seen)
         self._sizes.append(now.norm() / before.norm())
         if update is not None:
             self._turns.append((now * update).sum() / (now.norm() * update.norm()))
@@ -161,8 +168,8 @@ class Invariants:
             "num_buffers": len(self._moving),
             "num_moving": int(sum(_numbers(self._moving))),
             "coarse_weights": sum(_numbers(self._coarse)) / self._num_weights if self._num_weights else None,
-            "num_parameters": sum(len(sizes) for sizes, _ in self._moved.values()),
-            "num_still": int(sum(_numbers([_still(*each) for each in self._moved.values()]))),
+            "num_parameters": sum(len(sizes) for sizes, _ in self._moved),
+            "num_still": int(sum(_numbers([_still(*each) for each in self._moved]))),
             "num_begun": len(self._carried),
             "num_carried": sum(carried > 0 for carried in _numbers(self._carried)),
             "update_size": _mean(self._sizes),
