@@ -22,8 +22,8 @@ MIN_ROUNDS, ROUNDS, MAX_ROUNDS = 4, 10, 16
 LOOK_LEFT = 0.6
 """Of the time that was kept for detailed profiling: with so much left of it, it is begun."""
 HOPED = 1.2
-"""A guess is given up after one set only where that leaves no room for so much: of one [0.80, 1.11] was seen, of another
-[0.51, 1.45], which is nothing against it."""
+"""A guess is given up after one set only where that leaves no room for so much. Of one [0.80, 1.11] was seen, of
+another [0.51, 1.45], which is nothing against it."""
 WIDE = 0.05
 """Half-width of the whole plan's interval, relative, above which more sets are worth the time that is left."""
 
