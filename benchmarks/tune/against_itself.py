@@ -1,6 +1,8 @@
 """A program against itself: sessions of fresh pairs, none of which may come out faster.
 
-python -m benchmarks.tune.against_itself [--sessions 20]
+python -m benchmarks.tune.against_itself [--sessions 20] [--rows FILE]
+
+Sessions of before are read from the file, so that thirty can be run in several sittings.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ import time
 from collections import Counter
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+
+import msgspec
 
 from benchmarks.tune.page import write
 from hotloop.launch.isolation.decide import plan_isolation
@@ -46,7 +49,7 @@ SESSION_S = 120.0
 WIDE = 0.03
 
 
-class Session(NamedTuple):
+class Session(msgspec.Struct, frozen=True):
     """What one session says."""
 
     verdict: str
@@ -80,11 +83,21 @@ def _pair(executor: DuetExecutor) -> tuple[float, ...]:
     return record.log_ratios((0,), 1)
 
 
+def read(path: Path) -> list[Session]:
+    """Return the sessions of a file, none where there is no file."""
+    if not path.exists():
+        return []
+    return [msgspec.json.decode(line, type=Session) for line in path.read_bytes().splitlines()]
+
+
 def main() -> None:
     """Run the sessions and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sessions", type=int, default=20)
-    num = parser.parse_args().sessions
+    parser.add_argument("--rows", type=Path, help="where sessions are kept, and read from")
+    args = parser.parse_args()
+    num, kept = args.sessions, args.rows
+    rows = read(kept) if kept else []
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "train.py"
         script.write_text(PROGRAM)
@@ -101,10 +114,12 @@ def main() -> None:
         )
         blocks = Blocks(num_steps=100, discard=16, warm_steps=300, max_rounds=None, turns=6, typical=True)
         executor = DuetExecutor(setting, blocks, lambda _: None)
-        rows = []
-        for number in range(num):
+        while len(rows) < num:
             rows.append(session(executor))
-            print(number + 1, *rows[-1], flush=True)
+            print(len(rows), rows[-1], flush=True)
+            if kept:
+                with kept.open("ab") as file:
+                    file.write(msgspec.json.encode(rows[-1]) + b"\n")
         executor.close()
     counts = Counter(row.verdict for row in rows)
     halves = sorted(row.half_width for row in rows)

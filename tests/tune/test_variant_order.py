@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hotloop.model.optimization import Candidate
-from hotloop.tune.search.search import in_turns
+from hotloop.tune.search.variant_order import in_turns
 
 
 def test_what_is_different_comes_before_variants() -> None:

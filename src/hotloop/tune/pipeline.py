@@ -164,7 +164,8 @@ def _tuned(
     standing: Callable[[str], None] | None,
 ) -> TuneResult:
     expected = _without_neighbours(observation)
-    blocks = _blocks(expected)
+    # A session that goes on keeps its blocks, whatever time it is given now.
+    blocks = _blocks(expected, ledger.once("blocks_for_s", float, lambda: order.budget_s))
     in_the_way = hindrances(observation, look(os.environ))
     for one in in_the_way:
         say(one.text)
@@ -223,8 +224,8 @@ def _design(
     )
 
 
-def _blocks(observation: Observation) -> Blocks:
-    blocks = shape_blocks(observation, observation.epoch_steps, observation.total_steps)
+def _blocks(observation: Observation, budget_s: float = math.inf) -> Blocks:
+    blocks = shape_blocks(observation, observation.epoch_steps, observation.total_steps, budget_s=budget_s)
     if blocks.max_rounds is not None and blocks.max_rounds < MIN_ROUNDS:
         raise HotloopError(
             f"the program ends after {observation.total_steps} steps, too few to compare anything",

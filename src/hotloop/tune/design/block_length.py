@@ -21,6 +21,9 @@ MAX_EPOCH_S = 4.0
 them less."""
 MAX_BOUND_EPOCH_S, BOUND = 8.0, 0.1
 """Likewise where the starts of epochs take a tenth of their steps' time and more: what acts there shows only so."""
+EPOCHS_IN_BUDGET = 150
+"""A proof is at least 24 blocks and six starts: of epochs that are more than this part of the budget it takes so much
+that nothing can be tried first (124 steps of 27 ms in 200 s: three sets of an unmeasured guess took all of it)."""
 WARM_STEPS = 6
 """Two steps in which root modules are found, one in which code is compiled, and a few after that."""
 WARM_S = 1.0
@@ -77,6 +80,7 @@ def shape_blocks(
     total_steps: int | None,
     block_s: float = TURN_S,
     turns: int = TURNS,
+    budget_s: float = math.inf,
 ) -> Blocks:
     """Return blocks that suit the program's step.
 
@@ -86,14 +90,16 @@ def shape_blocks(
         total_steps: after which the program ends by itself; None: not known.
         block_s: how long a turn is aimed to be.
         turns: of a block, at most.
+        budget_s: of the session; inf: blocks may take as long as suits the program.
     """
     assert observation.step is not None
     step_s, elapsed_s, period = observation.step.median_s, elapsed_step_s(observation), 1
-    if epoch_steps and _is_timed_whole(observation, epoch_steps):
+    longest_s = min(MAX_EPOCH_S, budget_s / EPOCHS_IN_BUDGET)
+    if epoch_steps and _is_timed_whole(observation, epoch_steps, longest_s):
         step_s, period = elapsed_s, epoch_steps
     elif holds_more(observation, math.ceil(block_s / step_s)):
         step_s, period = elapsed_s, period_steps(observation)
-        period = period if period * elapsed_s <= MAX_EPOCH_S else 1
+        period = period if period * elapsed_s <= longest_s else 1
     num = period * max(1, math.ceil(block_s / step_s) // period)
     discard = min(max(1, num // 6), 20) if step_s < LONG_STEP_S else 0
     turns = min(turns, max(1, round(turns * block_s / (num * step_s))))
@@ -112,17 +118,18 @@ def shape_blocks(
     return shape if total_steps is None else _fitted(shape, total_steps)
 
 
-def _is_timed_whole(observation: Observation, epoch_steps: int) -> bool:
-    """Whether a block is an epoch."""
+def _is_timed_whole(observation: Observation, epoch_steps: int, longest_s: float) -> bool:
+    """Whether a block is an epoch; the starts of workers are looked at in twice as long ones."""
     assert observation.step is not None
     steps_s, elapsed_s = (
         epoch_steps * each for each in (observation.step.median_s, elapsed_step_s(observation))
     )
-    if elapsed_s <= MAX_EPOCH_S:
+    if elapsed_s <= longest_s:
         return True
     run = observation.run
     start_s = run.parts.get("epoch_boundary_s", 0.0) / max(1, run.num_epochs or 1)
-    return steps_s <= MAX_EPOCH_S and start_s >= BOUND * steps_s and elapsed_s <= MAX_BOUND_EPOCH_S
+    bound_s = longest_s * MAX_BOUND_EPOCH_S / MAX_EPOCH_S
+    return steps_s <= longest_s and start_s >= BOUND * steps_s and elapsed_s <= bound_s
 
 
 def _regular(observation: Observation) -> bool:

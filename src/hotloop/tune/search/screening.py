@@ -16,6 +16,7 @@ from hotloop.tune.design.patterns import exclude
 from hotloop.tune.executor import PlanSteps, SwitchRecord
 from hotloop.tune.search.arms import Arms
 from hotloop.tune.search.knob_screen import KnobScreen, Screened, switch_order
+from hotloop.tune.search.variant_order import in_turns
 from hotloop.tune.session.ledger import Ledger
 from hotloop.tune.verdict.decision import ACCEPTED
 
@@ -23,6 +24,8 @@ SCREEN_SHARE = 0.2
 """Of the budget, for all knobs together."""
 EXPECTED = 1.08
 """Prior from which a candidate that nothing is known of is part of the predicted plan."""
+ALIKE = 1.15
+"""What switching does to two knobs may differ by so much: one fills a cache while it is on, the other does not."""
 MOVES_MUCH = 1.5
 """Gain of a knob from which the program is held back elsewhere with it on: the others are switched again beside it,
 because half of the patterns, in which it is off, have told little of them."""
@@ -67,6 +70,8 @@ class Screening:
     ) -> Screened | None:
         """Switch knobs in a process that has the rest on all the time; None: there was no time, or nothing was told.
 
+        Where time is short fewer are switched.
+
         Args:
             base: what is on all the time.
             knobs: what is switched.
@@ -75,9 +80,14 @@ class Screening:
         """
         key = "+".join(["switch", *(step.label for step in base)]) + ("|passive" if passive else "")
         limit_s = min(SCREEN_SHARE * self._ledger.budget.seconds, self._arms.left_s() - reserve_s)
-        if limit_s < self._least_s(base, knobs) and not self._ledger.knows(key):
+        labels = self._ledger.once(
+            f"knobs|{key}", list[str], lambda: [one.label for one in self._affordable(base, knobs, limit_s)]
+        )
+        left_out = [knob for knob in knobs if knob.label not in labels]
+        knobs = [knob for knob in knobs if knob.label in labels]
+        if not knobs:
             if not self.trials:
-                self.told = Screened(unknown=tuple(knobs))
+                self.told = Screened(unknown=tuple(left_out))
             return None
         beside = f" beside {', '.join(step.label for step in base)}" if base else ""
         named = ", ".join(knob.label for knob in knobs)
@@ -92,7 +102,22 @@ class Screening:
         )
         record = self._ledger.once(key, SwitchRecord, lambda: self._screen.run(order))
         self.passively = passive
-        return self._learned(base, self._screen.read(record, order))
+        told = self._screen.read(record, order)
+        tried = {trial.candidate.label for trial in self.trials}
+        again = [knob for knob in left_out if knob.label in tried]
+        return self._learned(base, msgspec.structs.replace(told, unknown=(*told.unknown, *again)))
+
+    def _affordable(self, base: PlanSteps, knobs: Sequence[Candidate], limit_s: float) -> Sequence[Candidate]:
+        """Return as many knobs as something can be told of in so many seconds: the most promising of each name first."""
+        ranked = in_turns(knobs)
+        return next(
+            (
+                ranked[:num]
+                for num in range(len(ranked), 0, -1)
+                if self._least_s(base, ranked[:num]) <= limit_s
+            ),
+            (),
+        )
 
     def _least_s(self, base: PlanSteps, knobs: Sequence[Candidate]) -> float:
         """Return the seconds below which nothing is told."""
@@ -132,6 +157,21 @@ class Screening:
             if one not in strong and not any(exclude(step, one, self._design.conflicts) for step in strong)
         ]
         return strong, others
+
+    def rivals(self, gain: float) -> list[Candidate]:
+        """Return knobs that gain so much and may be as fast as what they cannot be on together with, and gave way to.
+
+        Samples kept in memory fill while they are switched on and off, and were 1.12 times too slow for it.
+        """
+        seen = [(trial, trial.ratio) for trial in self.told.trials if trial.ratio is not None]
+        taken = [(trial.candidate, ratio) for trial, ratio in seen if trial.decision == ACCEPTED]
+        return [
+            trial.candidate
+            for trial, ratio in seen
+            if trial.decision != ACCEPTED and ratio.ratio >= gain
+            for step, theirs in taken
+            if exclude(step, trial.candidate, self._design.conflicts) and ratio.high > theirs.low / ALIKE
+        ]
 
     def hopeful(self, unknown: Sequence[Candidate]) -> list[Candidate]:
         """Return those that helped when they were switched before, or that nothing is known of and much expected."""

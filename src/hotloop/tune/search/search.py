@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -17,6 +16,7 @@ from hotloop.tune.executor import PlanSteps, SetOrder
 from hotloop.tune.search.arms import Arms
 from hotloop.tune.search.contest import MAX_ROUNDS, Contest, with_candidate
 from hotloop.tune.search.screening import Screening, hoped
+from hotloop.tune.search.variant_order import in_turns
 from hotloop.tune.session.ledger import Ledger
 from hotloop.tune.session.standing import standing
 from hotloop.tune.verdict.decision import ACCEPTED
@@ -36,6 +36,8 @@ MOVER_SHARE = 0.2
 """Of the budget: on a small convolutional net compilation alone took 95 s of 240, before anything else was tried."""
 MOVER_WORTH = 1.1
 """A mover below it has not moved anything; how far below does not matter to what comes next."""
+AGAIN = 0.25
+"""Of what the first start of compiled code takes, the next ones, with warm caches."""
 MAX_ARMS = 8
 NO_TIME = "not tried: too little time was left (--budget)"
 WAITING = "openmp_wait_policy"
@@ -204,22 +206,25 @@ class Search:
         return guessed and not self.plan
 
     def _untried(self, knobs: Sequence[Candidate]) -> list[Candidate]:
-        """Return the knobs of which nothing is known, because there was no time to switch any."""
-        if self.screening.trials:
-            return []
-        told = {*self._confirmer.dropped, *(one.label for one in self.screening.told.unknown)}
+        """Return the knobs of which nothing is known, because there was no time to switch them."""
+        told = {
+            *self._confirmer.dropped,
+            *(one.label for one in self.screening.told.unknown),
+            *(trial.candidate.label for trial in self.trials),
+        }
         return [knob for knob in knobs if knob.label not in told]
 
     def _separated(self) -> list[Candidate]:
         """Return knobs that could not be switched and may help where they are on from the start of a process.
 
-        Those that did not act in one that ran already (samples kept before workers fork would be theirs), and those
-        that what is believed in has kept out untried.
+        Those that did not act in one that ran already (samples kept before workers fork would be theirs), those that
+        what is believed in has kept out untried, and those that could not be told from what they gave way to.
         """
         tried = {trial.candidate.label for trial in self.trials}
         kept_out = [one for one in self._kept_out if one.label not in tried and one.expected >= MOVES]
         acting = [one for one in self.screening.told.from_start if hoped(one)]
-        found = [one for one in (*kept_out, *acting) if self._switchable(one)]
+        rivals = self.screening.rivals(MOVES)
+        found = [one for one in (*kept_out, *acting, *rivals) if self._switchable(one)]
         for knob in found:
             self._switchable.separate(knob)
             self.refused[knob.label] = Refusal(knob.label, NO_TIME)
@@ -278,7 +283,12 @@ class Search:
         """Switch knobs beside what is on all the time; return whether anything was told."""
         if not knobs:
             return False
-        told = self.screening.beside(base, knobs, passive=self.passive, reserve_s=self._reserve_s())
+        # A proof of something that nothing was measured of is worth less than knowing what to prove.
+        begun = bool(self.plan or self.trials)
+        reserve_s = (
+            self._reserve_s() if begun else min(self._reserve_s(), self._arms.costs.set_s(2, LEAST_ROUNDS))
+        )
+        told = self.screening.beside(base, knobs, passive=self.passive, reserve_s=reserve_s)
         if told is not None:
             self.plan = (*base, *told.plan)
             self._take(told.trials)
@@ -292,16 +302,18 @@ class Search:
         plans = self._contest.arm_plans(base, batch)
         originals, perturbed = self._arms.first_originals(plans, undecided=self._contest.unsure)
         room = self._arms.room(len(originals) + len(plans)) - len(originals)
-        reserve_s = self._reserve_s()
+        # What starts and blocks of many arms take is learned with them: they are not to take what others need.
+        share = CONTEST_SHARE if len(batch) > 1 else 1.0
+        keep_s = max(self._reserve_s(), self._arms.left_s() - share * self._ledger.budget.seconds)
         order = SetOrder(
             plans=(*originals, *plans[: max(1, room)]),
             max_rounds=min(MAX_ROUNDS, self._design.max_rounds or MAX_ROUNDS),
             perturbed=perturbed,
             passive=self.passive,
-            keep_s=reserve_s,
+            keep_s=keep_s,
         )
         before = len(self._contest.trials)
-        best = self._contest.run(number, base, batch, order, reserve_s, worth)
+        best = self._contest.run(number, base, batch, order, keep_s, worth)
         self.plan = best if base == self.plan else self._joined(self.plan, best)
         self._take(self._contest.trials[before:])
 
@@ -351,30 +363,41 @@ class Search:
             number: of the set.
             share: of the budget that the set may take; None: `CONTEST_SHARE`, a candidate alone as much as there is.
         """
+        done = self._arms.tried_in(f"contest|{number}")
+        if done is not None:
+            return [one for one in todo if one.label in done]
         room_s = self._arms.left_s() - self._reserve_s()
         limit_s = min(room_s, (share or CONTEST_SHARE) * self._ledger.budget.seconds)
         together: list[Candidate] = []
         for one in todo:
-            if len(together) < MAX_ARMS and self._fits([*together, one], number, CONTEST_ROUNDS, limit_s):
+            if len(together) < MAX_ARMS and self._needed_s([*together, one], CONTEST_ROUNDS) <= limit_s:
                 together.append(one)
-        if len(together) > 1:
-            return together
         alone_s = room_s if share is None else limit_s
-        return next(([one] for one in todo if self._fits([one], number, LEAST_ROUNDS, alone_s)), [])
+        alone = next(([one] for one in todo if self._proven_s(one) <= alone_s), [])
+        if len(together) < 2:
+            return alone
+        best = [one for one in todo if one not in together and one.expected > _all_of(together)][:1]
+        if not best:
+            return together
+        # Where there is no time for both, what is expected to bring more than all others together goes first.
+        best_s = self._proven_s(best[0])
+        return best if best_s <= alone_s < best_s + self._needed_s(together, MAX_ROUNDS) else together
 
-    def _fits(self, batch: Sequence[Candidate], number: int, rounds: int, limit_s: float) -> bool:
-        """Whether there is room for a set with these candidates, and time; one that was run before takes none."""
+    def _proven_s(self, candidate: Candidate) -> float:
+        """Return what a set with a candidate takes, and its starts in a proof more than those of the program as it is."""
+        starts_s = PROOF_SETS * AGAIN * (candidate.one_off_s or 0.0)
+        return self._needed_s([candidate], LEAST_ROUNDS) + starts_s
+
+    def _needed_s(self, batch: Sequence[Candidate], rounds: int) -> float:
+        """Return what a set with these candidates takes; inf: they have no room beside one another."""
         plans = self._contest.arm_plans(self._base(batch), batch)
         num_arms = self._num_originals(plans) + len(plans)
         one_off_s = sum(
             self.screening.one_off_s.get(step.label, step.one_off_s or 0.0) for plan in plans for step in plan
         )
         if self._arms.room(num_arms) < num_arms:
-            return False
-        return (
-            self._arms.knows(f"contest|{number}")
-            or self._arms.costs.set_s(num_arms, rounds, one_off_s) <= limit_s
-        )
+            return math.inf
+        return self._arms.costs.set_s(num_arms, rounds, one_off_s)
 
     def _believed_in(self) -> bool:
         """Whether there is something that a proof would be worth its time."""
@@ -388,11 +411,14 @@ class Search:
 
     def _affordable(self, todo: Sequence[Candidate], number: int) -> list[Candidate]:
         """Return the first candidate that one set of its own has time for."""
+        done = self._arms.tried_in(f"contest|{number}")
+        if done is not None:
+            return [one for one in todo if one.label in done]
         for candidate in todo:
             plans = self._contest.arm_plans((), [candidate])
             num_arms = self._num_originals(plans) + len(plans)
             needed_s = self._arms.costs.set_s(num_arms, LEAST_ROUNDS, candidate.one_off_s or 0.0)
-            if self._arms.knows(f"contest|{number}") or needed_s <= self._arms.left_s():
+            if needed_s <= self._arms.left_s():
                 return [candidate]
         return []
 
@@ -401,11 +427,13 @@ class Search:
 
     def _reserve_s(self) -> float:
         """Seconds of a confirmation, in full where the budget is large enough for that."""
-        full = PROOF_SETS * self._arms.costs.set_s(2, PROOF_ROUNDS)
-        least = PROOF_SETS * self._arms.costs.set_s(2, LEAST_ROUNDS)
-        if self._contest.unsure:  # and a perturbed arm
-            full, least = full * 1.5, least * 1.5
-        full, least = SLACK * full, SLACK * least
+        costs, rounds = self._arms.costs, (PROOF_ROUNDS, LEAST_ROUNDS)
+        full, least = (SLACK * PROOF_SETS * costs.set_s(2, num) for num in rounds)
+        if self._contest.unsure:  # and perturbed arms: one in each set, or one in all
+            full, least = (
+                1.5 * full,
+                least + SLACK * (costs.set_s(3, LEAST_ROUNDS) - costs.set_s(2, LEAST_ROUNDS)),
+            )
         return full if full < 0.4 * self._ledger.budget.seconds else least
 
     def _guessed(self, untried: Sequence[Candidate]) -> PlanSteps:
@@ -425,13 +453,6 @@ class Search:
         return plan
 
 
-def in_turns(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the first candidate of every name, then the second ones: what is different is worth more than variants."""
-    seen: Counter[str] = Counter()
-    turns = []
-    for candidate in candidates:
-        turns.append(seen[candidate.name])
-        seen[candidate.name] += 1
-    return [
-        candidate for _, candidate in sorted(zip(turns, candidates, strict=True), key=lambda pair: pair[0])
-    ]
+def _all_of(batch: Sequence[Candidate]) -> float:
+    """Return what is expected of all of them together."""
+    return math.prod(max(1.0, one.expected) for one in batch)

@@ -41,9 +41,12 @@ class Ledger:
 
     def knows(self, key: str) -> bool:
         """Whether this work is finished."""
-        return (
-            self._journal.get(_SECONDS + key, float) is not None and self._journal.get(key, Any) is not None
-        )
+        return self.look(key, Any) is not None
+
+    def look(self, key: str, kind: Any) -> Any:
+        """Return what finished work gave, uncharged; None: it is not finished."""
+        finished = self._journal.get(_SECONDS + key, float) is not None
+        return self._journal.get(key, kind) if finished else None
 
     def once(self, key: str, kind: Any, work: Callable[[], _Value]) -> _Value:
         """Return the journal's value under a key, or do the work and commit it."""
