@@ -3,6 +3,19 @@
 import msgspec
 
 
+class GradientSketch(msgspec.Struct, frozen=True, kw_only=True):
+    """The gradients that an optimizer step used, in a few sums with fixed random signs."""
+
+    num_forwards: int
+    """Training calls of root modules before it."""
+    generators: int
+    """A fingerprint of the random generators: the same where the same random numbers were drawn."""
+    num_values: int
+    """That the sums are of."""
+    sums: bytes
+    """32-bit floats, little-endian; the cosine of two sketches is that of the gradients, within a tenth."""
+
+
 class TrainingInvariants(msgspec.Struct, frozen=True, kw_only=True):
     """What a training does whatever its speed: a change that is only faster leaves it as it was.
 
@@ -35,6 +48,8 @@ class TrainingInvariants(msgspec.Struct, frozen=True, kw_only=True):
     """Cosine between a step's update and the one before; mean of the steps."""
     zero_gradients: float | None = None
     """Share of the gradients' elements that are 0, or that are missing; 0 to 1."""
+    gradients: tuple[GradientSketch, ...] = ()
+    """Of the first steps, in order; empty: none was taken."""
 
     @property
     def distinct(self) -> float | None:

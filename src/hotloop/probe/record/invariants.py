@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Iterable
 from typing import Any
 
+from hotloop.probe.record.gradient_sketches import GradientSketches
 from hotloop.probe.record.outputs import some_values, tensors_in
 
 MAX_FORWARDS = 32
@@ -48,6 +49,7 @@ class Invariants:
         self._sizes: list[Any] = []
         self._turns: list[Any] = []
         self._num_weights = self._num_gradients = 0
+        self._sketches = GradientSketches()
         self.stopped = False
         """Something could not be looked at: nothing is said of this process."""
 
@@ -76,13 +78,13 @@ class Invariants:
             self._buffers[module] = [_fingerprint(buffer) for buffer in _floating(module.buffers())]
         elif calls == ENOUGH:
             self._look_at(module)
-        return _generators(module)
+        return _generators(next(module.parameters(), None))
 
     def after(self, module: Any, generators: list[Any]) -> None:
         """Take note whether the forward drew random numbers."""
         import torch
 
-        now = _generators(module)
+        now = _generators(next(module.parameters(), None))
         self._num_random += not all(map(torch.equal, generators, now))
 
     def _look_at(self, module: Any) -> None:
@@ -99,6 +101,8 @@ class Invariants:
         self._num_steps += 1
         self._stepped.add(optimizer)
         self._look_at_update(optimizer)
+        first = next((each for group in optimizer.param_groups for each in group["params"]), None)
+        self._sketches.keep(optimizer, self._num_forwards, _generators(first))
         for group in optimizer.param_groups:
             for parameter in group["params"]:
                 gradient = parameter.grad
@@ -177,6 +181,7 @@ class Invariants:
             "zero_gradients": sum(_numbers(self._zeros)) / self._num_gradients
             if self._num_gradients
             else None,
+            "gradients": self._sketches.rows(),
         }
 
 
@@ -223,12 +228,11 @@ def _coarse(values: Any) -> Any:
     return brain.maximum(half)
 
 
-def _generators(module: Any) -> list[Any]:
-    """Return the state of the generators that a module's operators draw from."""
+def _generators(parameter: Any) -> list[Any]:
+    """Return the state of the generators that operators draw from where a parameter is; None: on the host alone."""
     import torch
 
     states = [torch.get_rng_state()]
-    first = next(module.parameters(), None)
-    if first is not None and first.device.type == "cuda":
-        states.append(torch.cuda.get_rng_state(first.device))
+    if parameter is not None and parameter.device.type == "cuda":
+        states.append(torch.cuda.get_rng_state(parameter.device))
     return states

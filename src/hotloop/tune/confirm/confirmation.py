@@ -156,7 +156,9 @@ class Confirmer:
         originals, perturbed = self._originals(plan)
         ends = self._ends(plan, len(originals), to_come)
         num_arms = len(originals) + len(ends)
-        look_s = 0.0 if self._look_s is None or self.sets.looked_at(plan) else self._look_s
+        # A proof is worth more than a picture: whatever that takes, it takes it from no set that is still to come.
+        seen = to_come > 1 or self._look_s is None or self.sets.looked_at(plan)
+        look_s = 0.0 if seen or self._look_s is None else self._look_s
         rounds = self._arms.costs.rounds_in((self._arms.left_s() - look_s) / to_come, num_arms)
         rounds = max(self._least(plan), min(rounds, ROUNDS if num_arms > 2 else MAX_ROUNDS))
         most = self._arms.max_rounds
@@ -164,10 +166,7 @@ class Confirmer:
             plans=(*originals, *ends),
             max_rounds=min(rounds, most or rounds),
             perturbed=perturbed,
-            # The proof's other sets go first.
-            look_left_s=LOOK_LEFT * look_s + (to_come - 1) * self._arms.costs.set_s(num_arms, rounds)
-            if look_s
-            else None,
+            look_left_s=LOOK_LEFT * look_s if look_s else None,
         )
 
     def _ends(self, plan: PlanSteps, num_originals: int, to_come: int) -> tuple[PlanSteps, ...]:

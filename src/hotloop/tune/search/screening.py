@@ -108,7 +108,7 @@ class Screening:
         return self._learned(base, msgspec.structs.replace(told, unknown=(*told.unknown, *again)))
 
     def _affordable(self, base: PlanSteps, knobs: Sequence[Candidate], limit_s: float) -> Sequence[Candidate]:
-        """Return as many knobs as something can be told of in so many seconds: the most promising of each name first."""
+        """Return as many knobs as so many seconds tell something of: the most promising of each name first."""
         ranked = in_turns(knobs)
         return next(
             (

@@ -36,6 +36,8 @@ MOVER_SHARE = 0.2
 """Of the budget: on a small convolutional net compilation alone took 95 s of 240, before anything else was tried."""
 MOVER_WORTH = 1.1
 """A mover below it has not moved anything; how far below does not matter to what comes next."""
+SLOW_S = 15.0
+"""More than this, once: such candidates have sets of their own, in which they hold up none of the others."""
 AGAIN = 0.25
 """Of what the first start of compiled code takes, the next ones, with warm caches."""
 MAX_ARMS = 8
@@ -304,16 +306,17 @@ class Search:
         room = self._arms.room(len(originals) + len(plans)) - len(originals)
         # What starts and blocks of many arms take is learned with them: they are not to take what others need.
         share = CONTEST_SHARE if len(batch) > 1 else 1.0
-        keep_s = max(self._reserve_s(), self._arms.left_s() - share * self._ledger.budget.seconds)
+        reserve_s = self._reserve_s()
+        until_left_s = max(reserve_s, self._arms.left_s() - share * self._ledger.budget.seconds)
         order = SetOrder(
             plans=(*originals, *plans[: max(1, room)]),
             max_rounds=min(MAX_ROUNDS, self._design.max_rounds or MAX_ROUNDS),
             perturbed=perturbed,
             passive=self.passive,
-            keep_s=keep_s,
+            keep_s=reserve_s,
         )
         before = len(self._contest.trials)
-        best = self._contest.run(number, base, batch, order, keep_s, worth)
+        best = self._contest.run(number, base, batch, order, until_left_s, worth)
         self.plan = best if base == self.plan else self._joined(self.plan, best)
         self._take(self._contest.trials[before:])
 
@@ -355,8 +358,8 @@ class Search:
     def _batch(self, todo: Sequence[Candidate], number: int, share: float | None = None) -> list[Candidate]:
         """Return as many candidates as can be tried together in the time beyond what a proof needs.
 
-        What takes too long to be tried beside others (reading a whole data set, compilation) holds up none of them: it
-        has a set of its own later, if there is time.
+        What takes long to begin (reading a whole data set, compilation) holds up none of the others: it has a set of
+        its own later, if there is time.
 
         Args:
             todo: the most promising first.
@@ -368,33 +371,41 @@ class Search:
             return [one for one in todo if one.label in done]
         room_s = self._arms.left_s() - self._reserve_s()
         limit_s = min(room_s, (share or CONTEST_SHARE) * self._ledger.budget.seconds)
-        together: list[Candidate] = []
-        for one in todo:
-            if len(together) < MAX_ARMS and self._needed_s([*together, one], CONTEST_ROUNDS) <= limit_s:
-                together.append(one)
         alone_s = room_s if share is None else limit_s
-        alone = next(([one] for one in todo if self._proven_s(one) <= alone_s), [])
+        together = self._grown([one for one in todo if self._one_off_s(one) < SLOW_S], limit_s)
+        apart = self._grown([one for one in todo if self._one_off_s(one) >= SLOW_S], limit_s)
         if len(together) < 2:
-            return alone
-        best = [one for one in todo if one not in together and one.expected > _all_of(together)][:1]
-        if not best:
-            return together
+            alone = next(([one] for one in todo if self._proven_s([one]) <= alone_s), [])
+            return apart if len(apart) > 1 and alone and alone[0] in apart else alone
+        apart = apart or next(([one] for one in todo if one not in together), [])
+        apart_s = self._proven_s(apart)
         # Where there is no time for both, what is expected to bring more than all others together goes first.
-        best_s = self._proven_s(best[0])
-        return best if best_s <= alone_s < best_s + self._needed_s(together, MAX_ROUNDS) else together
+        goes_first = apart_s <= alone_s < apart_s + self._needed_s(together, MAX_ROUNDS)
+        return apart if goes_first and apart[0].expected > _all_of(together) else together
 
-    def _proven_s(self, candidate: Candidate) -> float:
-        """Return what a set with a candidate takes, and its starts in a proof more than those of the program as it is."""
-        starts_s = PROOF_SETS * AGAIN * (candidate.one_off_s or 0.0)
-        return self._needed_s([candidate], LEAST_ROUNDS) + starts_s
+    def _grown(self, todo: Sequence[Candidate], limit_s: float) -> list[Candidate]:
+        """Return as many candidates as one set has room and time for."""
+        batch: list[Candidate] = []
+        for one in todo:
+            if len(batch) < MAX_ARMS and self._needed_s([*batch, one], CONTEST_ROUNDS) <= limit_s:
+                batch.append(one)
+        return batch
+
+    def _one_off_s(self, candidate: Candidate) -> float:
+        """Return what a candidate's first steps take more, as far as it is known."""
+        return self.screening.one_off_s.get(candidate.label, candidate.one_off_s or 0.0)
+
+    def _proven_s(self, batch: Sequence[Candidate]) -> float:
+        """Return what a set with some candidates takes, and what the first one's starts take longer in a proof."""
+        if not batch:
+            return 0.0
+        return self._needed_s(batch, LEAST_ROUNDS) + PROOF_SETS * AGAIN * self._one_off_s(batch[0])
 
     def _needed_s(self, batch: Sequence[Candidate], rounds: int) -> float:
         """Return what a set with these candidates takes; inf: they have no room beside one another."""
         plans = self._contest.arm_plans(self._base(batch), batch)
         num_arms = self._num_originals(plans) + len(plans)
-        one_off_s = sum(
-            self.screening.one_off_s.get(step.label, step.one_off_s or 0.0) for plan in plans for step in plan
-        )
+        one_off_s = sum(self._one_off_s(step) for plan in plans for step in plan)
         if self._arms.room(num_arms) < num_arms:
             return math.inf
         return self._arms.costs.set_s(num_arms, rounds, one_off_s)

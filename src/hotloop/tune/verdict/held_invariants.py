@@ -1,4 +1,4 @@
-"""Whether a change leaves as they were: the batches, the randomness, the precision, the updates of the weights."""
+"""Whether a change leaves as they were: batches, randomness, precision, gradients, updates of the weights."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 from hotloop.model.learned import TrainingInvariants
+from hotloop.tune.verdict.first_gradients import other_gradients
 
 MIN_BEGUN = 4
 """Backward calls after a step: of fewer no share is taken."""
@@ -48,7 +49,9 @@ def broken(
         )
         for one in originals
     ]
-    return found[0] if found and all(found) else None
+    if found and all(found):
+        return found[0]
+    return other_gradients(originals, seen, perturbed)
 
 
 def _counts(original: TrainingInvariants, seen: TrainingInvariants) -> Iterator[str]:

@@ -1,0 +1,95 @@
+"""Whether the gradients of a run's first steps are those of the original, for as long as both are given the same.
+
+Between two runs the weights are the same at first, so gradients differ by rounding alone, and in nothing that another
+kernel, precision or place to compute may change. Losses tell far less: after 100 steps a language model knows how often
+each word comes, whichever word it was told comes next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import fmean
+
+import numpy as np
+
+from hotloop.model.learned import GradientSketch, TrainingInvariants
+from hotloop.probe.record.invariants import MAX_FORWARDS
+
+SAME_BATCH = 1e-6
+"""Relative difference of the fingerprints of one batch: no arithmetic comes before it."""
+LEAST = 0.1
+"""One minus the cosine, mean of the steps: what always passes. Reduced precision gives a hundredth at most in the
+programs of `benchmarks.parity`."""
+MULTIPLE = 3.0
+"""Times what rounding noise in the weights and other random draws make of it."""
+UNCHECKED_STEPS = 2
+"""First steps that are judged where no run with rounding noise shows how far gradients part by then."""
+_Apart = dict[tuple[int, bool], float]
+
+
+def other_gradients(
+    originals: Sequence[TrainingInvariants],
+    seen: TrainingInvariants,
+    perturbed: Sequence[TrainingInvariants] = (),
+) -> str | None:
+    """Return how the gradients of a change differ, in words; None: they do not, or nothing can be said of them.
+
+    Args:
+        originals: of every run of the program as it is. A change is held to the one that it is closest to.
+        seen: of a run with the change.
+        perturbed: of the program with rounding noise and other random choices.
+    """
+    found = []
+    for at, one in enumerate(originals):
+        again = [dict(_apart(one, other)) for other in (*originals[:at], *originals[at + 1 :])]
+        found.append(_departs(one, seen, again, [dict(_apart(one, other)) for other in perturbed]))
+    return found[0] if found and all(found) else None
+
+
+def _departs(
+    original: TrainingInvariants,
+    seen: TrainingInvariants,
+    again: Sequence[_Apart],
+    perturbed: Sequence[_Apart],
+) -> str | None:
+    # Runs without noise are often the same to the last bit, which does not say how fast small differences grow.
+    known = {at for run in perturbed for at, _ in run}
+    mine = dict(_apart(original, seen))
+    judged = [mine[at, same] for at, same in mine if at in known or (same and at < UNCHECKED_STEPS)]
+    usual = max((fmean(run.values()) for run in (*again, *perturbed) if run), default=0.0)
+    apart = fmean(judged) if judged else 0.0
+    if apart <= max(LEAST, MULTIPLE * usual):
+        return None
+    return f"the first gradients are not the original's: 1 - cosine {apart:.2f}, in its other runs {usual:.2f}"
+
+
+def _apart(
+    original: TrainingInvariants, other: TrainingInvariants
+) -> Iterator[tuple[tuple[int, bool], float]]:
+    """Yield one minus the cosine of each step while both are given the same; the key says if they drew the same."""
+    for at, (mine, theirs) in enumerate(zip(original.gradients, other.gradients, strict=False)):
+        num = mine.num_forwards
+        if num != theirs.num_forwards or mine.num_values != theirs.num_values:
+            return
+        if not _same(original.batches, other.batches, num):
+            return
+        apart = _angle(mine, theirs)
+        if apart is None:
+            return
+        yield (at, mine.generators == theirs.generators), apart
+
+
+def _same(batches: Sequence[float], others: Sequence[float], num: int) -> bool:
+    """Whether the first forwards were given the same; of those that were not looked at nobody knows."""
+    if min(len(batches), len(others)) < num or num >= MAX_FORWARDS:
+        return False
+    return bool(np.allclose(batches[:num], others[:num], rtol=SAME_BATCH, atol=0.0))
+
+
+def _angle(one: GradientSketch, other: GradientSketch) -> float | None:
+    """Return one minus the cosine; None: one of them is zero, or not finite."""
+    mine, theirs = (np.frombuffer(each.sums, np.float32).astype(float) for each in (one, other))
+    lengths = float(np.linalg.norm(mine) * np.linalg.norm(theirs))
+    if not np.isfinite(lengths) or not lengths:
+        return None
+    return 1 - float(mine @ theirs) / lengths
