@@ -23,7 +23,7 @@ programs of `benchmarks.parity`."""
 MULTIPLE = 3.0
 """Times what rounding noise in the weights and other random draws make of it."""
 UNCHECKED_STEPS = 2
-"""First steps that are judged where no run with rounding noise shows how far gradients part by then."""
+"""First steps that are judged, of a model without dropout, where no run with noise shows how far gradients part."""
 _Apart = dict[tuple[int, bool], float]
 
 
@@ -55,12 +55,16 @@ def _departs(
     # Runs without noise are often the same to the last bit, which does not say how fast small differences grow.
     known = {at for run in perturbed for at, _ in run}
     mine = dict(_apart(original, seen))
-    judged = [mine[at, same] for at, same in mine if at in known or (same and at < UNCHECKED_STEPS)]
+    # Another layout draws as many random numbers, and dropout another mask of them.
+    unchecked = 0 if original.num_random or seen.num_random else UNCHECKED_STEPS
+    judged = [mine[at, same] for at, same in mine if at in known or (same and at < unchecked)]
     usual = max((fmean(run.values()) for run in (*again, *perturbed) if run), default=0.0)
     apart = fmean(judged) if judged else 0.0
     if apart <= max(LEAST, MULTIPLE * usual):
         return None
-    return f"the first gradients are not the original's: 1 - cosine {apart:.2f}, in its other runs {usual:.2f}"
+    return (
+        f"the first gradients are not the original's: 1 - cosine {apart:.2f}, in its other runs {usual:.2f}"
+    )
 
 
 def _apart(
