@@ -5,15 +5,23 @@ from __future__ import annotations
 from hotloop.model.observation import INTERRUPTED, Observation
 from hotloop.model.quantities import counted
 
+_FINISHES = " (hotloop observe --full lets it finish, and keeps what it writes)"
+_KEEPS = " (hotloop observe --full keeps what it writes)"
 
-def how_it_ended(observation: Observation) -> str:
-    """Say who ended the program, and when."""
+
+def how_it_ended(observation: Observation, *, kept: bool = False) -> str:
+    """Say who ended the program, and when.
+
+    Args:
+        observation: of it.
+        kept: what it wrote is kept (`observe --full`).
+    """
     num = observation.run.num_steps
     after = f" after {counted(num, 'step')}" if num else ""
     if any(gap.what == INTERRUPTED for gap in observation.coverage):
         return f"you interrupted your program{after}; what was measured until then is below, and kept"
     if observation.exit_code is None:
-        return f"hotloop ended your program{after}, at a step boundary: enough was measured (--full lets it finish)"
+        return f"hotloop ended your program{after}, at a step boundary: enough was measured{_FINISHES}"
     if observation.exit_code == 0:
-        return f"your program ended by itself{after}"
+        return f"your program ended by itself{after}{'' if kept else _KEEPS}"
     return f"your program FAILED{after}: exit code {observation.exit_code}; its own output above says why"

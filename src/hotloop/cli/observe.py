@@ -119,14 +119,14 @@ def command(
             )
     except Interrupted as stop:
         if stop.observation is not None:
-            _show(screen, stop.observation, json_file, of)
+            _show(screen, stop.observation, json_file, of, kept=full)
         screen.done()
         screen.note("hotloop: interrupted")
         return ExitCode.INTERRUPTED
     finally:
         screen.done()
         _say_kept(screen, kept)
-    _show(screen, observation, json_file, of)
+    _show(screen, observation, json_file, of, kept=full)
     samples.write(observation)
     if observation.exit_code not in (None, 0):
         return ExitCode.PROGRAM_FAILED
@@ -144,7 +144,9 @@ def _check_pid_alone(
         )
 
 
-def _show(screen: Screen, observation: Observation, json_file: Path | None, of: Origin) -> None:
+def _show(
+    screen: Screen, observation: Observation, json_file: Path | None, of: Origin, *, kept: bool
+) -> None:
     """Keep first and show then: a result is not lost over a terminal that is gone or full, nor over a full disk."""
     session = stored_or_told(screen, observation, of)
     try:
@@ -152,7 +154,7 @@ def _show(screen: Screen, observation: Observation, json_file: Path | None, of: 
             write_json(json_file, observation.without_series())
     finally:
         screen.done()
-        screen.note(how_it_ended(observation))
+        screen.note(how_it_ended(observation, kept=kept))
         screen.note("")
         screen.show(render(observation))
         screen.show(render_next(observation, stored=session is not None))
