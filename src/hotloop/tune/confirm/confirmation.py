@@ -19,8 +19,9 @@ from hotloop.tune.verdict.decision import blamed, failure_reason
 
 MIN_ROUNDS, ROUNDS, MAX_ROUNDS = 4, 10, 16
 """Of a set. Pairs are the samples; with fewer than six blocks the wild ones among them cannot be told."""
-LOOK_LEFT = 0.6
-"""Of the time that was kept for detailed profiling: with so much left of it, it is begun."""
+LOOK_LEFT = 1.5
+"""Times what detailed profiling is expected to take: with less time left it is not begun. Compiled code took 46 s
+instead of 17."""
 HOPED = 1.2
 """A guess is given up after one set only where that leaves no room for so much. Of one [0.80, 1.11] was seen, of
 another [0.51, 1.45], which is nothing against it."""
@@ -157,16 +158,16 @@ class Confirmer:
         ends = self._ends(plan, len(originals), to_come)
         num_arms = len(originals) + len(ends)
         # A proof is worth more than a picture: whatever that takes, it takes it from no set that is still to come.
-        seen = to_come > 1 or self._look_s is None or self.sets.looked_at(plan)
-        look_s = 0.0 if seen or self._look_s is None else self._look_s
-        rounds = self._arms.costs.rounds_in((self._arms.left_s() - look_s) / to_come, num_arms)
+        wanted = to_come == 1 and not self.sets.looked_at(plan)
+        look_s = LOOK_LEFT * self._look_s if wanted and self._look_s is not None else None
+        rounds = self._arms.costs.rounds_in((self._arms.left_s() - (look_s or 0.0)) / to_come, num_arms)
         rounds = max(self._least(plan), min(rounds, ROUNDS if num_arms > 2 else MAX_ROUNDS))
         most = self._arms.max_rounds
         return SetOrder(
             plans=(*originals, *ends),
             max_rounds=min(rounds, most or rounds),
             perturbed=perturbed,
-            look_left_s=LOOK_LEFT * look_s if look_s else None,
+            look_left_s=look_s,
         )
 
     def _ends(self, plan: PlanSteps, num_originals: int, to_come: int) -> tuple[PlanSteps, ...]:
