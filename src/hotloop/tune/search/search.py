@@ -14,6 +14,7 @@ from hotloop.tune.design.patterns import exclude
 from hotloop.tune.design.switchable import Switchables
 from hotloop.tune.executor import PlanSteps, SetOrder
 from hotloop.tune.search.arms import Arms
+from hotloop.tune.search.batches import CONTEST_ROUNDS, LEAST_ROUNDS, Batches
 from hotloop.tune.search.contest import MAX_ROUNDS, Contest, with_candidate
 from hotloop.tune.search.screening import Screening, hoped
 from hotloop.tune.search.variant_order import in_turns
@@ -21,14 +22,6 @@ from hotloop.tune.session.ledger import Ledger
 from hotloop.tune.session.standing import standing
 from hotloop.tune.verdict.decision import ACCEPTED
 
-PROOF_SETS, PROOF_ROUNDS, LEAST_ROUNDS = 3, 8, 4
-"""Of a confirmation that time is kept for while something else is tried."""
-CONTEST_SHARE = 0.35
-"""Of the budget, for one set of arms: what was expected of its start may be wrong by a factor beside neighbours."""
-CONTEST_ROUNDS = 5
-"""Below so many rounds fewer arms are run instead."""
-SLACK = 1.1
-"""Of the time that is kept for a proof: a block is repeated, a start takes longer."""
 MOVES, MAX_MOVERS = 1.2, 2
 """Expected, or measured, gain of what needs a process of its own from which it holds the program back elsewhere: knobs
 are switched beside it, because what they are worth alone says little then."""
@@ -36,11 +29,6 @@ MOVER_SHARE = 0.2
 """Of the budget: on a small convolutional net compilation alone took 95 s of 240, before anything else was tried."""
 MOVER_WORTH = 1.1
 """A mover below it has not moved anything; how far below does not matter to what comes next."""
-SLOW_S = 15.0
-"""More than this, once: such candidates have sets of their own, in which they hold up none of the others."""
-AGAIN = 0.25
-"""Of what the first start of compiled code takes, the next ones, with warm caches."""
-MAX_ARMS = 8
 NO_TIME = "not tried: too little time was left (--budget)"
 WAITING = "openmp_wait_policy"
 """It is what screening beside a neighbour does itself."""
@@ -74,7 +62,7 @@ class Search:
 
     Args:
         arms: runs the sets.
-        ledger: keeps the screening.
+        ledger: knows the budget.
         screening: switches knobs.
         contest: tries what needs a process of its own.
         confirmer: proves plans.
@@ -96,12 +84,12 @@ class Search:
     ) -> None:
         self._tell_standing = tell_standing
         self._arms = arms
-        self._ledger = ledger
         self.screening = screening
         self._contest = contest
         self._confirmer = confirmer
         self._design = design
         self._switchable = switchable
+        self._batches = Batches(arms, ledger, screening, contest)
         self._assumed: list[Candidate] = []
         """Passive waiting, which nothing has shown to help: screening waits so itself."""
         self._kept_out: list[Candidate] = []
@@ -150,7 +138,7 @@ class Search:
             return 0
         movers = [one for one in todo if one.name != WAITING and one.expected >= MOVES][:MAX_MOVERS]
         rivals = self._rival(movers, knobs)
-        batch = self._batch([*movers, *rivals], 0, MOVER_SHARE)
+        batch = self._batches.next([*movers, *rivals], 0, self.plan, MOVER_SHARE)
         if any(rival not in batch and rival.expected >= movers[0].expected for rival in rivals):
             return 0  # knobs first
         if not batch:
@@ -176,10 +164,10 @@ class Search:
         refuted = False
         while True:
             todo = self._without_waiting([*self._separated(), *todo])
-            batch = self._batch(todo, number)
+            batch = self._batches.next(todo, number, self.plan)
             if not batch and not self._believed_in():
                 # Nothing to prove, so no time to keep for a proof: a single set shows what is likely.
-                batch = self._affordable(todo, number)
+                batch = self._batches.affordable(todo, number)
             todo = [one for one in todo if one not in batch]
             if batch:
                 fixed = self._fixed()
@@ -192,7 +180,7 @@ class Search:
             todo = self._without_waiting(todo)
             self._screen_as_it_runs(knobs)
             self._say_standing()
-            refuted = self._confirm(self._reserve_s() if todo and batch else 0.0)
+            refuted = self._confirm(self._batches.reserve_s() if todo and batch else 0.0)
             self._say_standing()
             todo = todo or [one for one in self._contest.undecided() if one not in self.plan]
             todo = [one for one in todo if one.label not in self._confirmer.dropped]
@@ -287,9 +275,9 @@ class Search:
             return False
         # A proof of something that nothing was measured of is worth less than knowing what to prove.
         begun = bool(self.plan or self.trials)
-        reserve_s = (
-            self._reserve_s() if begun else min(self._reserve_s(), self._arms.costs.set_s(2, LEAST_ROUNDS))
-        )
+        reserve_s = self._batches.reserve_s()
+        if not begun:
+            reserve_s = min(reserve_s, self._arms.costs.set_s(2, LEAST_ROUNDS))
         told = self.screening.beside(base, knobs, passive=self.passive, reserve_s=reserve_s)
         if told is not None:
             self.plan = (*base, *told.plan)
@@ -300,29 +288,22 @@ class Search:
         return told is not None
 
     def _try(self, number: int, batch: Sequence[Candidate], worth: float = 1.0) -> None:
-        base = self._base(batch)
+        base = self._batches.base(self.plan)
         plans = self._contest.arm_plans(base, batch)
         originals, perturbed = self._arms.first_originals(plans, undecided=self._contest.unsure)
         room = self._arms.room(len(originals) + len(plans)) - len(originals)
-        # What starts and blocks of many arms take is learned with them: they are not to take what others need.
-        share = CONTEST_SHARE if len(batch) > 1 else 1.0
-        reserve_s = self._reserve_s()
-        until_left_s = max(reserve_s, self._arms.left_s() - share * self._ledger.budget.seconds)
+        until_left_s = self._batches.until_left_s(batch)
         order = SetOrder(
             plans=(*originals, *plans[: max(1, room)]),
             max_rounds=min(MAX_ROUNDS, self._design.max_rounds or MAX_ROUNDS),
             perturbed=perturbed,
             passive=self.passive,
-            keep_s=reserve_s,
+            keep_s=self._batches.reserve_s(),
         )
         before = len(self._contest.trials)
         best = self._contest.run(number, base, batch, order, until_left_s, worth)
         self.plan = best if base == self.plan else self._joined(self.plan, best)
         self._take(self._contest.trials[before:])
-
-    def _base(self, batch: Sequence[Candidate]) -> PlanSteps:
-        """The plan so far, where it has room beside the original and one arm more; else nothing."""
-        return self.plan if self._arms.room(3) >= 3 or not batch else ()
 
     def _take(self, trials: Sequence[Trial]) -> None:
         """Keep why each candidate is not in the plan; one that an arm accepted is not refused by another arm."""
@@ -355,61 +336,6 @@ class Search:
         conflicts = self._design.conflicts
         return tuple(step for step in plan if step != candidate and exclude(step, candidate, conflicts))
 
-    def _batch(self, todo: Sequence[Candidate], number: int, share: float | None = None) -> list[Candidate]:
-        """Return as many candidates as can be tried together in the time beyond what a proof needs.
-
-        What takes long to begin (reading a whole data set, compilation) holds up none of the others: it has a set of
-        its own later, if there is time.
-
-        Args:
-            todo: the most promising first.
-            number: of the set.
-            share: of the budget that the set may take; None: `CONTEST_SHARE`, a candidate alone as much as there is.
-        """
-        done = self._arms.tried_in(f"contest|{number}")
-        if done is not None:
-            return [one for one in todo if one.label in done]
-        room_s = self._arms.left_s() - self._reserve_s()
-        limit_s = min(room_s, (share or CONTEST_SHARE) * self._ledger.budget.seconds)
-        alone_s = room_s if share is None else limit_s
-        together = self._grown([one for one in todo if self._one_off_s(one) < SLOW_S], limit_s)
-        apart = self._grown([one for one in todo if self._one_off_s(one) >= SLOW_S], limit_s)
-        if len(together) < 2:
-            alone = next(([one] for one in todo if self._proven_s([one]) <= alone_s), [])
-            return apart if len(apart) > 1 and alone and alone[0] in apart else alone
-        apart = apart or next(([one] for one in todo if one not in together), [])
-        apart_s = self._proven_s(apart)
-        # Where there is no time for both, what is expected to bring more than all others together goes first.
-        goes_first = apart_s <= alone_s < apart_s + self._needed_s(together, MAX_ROUNDS)
-        return apart if goes_first and apart[0].expected > _all_of(together) else together
-
-    def _grown(self, todo: Sequence[Candidate], limit_s: float) -> list[Candidate]:
-        """Return as many candidates as one set has room and time for."""
-        batch: list[Candidate] = []
-        for one in todo:
-            if len(batch) < MAX_ARMS and self._needed_s([*batch, one], CONTEST_ROUNDS) <= limit_s:
-                batch.append(one)
-        return batch
-
-    def _one_off_s(self, candidate: Candidate) -> float:
-        """Return what a candidate's first steps take more, as far as it is known."""
-        return self.screening.one_off_s.get(candidate.label, candidate.one_off_s or 0.0)
-
-    def _proven_s(self, batch: Sequence[Candidate]) -> float:
-        """Return what a set with some candidates takes, and what the first one's starts take longer in a proof."""
-        if not batch:
-            return 0.0
-        return self._needed_s(batch, LEAST_ROUNDS) + PROOF_SETS * AGAIN * self._one_off_s(batch[0])
-
-    def _needed_s(self, batch: Sequence[Candidate], rounds: int) -> float:
-        """Return what a set with these candidates takes; inf: they have no room beside one another."""
-        plans = self._contest.arm_plans(self._base(batch), batch)
-        num_arms = self._num_originals(plans) + len(plans)
-        one_off_s = sum(self._one_off_s(step) for plan in plans for step in plan)
-        if self._arms.room(num_arms) < num_arms:
-            return math.inf
-        return self._arms.costs.set_s(num_arms, rounds, one_off_s)
-
     def _believed_in(self) -> bool:
         """Whether there is something that a proof would be worth its time."""
         return (
@@ -419,33 +345,6 @@ class Search:
                 hoped(one) for one in self.screening.told.unknown if one.label not in self._confirmer.dropped
             )
         )
-
-    def _affordable(self, todo: Sequence[Candidate], number: int) -> list[Candidate]:
-        """Return the first candidate that one set of its own has time for."""
-        done = self._arms.tried_in(f"contest|{number}")
-        if done is not None:
-            return [one for one in todo if one.label in done]
-        for candidate in todo:
-            plans = self._contest.arm_plans((), [candidate])
-            num_arms = self._num_originals(plans) + len(plans)
-            needed_s = self._arms.costs.set_s(num_arms, LEAST_ROUNDS, candidate.one_off_s or 0.0)
-            if needed_s <= self._arms.left_s():
-                return [candidate]
-        return []
-
-    def _num_originals(self, plans: Sequence[PlanSteps]) -> int:
-        return len(self._arms.first_originals(plans, undecided=self._contest.unsure)[0])
-
-    def _reserve_s(self) -> float:
-        """Seconds of a confirmation, in full where the budget is large enough for that."""
-        costs, rounds = self._arms.costs, (PROOF_ROUNDS, LEAST_ROUNDS)
-        full, least = (SLACK * PROOF_SETS * costs.set_s(2, num) for num in rounds)
-        if self._contest.unsure:  # and perturbed arms: one in each set, or one in all
-            full, least = (
-                1.5 * full,
-                least + SLACK * (costs.set_s(3, LEAST_ROUNDS) - costs.set_s(2, LEAST_ROUNDS)),
-            )
-        return full if full < 0.4 * self._ledger.budget.seconds else least
 
     def _guessed(self, untried: Sequence[Candidate]) -> PlanSteps:
         """No time to try anything: what was measured, else what is expected, else the best single candidate."""
@@ -462,8 +361,3 @@ class Search:
             if not any(exclude(candidate, step, self._design.conflicts) for step in plan):
                 plan = with_candidate(plan, candidate, self._design.conflicts)
         return plan
-
-
-def _all_of(batch: Sequence[Candidate]) -> float:
-    """Return what is expected of all of them together."""
-    return math.prod(max(1.0, one.expected) for one in batch)
