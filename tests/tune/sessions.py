@@ -121,3 +121,13 @@ def names(result: TuneResult) -> list[str]:
 def reasons(result: TuneResult) -> dict[str, str]:
     """Why each refused candidate was refused."""
     return {refusal.name: refusal.reason for refusal in result.refused}
+
+
+def interrupts_when(words: str) -> Callable[[str], None]:
+    """Ctrl-C when something is said that starts with these words."""
+
+    def listen(text: str) -> None:
+        if text.startswith(words):
+            raise KeyboardInterrupt
+
+    return listen

@@ -9,7 +9,7 @@ import msgspec
 from hotloop.model.tuning import TuneResult
 
 from ..stats.simulated import Noise
-from .sessions import Memory, Simulation, names, noisy, reasons
+from .sessions import Memory, Simulation, interrupts_when, names, noisy, reasons
 from .simulated import Truth, candidates
 
 TRUTH = Truth(factors={"a": 1.5, "b": 1.2, "c": 1.1})
@@ -76,7 +76,7 @@ def test_control_c_before_anything_was_measured_leaves_the_floor_unknown() -> No
 
 def test_control_c_after_the_search_says_what_was_promising() -> None:
     confirming = Simulation(TRUTH)
-    confirming.listen(_interrupts_when("confirming"))
+    confirming.listen(interrupts_when("confirming"))
     result = confirming.run(TRIED)
     assert result.interrupted
     assert result.plan.steps == ()
@@ -85,21 +85,13 @@ def test_control_c_after_the_search_says_what_was_promising() -> None:
     assert {step.name for step in result.likely[0].steps} == {"a", "b", "c"}
 
 
-def _interrupts_when(word: str) -> Callable[[str], None]:
-    def listen(text: str) -> None:
-        if text.startswith(word):
-            raise KeyboardInterrupt
-
-    return listen
-
-
 def test_control_c_in_a_later_set_leaves_what_was_proven_by_then() -> None:
     noise = Noise(pair_sd=0.03, block_sd=0.15, rho=0.5)
     whole = Simulation(TRUTH, noise, seed=LONG)
     whole.run(TRIED)
     assert len([text for text in whole.said if text.startswith("confirming")]) > 3
     session = Simulation(TRUTH, noise, seed=LONG)
-    session.listen(_interrupts_when("confirming the plan in fresh processes (4)"))
+    session.listen(interrupts_when("confirming the plan in fresh processes (4)"))
     result = session.run(TRIED)
     assert result.interrupted
     assert result.plan.speedup is not None

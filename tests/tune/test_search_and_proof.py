@@ -18,7 +18,7 @@ from hotloop.tune.search.arms import STEADY_ROUNDS, while_time
 from hotloop.tune.search.search import WAITING
 
 from ..stats.simulated import Noise
-from .sessions import DEFAULT_BUDGET_S, Memory, Simulation, names, noisy, reasons
+from .sessions import DEFAULT_BUDGET_S, Memory, Simulation, interrupts_when, names, noisy, reasons
 from .simulated import STEP_S, Disturbance, Truth, candidates
 
 BF16 = Candidate(name="bf16", numerics=Numerics.TOLERANCE)
@@ -107,6 +107,24 @@ def test_what_is_expected_to_bring_most_does_not_give_way_to_many_that_bring_lit
     tried = [Candidate(name="knob", prior=1.1), *little, long]
     result = Simulation(truth, budget_s=220.0, switchable=lambda one: one.name == "knob").run(tried)
     assert set(names(result)) == {"knob", "long"}
+
+
+def test_what_gains_much_is_proven_before_what_promises_little_is_tried() -> None:
+    truth = Truth(factors={"workers": 1.5, "little 0": 1.1})
+    tried = [
+        Candidate(name="workers", prior=1.4),
+        *(Candidate(name=f"little {at}", prior=1.02) for at in range(4)),
+    ]
+    tried.append(Candidate(name="knob", prior=1.02))
+    session = Simulation(truth, switchable=lambda one: one.name == "knob")
+    result = session.run(tried)
+    assert set(names(result)) == {"workers", "little 0"}
+    first = next(at for at, text in enumerate(session.said) if text.startswith("confirming"))
+    assert any("little" in text for text in session.said[first:])
+    assert not any("little" in text for text in session.said[:first])
+    interrupted = Simulation(truth, switchable=lambda one: one.name == "knob")
+    interrupted.listen(interrupts_when("comparing side by side: little"))
+    assert names(interrupted.run(tried)) == ["workers"]
 
 
 def test_a_session_with_new_time_tries_what_there_was_no_time_for() -> None:

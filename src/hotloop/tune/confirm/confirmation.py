@@ -7,6 +7,7 @@ process of its own, and a beginning that was run as it is can be proven itself.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from hotloop.model.optimization import Candidate, Refusal
@@ -15,6 +16,7 @@ from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.tune.confirm.evidence import MAX_SETS, MIN_SETS, TELLING, Confirmation, ConfirmedSets
 from hotloop.tune.executor import PlanSteps, SetOrder
 from hotloop.tune.search.arms import Arms, while_time
+from hotloop.tune.search.batches import PROOF_ROUNDS
 from hotloop.tune.verdict.decision import blamed, failure_reason
 
 MIN_ROUNDS, ROUNDS, MAX_ROUNDS = 4, 10, 16
@@ -50,6 +52,7 @@ class Confirmer:
         self._arms = arms
         self.switchable = switchable
         self._progress = progress
+        self._rounds = MAX_ROUNDS
         self.goals: list[PlanSteps] = []
         self.sets = ConfirmedSets(arms.originals)
         self.dropped: dict[str, Refusal] = {}
@@ -57,14 +60,26 @@ class Confirmer:
     def run(self, plan: PlanSteps, until_left_s: float = 0.0, *, guessed: bool = False) -> None:
         """Confirm a plan until it is settled or the time is over; what fails in it is taken out.
 
+        One that was confirmed before goes on, where more sets tell more.
+
         Args:
             plan: what is on.
             until_left_s: time that something else is worth.
             guessed: nothing of it was measured: one set in which it gains nothing is enough against it.
         """
+        self._rounds = MAX_ROUNDS
+        self._settle(plan, until_left_s, guessed=guessed)
+
+    def prove(self, plan: PlanSteps) -> None:
+        """Run the sets that a proof needs, and no more."""
+        self._rounds = PROOF_ROUNDS
+        self._settle(plan, math.inf, guessed=False)
+
+    def _settle(self, plan: PlanSteps, until_left_s: float, *, guessed: bool) -> None:
         plan = tuple(step for step in plan if step.label not in self.dropped)
-        while plan and plan not in self.goals:
-            self.goals.append(plan)
+        while plan:
+            if plan not in self.goals:
+                self.goals.append(plan)
             plan = self._confirm(plan, until_left_s, guessed=guessed)
 
     def proven(self) -> Confirmation | None:
@@ -161,7 +176,7 @@ class Confirmer:
         wanted = to_come == 1 and not self.sets.looked_at(plan)
         look_s = LOOK_LEFT * self._look_s if wanted and self._look_s is not None else None
         rounds = self._arms.costs.rounds_in((self._arms.left_s() - (look_s or 0.0)) / to_come, num_arms)
-        rounds = max(self._least(plan), min(rounds, ROUNDS if num_arms > 2 else MAX_ROUNDS))
+        rounds = max(self._least(plan), min(rounds, ROUNDS if num_arms > 2 else self._rounds))
         most = self._arms.max_rounds
         return SetOrder(
             plans=(*originals, *ends),

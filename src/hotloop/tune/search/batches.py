@@ -87,7 +87,7 @@ class Batches:
             alone = next(([one] for one in todo if self._proven_s([one], plan) <= alone_s), [])
             return apart if alone and alone[0] in apart else alone
         others = apart or [one for one in todo if one not in together][:1]
-        if not others or others[0].expected <= _all_of(together):
+        if not others or others[0].expected <= expected_together(together):
             return together
         others_s = self._proven_s(others, plan)
         both_s = others_s + self._needed_s(together, plan, MAX_ROUNDS)
@@ -129,6 +129,6 @@ class Batches:
         return self._screening.one_off_s.get(candidate.label, candidate.one_off_s or 0.0)
 
 
-def _all_of(batch: Sequence[Candidate]) -> float:
+def expected_together(batch: Sequence[Candidate]) -> float:
     """Return what is expected of all of them together."""
     return math.prod(max(1.0, one.expected) for one in batch)

@@ -163,7 +163,8 @@ class Screening:
 
         Samples kept in memory fill while they are switched on and off, and were 1.12 times too slow for it.
         """
-        seen = [(trial, trial.ratio) for trial in self.told.trials if trial.ratio is not None]
+        latest = {trial.candidate.label: trial for trial in self.trials}
+        seen = [(trial, trial.ratio) for trial in latest.values() if trial.ratio is not None]
         taken = [(trial.candidate, ratio) for trial, ratio in seen if trial.decision == ACCEPTED]
         return [
             trial.candidate

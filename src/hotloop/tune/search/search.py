@@ -14,7 +14,7 @@ from hotloop.tune.design.patterns import exclude
 from hotloop.tune.design.switchable import Switchables
 from hotloop.tune.executor import PlanSteps, SetOrder
 from hotloop.tune.search.arms import Arms
-from hotloop.tune.search.batches import CONTEST_ROUNDS, LEAST_ROUNDS, Batches
+from hotloop.tune.search.batches import CONTEST_ROUNDS, LEAST_ROUNDS, Batches, expected_together
 from hotloop.tune.search.contest import MAX_ROUNDS, Contest, with_candidate
 from hotloop.tune.search.screening import Screening, hoped
 from hotloop.tune.search.variant_order import in_turns
@@ -27,6 +27,8 @@ MOVES, MAX_MOVERS = 1.2, 2
 are switched beside it, because what they are worth alone says little then."""
 MOVER_SHARE = 0.2
 """Of the budget: on a small convolutional net compilation alone took 95 s of 240, before anything else was tried."""
+LARGE = 1.15
+"""Gain that is proven before what is expected to bring less is tried beside it."""
 MOVER_WORTH = 1.1
 """A mover below it has not moved anything; how far below does not matter to what comes next."""
 NO_TIME = "not tried: too little time was left (--budget)"
@@ -49,6 +51,9 @@ class Confirms(Protocol):
 
     def run(self, plan: PlanSteps, until_left_s: float = 0.0, *, guessed: bool = False) -> None:
         """Confirm a plan."""
+
+    def prove(self, plan: PlanSteps) -> None:
+        """Run the sets that a proof needs."""
 
     def proven(self) -> Standing | None:
         """Return what held so far."""
@@ -168,6 +173,11 @@ class Search:
             if not batch and not self._believed_in():
                 # Nothing to prove, so no time to keep for a proof: a single set shows what is likely.
                 batch = self._batches.affordable(todo, number)
+            if self._is_proven_first(batch):
+                self._confirmer.prove(self.plan)
+                self.plan = tuple(step for step in self.plan if step.label not in self._confirmer.dropped)
+                self._say_standing()
+                batch = self._batches.next(todo, number, self.plan)
             todo = [one for one in todo if one not in batch]
             if batch:
                 fixed = self._fixed()
@@ -186,6 +196,21 @@ class Search:
             todo = [one for one in todo if one.label not in self._confirmer.dropped]
             if not self._screen_as_it_runs(knobs) and not refuted and (not todo or not batch):
                 return
+
+    def _is_proven_first(self, batch: Sequence[Candidate]) -> bool:
+        """Whether what is believed in has gained more than is expected of what would be tried next.
+
+        Beside neighbours starts and blocks take several times as long as they were expected to, and the proof would
+        have what is left: of 300 s a program that waited for its data (1.3) was given one set.
+        """
+        if not batch or not self.plan or self._confirmer.proven() is not None:
+            return False
+        if 2 * self._batches.reserve_s() > self._arms.left_s():
+            return False  # too little would be left for the rest
+        gains = {one.candidate.label: one.ratio.ratio for one in self.trials if one.ratio is not None}
+        gained = math.prod(gains.get(step.label, 1.0) for step in self.plan)
+        new = [one for one in batch if not self._excluded_by(self.plan, one)]
+        return gained >= LARGE and gained > expected_together(new)
 
     def _confirm(self, until_left_s: float) -> bool:
         """Confirm what is believed in; return whether it was a guess, and wrong, so that another one may be made."""
