@@ -30,7 +30,7 @@ class GradientSketches:
         """Keep the sketch of what an optimizer is about to use.
 
         Args:
-            optimizer: with gradients; one that is missing counts as zeros.
+            optimizer: with gradients; one that is missing, or sparse, counts as zeros.
             num_forwards: training calls of root modules so far.
             generators: the states of the random generators.
         """
@@ -40,9 +40,9 @@ class GradientSketches:
         for group in optimizer.param_groups:
             for parameter in group["params"]:
                 gradient = parameter.grad
-                if gradient is None or gradient.is_sparse:
-                    gradient = torch.zeros_like(parameter)
-                values = some_values(gradient, MAX_VALUES)
+                known = gradient is not None and not gradient.is_sparse
+                values = some_values(gradient if known else parameter, MAX_VALUES)
+                values = values if known else torch.zeros_like(values)
                 parts.append(values * (parameter.numel() / max(1, len(values))) ** 0.5)
         if not parts:
             return
