@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 import pytest
 
-from hotloop.model.learned import Learned
+from hotloop.model.learned import GradientSketch, Learned, TrainingInvariants
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.tune.verdict.reference_losses import ENOUGH_PERTURBED, ReferenceLosses
 
@@ -95,6 +96,39 @@ def test_one_run_of_a_chaotic_program_does_not_decide() -> None:
     assert undecided
     assert not any(one.passed for one in undecided)
     assert all("not decidable in this budget" in one.evidence for one in undecided)
+
+
+def _first_steps(noise: float = 0.0, num: int = 16) -> TrainingInvariants:
+    """Gradients of the first steps, with noise relative to them."""
+    truth, other = np.random.default_rng(5).normal(size=(2, num, 64))
+    sums = (truth + noise * other).astype(np.float32)
+    sketches = [
+        GradientSketch(num_forwards=at + 1, generators=0, num_values=640, sums=row.tobytes())
+        for at, row in enumerate(sums)
+    ]
+    return TrainingInvariants(num_forwards=num, batches=tuple(range(1, num + 1)), gradients=tuple(sketches))
+
+
+@pytest.mark.parametrize(
+    ("step", "seen", "decides"),
+    [
+        (LAYOUT, _first_steps(1e-3), True),
+        (LAYOUT, _first_steps(0.3), False),
+        (LAYOUT, _first_steps(num=3), False),
+        (BF16, _first_steps(1e-3), False),
+    ],
+    ids=["the same", "other gradients", "too few steps", "reduced precision"],
+)
+def test_the_same_gradients_show_that_a_change_is_exact_where_chaos_hides_it(
+    step: Candidate, seen: TrainingInvariants, decides: bool
+) -> None:
+    known = msgspec.structs.replace(references(1, chaos=1.5), invariants=(_first_steps(),))
+    runs = [run(gan(seed, chaos=1.5)) for seed in range(100, 130)]
+    undecided = [one for one in runs if not known.check(one, [step]).decided]
+    assert undecided
+    again = [known.check(msgspec.structs.replace(one, invariants=seen), [step]) for one in undecided]
+    assert all((one.decided, one.passed) == (decides, decides) for one in again)
+    assert all(("first 16 steps are the original's" in one.evidence) == decides for one in again)
 
 
 def test_more_perturbed_runs_are_wanted_only_where_runs_part() -> None:

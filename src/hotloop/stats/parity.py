@@ -22,6 +22,8 @@ Array = npt.NDArray[np.float64]
 Losses = Sequence[float] | Array
 """One loss a step."""
 
+UNDECIDED = ", too few to tell: not decidable in this budget"
+"""How the evidence ends where nothing is decided."""
 MIN_STEPS = 20
 """Ten windows of two steps: fewer cannot tell a trend from a batch."""
 MULTIPLE = 3.0
@@ -309,7 +311,7 @@ def _closest(checks: Sequence[_Check], num_steps: int, num_runs: int) -> Parity:
     shown = "; ".join(f"{c.method} {c.statistic:.2g} (limit {c.limit:.2g})" for c in checks)
     basis = f"floor from {num_runs} more runs of the original" if num_runs else "no floor was measured"
     if not failed and not (kept and not blind):
-        basis += ", too few to tell: not decidable in this budget"
+        basis += UNDECIDED
     return Parity(
         passed=kept and not blind,
         decided=failed or (kept and not blind),

@@ -8,6 +8,7 @@ each word comes, whichever word it was told comes next.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from statistics import fmean
 
 import numpy as np
@@ -15,8 +16,10 @@ import numpy as np
 from hotloop.model.learned import GradientSketch, TrainingInvariants
 from hotloop.probe.record.invariants import MAX_FORWARDS
 
-SAME_BATCH = 1e-6
-"""Relative difference of the fingerprints of one batch: no arithmetic comes before it."""
+SAME_BATCH = 1e-5
+"""Relative difference of the fingerprints of one batch: what one model makes for another is rounded."""
+SAME = 0.01
+"""One minus the cosine: such gradients are the same but for rounding."""
 LEAST = 0.1
 """One minus the cosine, mean of the steps: what always passes. Reduced precision gives a hundredth at most in the
 programs of `benchmarks.parity`."""
@@ -44,6 +47,14 @@ def other_gradients(
         again = [dict(_apart(one, other)) for other in (*originals[:at], *originals[at + 1 :])]
         found.append(_departs(one, seen, again, [dict(_apart(one, other)) for other in perturbed]))
     return found[0] if found and all(found) else None
+
+
+def num_agreeing(originals: Sequence[TrainingInvariants], seen: TrainingInvariants) -> int:
+    """Return for how many first steps in a row the gradients of a change are an original's, but for rounding."""
+    runs = [dict(_apart(one, seen)) for one in originals]
+    return max(
+        (sum(1 for _ in takewhile(lambda apart: apart <= SAME, run.values())) for run in runs), default=0
+    )
 
 
 def _departs(
