@@ -15,6 +15,7 @@ from hotloop.model.optimization import Candidate, Numerics, Refusal
 from hotloop.model.tuning import FailureKind, Measured
 from hotloop.tune.confirm.factors import ARMS, SWITCHED
 from hotloop.tune.search.arms import STEADY_ROUNDS, while_time
+from hotloop.tune.search.contest import WORTH_A_LOOK
 from hotloop.tune.search.search import WAITING
 
 from ..stats.simulated import Noise
@@ -125,6 +126,29 @@ def test_what_gains_much_is_proven_before_what_promises_little_is_tried() -> Non
     interrupted = Simulation(truth, switchable=lambda one: one.name == "knob")
     interrupted.listen(interrupts_when("comparing side by side: little"))
     assert names(interrupted.run(tried)) == ["workers"]
+
+
+def test_hints_are_confirmed_together_where_nothing_else_helps_and_time_is_left() -> None:
+    """Each is lost in the noise of its own trial; together they may not be."""
+    tried = [Candidate(name=f"knob {at}", prior=1.02) for at in range(2)]
+    truth = Truth(factors={"knob 0": 1.08, "knob 1": 1.08}, switched={"knob 0": 0.96, "knob 1": 0.96})
+    wild = Noise(pair_sd=0.01, block_sd=0.4, rho=0.3)
+    hinted = 0
+    for seed in range(8):
+        session = Simulation(truth, wild, seed=seed, switchable=lambda _: True, budget_s=400.0)
+        result = session.run(tried)
+        hints = {
+            trial.candidate.name
+            for trial in result.trials
+            if trial.ratio and trial.ratio.ratio > WORTH_A_LOOK
+        }
+        if hints and all(trial.decision.startswith("no difference") for trial in result.trials):
+            hinted += 1
+            confirmed = {
+                step.name for order in session.executor.orders for plan in order.plans for step in plan
+            }
+            assert confirmed == hints
+    assert hinted, "no seed hides both"
 
 
 def test_a_session_with_new_time_tries_what_there_was_no_time_for() -> None:
