@@ -145,9 +145,10 @@ def test_links_lead_to_what_they_name_and_open_it(browser: Any, files: dict[str,
 def test_a_trial_shows_its_raw_samples_behind_a_click(browser: Any, files: dict[str, Path]) -> None:
     with Opened(browser, files["tuned"]) as opened:
         opened.page.click("#trial-1 > summary")
-        # Charts are drawn when they come into view, and charts above that are drawn late push this one out of it.
-        opened.page.locator("#trial-1 .chart").scroll_into_view_if_needed()
-        opened.page.wait_for_selector("#trial-1 .chart svg")
+        # Charts are drawn when they come into view, and charts above that are drawn late push this one out of it again.
+        opened.page.wait_for_function(
+            "(chart => (chart.scrollIntoView(), chart.querySelector('svg')))(document.querySelector('#trial-1 .chart'))"
+        )
         assert opened.page.locator("#trial-1 tbody tr").count() == 16
 
 
