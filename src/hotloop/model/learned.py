@@ -13,7 +13,7 @@ class GradientSketch(msgspec.Struct, frozen=True, kw_only=True):
     num_values: int
     """That the sums are of."""
     sums: bytes
-    """32-bit floats, little-endian; the cosine of two sketches is that of the gradients, within a tenth."""
+    """32-bit floats, little-endian; the cosine of two sketches is that of the gradients, within an eighth."""
 
 
 class TrainingInvariants(msgspec.Struct, frozen=True, kw_only=True):

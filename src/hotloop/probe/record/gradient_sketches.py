@@ -2,7 +2,7 @@
 
 Two runs that begin with the same weights have the same gradients, but for rounding, for as long as they are given the
 same batches; a mask, a label or a scale that is wrong shows in the first of them, long before a loss does. Sketches
-are sums with fixed random signs: their cosine is that of the gradients, within a tenth (see `outputs`).
+are sums with fixed random signs: their cosine is that of the gradients, within an eighth (see `outputs`).
 """
 
 from __future__ import annotations

@@ -169,9 +169,12 @@ class Screening:
         return [
             trial.candidate
             for trial, ratio in seen
-            if trial.decision != ACCEPTED and ratio.ratio >= gain
-            for step, theirs in taken
-            if exclude(step, trial.candidate, self._design.conflicts) and ratio.high > theirs.low / ALIKE
+            if trial.decision != ACCEPTED
+            and ratio.ratio >= gain
+            and any(
+                exclude(step, trial.candidate, self._design.conflicts) and ratio.high > theirs.low / ALIKE
+                for step, theirs in taken
+            )
         ]
 
     def hopeful(self, unknown: Sequence[Candidate]) -> list[Candidate]:

@@ -263,7 +263,8 @@ class Search:
         kept_out = [one for one in self._kept_out if one.label not in tried and one.expected >= MOVES]
         acting = [one for one in self.screening.told.from_start if hoped(one)]
         rivals = self.screening.rivals(MOVES)
-        found = [one for one in (*kept_out, *acting, *rivals) if self._switchable(one)]
+        wanted = {one.label: one for one in (*kept_out, *acting, *rivals)}
+        found = [one for one in wanted.values() if self._switchable(one)]
         for knob in found:
             self._switchable.separate(knob)
             self.refused[knob.label] = Refusal(knob.label, NO_TIME)

@@ -21,8 +21,8 @@ SAME_BATCH = 1e-5
 SAME = 0.01
 """One minus the cosine: such gradients are the same but for rounding."""
 LEAST = 0.1
-"""One minus the cosine, mean of the steps: what always passes. Reduced precision gives a hundredth at most in the
-programs of `benchmarks.parity`."""
+"""One minus the cosine, mean of the steps: what always passes. Autocast to bf16 gave 0.04 on a CNN, whose dropout alone
+makes 0.58 of it, and 2e-5 at most on a GRU and on PPO; labels of the neighbour gave 0.49 and more."""
 MULTIPLE = 3.0
 """Times what rounding noise in the weights and other random draws make of it."""
 UNCHECKED_STEPS = 2
