@@ -55,9 +55,14 @@ class Batches:
             full, least = 1.5 * full, least + SLACK * (set_s(3, LEAST_ROUNDS) - set_s(2, LEAST_ROUNDS))
         return full if full < 0.4 * self._budget_s else least
 
-    def until_left_s(self, batch: Sequence[Candidate]) -> float:
-        """Return the time left at which a set ends: what it takes is learned with it, and others need theirs."""
-        share = CONTEST_SHARE if len(batch) > 1 else 1.0
+    def until_left_s(self, batch: Sequence[Candidate], share: float | None = None) -> float:
+        """Return the time left at which a set ends: what it takes is learned with it, and others need theirs.
+
+        Args:
+            batch: that is tried in it.
+            share: of the budget that it may take; None: `CONTEST_SHARE`, a candidate alone as much as there is.
+        """
+        share = share or (CONTEST_SHARE if len(batch) > 1 else 1.0)
         return max(self.reserve_s(), self._arms.left_s() - share * self._budget_s)
 
     def next(

@@ -151,7 +151,7 @@ class Search:
             return 0  # knobs first
         if not batch:
             return 0
-        self._try(0, batch, worth=MOVER_WORTH)
+        self._try(0, batch, worth=MOVER_WORTH, share=MOVER_SHARE)
         return 1
 
     def _rival(self, movers: Sequence[Candidate], knobs: Sequence[Candidate]) -> list[Candidate]:
@@ -337,12 +337,14 @@ class Search:
             self.plan = self._joined(self.plan, self.screening.hopeful(knobs))
         return told is not None
 
-    def _try(self, number: int, batch: Sequence[Candidate], worth: float = 1.0) -> None:
+    def _try(
+        self, number: int, batch: Sequence[Candidate], worth: float = 1.0, share: float | None = None
+    ) -> None:
         base = self._batches.base(self.plan)
         plans = self._contest.arm_plans(base, batch)
         originals, perturbed = self._arms.first_originals(plans, undecided=self._contest.unsure)
         room = self._arms.room(len(originals) + len(plans)) - len(originals)
-        until_left_s = self._batches.until_left_s(batch)
+        until_left_s = self._batches.until_left_s(batch, share)
         order = SetOrder(
             plans=(*originals, *plans[: max(1, room)]),
             max_rounds=min(MAX_ROUNDS, self._design.max_rounds or MAX_ROUNDS),
