@@ -48,7 +48,7 @@ def likely_from_search(plan: PlanSteps, ratio: Ratio, how: str, command: Sequenc
         )
         for step in plan
     )
-    return _likely(steps, ratio, f"{how}; no time was left to confirm it in fresh processes", command)
+    return _likely(steps, ratio, f"{how}; not confirmed in fresh processes", command)
 
 
 def _likely(steps: tuple[PlanStep, ...], ratio: Ratio, reason: str, command: Sequence[str]) -> LikelyPlan:
