@@ -26,6 +26,8 @@ def trained(
     draws: int = 0,
     noise: float = 0.0,
     dropout: float = 0.0,
+    state: float = 0.0,
+    integers: Labels | None = None,
 ) -> TrainingInvariants:
     """What is seen of a training, altered in one way."""
     torch.manual_seed(0)
@@ -39,9 +41,10 @@ def trained(
         for parameter in parameters:
             parameter.mul_(1 + noise * torch.randn_like(parameter))
     for step in range(MAX_STEPS):
-        given, target = batches[first_batch + step], targets[first_batch + step]
+        given, target = batches[first_batch + step] * (1 + state), targets[first_batch + step]
+        whole = () if integers is None else (integers(target),)
         optimizer.zero_grad()
-        generators = invariants.before(net, (given,), {})
+        generators = invariants.before(net, (given, *whole), {})
         loss = nn.functional.cross_entropy(net(given), labels(target))
         invariants.after(net, generators)
         loss.backward()
@@ -130,6 +133,23 @@ def test_other_random_draws_are_held_to_what_they_make_of_the_program_itself() -
     few, perturbed = trained(dropout=0.1), [trained(dropout=0.1, draws=9)]
     wrong = trained(lambda given: given.roll(1), dropout=0.1)
     assert other_gradients([few, few], wrong, perturbed) is not None
+
+
+@pytest.mark.parametrize(
+    ("integers", "refused"),
+    [(None, False), (torch.zeros_like, False), (torch.clone, True)],
+    ids=["none", "the same in every batch", "tokens"],
+)
+def test_tokens_tell_that_samples_are_the_same_where_a_state_is_rounded(
+    integers: Labels | None, refused: bool
+) -> None:
+    usual, wrong, right = (
+        trained(labels, state=state, integers=integers)
+        for labels, state in ((torch.clone, 0.0), (lambda given: given.roll(1), 1e-3), (torch.clone, 1e-3))
+    )
+    perturbed = trained(noise=2**-9, state=-1e-3, integers=integers)
+    assert (other_gradients([usual, usual], wrong, [perturbed]) is not None) == refused
+    assert other_gradients([usual, usual], right, [perturbed]) is None
 
 
 def test_a_change_is_held_to_the_original_that_it_is_closest_to(usual: TrainingInvariants) -> None:

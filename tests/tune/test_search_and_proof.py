@@ -16,7 +16,7 @@ from hotloop.model.tuning import FailureKind, Measured
 from hotloop.tune.confirm.factors import ARMS, SWITCHED
 from hotloop.tune.search.arms import STEADY_ROUNDS, while_time
 from hotloop.tune.search.contest import WORTH_A_LOOK
-from hotloop.tune.search.search import WAITING
+from hotloop.tune.search.search import NO_GAIN, WAITING
 
 from ..stats.simulated import Noise
 from .sessions import DEFAULT_BUDGET_S, Memory, Simulation, interrupts_when, names, noisy, reasons
@@ -149,6 +149,41 @@ def test_hints_are_confirmed_together_where_nothing_else_helps_and_time_is_left(
             }
             assert confirmed == hints
     assert hinted, "no seed hides both"
+
+
+@pytest.mark.parametrize("gain", [1.1, 1.0, 0.8])
+def test_what_there_is_no_time_to_try_is_proven_along_with_what_helped(gain: float) -> None:
+    """Of 300 s a volumetric net's layout (1.4) took all, and an allocator (1.08 beside it by hand) was never tried."""
+    malloc = Candidate(name="malloc", prior=1.15)
+    little = [Candidate(name=f"little {number}", prior=1.0) for number in range(3)]
+    truth = Truth(factors={"layout": 1.4, "malloc": gain})
+    session = Simulation(truth, switchable=lambda one: one.name == "layout", budget_s=150.0)
+    result = session.run([*candidates("layout"), malloc, *little])
+    assert names(result) == (["layout", "malloc"] if gain > 1 else ["layout"])
+    assert not any(trial.candidate == malloc for trial in result.trials)
+    if gain == 1:
+        assert reasons(result)["malloc"] == NO_GAIN
+    if gain < 1:
+        assert reasons(result)["malloc"].startswith("slower beside the steps before it")
+
+
+@pytest.mark.parametrize(("expected", "joins"), [(1.08, True), (1.0, False)])
+def test_what_was_expected_to_gain_and_cannot_be_told_from_nothing_joins_a_proof(
+    expected: float, joins: bool
+) -> None:
+    """On a small tabular net a fused optimizer was 1.00 [0.90, 1.11] beside samples in memory, and 1.1 by hand."""
+    fused = Candidate(name="fused", prior=expected, max_gain=1.15)
+    truth = Truth(factors={"kept": 1.8, "fused": 1.06})
+    wild = Noise(pair_sd=0.01, block_sd=0.6, rho=0.3)
+    joined = doubted = 0
+    for seed in range(8):
+        session = Simulation(truth, wild, seed=seed, switchable=lambda _: True, budget_s=400.0)
+        result = session.run([Candidate(name="kept", prior=1.8, max_gain=2.5), fused])
+        told = next(trial for trial in reversed(result.trials) if trial.candidate == fused)
+        doubted += told.decision.startswith("no difference")
+        joined += told.decision.startswith("no difference") and "fused" in names(result)
+    assert doubted, "no seed hides it"
+    assert bool(joined) == joins
 
 
 def test_a_session_with_new_time_tries_what_there_was_no_time_for() -> None:

@@ -26,6 +26,8 @@ class TrainingInvariants(msgspec.Struct, frozen=True, kw_only=True):
     """Training calls of root modules that were looked at."""
     batches: tuple[float, ...] = ()
     """A fingerprint of what each was given; where a model is given no tensors there is none."""
+    integers: tuple[float, ...] = ()
+    """A fingerprint of the integers (tokens, labels, ids) among what each was given; 0: it was given none."""
     num_random: int = 0
     """How many of them drew random numbers: dropout, and what else is random in a model."""
     num_buffers: int = 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Iterable
+from itertools import compress
 from typing import Any
 
 from hotloop.probe.record.gradient_sketches import GradientSketches
@@ -31,6 +32,7 @@ class Invariants:
 
     def __init__(self) -> None:
         self._batches: list[Any] = []
+        self._integers: list[Any] = []
         self._num_forwards = self._num_random = self._num_steps = 0
         self._buffers: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
         self._calls: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
@@ -70,9 +72,10 @@ class Invariants:
         self._num_forwards += 1
         tensors = list(tensors_in((args, kwargs)))[:MAX_TENSORS]
         if tensors:
-            self._batches.append(
-                torch.stack([_fingerprint(each).to(tensors[0].device) for each in tensors]).sum()
-            )
+            each = [_fingerprint(tensor).to(tensors[0].device) for tensor in tensors]
+            whole = [not tensor.dtype.is_floating_point for tensor in tensors]
+            self._batches.append(torch.stack(each).sum())
+            self._integers.append(sum(compress(each, whole)))
         self._calls[module] = calls = self._calls.get(module, 0) + 1
         if calls == 1:
             self._buffers[module] = [_fingerprint(buffer) for buffer in _floating(module.buffers())]
@@ -168,6 +171,7 @@ class Invariants:
         return {
             "num_forwards": self._num_forwards,
             "batches": _numbers(self._batches),
+            "integers": _numbers(self._integers),
             "num_random": self._num_random,
             "num_buffers": len(self._moving),
             "num_moving": int(sum(_numbers(self._moving))),

@@ -75,6 +75,10 @@ class Confirmer:
         self._rounds = PROOF_ROUNDS
         self._settle(plan, math.inf, guessed=False)
 
+    def tells(self, plan: PlanSteps) -> bool:
+        """Whether a proof has time to run a plan with and without its last step side by side."""
+        return len(self._ends(plan, len(self._originals(plan)[0]), MIN_SETS)) > 1
+
     def _settle(self, plan: PlanSteps, until_left_s: float, *, guessed: bool) -> None:
         plan = tuple(step for step in plan if step.label not in self.dropped)
         while plan:

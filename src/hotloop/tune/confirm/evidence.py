@@ -17,6 +17,8 @@ from hotloop.tune.verdict.baseline import NoiseBaseline, Originals
 from hotloop.tune.verdict.decision import not_proven
 
 MIN_SETS, MAX_SETS = 3, 8
+WORTH = 1.01
+"""Less than this is no gain worth a step."""
 TELLING = 1.0
 """Relative half-width of an interval beyond which it tells nothing: it spans a factor of four."""
 
@@ -133,13 +135,14 @@ class ConfirmedSets:
         return _decision(pairs, self._originals.baseline()) if pairs else None
 
     def proven(self) -> Confirmation | None:
-        """Return the fastest plan that held; None: none did."""
-        return max((one for one in self._all() if one.held), key=_speed, default=None)
+        """Return the fastest plan that held, a longer one only where it is 1% faster; None: none did."""
+        held = (one for one in self._all() if one.held)
+        return max(held, key=lambda one: one.speed / WORTH ** len(one.plan), default=None)
 
     def promising(self, dropped: Collection[str]) -> Confirmation | None:
         """Return the fastest plan that is not proven, is not known to learn otherwise, and may beat what is."""
         proven = self.proven()
-        edge = 1.01 * (proven.speed if proven else 1.0)
+        edge = WORTH * (proven.speed if proven else 1.0)
         return max(
             (
                 one

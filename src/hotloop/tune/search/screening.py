@@ -16,6 +16,7 @@ from hotloop.tune.design.patterns import exclude
 from hotloop.tune.executor import PlanSteps, SwitchRecord
 from hotloop.tune.search.arms import Arms
 from hotloop.tune.search.knob_screen import KnobScreen, Screened, switch_order
+from hotloop.tune.search.predicted_plan import leaning
 from hotloop.tune.search.variant_order import in_turns
 from hotloop.tune.session.ledger import Ledger
 from hotloop.tune.verdict.decision import ACCEPTED
@@ -176,6 +177,11 @@ class Screening:
                 for step, theirs in taken
             )
         ]
+
+    def leaning(self, plan: PlanSteps) -> list[Candidate]:
+        """Return the knobs that a plan is proven with although switching alone does not tell that they gain."""
+        knobs = [trial.candidate for trial in self.told.trials]
+        return leaning(self.fits[-1], plan, knobs, self._design.conflicts) if self.fits else []
 
     def hopeful(self, unknown: Sequence[Candidate]) -> list[Candidate]:
         """Return those that helped when they were switched before, or that nothing is known of and much expected."""
