@@ -20,7 +20,7 @@ changes the numbers has to be surer."""
 LARGE = math.log(1.06)
 """Such a gain is worth a proof where a single knob would be sure enough, however many others were switched with it."""
 LEANS = 1 / 3
-"""Chance that a knob costs time, by what was expected of it and measured, up to which it joins what is proven anyway."""
+"""Chance that a knob costs time, as expected and as measured, up to which it joins what is proven anyway."""
 MAX_ENUMERATED = 12
 """4,096 states take some ten milliseconds; of more knobs the best ones alone are combined."""
 
