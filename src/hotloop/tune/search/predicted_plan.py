@@ -78,7 +78,9 @@ def leaning(
         and knob.expected > 1
         and knob.label in fit.knobs
         and not any(step == knob or exclude(step, knob, conflicts) for step in plan)
-        for mean, chance in [_expectation(math.log(knob.expected), *fit.gain(*_with_and_without(beside, knob)))]
+        for mean, chance in [
+            _expectation(math.log(knob.expected), *fit.gain(*_with_and_without(beside, knob)))
+        ]
         if mean >= MIN_GAIN and chance <= LEANS
     ]
     return [knob for _, knob in sorted(found, key=lambda one: -one[0])]

@@ -264,7 +264,9 @@ class Search:
         proof has time for arms with and without it: a trial and then a proof of its own take longer. A volumetric net
         was 1.4 in 300 s, and 1.5 with an allocator that there was no time for.
         """
-        leaning = [one for one in self.screening.leaning(self.plan) if one.label not in self._confirmer.dropped]
+        leaning = [
+            one for one in self.screening.leaning(self.plan) if one.label not in self._confirmer.dropped
+        ]
         plan = self._joined(self.plan, leaning) if self.plan else ()
         promising = [
             one
