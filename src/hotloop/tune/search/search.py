@@ -45,7 +45,9 @@ WAITING = "openmp_wait_policy"
 class Standing(Protocol):
     """A plan in fresh processes."""
 
-    plan: PlanSteps
+    @property
+    def plan(self) -> PlanSteps:
+        """What was on."""
 
     @property
     def ratio(self) -> Ratio | None:
