@@ -6,7 +6,7 @@ import hashlib
 import os
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -76,7 +76,14 @@ def leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     assert [words for words in left if "hotloop.launch.watchdog" not in " ".join(words)] == []
 
 
-def executor(project: Path, argv: list[str], blocks: Blocks = BLOCKS, *, num_ranks: int = 1) -> DuetExecutor:
+def executor(
+    project: Path,
+    argv: list[str],
+    blocks: Blocks = BLOCKS,
+    *,
+    num_ranks: int = 1,
+    progress: Callable[[str], None] = lambda _: None,
+) -> DuetExecutor:
     isolation = plan_isolation(argv, project, scratch_root(), network=True)
     setting = Setting(
         argv=tuple(argv),
@@ -89,7 +96,7 @@ def executor(project: Path, argv: list[str], blocks: Blocks = BLOCKS, *, num_ran
         peak_bytes=None,
     )
     return DuetExecutor(
-        setting, blocks, lambda _: None, watch=lambda say, num: ContentionWatch(say, num, Unmeasured())
+        setting, blocks, progress, watch=lambda say, num: ContentionWatch(say, num, Unmeasured())
     )
 
 
@@ -124,12 +131,19 @@ def never(rounds: Rounds) -> range:
 
 def test_the_original_and_the_plan_are_looked_at_with_every_instrument(project: Path) -> None:
     assert tuple(name for name in ALL if name in INSTRUMENTS) == INSTRUMENTS
-    runner = executor(project, command(project, "100000"))
+    beside: list[str] = []
+
+    def said(text: str) -> None:
+        if text == "detailed profiling of the plan":
+            beside.extend(process.status() for process in runner._crew.alive[0].run.tree())
+
+    runner = executor(project, command(project, "100000"), progress=said)
     try:
-        record = runner.run(SetOrder(plans=((), (BF16,)), max_rounds=3, look_left_s=0.0), never)
+        record = runner.run(SetOrder(plans=((), (BF16,)), max_rounds=3, look_left_s=600.0), never)
     finally:
         runner.close()
     assert isinstance(record, SetRecord)
+    assert set(beside) == {psutil.STATUS_STOPPED}, "the original shares the cores with what is looked at"
     for at in range(2):
         arm = record.arm(at)
         assert arm is not None
@@ -180,7 +194,8 @@ def test_knobs_are_switched_together_in_one_process(project: Path) -> None:
     runner = executor(project, command(project, "100000"))
     fused = Candidate(name="fused_optimizer", params={"implementation": "fused"})
     threads = Candidate(name="thread_count", params={"num_threads": 1})
-    order = switch_order([fused, threads], {}, limit_s=60.0)
+    always = Candidate(name="dataset_in_memory")
+    order = switch_order([fused, threads], {}, limit_s=60.0, base=(always,))
     wanted = {(), (fused.label,), (threads.label,), (fused.label, threads.label)}
     try:
         # Beside a neighbour a knob may look hopeless in its first blocks, and is left out of the patterns then.
@@ -194,6 +209,7 @@ def test_knobs_are_switched_together_in_one_process(project: Path) -> None:
     assert wanted <= on
     assert record.effects[fused.label][0], record.effects
     assert not record.failed
+    assert not any(always.label in hold.on for hold in record.holds), "what is always on is switched off"
 
 
 def test_a_program_that_ends_gives_the_rounds_it_had(project: Path) -> None:

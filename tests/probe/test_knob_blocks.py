@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from hotloop.optimize.registry import get
 from hotloop.probe.activation.knob import Bench, Knob
+from hotloop.probe.activation.order import made_to_order
 from hotloop.probe.control import running_clock
 from hotloop.probe.control.contention import BlockContention
 from hotloop.probe.probe import Probe
@@ -116,6 +118,26 @@ def test_each_block_with_it_on_stands_between_two_with_it_off(
     assert written["done"]
     assert written["effects"] == {"faster": [True, "seen"]}
     assert world.step_s == 1.0
+
+
+def test_what_is_on_all_the_time_is_not_switched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Samples kept in memory were switched off after one block, and all others screened without them."""
+    world = World()
+    always = Faster(world)
+    always.fixed = True
+    always.switch(True)
+    written = course(tmp_path, monkeypatch, world, always)
+    assert always.switches == 1
+    assert [knob for knob, _ in written["blocks"]] == [None]
+    assert written["blocks"][0][1] == pytest.approx([0.5] * 5)
+
+
+@pytest.mark.parametrize("knob", [False, True])
+def test_an_order_says_whether_what_it_makes_is_switched(knob: bool) -> None:
+    """The same class acts from the start of a process, and as a knob."""
+    made = made_to_order(get("dataset_in_memory").order({}, knob=knob))
+    assert isinstance(made, Knob)
+    assert made.fixed != knob
 
 
 @pytest.mark.parametrize("acts", [True, False])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -66,17 +68,19 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         anchor: what ends a step.
         step_s: how long one takes.
         lead: the process that speaks for the program.
+        until_s: of the monotonic clock; what has not looked by then is left out.
     """
 
     names: tuple[str, ...]
     anchor: Anchor
     step_s: float
     lead: int
+    until_s: float = math.inf
 
     @property
     def patience_s(self) -> float:
         """How long one instrument may take: up to its first boundary, its window, writing it down."""
-        return MAX_S + 4 * self.step_s + 20.0
+        return min(MAX_S + 4 * self.step_s + 20.0, self.until_s - time.monotonic())
 
 
 def run_course(run: Run, page: ControlPage, course: Course, progress: Callable[[str], None]) -> None:
@@ -85,6 +89,8 @@ def run_course(run: Run, page: ControlPage, course: Course, progress: Callable[[
     page.numbers[DEEP_SLOT] = course.anchor.slot
     page.numbers[DEEP_EVERY] = course.anchor.every
     for number, name in enumerate(course.names, start=1):
+        if course.patience_s <= 0:
+            break
         progress(f"detailed profiling: {name.replace('_', ' ')}")
         page.numbers[DEEP] = number
         looked = run.wait(lambda n=number: _done(page, n, course.lead), timeout_s=course.patience_s)  # type: ignore[misc]

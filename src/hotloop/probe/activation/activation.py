@@ -15,9 +15,11 @@ class Activation:
 
     Attributes:
         name: the optimization's name.
+        fixed: whether it is on for as long as the process lives, although it could be switched.
     """
 
     name: str = ""
+    fixed: bool = False
 
     def on_source(self, path: str, tree: Any, names: dict[str, Any]) -> bool:  # noqa: ARG002
         """Change the tree of a file of the user's that is about to run; return whether anything was changed.

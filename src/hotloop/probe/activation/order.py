@@ -16,4 +16,5 @@ def made_to_order(order: Mapping[str, Any]) -> Activation | None:
     activation: Activation | None = make(order["params"])
     if activation is not None:
         activation.name = order["name"]
+        activation.fixed = order.get("knob") is False
     return activation

@@ -111,7 +111,7 @@ class WhatIf:
     def __init__(self, probe: Probe, shape: Shape) -> None:
         self._probe = probe
         self._shape = shape
-        self._knobs = [one for one in probe.activations if isinstance(one, Knob)]
+        self._knobs = [one for one in probe.activations if isinstance(one, Knob) and not one.fixed]
         self._benches = [one for one in probe.activations if isinstance(one, Bench)]
         self._watching: list[Knob | Bench] = [*self._knobs, *self._benches]
         self._report = Report(pid=os.getpid(), rank=rank_and_world()[0])

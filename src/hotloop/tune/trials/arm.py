@@ -126,8 +126,7 @@ class Arm:
             self._least_step_s = min(self._least_step_s or math.inf, (time.monotonic() - began) / num_steps)
         self.steps = target
         time.sleep(self._settle_s)
-        self.run.freeze()
-        self._frozen = True
+        self.freeze()
         spent = self._slowest_rank_s()
         seen = max(row[INTERRUPTED] for row in self.page.rows())
         self.interrupted, self._num_interrupted = seen > self._num_interrupted, seen
@@ -143,6 +142,11 @@ class Arm:
             self.run.thaw()
             self._frozen = False
         return min((row[PID] for row in self.page.rows()), default=None)
+
+    def freeze(self) -> None:
+        """Stop it wherever it is, so that it takes nothing from the others."""
+        self.run.freeze()
+        self._frozen = True
 
     def _arrived(self, target: int) -> bool:
         self._watch_memory()

@@ -5,6 +5,7 @@ The arm is warm and alive: what costs a start-up elsewhere costs a few steps her
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from hotloop.model.deep import Deep
@@ -27,12 +28,22 @@ def look_s(step_s: float) -> float | None:
     return SECONDS + STEPS * step_s if step_s <= MAX_STEP_S else None
 
 
-def detailed_look(arm: Arm, progress: Callable[[str], None]) -> Deep | None:
-    """Let an arm run on under the profilers; None: it ended before they had seen anything."""
+def detailed_look(arm: Arm, progress: Callable[[str], None], limit_s: float) -> Deep | None:
+    """Let an arm run on under the profilers, for so long, and freeze it; None: it ended before they had seen anything.
+
+    Left running it would share the cores with the arm that is looked at next: a volumetric net's step took seconds.
+    """
     lead = arm.let_go()
     if lead is None:
         return None
-    course = Course(names=INSTRUMENTS, anchor=arm.anchor, step_s=arm.step_s(), lead=lead)
+    course = Course(
+        names=INSTRUMENTS,
+        anchor=arm.anchor,
+        step_s=arm.step_s(),
+        lead=lead,
+        until_s=time.monotonic() + limit_s,
+    )
     run_course(arm.run, arm.page, course, progress)
+    arm.freeze()
     found = leading(timelines(arm.folder, {}))
     return read_deep_results(arm.folder, found, INSTRUMENTS)[0] if found is not None else None

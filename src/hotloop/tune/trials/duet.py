@@ -160,7 +160,7 @@ class DuetExecutor:
             if at in course.records and at not in course.failures:
                 self._progress(f"detailed profiling {'of the plan' if at else 'of the program as it is'}")
                 try:
-                    deep = detailed_look(course.arms[at], lambda _: None)
+                    deep = detailed_look(course.arms[at], lambda _: None, order.look_left_s / 2)
                 except Exception as error:  # a proof is not lost over a picture of it
                     self._progress(f"detailed profiling failed: {error}")
                     continue
