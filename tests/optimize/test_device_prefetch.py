@@ -147,6 +147,33 @@ def test_another_thread_makes_them(prefetch: Callable[[], NextBatch]) -> None:
     assert 0 < activation.num_ahead <= others
 
 
+def test_the_thread_computes_alone_and_leaves_the_others_their_threads(
+    prefetch: Callable[[], NextBatch],
+) -> None:
+    """More threads than cores would have the program's own sleep at every barrier."""
+    prefetch()
+    before, seen = torch.get_num_threads(), {}
+    torch.set_num_threads(2)
+    try:
+        dataset = Rows()
+
+        def change(row: torch.Tensor) -> torch.Tensor:
+            seen[threading.get_ident()] = torch.get_num_threads()
+            return row
+
+        dataset.change = change  # type: ignore[method-assign]
+        list(DataLoader(dataset, batch_size=1))
+        own = threading.get_ident()
+        assert seen.pop(own) == torch.get_num_threads() == 2
+        assert list(seen.values()) == [1]
+        later = threading.Thread(target=lambda: seen.update(later=torch.get_num_threads()))
+        later.start()
+        later.join()
+        assert seen["later"] == 2
+    finally:
+        torch.set_num_threads(before)
+
+
 @pytest.mark.parametrize(
     ("make", "reason"),
     [

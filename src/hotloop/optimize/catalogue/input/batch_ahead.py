@@ -65,7 +65,7 @@ class Maker:
             return batch
 
         if self._executor is None:
-            self._executor = ThreadPoolExecutor(1, thread_name_prefix="hotloop-next-batch")
+            self._executor = _one_thread()
         held = attributes_of(dataset)  # before it begins: what making it does to them counts as a change
         self._last = self._executor.submit(work)
         return Ahead(self._last, make, dataset, held)
@@ -80,6 +80,28 @@ class Maker:
     def _forget(self) -> None:
         """A child has no thread."""
         self._executor = self._last = None
+
+
+def _one_thread() -> ThreadPoolExecutor:
+    """Return a thread that computes with itself alone, as a loader's workers do.
+
+    Threads of its own would be more than there are cores: libgomp then lets the program's threads sleep at every barrier,
+    even while this one is idle, and a convolutional net's step of 13 ms took 22.
+    """
+    import torch
+
+    num = torch.get_num_threads()
+    executor = ThreadPoolExecutor(1, thread_name_prefix="hotloop-next-batch", initializer=_compute_alone)
+    executor.submit(torch.get_num_threads).result()
+    torch._C.set_num_threads(num)  # it is each thread's own, but later threads begin with what was set last
+    return executor
+
+
+def _compute_alone() -> None:
+    import torch
+
+    torch.get_num_threads()  # a thread's first question or operation sets its own number
+    torch._C.set_num_threads(1)
 
 
 def attributes_of(dataset: Any) -> Held:

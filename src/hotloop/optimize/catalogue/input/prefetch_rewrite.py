@@ -19,7 +19,9 @@ class NextBatchLoader({torch}.utils.data.DataLoader):
     """Makes its next batch in a thread, while this one is trained on."""
 
     def __iter__(self):
-        with {futures}.ThreadPoolExecutor(1) as thread:
+        with {futures}.ThreadPoolExecutor(
+            1, initializer={torch}.set_num_threads, initargs=(1,)
+        ) as thread:  # more threads than cores would slow the training
             batches = super().__iter__()
             ahead = thread.submit(next, batches, None)
             while (batch := ahead.result()) is not None:
