@@ -85,8 +85,8 @@ class Maker:
 def _one_thread() -> ThreadPoolExecutor:
     """Return a thread that computes with itself alone, as a loader's workers do.
 
-    Threads of its own would be more than there are cores: libgomp then lets the program's threads sleep at every barrier,
-    even while this one is idle, and a convolutional net's step of 13 ms took 22.
+    Threads of its own would be more than there are cores: libgomp then lets the program's threads sleep at every
+    barrier, even while this one is idle, and a convolutional net's step of 13 ms took 22.
     """
     import torch
 
