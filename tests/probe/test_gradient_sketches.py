@@ -11,7 +11,7 @@ from torch import nn
 
 from hotloop.model.learned import TrainingInvariants
 from hotloop.probe.record.invariants import MAX_STEPS, Invariants
-from hotloop.tune.verdict.first_gradients import other_gradients
+from hotloop.tune.verdict.first_gradients import num_agreeing, other_gradients
 
 Labels = Callable[[torch.Tensor], torch.Tensor]
 Act = Callable[[list[nn.Parameter], int], None]
@@ -150,6 +150,19 @@ def test_tokens_tell_that_samples_are_the_same_where_a_state_is_rounded(
     perturbed = trained(noise=2**-9, state=-1e-3, integers=integers)
     assert (other_gradients([usual, usual], wrong, [perturbed]) is not None) == refused
     assert other_gradients([usual, usual], right, [perturbed]) is None
+
+
+@pytest.mark.parametrize(
+    ("others", "same"),
+    [((0.0, 1e-4), True), ((0.0, 1e-2), False), ((1e-4, 1e-4), False)],
+    ids=["half of them made by a model", "another batch", "all of them a little off"],
+)
+def test_what_one_model_makes_for_another_may_be_rounded(
+    usual: TrainingInvariants, others: tuple[float, float], same: bool
+) -> None:
+    off = tuple(batch * (1 + others[at % 2]) for at, batch in enumerate(usual.batches))
+    other = msgspec.structs.replace(usual, batches=off)
+    assert (num_agreeing([usual], other) > 1) == same
 
 
 def test_a_change_is_held_to_the_original_that_it_is_closest_to(usual: TrainingInvariants) -> None:
