@@ -171,7 +171,6 @@ def test_what_there_is_no_time_to_try_is_proven_along_with_what_helped(gain: flo
 def test_what_was_expected_to_gain_and_cannot_be_told_from_nothing_joins_a_proof(
     expected: float, joins: bool
 ) -> None:
-    """On a small tabular net a fused optimizer was 1.00 [0.90, 1.11] beside samples in memory, and 1.1 by hand."""
     fused = Candidate(name="fused", prior=expected, max_gain=1.15)
     truth = Truth(factors={"kept": 1.8, "fused": 1.06})
     wild = Noise(pair_sd=0.01, block_sd=0.6, rho=0.3)
