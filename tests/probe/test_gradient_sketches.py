@@ -77,6 +77,24 @@ def usual() -> TrainingInvariants:
     return trained()
 
 
+def test_a_program_without_an_optimizer_is_looked_at_after_its_backwards() -> None:
+    """`p.data.add_(p.grad, alpha=-lr)`, as word_language_model of pytorch/examples does it."""
+    net, invariants, given = nn.Linear(8, 4), Invariants(), torch.randn(16, 8)
+    looked = 0
+    for _ in range(MAX_STEPS + 5):
+        generators = invariants.before(net, (given,), {})
+        net(given).square().mean().backward()
+        invariants.after(net, generators)
+        if not invariants.enough_backwards:
+            invariants.after_backward()
+            looked += 1
+    seen = msgspec.convert(invariants.seen(), TrainingInvariants)
+    assert looked == MAX_STEPS + 1
+    assert [sketch.num_forwards for sketch in seen.gradients] == list(range(2, MAX_STEPS + 2))
+    invariants.step(torch.optim.SGD(net.parameters(), lr=0.1))
+    assert invariants.enough_backwards
+
+
 def test_there_is_a_sketch_of_every_first_step(usual: TrainingInvariants) -> None:
     assert [sketch.num_forwards for sketch in usual.gradients] == list(range(1, MAX_STEPS + 1))
     assert {sketch.num_values for sketch in usual.gradients} == {8 * 64 + 64 + 64 * 4 + 4}

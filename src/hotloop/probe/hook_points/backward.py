@@ -74,6 +74,15 @@ def _marks(probe: Probe) -> Section:
 
     def leave() -> None:
         probe.in_backward = False
+        invariants = probe.invariants
+        if (
+            keeps_losses
+            and invariants is not None
+            and not invariants.enough_backwards
+            and not probe.capturing()
+        ):
+            with probe.survive("invariants"), probe.boundary.clock.still():
+                invariants.after_backward()
         try:
             recorder.append((monotonic_ns() - recorder.base) << TIME_SHIFT | marks[slot])
             if slot == BACKWARD or not facts.double_backward:

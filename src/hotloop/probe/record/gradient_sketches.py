@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import zlib
+from collections.abc import Iterable
 from typing import Any
 
 from hotloop.probe.record.outputs import some_values
@@ -26,24 +27,23 @@ class GradientSketches:
         self._sums: list[Any] = []
         self._signs: dict[tuple[int, str], Any] = {}
 
-    def keep(self, optimizer: Any, num_forwards: int, generators: list[Any]) -> None:
-        """Keep the sketch of what an optimizer is about to use.
+    def keep(self, parameters: Iterable[Any], num_forwards: int, generators: list[Any]) -> None:
+        """Keep the sketch of the gradients that a step is about to use.
 
         Args:
-            optimizer: with gradients; one that is missing, or sparse, counts as zeros.
+            parameters: with gradients; one that is missing, or sparse, counts as zeros.
             num_forwards: training calls of root modules so far.
             generators: the states of the random generators.
         """
         import torch
 
         parts = []
-        for group in optimizer.param_groups:
-            for parameter in group["params"]:
-                gradient = parameter.grad
-                known = gradient is not None and not gradient.is_sparse
-                values = some_values(gradient if known else parameter, MAX_VALUES)
-                values = values if known else torch.zeros_like(values)
-                parts.append(values * (parameter.numel() / max(1, len(values))) ** 0.5)
+        for parameter in parameters:
+            gradient = parameter.grad
+            known = gradient is not None and not gradient.is_sparse
+            values = some_values(gradient if known else parameter, MAX_VALUES)
+            values = values if known else torch.zeros_like(values)
+            parts.append(values * (parameter.numel() / max(1, len(values))) ** 0.5)
         if not parts:
             return
         home = parts[0].device

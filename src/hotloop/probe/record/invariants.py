@@ -50,7 +50,7 @@ class Invariants:
         self._carried: list[Any] = []
         self._sizes: list[Any] = []
         self._turns: list[Any] = []
-        self._num_weights = self._num_gradients = 0
+        self._num_weights = self._num_gradients = self._num_backwards = 0
         self._sketches = GradientSketches()
         self.stopped = False
         """Something could not be looked at: nothing is said of this process."""
@@ -64,6 +64,11 @@ class Invariants:
     def enough_steps(self) -> bool:
         """Whether no more calls of an optimizer need to be looked at."""
         return self.stopped or self._num_steps >= MAX_STEPS
+
+    @property
+    def enough_backwards(self) -> bool:
+        """Whether no more backwards need to be looked at: optimizers take the steps, or it has been enough of them."""
+        return self.stopped or self._num_steps > 0 or self._num_backwards > MAX_STEPS
 
     def before(self, module: Any, args: Any, kwargs: Any) -> list[Any]:
         """Look at a root and at what it is given; return the state of the random generators."""
@@ -105,7 +110,8 @@ class Invariants:
         self._stepped.add(optimizer)
         self._look_at_update(optimizer)
         first = next((each for group in optimizer.param_groups for each in group["params"]), None)
-        self._sketches.keep(optimizer, self._num_forwards, _generators(first))
+        parameters = (each for group in optimizer.param_groups for each in group["params"])
+        self._sketches.keep(parameters, self._num_forwards, _generators(first))
         for group in optimizer.param_groups:
             for parameter in group["params"]:
                 gradient = parameter.grad
@@ -118,6 +124,13 @@ class Invariants:
                     weight = parameter.numel() / max(1, len(values))
                     self._num_gradients += parameter.numel()
                     self._zeros.append((values == 0).sum() * weight)
+
+    def after_backward(self) -> None:
+        """Look at the gradients of a program that takes its steps without an optimizer: `p.data.add_(p.grad, ...)`."""
+        self._num_backwards += 1
+        parameters = [each for root in self._calls for each in root.parameters() if each.requires_grad]
+        if parameters and self._num_backwards > 1:  # after the first one an optimizer takes a step
+            self._sketches.keep(parameters, self._num_forwards, _generators(parameters[0]))
 
     def backward(self) -> None:
         """Look, as a backward begins, whether gradients that a step has used are still there, to be added to."""
