@@ -66,10 +66,13 @@ def _departs(
 ) -> str | None:
     # Runs without noise are often the same to the last bit, which does not say how fast small differences grow.
     known = {at for run in perturbed for at, _ in run}
+    drawn = {at for run in perturbed for at, same in run if not same}
     mine = dict(_apart(original, seen))
     # Another layout draws as many random numbers, and dropout another mask of them.
     unchecked = 0 if original.num_random or seen.num_random else UNCHECKED_STEPS
-    judged = [mine[at, same] for at, same in mine if at in known or (same and at < unchecked)]
+    judged = [
+        apart for (at, same), apart in mine.items() if at in (known if same else drawn) or (same and at < unchecked)
+    ]
     usual = max((fmean(run.values()) for run in (*again, *perturbed) if run), default=0.0)
     apart = fmean(judged) if judged else 0.0
     if apart <= max(LEAST, MULTIPLE * usual):
