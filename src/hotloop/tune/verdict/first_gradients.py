@@ -71,7 +71,9 @@ def _departs(
     # Another layout draws as many random numbers, and dropout another mask of them.
     unchecked = 0 if original.num_random or seen.num_random else UNCHECKED_STEPS
     judged = [
-        apart for (at, same), apart in mine.items() if at in (known if same else drawn) or (same and at < unchecked)
+        apart
+        for (at, same), apart in mine.items()
+        if at in (known if same else drawn) or (same and at < unchecked)
     ]
     usual = max((fmean(run.values()) for run in (*again, *perturbed) if run), default=0.0)
     apart = fmean(judged) if judged else 0.0
