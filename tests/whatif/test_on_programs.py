@@ -21,7 +21,7 @@ class Slow(Dataset):
         return 64
 
     def __getitem__(self, index):
-        time.sleep(0.002)
+        time.sleep(0.01)
         return torch.zeros(64)
 
 model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 1))
@@ -56,11 +56,11 @@ def said(folder: Path, monkeypatch: pytest.MonkeyPatch, program: str, *options: 
 def test_a_slow_loader_has_both_ceilings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = said(tmp_path, monkeypatch, SLOW_LOADER)
     limits = found["observation"]["ceilings"]
-    # Four samples take 8 ms of sleep, however busy the machine is.
+    # Four samples take 40 ms of sleep, however busy the machine is.
     assert limits["perfect_input"]["ratio"] > 1
     assert limits["num_workers"] == 0
-    assert limits["loader_samples_per_s"]["0"] < 510
-    assert limits["loader_samples_per_s"]["1"] < 510
+    assert limits["loader_samples_per_s"]["0"] < 102
+    assert limits["loader_samples_per_s"]["1"] < 102
     told = {one["name"] for one in found["observation"]["predictions"]}
     assert {"loader_workers", "fused_optimizer"} <= told
     assert "compute alone would run at" in found["bottleneck"]["sentence"]
