@@ -15,6 +15,8 @@ class Program(msgspec.Struct, frozen=True):
     name: str
     script: str
     words: tuple[str, ...]
+    anchor: str = "optimizer"
+    """What ends a step."""
 
     @property
     def path(self) -> Path:
@@ -40,7 +42,7 @@ ALL = (
             "--dropout=0.1",
         ),
     ),
-    Program("lstm", "word_language_model.py", ("--steps", "100", "--epochs", "1")),
+    Program("lstm", "word_language_model.py", ("--steps", "100", "--epochs", "1"), anchor="backward"),
     Program("gcn", "gcn.py", ("--steps", "120")),
     Program("ppo", "ppo.py", ("--steps", "20")),
     Program("reinforce", "reinforce_deepcopy.py", ("--steps", "120")),

@@ -49,7 +49,7 @@ def record(path: Path, programs: list[Program] | None = None) -> None:
             for kind, name, change in stage:
                 if (program.name, kind, name) in known:
                     continue
-                curves = run(program.path, program.words, change)
+                curves = run(program, change)
                 row = Row(program=program.name, kind=kind, change=name, curves=curves)
                 file.write(msgspec.json.encode(row) + b"\n")
                 file.flush()

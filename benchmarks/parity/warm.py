@@ -11,13 +11,14 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from benchmarks.parity.programs import Program
 from hotloop.model.learned import Learned, TrainingInvariants
 from hotloop.model.optimization import Candidate
 from hotloop.observe.decode.processes import read_processes
@@ -59,21 +60,21 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = SEED
 
 
-def run(script: Path, arguments: Sequence[str], change: Change) -> Curves:
+def run(program: Program, change: Change) -> Curves:
     """Run the program to its end in a child; a failed one has the losses that it came to."""
     folder = Path(tempfile.mkdtemp(prefix="parity-"))
     try:
         (folder / "probe").mkdir()
         pid = os.fork()
         if pid == 0:
-            _child(folder, script, arguments, change)
+            _child(folder, program, change)
         os.waitpid(pid, 0)
         return _curves(folder / "probe")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _child(folder: Path, script: Path, arguments: Sequence[str], change: Change) -> None:
+def _child(folder: Path, program: Program, change: Change) -> None:
     code = 1
     try:
         signal.alarm(TIMEOUT_S)
@@ -83,7 +84,7 @@ def _child(folder: Path, script: Path, arguments: Sequence[str], change: Change)
             os.dup2(log.fileno(), 2)
         config = ProbeConfig(
             folder=str(folder / "probe"),
-            anchor=("optimizer", 0, 1),
+            anchor=(program.anchor, 0, 1),
             activations=tuple(activation_orders(change.plan)),
             seed=change.seed,
             program_seeds=(),
@@ -98,7 +99,8 @@ def _child(folder: Path, script: Path, arguments: Sequence[str], change: Change)
         start()
         if change.before is not None:
             change.before()
-        sys.argv = [str(script), *arguments]
+        script = program.path
+        sys.argv = [str(script), *program.words]
         sys.path.insert(0, str(script.parent))
         runpy.run_path(str(script), run_name="__main__")
         code = 0

@@ -14,9 +14,10 @@ from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.optimization import Candidate, Numerics, Refusal
 from hotloop.model.tuning import FailureKind, Measured
 from hotloop.tune.confirm.factors import ARMS, SWITCHED
+from hotloop.tune.search.along import NO_GAIN
 from hotloop.tune.search.arms import STEADY_ROUNDS, while_time
 from hotloop.tune.search.contest import WORTH_A_LOOK
-from hotloop.tune.search.search import NO_GAIN, WAITING
+from hotloop.tune.search.search import WAITING
 
 from ..stats.simulated import Noise
 from .sessions import DEFAULT_BUDGET_S, Memory, Simulation, interrupts_when, names, noisy, reasons

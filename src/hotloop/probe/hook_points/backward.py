@@ -77,6 +77,7 @@ def _marks(probe: Probe) -> Section:
         invariants = probe.invariants
         if (
             keeps_losses
+            and slot == BACKWARD
             and invariants is not None
             and not invariants.enough_backwards
             and not probe.capturing()

@@ -17,7 +17,7 @@ from hotloop.probe.record.events import MAX_SLOT, TIME_SHIFT, Kind, begin, end, 
 from hotloop.probe.record.facts import describe_argument, describe_root, distributed_kind, num_values
 from hotloop.probe.record.invariants import Invariants
 from hotloop.probe.record.outputs import Outputs
-from hotloop.probe.record.perturbation import perturb
+from hotloop.probe.record.perturbation import perturb, perturb_and_reseed
 from hotloop.probe.tracers import reader, transforms
 
 LOOKS = 8
@@ -65,6 +65,8 @@ class Root:
         self._infers = probe.config.infers or (anchor is not None and anchor[0] in INFERRING)
         """The program trains nothing: what is tried acts on forwards without gradients."""
         self._perturbed = not probe.config.perturb
+        self._steps_alone = anchor is not None and anchor[0] == "backward"
+        """No optimizer takes the program's steps."""
         self._learns = True
         """Whether some parameter does; a frozen teacher in evaluation mode keeps no graph of its own."""
         self._shape: Any = ()
@@ -234,6 +236,9 @@ class Root:
         probe, module, generators = self._probe, self.module, None
         if not probe.capturing() and not self._is_transformed():
             with probe.survive("invariants"), probe.boundary.clock.still():
+                if self._steps_alone and not self._perturbed and invariants.went_back:
+                    self._perturbed = True
+                    perturb_and_reseed(module.parameters(), probe.config)
                 generators = invariants.before(module, args, kwargs)
         output = self._callee(plain, acts)(*args, **kwargs)
         if generators is None:

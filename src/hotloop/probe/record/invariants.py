@@ -68,7 +68,12 @@ class Invariants:
     @property
     def enough_backwards(self) -> bool:
         """Whether no more backwards need to be looked at: optimizers take the steps, or it has been enough of them."""
-        return self.stopped or self._num_steps > 0 or self._num_backwards > MAX_STEPS
+        return self.stopped or self._num_steps > 0 or self._num_backwards >= MAX_STEPS
+
+    @property
+    def went_back(self) -> bool:
+        """Whether a backward has ended."""
+        return self._num_backwards > 0
 
     def before(self, module: Any, args: Any, kwargs: Any) -> list[Any]:
         """Look at a root and at what it is given; return the state of the random generators."""
@@ -107,11 +112,14 @@ class Invariants:
     def step(self, optimizer: Any) -> None:
         """Look at the gradients that an optimizer is about to use, and at what its step before has done."""
         self._num_steps += 1
+        if self._num_steps == 1:
+            self._sketches = GradientSketches()  # gradients that were accumulated for it are no steps
         self._stepped.add(optimizer)
         self._look_at_update(optimizer)
-        first = next((each for group in optimizer.param_groups for each in group["params"]), None)
-        parameters = (each for group in optimizer.param_groups for each in group["params"])
-        self._sketches.keep(parameters, self._num_forwards, _generators(first))
+        parameters = [each for group in optimizer.param_groups for each in group["params"]]
+        self._sketches.keep(
+            parameters, self._num_forwards, _generators(parameters[0] if parameters else None)
+        )
         for group in optimizer.param_groups:
             for parameter in group["params"]:
                 gradient = parameter.grad
@@ -129,7 +137,7 @@ class Invariants:
         """Look at the gradients of a program that takes its steps without an optimizer: `p.data.add_(p.grad, ...)`."""
         self._num_backwards += 1
         parameters = [each for root in self._calls for each in root.parameters() if each.requires_grad]
-        if parameters and self._num_backwards > 1:  # after the first one an optimizer takes a step
+        if parameters:
             self._sketches.keep(parameters, self._num_forwards, _generators(parameters[0]))
 
     def backward(self) -> None:

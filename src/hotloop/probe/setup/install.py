@@ -139,8 +139,9 @@ def _install_points(probe: Probe, edited: EditedSources | None = None) -> None:
 
 
 def _seed(probe: Probe) -> None:
+    from hotloop.probe.record.perturbation import seed_all
     from hotloop.probe.setup import program_seeds
-    from hotloop.probe.setup.seeds import install_perturbation, seed_all
+    from hotloop.probe.setup.seeds import install_perturbation
 
     if probe.config.seed is not None:
         with probe.survive("seed"):

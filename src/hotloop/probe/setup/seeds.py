@@ -1,37 +1,21 @@
-"""Make two runs of a program comparable: the same seed, and a measured perturbation for the parity floor."""
+"""Where the perturbed run, which the parity floor is made of, goes on as another run would."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-import random
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 from hotloop.probe.probe import Probe
-from hotloop.probe.record.perturbation import perturb
-
-
-def seed_all(seed: int) -> None:
-    """Seed Python, torch and, if it is imported, NumPy; a program that seeds for itself does so later and wins."""
-    import torch
-
-    _unpatched(random.seed)(seed)
-    _unpatched(torch.manual_seed)(seed)
-    if "numpy" in sys.modules:
-        _unpatched(sys.modules["numpy"].random.seed)(seed % 2**32)
-
-
-def _unpatched(function: Any) -> Any:
-    """Past `program_seeds`: this is no seed of the program's."""
-    return getattr(function, "__wrapped__", function)
+from hotloop.probe.record.perturbation import perturb_and_reseed
 
 
 def install_perturbation(probe: Probe) -> None:
     """Put relative noise on every parameter at the first step of the first optimizer, and reseed.
 
-    A program that trains nothing has its noise put on when a model is first called (`root`).
+    A program that takes its steps without an optimizer, or trains nothing, is perturbed where a model is called
+    (`root`): the one before its second training step, the other at first.
 
     What follows is the program as it was, but for rounding and for its own random choices: how far its losses move is
     the floor of the parity check.
@@ -46,9 +30,7 @@ def install_perturbation(probe: Probe) -> None:
             return
         done = True
         with probe.survive("perturb"):
-            number = probe.config.perturb_number
-            perturb(_parameters(optimizer), probe.config.perturb, number)
-            seed_all((probe.config.seed or 0) + number)
+            perturb_and_reseed(_parameters(optimizer), probe.config)
 
     register_optimizer_step_post_hook(once)
     with probe.survive("perturb workers"):

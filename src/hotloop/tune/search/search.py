@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from hotloop.model.optimization import Candidate, Refusal
-from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Trial
 from hotloop.tune.design.experiment import Design
 from hotloop.tune.design.patterns import exclude
 from hotloop.tune.design.switchable import Switchables
 from hotloop.tune.executor import PlanSteps, SetOrder
+from hotloop.tune.search.along import Along
 from hotloop.tune.search.arms import Arms
-from hotloop.tune.search.batches import CONTEST_ROUNDS, LEAST_ROUNDS, SLOW_S, Batches, expected_together
+from hotloop.tune.search.batches import CONTEST_ROUNDS, LEAST_ROUNDS, Batches, expected_together
+from hotloop.tune.search.confirms import Confirms
 from hotloop.tune.search.contest import MAX_ROUNDS, WORTH_A_LOOK, Contest, with_candidate
 from hotloop.tune.search.knob_screen import NOT_SURE
 from hotloop.tune.search.screening import Screening, hoped
@@ -32,47 +32,11 @@ LARGE = 1.15
 """Gain that is proven before what is expected to bring less is tried beside it."""
 MOVER_WORTH = 1.1
 """A mover below it has not moved anything; how far below does not matter to what comes next."""
-RIDES = 1.05
-"""What is expected of something untried that gets an arm in the proof of something else."""
 OPEN = (NO_DIFFERENCE, NOT_SURE)
 """How decisions begin that leave open whether something helps."""
-NO_GAIN = "no gain beside the plan: in its proof it was an arm, with and without this"
 NO_TIME = "not tried: too little time was left (--budget)"
 WAITING = "openmp_wait_policy"
 """It is what screening beside a neighbour does itself."""
-
-
-class Standing(Protocol):
-    """A plan in fresh processes."""
-
-    @property
-    def plan(self) -> PlanSteps:
-        """What was on."""
-
-    @property
-    def ratio(self) -> Ratio | None:
-        """Its speed; None: too little was measured."""
-
-
-class Confirms(Protocol):
-    """A confirmer, as the search knows it."""
-
-    dropped: dict[str, Refusal]
-
-    def run(self, plan: PlanSteps, until_left_s: float = 0.0, *, guessed: bool = False) -> None:
-        """Confirm a plan."""
-
-    def prove(self, plan: PlanSteps) -> None:
-        """Run the sets that a proof needs."""
-
-    def proven(self) -> Standing | None:
-        """Return what held so far."""
-
-    def promising(self) -> Standing | None:
-        """Return what may hold."""
-
-    def tells(self, plan: PlanSteps) -> bool:
-        """Whether a proof has time for a plan with and without its last step."""
 
 
 class Search:
@@ -107,14 +71,12 @@ class Search:
         self._confirmer = confirmer
         self._design = design
         self._switchable = switchable
-        self._ledger = ledger
+        self._along = Along(ledger, screening, confirmer, design)
         self._batches = Batches(arms, ledger, screening, contest)
         self._assumed: list[Candidate] = []
         """Passive waiting, which nothing has shown to help: screening waits so itself."""
         self._kept_out: list[Candidate] = []
         """Knobs that cannot be on beside what is believed in."""
-        self._riders: list[Candidate] = []
-        """What was proven with something else, untried."""
         self.plan: PlanSteps = ()
         """What is believed in by now."""
         self.refused: dict[str, Refusal] = {}
@@ -190,9 +152,10 @@ class Search:
                 # Nothing to prove, so no time to keep for a proof: a single set shows what is likely.
                 batch = self._batches.affordable(todo, number)
             if self._is_proven_first(batch):
-                self._confirmer.prove(self._with_rider(todo))
-                self.plan = self._what_is_left(self.plan)
-                todo = [one for one in todo if one not in self._riders]
+                self.plan = self._along.joined(self.plan, todo)
+                self._confirmer.prove(self.plan)
+                self._take_what_is_left()
+                todo = [one for one in todo if one not in self._along.untried]
                 self._say_standing()
                 batch = self._batches.next(todo, number, self.plan)
             todo = [one for one in todo if one not in batch]
@@ -208,7 +171,7 @@ class Search:
             self._screen_as_it_runs(knobs)
             self._say_standing()
             refuted = self._confirm(todo, self._batches.reserve_s() if todo and batch else 0.0)
-            todo = [one for one in todo if one not in self._riders]
+            todo = [one for one in todo if one not in self._along.untried]
             self._say_standing()
             todo = todo or [one for one in self._contest.undecided() if one not in self.plan]
             todo = [one for one in todo if one.label not in self._confirmer.dropped]
@@ -253,48 +216,16 @@ class Search:
 
     def _confirm(self, untried: Sequence[Candidate], until_left_s: float) -> bool:
         """Confirm what is believed in; return whether it was a guess, and wrong, so that another one may be made."""
-        before, tried = self._with_rider(untried), {trial.candidate.label for trial in self.trials}
-        guessed = bool(before) and not any(step.label in tried for step in before)
-        self._confirmer.run(before, until_left_s, guessed=guessed)
-        self.plan = self._what_is_left(before)
+        self.plan = self._along.joined(self.plan, untried)
+        tried = {trial.candidate.label for trial in self.trials}
+        guessed = bool(self.plan) and not any(step.label in tried for step in self.plan)
+        self._confirmer.run(self.plan, until_left_s, guessed=guessed)
+        self._take_what_is_left()
         return guessed and not self.plan
 
-    def _with_rider(self, untried: Sequence[Candidate]) -> PlanSteps:
-        """Return the plan with what its proof tells along with it; that alone would not be worth a proof.
-
-        Knobs that are likelier to gain than to cost, and of what was not tried that of which most is expected, if the
-        proof has time for arms with and without it: a trial and then a proof of its own take longer. A volumetric net
-        was 1.4 in 300 s, and 1.5 with an allocator that there was no time for.
-        """
-        leaning = [
-            one for one in self.screening.leaning(self.plan) if one.label not in self._confirmer.dropped
-        ]
-        plan = self._joined(self.plan, leaning) if self.plan else ()
-        promising = [
-            one
-            for one in untried
-            if one.expected >= RIDES
-            and (one.one_off_s or 0.0) < SLOW_S
-            and one.label not in self._confirmer.dropped
-            and not self._excluded_by(plan, one)
-            and one not in (*plan, *self._riders)
-        ]
-        if plan and promising:
-            best = max(promising, key=lambda one: one.expected)
-            ridden = (*plan, best)
-            key = "+".join(step.label for step in ridden)
-            if self._ledger.once(f"rider|{key}", bool, lambda: self._confirmer.tells(ridden)):
-                self._riders.append(best)
-                plan = ridden
-        self.plan = plan
-        return plan
-
-    def _what_is_left(self, plan: PlanSteps) -> PlanSteps:
-        """Return a plan without what was dropped, and without what is shown to bring nothing."""
-        proven = self._confirmer.proven()
-        idle = [one for one in self._riders if proven is not None and one in plan and one not in proven.plan]
-        self.refused |= {one.label: Refusal(one.label, NO_GAIN) for one in idle}
-        return tuple(step for step in plan if step.label not in self._confirmer.dropped and step not in idle)
+    def _take_what_is_left(self) -> None:
+        self.plan, idle = self._along.left(self.plan)
+        self.refused |= {refusal.name: refusal for refusal in idle}
 
     def _untried(self, knobs: Sequence[Candidate]) -> list[Candidate]:
         """Return the knobs of which nothing is known, because there was no time to switch them."""
