@@ -168,11 +168,11 @@ def test_what_there_is_no_time_to_try_is_proven_along_with_what_helped(gain: flo
         assert reasons(result)["malloc"].startswith("slower beside the steps before it")
 
 
-@pytest.mark.parametrize(("expected", "joins"), [(1.08, True), (1.0, False)])
+@pytest.mark.parametrize(("expected", "most", "joins"), [(1.08, 1.15, True), (1.005, 1.01, False)])
 def test_what_was_expected_to_gain_and_cannot_be_told_from_nothing_joins_a_proof(
-    expected: float, joins: bool
+    expected: float, most: float, joins: bool
 ) -> None:
-    fused = Candidate(name="fused", prior=expected, max_gain=1.15)
+    fused = Candidate(name="fused", prior=expected, max_gain=most)
     truth = Truth(factors={"kept": 1.8, "fused": 1.06})
     wild = Noise(pair_sd=0.01, block_sd=0.6, rho=0.3)
     joined = doubted = 0

@@ -29,11 +29,17 @@ class Deviations(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reference:
-    """The reference curve in windows, ready to have others compared with it."""
+    """The reference curve in windows, ready to have others compared with it.
+
+    Args:
+        losses: at least two.
+    """
 
     def __init__(self, losses: Array) -> None:
         self.losses = losses
-        self.windows = np.array_split(np.arange(len(losses)), min(_MAX_WINDOWS, max(2, len(losses) // 2)))
+        windows = np.array_split(np.arange(len(losses)), min(_MAX_WINDOWS, max(2, len(losses) // 2)))
+        self.lengths = np.array([len(window) for window in windows])
+        self._begins = np.cumsum(self.lengths) - self.lengths
         means = self.smooth(losses)
         self.noise = _batch_noise(losses)
         self.scale = np.maximum(np.abs(means), max(self.noise, _RANGE_SHARE * float(np.ptp(means))))
@@ -42,7 +48,7 @@ class Reference:
 
     def smooth(self, values: Array) -> Array:
         """Means over the windows."""
-        return np.array([values[window].mean() for window in self.windows])
+        return np.asarray(np.add.reduceat(values, self._begins) / self.lengths)
 
     def deviations(self, losses: Array) -> Deviations:
         """How far the curve departs from this one."""
@@ -79,7 +85,7 @@ class Reference:
         """
         last = self._quarter()
         fall = float(means[0] - self.losses[last].mean())
-        error = self.noise * np.sqrt(1 / len(self.windows[0]) + 1 / len(self.losses[last]))
+        error = self.noise * np.sqrt(1 / self.lengths[0] + 1 / len(self.losses[last]))
         return fall if fall > 4 * error and fall > 0 else None
 
     def _quarter(self) -> slice:

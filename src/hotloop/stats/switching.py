@@ -8,6 +8,8 @@ hold that something foreign hit does not decide; errors respect what is left of 
 (Newey & West 1987, Econometrica 55:703).
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Collection, Sequence
 
@@ -60,6 +62,25 @@ class SwitchFit(msgspec.Struct, frozen=True):
         contrast = np.array([float(set(t) <= set(after)) - float(set(t) <= set(before)) for t in self.terms])
         variance = float(contrast @ np.array(self.covariance) @ contrast) if self.terms else 0.0
         return float(contrast @ np.array(self.gains)), math.sqrt(max(0.0, variance))
+
+    def with_prior(self, means: Sequence[float], deviations: Sequence[float]) -> SwitchFit:
+        """Return what is likely where what was expected counts, too, each by its variance.
+
+        The posterior of a normal likelihood and a conjugate prior (Gelman et al. 2013, Bayesian Data Analysis, 3.5).
+
+        Args:
+            means: expected log speed ratio of each term.
+            deviations: its standard deviation, above 0.
+        """
+        prior, variances = np.array(means), np.diag(np.square(deviations))
+        share = variances @ np.linalg.inv(variances + np.array(self.covariance))
+        gains = prior + share @ (np.array(self.gains) - prior)
+        covariance = variances - share @ variances
+        return msgspec.structs.replace(
+            self,
+            gains=tuple(float(gain) for gain in gains),
+            covariance=tuple(tuple(float(value) for value in row) for row in covariance),
+        )
 
     def ratio(self, after: Collection[str], before: Collection[str] = (), confidence: float = 0.95) -> Ratio:
         """Return the speed ratio between two states with its interval."""

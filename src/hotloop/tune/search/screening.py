@@ -178,10 +178,13 @@ class Screening:
             )
         ]
 
-    def leaning(self, plan: PlanSteps) -> list[Candidate]:
-        """Return the knobs that a plan is proven with although switching alone does not tell that they gain."""
+    def leaning(self, plan: PlanSteps) -> PlanSteps:
+        """Return the knobs that a plan is proven with although switching alone does not tell that they gain.
+
+        Beside no plan: those that are sure together.
+        """
         knobs = [trial.candidate for trial in self.told.trials]
-        return leaning(self.fits[-1], plan, knobs, self._design.conflicts) if self.fits else []
+        return leaning(self.fits[-1], plan, knobs, self._design.conflicts) if self.fits else ()
 
     def hopeful(self, unknown: Sequence[Candidate]) -> list[Candidate]:
         """Return those that helped when they were switched before, or that nothing is known of and much expected."""

@@ -313,7 +313,7 @@ class Search:
             reserve_s = min(reserve_s, self._arms.costs.set_s(2, LEAST_ROUNDS))
         told = self.screening.beside(base, knobs, passive=self.passive, reserve_s=reserve_s)
         if told is not None:
-            self.plan = (*base, *told.plan)
+            self.plan = (*base, *(told.plan or self.screening.leaning(())))
             self._take(told.trials)
             self.plan = self._joined(self.plan, self.screening.hopeful(told.unknown))
         elif not self.screening.trials:

@@ -1,0 +1,89 @@
+"""What the switched knobs predict, from effects and errors that were seen on real programs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+
+from hotloop.model.optimization import Candidate, Numerics
+from hotloop.stats.switching import SwitchFit
+from hotloop.tune.search.predicted_plan import believed, leaning, predicted_plan
+
+CONFLICTS = {"kept": frozenset({"batched"}), "batched": frozenset({"kept"})}
+LAYOUT = Candidate(name="layout", prior=1.09)
+FUSED = Candidate(name="fused", prior=1.043, max_gain=1.061)
+BATCHED = Candidate(name="batched", prior=1.012, max_gain=1.015)
+KEPT = Candidate(name="kept", prior=1.013, max_gain=1.015)
+BF16 = Candidate(name="bf16", numerics=Numerics.TOLERANCE)
+
+
+def fit(**knobs: tuple[float, float]) -> SwitchFit:
+    """Speed ratios and standard errors of their logs, of independent knobs."""
+    return SwitchFit(
+        terms=tuple((name,) for name in knobs),
+        gains=tuple(math.log(ratio) for ratio, _ in knobs.values()),
+        covariance=tuple(map(tuple, np.diag([error**2 for _, error in knobs.values()]).tolist())),
+        df=100.0,
+    )
+
+
+def named(plan: Iterable[Candidate]) -> set[str]:
+    return {one.name for one in plan}
+
+
+GAN = fit(batched=(1.081, 0.032), layout=(1.039, 0.026), fused=(1.067, 0.038), kept=(1.041, 0.039))
+"""A GAN's minute of switching; by hand its layout and the fused optimizer are 1.14 together."""
+
+
+def test_a_part_of_the_step_cannot_gain_more_than_it_is() -> None:
+    assert predicted_plan(GAN, [BATCHED], CONFLICTS) == ()
+    assert believed(GAN, [BATCHED]).ratio(["batched"]).ratio < 1.03
+    unbounded = Candidate(name="batched")
+    assert predicted_plan(GAN, [unbounded], CONFLICTS) == (unbounded,)
+
+
+def test_a_small_gain_that_was_expected_counts_where_measuring_tells_little() -> None:
+    few = fit(fused=(1.02, 0.06))
+    assert leaning(few, [LAYOUT], [FUSED], CONFLICTS) == (FUSED,)
+    assert leaning(few, [LAYOUT], [Candidate(name="fused")], CONFLICTS) == ()
+
+
+def test_many_of_which_none_is_sure_are_worth_a_proof_together() -> None:
+    knobs = [LAYOUT, FUSED, BATCHED, KEPT]
+    weak = fit(layout=(1.03, 0.026), fused=(1.03, 0.038), batched=(1.03, 0.032), kept=(1.041, 0.039))
+    assert predicted_plan(weak, knobs, CONFLICTS) == ()
+    assert named(leaning(GAN, (), knobs, CONFLICTS)) == {"layout", "fused", "batched"}
+    assert leaning(fit(layout=(1.03, 0.026)), (), [LAYOUT], CONFLICTS) == (), (
+        "a single one is as unsure as it is"
+    )
+    assert leaning(fit(layout=(1.03, 0.026)), [FUSED], [LAYOUT], CONFLICTS) == (LAYOUT,)
+
+
+@pytest.mark.parametrize(("error", "joins"), [(0.015, True), (0.04, False)])
+def test_what_changes_numbers_is_to_be_surer(error: float, joins: bool) -> None:
+    both = fit(bf16=(1.04, error), exact=(1.04, error))
+    found = leaning(both, [LAYOUT], [BF16, Candidate(name="exact")], CONFLICTS)
+    assert named(found) == ({"bf16", "exact"} if joins else {"exact"})
+
+
+def test_what_a_plan_keeps_out_does_not_join_it() -> None:
+    assert leaning(GAN, [KEPT], [BATCHED, FUSED], CONFLICTS) == (FUSED,)
+
+
+def test_expectation_of_a_pair_is_nothing() -> None:
+    pair = SwitchFit(
+        terms=(("fused",), ("layout",), ("fused", "layout")),
+        gains=(0.0, 0.05, 0.2),
+        covariance=tuple(map(tuple, np.diag([0.02**2, 0.02**2, 0.03**2]).tolist())),
+        df=60.0,
+    )
+    likely = believed(pair, [FUSED, LAYOUT])
+    assert (
+        0.15
+        < likely.gain(["fused", "layout"])[0] - likely.gain(["fused"])[0] - likely.gain(["layout"])[0]
+        < 0.2
+    )
+    assert named(predicted_plan(pair, [FUSED, LAYOUT], {})) == {"fused", "layout"}
