@@ -26,7 +26,7 @@ LARGE = math.log(1.06)
 """Such a gain is worth a proof where a single knob would be sure enough, however many others were switched with it."""
 LEANS = {Numerics.EXACT: 1 / 3, Numerics.TOLERANCE: 0.05, Numerics.SEMANTIC: 0.05}
 """Chance that a knob costs time, up to which it joins what is proven anyway."""
-TOGETHER = 0.02
+TOGETHER = 0.1
 """Chance that knobs of which none is sure gain nothing together, up to which they are worth a proof of their own."""
 UNBOUNDED = 0.1
 """Standard deviation of the log gain that is expected of a knob that no part of the step bounds, around nothing: what
@@ -68,7 +68,8 @@ def believed(fit: SwitchFit, knobs: Sequence[Candidate]) -> SwitchFit:
     """Return what is likely of the knobs, measured and expected.
 
     What a part of this program's step bounds is expected to gain for a reason; the standard deviation of that is as
-    large as itself, so that nothing and twice as much are as likely.
+    large as itself, so that nothing and twice as much are as likely. Two of them help or hinder one another by no more
+    than what either may bring.
     """
     bounded = {
         knob.label: math.log(knob.expected)
@@ -76,7 +77,8 @@ def believed(fit: SwitchFit, knobs: Sequence[Candidate]) -> SwitchFit:
         if knob.max_gain is not None and knob.expected > 1
     }
     means = [bounded.get(term[0], 0.0) if len(term) == 1 else 0.0 for term in fit.terms]
-    return fit.with_prior(means, [mean or UNBOUNDED for mean in means])
+    deviations = [min(bounded.get(label, UNBOUNDED) for label in term) for term in fit.terms]
+    return fit.with_prior(means, deviations)
 
 
 def _own_gain(fit: SwitchFit, plan: Sequence[Candidate], knob: Candidate) -> float:
