@@ -80,8 +80,8 @@ def test_two_that_can_gain_little_cannot_help_one_another_much(
     one, other = (candidate.label for candidate in pair)
     together = SwitchFit(
         terms=((one,), (other,), (one, other)),
-        gains=(0.0, 0.0, 0.2),
-        covariance=tuple(map(tuple, np.diag([0.02**2, 0.02**2, 0.04**2]).tolist())),
+        gains=(0.0, 0.0, 0.1),
+        covariance=tuple(map(tuple, np.diag([0.02**2, 0.02**2, 0.03**2]).tolist())),
         df=60.0,
     )
     assert bool(predicted_plan(together, pair, {})) == help_one_another
