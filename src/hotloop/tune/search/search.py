@@ -13,7 +13,7 @@ from hotloop.tune.design.switchable import Switchables
 from hotloop.tune.executor import PlanSteps, SetOrder
 from hotloop.tune.search.along import Along
 from hotloop.tune.search.arms import Arms
-from hotloop.tune.search.batches import CONTEST_ROUNDS, LEAST_ROUNDS, Batches, expected_together
+from hotloop.tune.search.batches import CONTEST_ROUNDS, LEAST_ROUNDS, SLOW_S, Batches, expected_together
 from hotloop.tune.search.confirms import Confirms
 from hotloop.tune.search.contest import MAX_ROUNDS, WORTH_A_LOOK, Contest, with_candidate
 from hotloop.tune.search.knob_screen import NOT_SURE
@@ -186,7 +186,7 @@ class Search:
         """Return all that was estimated to be faster, and could not be told from nothing: together it may be told.
 
         Of 300 s a reinforcement learner left 135 unspent with two knobs at 1.05 and 1.02, within a tenth; both together
-        were 1.10.
+        were 1.10. What takes long to begin is left out beside others: compilation (1.02) took the time of a GAN's layout.
         """
         latest = {trial.candidate.label: trial for trial in self.trials}
         hints = [
@@ -197,7 +197,8 @@ class Search:
             and trial.decision.startswith(OPEN)
             if label not in self._confirmer.dropped
         ]
-        return self._joined((), [one for _, one in sorted(hints, key=lambda hint: -hint[0])])
+        best_first = [one for _, one in sorted(hints, key=lambda hint: -hint[0])]
+        return self._joined((), [one for one in best_first if (one.one_off_s or 0.0) < SLOW_S] or best_first)
 
     def _is_proven_first(self, batch: Sequence[Candidate]) -> bool:
         """Whether what is believed in has gained more than is expected of what would be tried next.
