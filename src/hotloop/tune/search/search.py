@@ -186,7 +186,7 @@ class Search:
         """Return all that was estimated to be faster, and could not be told from nothing: together it may be told.
 
         Of 300 s a reinforcement learner left 135 unspent with two knobs at 1.05 and 1.02, within a tenth; both together
-        were 1.10. What takes long to begin is left out beside others: compilation (1.02) took the time of a GAN's layout.
+        were 1.10. What takes long to begin is left out beside others: compilation took the time of a GAN's layout.
         """
         latest = {trial.candidate.label: trial for trial in self.trials}
         hints = [
