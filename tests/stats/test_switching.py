@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from hotloop.stats.switching import SwitchedHold, SwitchFit, fit_switches
+from hotloop.stats.switching import SwitchedHold, SwitchFit, fit_switches, random_walk
 
 KNOBS = ("a", "b", "c", "null")
 
@@ -105,6 +105,14 @@ def test_a_machine_whose_speed_wanders_is_followed() -> None:
 def test_on_a_machine_that_keeps_its_speed_nothing_is_lost() -> None:
     errors = [fitted(walked(seed, step=0.0)).gain(["a"])[0] - 0.3 for seed in range(150)]
     assert float(np.std(errors)) < 0.015, "0.01 is what noise of 0.02 over three holds and many leaves"
+
+
+@pytest.mark.parametrize("num", [2, 3, 28, 113])
+def test_the_components_of_a_random_walk_make_up_its_covariance(num: int) -> None:
+    variances, vectors = random_walk(num)
+    places = np.arange(float(num))
+    assert (vectors * variances) @ vectors.T == pytest.approx(np.minimum.outer(places, places), abs=1e-8)
+    assert vectors.T @ vectors == pytest.approx(np.eye(num), abs=1e-9)
 
 
 def test_too_few_holds_give_no_fit_and_pairs_go_before_knobs() -> None:

@@ -125,12 +125,27 @@ def _design(holds: Sequence[SwitchedHold], terms: Sequence[tuple[str, ...]]) -> 
 
 def _steadied(design: Array, logs: Array) -> Array:
     """Return what takes the wandering that is likeliest out of holds: the root of their inverse covariance."""
-    at = np.arange(float(len(logs)))
-    variances, vectors = np.linalg.eigh(np.minimum.outer(at, at))
+    variances, vectors = random_walk(len(logs))
     turned, target = vectors.T @ design, vectors.T @ logs
     scales = [1.0 / np.sqrt(1.0 + share * np.maximum(variances, 0.0)) for share in WANDERING]
     best = max(scales, key=lambda scale: _likelihood(turned * scale[:, None], target * scale, scale))
     return np.asarray((vectors * best) @ vectors.T, dtype=np.float64)
+
+
+def random_walk(num: int) -> tuple[Array, Array]:
+    """Return the variances and directions of the principal components of a random walk that begins at 0.
+
+    Of its covariance `min(i, j)` both are known: `1 / (4 sin^2(a / 2))` and `sin(a i)` with odd multiples `a` of
+    `pi / (2 num - 1)`. The beginning itself does not vary.
+
+    Args:
+        num: places, the first included, at least two.
+    """
+    angles = np.pi * np.arange(1, 2 * num - 1, 2) / (2 * num - 1)
+    vectors = np.zeros((num, num))
+    vectors[0, 0] = 1.0
+    vectors[1:, 1:] = 2 / math.sqrt(2 * num - 1) * np.sin(np.outer(np.arange(1, num), angles))
+    return np.concatenate(([0.0], 0.25 / np.sin(angles / 2) ** 2)), vectors
 
 
 def _likelihood(white: Array, target: Array, scale: Array) -> float:
