@@ -52,8 +52,8 @@ def leaning(
 ) -> tuple[Candidate, ...]:
     """Return knobs beside a plan that are likelier to gain than to cost, the largest gain first.
 
-    Beside no plan they are to be surer together than each of them is: on a GAN four knobs of 1.02 to 1.06 were 1.12
-    together, as a person's checklist was.
+    Beside no plan they are to be surer together than each of them is: on a GAN a layout and a fused optimizer came
+    out at 1.04 and 1.07, neither told from nothing, and were 1.14 [1.08, 1.20] by hand.
     """
     likely = believed(fit, knobs)
     beside = tuple(step for step in plan if step.label in fit.knobs)
@@ -96,16 +96,17 @@ def _likely(
 ) -> tuple[Candidate, ...]:
     """Return the best state beside some knobs, without what is too small or too doubtful in it."""
 
-    def short(knob: Candidate) -> float:
+    def short(knob: Candidate) -> tuple[float, float]:
         plan = [*beside, *best]
-        return math.inf if _own_gain(fit, plan, knob) < MIN_GAIN else lack(fit, plan, knob)
+        gain = _own_gain(fit, plan, knob)
+        return (math.inf if gain < MIN_GAIN else lack(fit, plan, knob)), -gain
 
     known = [knob for knob in knobs if knob.label in fit.knobs]
     known = sorted(known, key=lambda knob: -_own_gain(fit, beside, knob))[:MAX_ENUMERATED]
     best = list(_best_state(fit, beside, known, conflicts))
     while best:
         weakest = max(best, key=short)
-        if short(weakest) <= 1:
+        if short(weakest)[0] <= 1:
             break
         best.remove(weakest)
     return tuple(sorted(best, key=lambda knob: -_own_gain(fit, [*beside, *best], knob)))
