@@ -24,8 +24,12 @@ from hotloop.launch.isolation.decide import plan_isolation
 from hotloop.launch.isolation.scratch import scratch_root
 from hotloop.model.observation import Anchor
 from hotloop.stats.floor import aa_floor, pair_spread
+from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.stats.verdict import decide
+from hotloop.tune.confirm.confirmation import TAME_ROUNDS
+from hotloop.tune.confirm.evidence import MAX_SETS, MIN_SETS
 from hotloop.tune.design.block_length import Blocks
+from hotloop.tune.design.costs import Costs
 from hotloop.tune.executor import SetOrder, SetRecord
 from hotloop.tune.search.arms import while_time
 from hotloop.tune.trials.duet import DuetExecutor
@@ -43,7 +47,6 @@ while True:
     nn.functional.cross_entropy(model(x), y).backward()
     optimizer.step()
 """
-ROUNDS, PAIRS = 16, 8
 SESSION_S = 120.0
 """Of one session: no pair is begun after it."""
 WIDE = 0.03
@@ -63,23 +66,26 @@ class Session(msgspec.Struct, frozen=True):
 def session(executor: DuetExecutor) -> Session:
     """Run one pair for the floor, then pairs as a confirmation does: until the interval is narrow, or the time over."""
     began = time.monotonic()
-    floor_pairs = [_pair(executor)]
+    costs = Costs(start_s=5.0, round_s=0.7, turns=6)
+    floor_pairs = [_pair(executor, costs)]
     spread, floor = pair_spread(floor_pairs), aa_floor(floor_pairs)
     pairs: list[tuple[float, ...]] = []
     while True:
-        pairs.append(_pair(executor))
-        decision = decide(pairs, floor=floor, max_pairs=PAIRS, prior_sd=spread.sd, prior_df=spread.df)
+        pairs.append(_pair(executor, costs))
+        decision = decide(pairs, floor=floor, max_pairs=MAX_SETS, prior_sd=spread.sd, prior_df=spread.df)
         assert decision.ratio is not None
         half = math.sqrt(decision.ratio.high / decision.ratio.low) - 1
         spent = time.monotonic() - began
-        if len(pairs) >= 3 and (half <= WIDE or len(pairs) == PAIRS or spent > SESSION_S):
+        if len(pairs) >= MIN_SETS and (half <= WIDE or len(pairs) == MAX_SETS or spent > SESSION_S):
             return Session(decision.verdict.value, half, len(pairs), spent, decision.reason)
 
 
-def _pair(executor: DuetExecutor) -> tuple[float, ...]:
-    steer = while_time(lambda: math.inf, 2, 3)
-    record = executor.run(SetOrder(plans=((), ()), max_rounds=ROUNDS), steer)
+def _pair(executor: DuetExecutor, costs: Costs) -> tuple[float, ...]:
+    order = SetOrder(plans=((), ()), max_rounds=max(TAME_ROUNDS, costs.telling_rounds(2)))
+    began = time.monotonic()
+    record = executor.run(order, while_time(lambda: math.inf, 2, MIN_BLOCKS))
     assert isinstance(record, SetRecord), record
+    costs.learn(order, record, time.monotonic() - began)
     return record.log_ratios((0,), 1)
 
 
@@ -125,7 +131,7 @@ def main() -> None:
     halves = sorted(row.half_width for row in rows)
     lines = [
         f"{num} sessions of a small program against itself: fresh pairs of processes in turns of 0.1 s, as a "
-        f"confirmation runs them, at least 3 pairs, until the interval is within {WIDE:.0%} to either side or "
+        f"confirmation runs them, at least {MIN_SETS} pairs, until the interval is within {WIDE:.0%} to either side or "
         f"{SESSION_S:.0f} s are over.",
         "",
         *(f"- {verdict}: {count}" for verdict, count in sorted(counts.items())),

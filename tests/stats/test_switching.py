@@ -57,6 +57,28 @@ def test_knobs_that_help_one_another_are_told_from_those_that_do_not() -> None:
     assert fit.ratio(["a", "b"]).ratio == pytest.approx(1.3 * 1.4, rel=0.05)
 
 
+def test_two_processes_tell_more_than_one_and_a_quieter_one_counts_more() -> None:
+    gains = {("a",): math.log(1.3), ("b",): math.log(1.05)}
+    wild, quiet = fitted(switched(gains, 3, noise=0.1)), fitted(switched(gains, 4, noise=0.02))
+    both = wild.joined(quiet)
+    for knob, true in (("a", 1.3), ("b", 1.05), ("null", 1.0)):
+        gain, error = both.gain([knob])
+        assert error < min(wild.gain([knob])[1], quiet.gain([knob])[1])
+        assert gain == pytest.approx(quiet.gain([knob])[0], abs=0.01)
+        assert gain == pytest.approx(math.log(true), abs=3 * error)
+    assert both.df == wild.df + quiet.df
+
+
+def test_what_only_one_process_switched_is_known_from_that_one() -> None:
+    first = fitted(switched({("a",): math.log(1.3), ("b",): math.log(1.1)}, 5))
+    second = fit_switches(switched({("a",): math.log(1.3)}, 6), ("a",))
+    assert second is not None
+    both = first.joined(second)
+    assert both.knobs == first.knobs
+    assert both.gain(["b"])[0] == pytest.approx(first.gain(["b"])[0], abs=first.gain(["b"])[1])
+    assert both.gain(["a"])[1] < first.gain(["a"])[1]
+
+
 @pytest.mark.parametrize(("drift", "bursts"), [(0.5, 0.0), (0.0, 0.08), (0.5, 0.08)])
 def test_drift_and_foreign_bursts_do_not_decide(drift: float, bursts: float) -> None:
     fit = fitted(switched({("a",): math.log(1.3)}, 3, drift=drift, bursts=bursts))

@@ -166,7 +166,7 @@ class SimulatedExecutor:
         """One process whose knobs are switched by the patterns."""
         self._before()
         self.switched.append(order)
-        rng = self._rng("switch")
+        rng = self._rng("switch" if len(self.switched) == 1 else f"switch {len(self.switched)}")
         base = frozenset(word for step in order.base for word in (step.name, step.label))
         truth = self._truth(passive=order.passive)
         process = _Process((), frozenset(), truth, self.noise, rng, machine=self._disturbance)

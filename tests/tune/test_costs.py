@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 import pytest
 
@@ -46,3 +48,10 @@ def test_an_epoch_that_was_not_seen_whole_says_nothing_of_its_end() -> None:
     seen = msgspec.structs.replace(observation(), run=short, epoch_steps=EPOCH)
     costs = expected_costs(seen, _blocks(EPOCH))
     assert costs.set_s(1, 1) - costs.start_s(1) == pytest.approx(EPOCH * STEP_S, rel=0.05)
+
+
+def test_a_set_that_takes_long_to_start_is_worth_more_rounds() -> None:
+    """Starts of 10 s beside rounds of 1 s: with blocks that scatter twice as much as processes, 2 sqrt(20 / 2)."""
+    quick, slow = Costs(start_s=0.1, round_s=1.0, num_cores=1), Costs(start_s=10.0, round_s=1.0, num_cores=1)
+    assert slow.telling_rounds(2) == pytest.approx(2 * math.sqrt(10), abs=1)
+    assert quick.telling_rounds(2) == 1

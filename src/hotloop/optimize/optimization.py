@@ -103,6 +103,15 @@ class Optimization(ABC):
         return Refused(f"{self.name} comes without a rewrite")
 
     @classmethod
+    def shortens_every_step(cls) -> bool:
+        """Return whether its gain is in each step alike: it computes otherwise.
+
+        What is fetched or printed now and then makes single steps shorter, and so does what others on the machine do
+        not hold up.
+        """
+        return cls.family in {"compute", "precision"} and cls.touches_numbers
+
+    @classmethod
     def manual(cls) -> str:
         """Return the manual page."""
         return inspect.cleandoc(cls.__doc__ or "")

@@ -82,6 +82,44 @@ class SwitchFit(msgspec.Struct, frozen=True):
             covariance=tuple(tuple(float(value) for value in row) for row in covariance),
         )
 
+    def joined(self, other: SwitchFit) -> SwitchFit:
+        """Return what this process and another one say together, each term by its precision.
+
+        The fixed-effects combination of independent estimates (Cochran 1954, Biometrics 10:101), for several terms.
+        """
+        terms = (*self.terms, *(term for term in other.terms if term not in self.terms))
+        precision, weighted = np.zeros((len(terms), len(terms))), np.zeros(len(terms))
+        for fit in (self, other):
+            at = [terms.index(term) for term in fit.terms]
+            own = np.linalg.inv(np.array(fit.covariance))
+            precision[np.ix_(at, at)] += own
+            weighted[at] += own @ np.array(fit.gains)
+        covariance = np.linalg.inv(precision)
+        return SwitchFit(
+            terms=terms,
+            gains=tuple(float(gain) for gain in covariance @ weighted),
+            covariance=tuple(tuple(float(value) for value in row) for row in covariance),
+            df=self.df + other.df,
+        )
+
+    def with_terms(self, other: SwitchFit, knobs: Collection[str]) -> SwitchFit:
+        """Return this fit with what another one of the same holds says of some knobs.
+
+        Both kinds are taken for independent of one another, as knobs of a balanced design are.
+
+        Args:
+            other: with the same terms.
+            knobs: all of a term are among these, or it stays as it is.
+        """
+        theirs = np.array([set(term) <= set(knobs) for term in self.terms])
+        alike = theirs[:, None] == theirs[None, :]
+        covariance = np.where(theirs[:, None], np.array(other.covariance), np.array(self.covariance)) * alike
+        return msgspec.structs.replace(
+            self,
+            gains=tuple(float(gain) for gain in np.where(theirs, other.gains, self.gains)),
+            covariance=tuple(tuple(float(value) for value in row) for row in covariance),
+        )
+
     def ratio(self, after: Collection[str], before: Collection[str] = (), confidence: float = 0.95) -> Ratio:
         """Return the speed ratio between two states with its interval."""
         gain, error = self.gain(after, before)

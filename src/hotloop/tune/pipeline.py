@@ -29,7 +29,7 @@ from hotloop.observe.run.live import Interrupted, LiveRun, observe
 from hotloop.observe.run.origin import ORIGIN
 from hotloop.observe.run.stopping import StopRule
 from hotloop.optimize.optimization import Optimization
-from hotloop.optimize.registry import all_optimizations, broken_plugins
+from hotloop.optimize.registry import all_optimizations, broken_plugins, get
 from hotloop.store.session import Session
 from hotloop.tune.design.block_length import Blocks, shape_blocks
 from hotloop.tune.design.candidates import Wishes, conflicts, propose
@@ -220,6 +220,7 @@ def _design(
         conflicts=conflicts(catalogue, on_cpu=on_host),
         interactions=interactions(catalogue),
         switchable=switchable,
+        alike=lambda one: get(one.name).shortens_every_step(),
         buffered=lambda plan: has_workers(observation, plan),
     )
 

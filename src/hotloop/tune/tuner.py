@@ -63,7 +63,9 @@ class Tuner:
         switchable = Switchables(design.switchable)
         self._confirmer = Confirmer(arms, switchable, progress, _look_s(observation, ledger))
         self._contest = Contest(arms, design.conflicts, design.interactions, progress)
-        screen = KnobScreen(executor, design.conflicts, design.interactions, typical=design.typical)
+        screen = KnobScreen(
+            executor, design.conflicts, design.interactions, typical=design.typical, alike=design.alike
+        )
         self._search = Search(
             arms,
             ledger,

@@ -19,7 +19,7 @@ from hotloop.tune.search.arms import Arms, while_time
 from hotloop.tune.search.batches import PROOF_ROUNDS
 from hotloop.tune.verdict.decision import blamed, failure_reason
 
-MIN_ROUNDS, ROUNDS, MAX_ROUNDS = 4, 10, 16
+MIN_ROUNDS, TAME_ROUNDS, ROUNDS, MAX_ROUNDS = 4, 6, 10, 16
 """Of a set. Pairs are the samples; with fewer than six blocks the wild ones among them cannot be told."""
 LOOK_LEFT = 1.5
 """Times what detailed profiling is expected to take: with less time left it is not begun. Compiled code took 46 s
@@ -179,7 +179,7 @@ class Confirmer:
         # A proof is worth more than a picture: whatever that takes, it takes it from no set that is still to come.
         wanted = to_come == 1 and not self.sets.looked_at(plan)
         look_s = LOOK_LEFT * self._look_s if wanted and self._look_s is not None else None
-        rounds = self._arms.costs.rounds_in((self._arms.left_s() - (look_s or 0.0)) / to_come, num_arms)
+        rounds = self._rounds_of_sets(plan, self._arms.left_s() - (look_s or 0.0), num_arms, to_come)
         rounds = max(self._least(plan), min(rounds, ROUNDS if num_arms > 2 else self._rounds))
         most = self._arms.max_rounds
         return SetOrder(
@@ -188,6 +188,13 @@ class Confirmer:
             perturbed=perturbed,
             look_left_s=look_s,
         )
+
+    def _rounds_of_sets(self, plan: PlanSteps, left_s: float, num_arms: int, to_come: int) -> int:
+        """Return the rounds of a set: no more than tell something, unless there is time for that in all sets."""
+        costs = self._arms.costs
+        all_s = left_s / max(1, MAX_SETS - self.sets.num(plan))
+        telling = max(TAME_ROUNDS, costs.telling_rounds(num_arms), costs.rounds_in(all_s, num_arms))
+        return min(telling, costs.rounds_in(left_s / to_come, num_arms))
 
     def _ends(self, plan: PlanSteps, num_originals: int, to_come: int) -> tuple[PlanSteps, ...]:
         """The plan and, where there is time, what it is with and without each step that needs a process of its own."""

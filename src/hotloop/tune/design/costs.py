@@ -13,6 +13,9 @@ from hotloop.tune.executor import ArmRecord, SetOrder, SetRecord
 SWITCH_S = 0.03
 """Of a turn: an arm is thawed, reaches its boundary, is frozen, and its records are read (85-95% of the time was
 timed with blocks of 80 ms on five programs)."""
+BLOCK_TO_PAIR = 2.0
+"""Standard deviation of the log ratio of one block, over that between pairs of processes: of a program of 3 ms a step
+1.5 (3% and 2%) as long as the machine was quiet, 2.5 (15% and 6%) in the minutes after that."""
 
 
 class Costs:
@@ -63,6 +66,13 @@ class Costs:
         """Return how many rounds of a set fit."""
         left = seconds - self.start_s(num_arms) - one_off_s
         return max(0, int(left / (num_arms * self._round_s)))
+
+    def telling_rounds(self, num_arms: int) -> int:
+        """Return the rounds of a set after which the same time tells more in fresh processes.
+
+        The size of a cluster in two-stage sampling (Cochran 1977, Sampling Techniques, 10.6).
+        """
+        return round(BLOCK_TO_PAIR * math.sqrt(self.start_s(num_arms) / (num_arms * self._round_s)))
 
 
 def _one_off_s(record: SetRecord) -> float:

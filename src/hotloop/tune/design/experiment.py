@@ -25,12 +25,14 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
         conflicts: names that cannot be on together.
         interactions: names that may help or hinder one another.
         switchable: whether a candidate can be switched in a running program.
+        alike: whether a candidate shortens every step alike.
         buffered: whether batches wait in a queue between loader workers and the step with this on.
     """
 
     costs: Costs
     hold_s: float
     switchable: Callable[[Candidate], bool]
+    alike: Callable[[Candidate], bool] = lambda _: False
     buffered: Callable[[PlanSteps], bool] = lambda _: False
     max_rounds: int | None = None
     curve_rounds: int = 0

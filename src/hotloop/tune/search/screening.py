@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
@@ -25,6 +25,8 @@ SCREEN_SHARE = 0.2
 """Of the budget, for all knobs together."""
 EXPECTED = 1.08
 """Prior from which a candidate that nothing is known of is part of the predicted plan."""
+MAY_HELP = 1.02
+"""Upper end of a knob's interval from which it is switched again where time is left: a proof sees no less."""
 ALIKE = 1.15
 """What switching does to two knobs may differ by so much: one fills a cache while it is on, the other does not."""
 MOVES_MUCH = 1.5
@@ -63,6 +65,9 @@ class Screening:
         self.passively = False
         """All threads waited passively then."""
         self.trials: list[Trial] = []
+        self._base: PlanSteps = ()
+        """What was on all the time in the last process in which anything was learned."""
+        self._num_again = 0
         self.one_off_s: dict[str, float] = {}
         """What the first steps with a knob took beyond later ones, by label."""
 
@@ -79,17 +84,76 @@ class Screening:
             passive: whether threads wait passively.
             reserve_s: of the time left, what a proof needs.
         """
-        key = "+".join(["switch", *(step.label for step in base)]) + ("|passive" if passive else "")
-        limit_s = min(SCREEN_SHARE * self._ledger.budget.seconds, self._arms.left_s() - reserve_s)
-        labels = self._ledger.once(
-            f"knobs|{key}", list[str], lambda: [one.label for one in self._affordable(base, knobs, limit_s)]
-        )
-        left_out = [knob for knob in knobs if knob.label not in labels]
-        knobs = [knob for knob in knobs if knob.label in labels]
-        if not knobs:
+        key = _key(base, passive=passive)
+        limit_s = self._limit_s(reserve_s)
+        chosen = self._chosen(key, base, knobs, limit_s)
+        left_out = [knob for knob in knobs if knob not in chosen]
+        if not chosen:
             if not self.trials:
                 self.told = Screened(unknown=tuple(left_out))
             return None
+        told = self._switched(key, base, chosen, limit_s, passive=passive)
+        self.passively = passive
+        tried = {trial.candidate.label for trial in self.trials}
+        again = [knob for knob in left_out if knob.label in tried]
+        return self._learned(base, msgspec.structs.replace(told, unknown=(*told.unknown, *again)))
+
+    def again(self, dropped: Collection[str], *, passive: bool, reserve_s: float) -> Screened | None:
+        """Switch once more what may help and was not told from nothing; None: there is no such knob, or no time.
+
+        Of 300 s a graph network's session left 123 unspent, with nothing known to 5%.
+
+        Args:
+            dropped: labels of what did not hold.
+            passive: whether threads wait passively: what was switched otherwise cannot be told together.
+            reserve_s: of the time left, what a proof needs.
+        """
+        open_ = [
+            trial.candidate
+            for trial in self.told.trials
+            if trial.ratio is not None
+            and trial.ratio.high > MAY_HELP
+            and trial.candidate.label not in dropped
+        ]
+        if self._base or not self.fits or passive != self.passively:
+            return None
+        self._num_again += 1
+        key = f"{_key(self._base, passive=passive)}|again {self._num_again}"
+        limit_s = self._limit_s(reserve_s)
+        knobs = self._chosen(key, self._base, open_, limit_s)
+        if not knobs:
+            return None
+        told = self._switched(key, self._base, knobs, limit_s, passive=passive, known=self.fits[-1])
+        if told.fit is None:
+            return None
+        self.fits = (*self.fits[:-1], told.fit)
+        self.trials += told.trials
+        self.told = msgspec.structs.replace(told, unknown=self.told.unknown, from_start=self.told.from_start)
+        return self.told
+
+    def _limit_s(self, reserve_s: float) -> float:
+        return min(SCREEN_SHARE * self._ledger.budget.seconds, self._arms.left_s() - reserve_s)
+
+    def _chosen(
+        self, key: str, base: PlanSteps, knobs: Sequence[Candidate], limit_s: float
+    ) -> list[Candidate]:
+        """Return the knobs that there is time for, as it was when they were chosen."""
+        labels = self._ledger.once(
+            f"knobs|{key}", list[str], lambda: [one.label for one in self._affordable(base, knobs, limit_s)]
+        )
+        return [knob for knob in knobs if knob.label in labels]
+
+    def _switched(
+        self,
+        key: str,
+        base: PlanSteps,
+        knobs: Sequence[Candidate],
+        limit_s: float,
+        *,
+        passive: bool,
+        known: SwitchFit | None = None,
+    ) -> Screened:
+        """Switch knobs in a process; return what it told, with what is known before."""
         beside = f" beside {', '.join(step.label for step in base)}" if base else ""
         named = ", ".join(knob.label for knob in knobs)
         self._progress(f"switching {counted(len(knobs), 'change')} on and off{beside}: {named}")
@@ -101,12 +165,8 @@ class Screening:
             passive=passive,
             buffered=self._design.buffered(base),
         )
-        record = self._ledger.once(key, SwitchRecord, lambda: self._screen.run(order))
-        self.passively = passive
-        told = self._screen.read(record, order)
-        tried = {trial.candidate.label for trial in self.trials}
-        again = [knob for knob in left_out if knob.label in tried]
-        return self._learned(base, msgspec.structs.replace(told, unknown=(*told.unknown, *again)))
+        record = self._ledger.once(key, SwitchRecord, lambda: self._screen.run(order, known))
+        return self._screen.read(record, order, known)
 
     def _affordable(self, base: PlanSteps, knobs: Sequence[Candidate], limit_s: float) -> Sequence[Candidate]:
         """Return as many knobs as so many seconds tell something of: the most promising of each name first."""
@@ -130,6 +190,7 @@ class Screening:
         goes_on = any(knob.label in fit.knobs for fit in self.fits for knob in base)
         if goes_on and told.fit is None:
             return None
+        self._base = base
         before = self.told.from_start if goes_on else ()
         earlier = [one for one in before if one not in told.from_start]
         self.fits = (*(self.fits if goes_on else ()), *([told.fit] if told.fit else ()))
@@ -190,6 +251,10 @@ class Screening:
         """Return those that helped when they were switched before, or that nothing is known of and much expected."""
         before = {trial.candidate.label: trial.decision for trial in self.trials}
         return [one for one in unknown if before.get(one.label, ACCEPTED if hoped(one) else "") == ACCEPTED]
+
+
+def _key(base: PlanSteps, *, passive: bool) -> str:
+    return "+".join(["switch", *(step.label for step in base)]) + ("|passive" if passive else "")
 
 
 def hoped(candidate: Candidate) -> bool:

@@ -177,10 +177,22 @@ class Search:
             todo = [one for one in todo if one.label not in self._confirmer.dropped]
             if not self._screen_as_it_runs(knobs) and not refuted and (not todo or not batch):
                 break
-        if not self.plan and self._confirmer.proven() is None:
-            self.plan = self._hinted()
+        if self._confirmer.proven() is None:
+            self._screen_again()
+            self.plan = self.plan or self._hinted()
             self._confirm((), 0.0)
             self._say_standing()
+
+    def _screen_again(self) -> None:
+        """Use the time beyond a proof for what was not told from nothing, until another plan is believed in."""
+        believed, dropped = self.plan, self._confirmer.dropped
+        while self.plan == believed:
+            told = self.screening.again(dropped, passive=self.passive, reserve_s=self._batches.reserve_s())
+            if told is None:
+                return
+            plan = told.plan or self.screening.leaning(())
+            self.plan = tuple(step for step in plan if step.label not in dropped) or believed
+            self._take(told.trials)
 
     def _hinted(self) -> PlanSteps:
         """Return all that was estimated to be faster, and could not be told from nothing: together it may be told.

@@ -1,0 +1,61 @@
+"""What a hold is summed up by: its quickest steps for what shortens every step, its median for what does not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from hotloop.model.optimization import Candidate
+from hotloop.stats.switching import SwitchFit
+from hotloop.tune.executor import Hold, SwitchRecord
+from hotloop.tune.search.knob_screen import KnobScreen, switch_order
+
+from .sessions import QUIET
+from .simulated import Clock, SimulatedExecutor, Truth
+
+EVEN, FETCH = Candidate(name="even"), Candidate(name="fetch")
+ORDER = switch_order([EVEN, FETCH], {}, 60.0)
+
+
+def holds(seed: int) -> tuple[Hold, ...]:
+    """A machine that is 1.5 times as slow for a third of the steps; what is fetched makes every second step longer."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for pattern in ORDER.patterns[:160]:
+        steps = np.full(20, 0.01)
+        steps[::2] *= 1.2 / (1.1 if "fetch" in pattern else 1.0)
+        steps /= 1.05 if "even" in pattern else 1.0
+        steps *= np.where(rng.random(20) < rng.uniform(0.0, 0.6), 1.5, 1.0) * rng.normal(1.0, 0.01, 20)
+        found.append(Hold(pattern, tuple(float(step) for step in steps)))
+    return tuple(found)
+
+
+def fitted(seed: int, alike: Callable[[Candidate], bool]) -> SwitchFit:
+    executor = SimulatedExecutor(Truth(), QUIET, Clock(), seed)
+    screen = KnobScreen(executor, {}, {}, typical=True, alike=alike)
+    effects = {"even": (True, ""), "fetch": (True, "")}
+    fit = screen.fit(SwitchRecord(holds=holds(seed), effects=effects), ORDER)
+    assert fit is not None
+    return fit
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_shortens_every_step_is_told_from_the_quickest_ones(seed: int) -> None:
+    usual, quickest = fitted(seed, lambda _: False), fitted(seed, lambda one: one == EVEN)
+    gain, error = quickest.gain(["even"])
+    assert error < 0.5 * usual.gain(["even"])[1]
+    assert gain == pytest.approx(math.log(1.05), abs=3 * error)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_shortens_some_steps_is_not_hidden_by_the_quickest_ones(seed: int) -> None:
+    usual = fitted(seed, lambda _: False)
+    mixed, hidden = fitted(seed, lambda one: one == EVEN), fitted(seed, lambda _: True)
+    assert mixed.gain(["fetch"]) == pytest.approx(usual.gain(["fetch"]))
+    assert hidden.gain(["fetch"])[0] < 0.01 < mixed.gain(["fetch"])[0]
+    assert mixed.gain(["even", "fetch"])[0] == pytest.approx(
+        mixed.gain(["even"])[0] + mixed.gain(["fetch"])[0]
+    )
