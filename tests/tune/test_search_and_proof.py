@@ -422,6 +422,14 @@ class TestParity:
         assert names(result) == ["b"]
         assert reasons(result)["a"].startswith("parity: ")
 
+    def test_what_cannot_touch_a_number_is_not_refused_for_what_it_is_beside(self) -> None:
+        malloc = Candidate(name="malloc", prior=1.1, touches_numbers=False)
+        truth = Truth(factors={"fused": 1.12, "malloc": 1.2}, departing={frozenset({"fused"}): 0.5})
+        result = Simulation(truth, switchable=lambda one: one != malloc).run([*candidates("fused"), malloc])
+        assert [trial.decision for trial in result.trials if trial.candidate == malloc] == [ACCEPTED]
+        assert reasons(result)["fused"].startswith("parity when confirmed")
+        assert names(result) == ["malloc"]
+
     def test_one_that_diverges_is_refused(self) -> None:
         truth = Truth(factors={"a": 1.5}, departing={frozenset({"a"}): math.nan})
         result = Simulation(truth).run(candidates("a"))

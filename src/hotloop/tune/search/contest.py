@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from statistics import fmean, stdev
 
-from hotloop.model.optimization import Candidate
+from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Failure, FailureKind, Measured, Trial
 from hotloop.stats.pairs import MIN_BLOCKS, ratio_interval
@@ -202,7 +202,11 @@ class Contest:
             pairs=tuple(pairs),
             step_s=(before.step_s, arm.step_s),
             effects=tuple(effect for effect in arm.effects if effect.name == candidate.name),
-            parity=ground.references.check(arm, order.plans[at]),
+            parity=(
+                ground.references.check(arm, order.plans[at])
+                if candidate.touches_numbers or candidate.numerics is not Numerics.EXACT
+                else ground.references.beside(before).check(arm, (candidate,))
+            ),
             one_off_s=one_off_s(before, arm),
             peak_bytes=(before.peak_bytes, arm.peak_bytes),
             contention=record.contention,

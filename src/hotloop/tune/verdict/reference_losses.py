@@ -64,6 +64,19 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
                 return msgspec.structs.replace(seen, passed=True, decided=True, evidence=same)
         return msgspec.structs.replace(seen, evidence=f"{seen.evidence}; invariants hold")
 
+    def beside(self, run: Learned) -> ReferenceLosses:
+        """Return what a run with one more change is held to, where that change cannot touch a number: the run before it.
+
+        What else is on in both may part from the original by rounding; a wait policy was refused for an optimizer's.
+        """
+        if not run.losses:
+            return self
+        return msgspec.structs.replace(
+            self,
+            originals=(run.losses,),
+            invariants=(run.invariants,) if run.invariants is not None else (),
+        )
+
     def judge(
         self, losses: Sequence[float], *, numerics: Numerics, touches_numbers: bool = True
     ) -> ParityEvidence:
