@@ -28,6 +28,8 @@ WANDERING = (0.0, *(float(share) for share in np.geomspace(0.003, 30.0, 13)))
 """Variances of the machine's change of speed from one hold to the next that are tried, relative to that of a hold."""
 SPARE_DF = 4
 """Holds beyond the number of coefficients below which no error can be given."""
+_LEAST_VARIANCE = 1e-10
+"""Of a log gain: holds that are alike to the last bit are not known any better."""
 _HUBER = 1.345
 """95% efficient on normal data (Huber 1981)."""
 _MAX_ROUNDS = 30
@@ -91,7 +93,7 @@ class SwitchFit(msgspec.Struct, frozen=True):
         precision, weighted = np.zeros((len(terms), len(terms))), np.zeros(len(terms))
         for fit in (self, other):
             at = [terms.index(term) for term in fit.terms]
-            own = np.linalg.inv(np.array(fit.covariance))
+            own = np.linalg.inv(np.array(fit.covariance) + _LEAST_VARIANCE * np.eye(len(at)))
             precision[np.ix_(at, at)] += own
             weighted[at] += own @ np.array(fit.gains)
         covariance = np.linalg.inv(precision)

@@ -99,7 +99,7 @@ class Screening:
         return self._learned(base, msgspec.structs.replace(told, unknown=(*told.unknown, *again)))
 
     def again(self, dropped: Collection[str], *, passive: bool, reserve_s: float) -> Screened | None:
-        """Switch once more what may help and was not told from nothing; None: there is no such knob, or no time.
+        """Switch once more what may help, beside nothing as before; None: there is no such knob, or no time.
 
         Of 300 s a graph network's session left 123 unspent, with nothing known to 5%.
 
@@ -118,12 +118,12 @@ class Screening:
         if self._base or not self.fits or passive != self.passively:
             return None
         self._num_again += 1
-        key = f"{_key(self._base, passive=passive)}|again {self._num_again}"
+        key = f"{_key((), passive=passive)}|again {self._num_again}"
         limit_s = self._limit_s(reserve_s)
-        knobs = self._chosen(key, self._base, open_, limit_s)
+        knobs = self._chosen(key, (), open_, limit_s)
         if not knobs:
             return None
-        told = self._switched(key, self._base, knobs, limit_s, passive=passive, known=self.fits[-1])
+        told = self._switched(key, (), knobs, limit_s, passive=passive, known=self.fits[-1])
         if told.fit is None:
             return None
         self.fits = (*self.fits[:-1], told.fit)

@@ -65,7 +65,7 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(seen, evidence=f"{seen.evidence}; invariants hold")
 
     def beside(self, run: Learned) -> ReferenceLosses:
-        """Return what a run with one more change is held to, where that change cannot touch a number: the run before it.
+        """Return what a run with one more change, which cannot touch a number, is held to: the run without it.
 
         What else is on in both may part from the original by rounding; a wait policy was refused for an optimizer's.
         """
