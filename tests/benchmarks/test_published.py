@@ -31,6 +31,7 @@ def test_an_entry_says_what_is_fetched_and_picks_from_the_catalogue(entry: Entry
 
 
 @pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.slow
 def test_made_data_is_the_same_every_time(name: str, tmp_path: Path) -> None:
     for twin in ("one", "other"):
         make(name, tmp_path / twin)

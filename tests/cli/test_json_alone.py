@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from ..trace.example import example_trace
 from .commands import hotloop
 
@@ -21,6 +23,7 @@ for step in range(12):
 """
 
 
+@pytest.mark.slow
 def test_the_programs_words_and_the_screen_go_to_standard_error(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(NOISY)
     done = hotloop("observe", "--no-deep", "--steps", "5", "--json", "-", "train.py", cwd=tmp_path)

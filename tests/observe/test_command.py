@@ -66,6 +66,7 @@ def test_a_program_that_crashes_keeps_its_traceback(observe: Observe) -> None:
     assert run.seen["step"]["num"] >= 2
 
 
+@pytest.mark.slow
 def test_a_program_that_ends_after_three_steps(observe: Observe) -> None:
     run = observe(TINY, command=("train.py", "3"))
     assert run.code == 0, run.err
@@ -147,6 +148,7 @@ def test_the_machine_was_watched_meanwhile(tiny: Observed) -> None:
     assert monitors["metrics"]["memory_used_bytes"]["mean"] > 100 << 20
 
 
+@pytest.mark.slow
 def test_the_arithmetic_of_a_step_is_counted(observe: Observe) -> None:
     seen = observe(TINY, "--steps", "20", deep=True).seen
     deep, efficiency = seen["deep"], seen["efficiency"]

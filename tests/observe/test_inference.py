@@ -157,6 +157,7 @@ with torch.inference_mode():
 """
 
 
+@pytest.mark.slow
 def test_a_program_that_generates_is_observed(observe: Observe) -> None:
     run = observe(CACHED, "--steps", "30")
     assert run.code == 0, run.err

@@ -69,6 +69,7 @@ def test_cores_and_nodes_of_a_machine(machine: Path) -> None:
 
 
 @TWO_CORES
+@pytest.mark.slow
 def test_workers_are_kept_off_the_training_cores() -> None:
     first, *others = physical_cores()
     after = """
@@ -266,6 +267,7 @@ def test_devices_are_left_as_they_are(
         chosen(nvml, seen, monkeypatch)
 
 
+@pytest.mark.slow
 def test_the_number_of_devices_is_what_proves_it() -> None:
     on, evidence = in_a_process("device_selection", {"devices": "2,3"})
     assert not on

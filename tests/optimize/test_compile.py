@@ -28,6 +28,7 @@ class Net(nn.Module):  # type: ignore[misc]
         return torch.relu(self.layer(x)) * scale
 
 
+@pytest.mark.slow
 def test_the_call_is_compiled_and_computes_the_same() -> None:
     model = Net()
     x = torch.randn(2, 8)

@@ -180,6 +180,7 @@ class Net(torch.nn.Linear):
 
 
 @pytest.mark.parametrize("way", [["train.py"], ["-m", "train"]])
+@pytest.mark.slow
 def test_an_unmodified_program_runs_changed_and_its_files_stay(tmp_path: Path, way: list[str]) -> None:
     (tmp_path / "train.py").write_text(PROGRAM)
     (tmp_path / "parts.py").write_text(PARTS)

@@ -277,6 +277,7 @@ class Moves:
 
 @pytest.mark.parametrize("leave_at", [None, 4])
 @pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.slow
 def test_beside_workers_batches_are_moved_ahead(
     persistent: bool, leave_at: int | None, prefetch: Callable[[], NextBatch]
 ) -> None:

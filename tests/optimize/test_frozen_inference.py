@@ -222,6 +222,7 @@ print(isinstance(model[1], nn.Identity))
 
 
 @pytest.mark.parametrize("infers", [True, False])
+@pytest.mark.slow
 def test_a_plan_acts_on_forwards_without_gradients_where_nothing_is_trained(
     infers: bool, tmp_path: Path
 ) -> None:

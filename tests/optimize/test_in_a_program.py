@@ -170,6 +170,7 @@ def test_everything_acts_in_a_plain_loop(tmp_path: Path) -> None:
     assert "kept against 1 calls" in effects["thread_count"][1]
 
 
+@pytest.mark.slow
 def test_what_is_written_in_the_model_is_exchanged_or_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -226,6 +227,7 @@ print("loss is finite:", bool(loss.isfinite()))
 """
 
 
+@pytest.mark.slow
 def test_float16_scales_inside_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], "PLAN", {"autocast_fp16": {}})
     output, effects, notes = with_the_catalogue(PLAIN, tmp_path)

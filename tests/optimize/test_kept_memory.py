@@ -85,6 +85,7 @@ def resident_bytes(*pids: int) -> int:
 
 
 @pytest.mark.parametrize("collate", [None, torch.stack], ids=["columns", "samples"])
+@pytest.mark.slow
 def test_workers_share_what_is_kept(collate: Any, cache: Callable[..., DatasetCache]) -> None:  # noqa: F811
     """A machine that reclaims memory may give a shared page back to one process alone, so both count together."""
     before = resident_bytes(os.getpid())

@@ -130,6 +130,7 @@ def test_thread_counts_out_of_range_are_refused(value: Any) -> None:
 
 
 @LINUX
+@pytest.mark.slow
 def test_threads_sleep_at_barriers_and_without_it_they_do_not() -> None:
     two = {"OMP_NUM_THREADS": "2"}
     passive = dict(OpenmpWaitPolicy().environment({}))
@@ -260,6 +261,7 @@ def test_unknown_allocators_are_refused() -> None:
 @pytest.mark.skipif(
     huge_pages._chosen() != "madvise", reason="this kernel does not wait to be asked for huge pages"
 )
+@pytest.mark.slow
 def test_large_tensors_are_in_huge_pages() -> None:
     assert HugePages().candidates(observation())
     on, evidence = in_a_process("huge_pages", {})

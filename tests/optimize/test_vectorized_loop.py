@@ -400,6 +400,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 def test_an_unmodified_program_makes_them_in_one_call(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(PROGRAM)
     order = VectorizedLoop().order({})

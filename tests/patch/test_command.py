@@ -160,6 +160,7 @@ def test_check_says_no_until_it_is_written(folder: Path, capfd: pytest.CaptureFi
     assert "KMP_BLOCKTIME=0 python train.py" in err
 
 
+@pytest.mark.slow
 def test_the_plans_command_is_run_only_when_that_is_asked_for(
     folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,6 +199,7 @@ def test_writing_twice_writes_once(folder: Path) -> None:
     assert files(folder) == {"train.py", "train.py.orig", "hotloop.toml"}
 
 
+@pytest.mark.slow
 def test_a_patch_that_is_taken_back_leaves_the_plan_as_it_was_proven(
     folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -216,6 +218,7 @@ def test_a_patch_that_is_taken_back_leaves_the_plan_as_it_was_proven(
     assert Path("train.py").read_bytes() == once
 
 
+@pytest.mark.slow
 def test_run_switches_on_what_is_not_in_the_source(folder: Path) -> None:
     assert run(["patch", "--write"]) == 0
     done = hotloop("run", "--plan", "hotloop.toml", "train.py", cwd=folder)

@@ -41,13 +41,23 @@ WITHOUT_A_PAGE = {
 }
 BF16_TOLERANCE = 0.02
 """Of the size of the parameters after a few steps: bfloat16 has 8 bits of mantissa."""
-each = pytest.mark.parametrize("spec", SPECS, ids=[spec.name for spec in SPECS])
+FIRST = {spec.optimization: spec for spec in reversed(SPECS)}
+"""Of each page the first section: the everyday tests look at those, the slow ones at all others."""
+each = pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(spec, id=spec.name, marks=() if spec in FIRST.values() else pytest.mark.slow)
+        for spec in SPECS
+    ],
+)
 
 
 @pytest.fixture(scope="module")
-def observed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Sites]:
-    programs = {spec.name: spec.before for spec in SPECS}
-    return observe_all(programs, tmp_path_factory.mktemp("before"))
+def observed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Sites]:
+    """The sites of all programs before, as far as the tests of this run ask for them."""
+    own = [item for item in request.session.items if item.path == request.path]
+    specs = SPECS if any(item.get_closest_marker("slow") for item in own) else FIRST.values()
+    return observe_all({spec.name: spec.before for spec in specs}, tmp_path_factory.mktemp("before"))
 
 
 def patched(spec: Spec, sites: Sites) -> Patch:

@@ -35,6 +35,7 @@ def _kinds(tmp_path: Path) -> Counter[Kind]:
     return Counter(span.kind for span in _recorded(tmp_path).spans)
 
 
+@pytest.mark.slow
 def test_lines_and_log_records_are_logging(run_probed: RunProgram, tmp_path: Path) -> None:
     done = run_probed(
         f"{_TRAIN}\nimport logging\nlogging.basicConfig(filename='log.txt', level='INFO')\n"
@@ -110,6 +111,7 @@ def test_a_module_that_fails_or_warns_shows_none_of_our_frames(
     assert "_bootstrap" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_library_is_patched_when_it_is_imported(run_probed: RunProgram, tmp_path: Path) -> None:
     folder = tmp_path / "safetensors"
     folder.mkdir()

@@ -79,9 +79,10 @@ _SABOTAGES = {
 }
 
 
+# What torch imports at the first step would be imported again in each fork.
 _ALL = """
 import json, os, sys
-import torch
+import torch, torch._dynamo
 sabotages = json.loads(sys.stdin.read())
 for name, (sabotage, program) in sabotages.items():
     child = os.fork()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from hotloop.observe.decode.processes import read_processes
 from hotloop.observe.decode.spans import timelines
@@ -32,6 +33,7 @@ for step in range(60):
 """
 
 
+@pytest.mark.slow
 def test_losses_are_unscaled_and_a_step_that_is_left_out_counts(
     run_probed: RunProgram, tmp_path: Path
 ) -> None:

@@ -196,6 +196,7 @@ def collector() -> Iterator[_Collector]:
     server.server_close()
 
 
+@pytest.mark.slow
 def test_a_real_run_is_served_while_it_works(tmp_path: Path, collector: _Collector) -> None:
     (tmp_path / "train.py").write_text(TRAIN)
     with socket.socket() as free:

@@ -157,6 +157,7 @@ sampler.end()
 """
 
 
+@pytest.mark.slow
 def test_frames_that_are_being_cleared_do_no_harm(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(textwrap.dedent(_DYING_FRAMES))
     for _ in range(3):
