@@ -34,6 +34,7 @@ LEFT_ALONE = {
 BF16_TOLERANCE = 0.02
 """Of the size of the parameters after two steps: bfloat16 has 8 bits of mantissa."""
 each = pytest.mark.parametrize("name", SOURCES)
+pytestmark = pytest.mark.slow
 
 
 def content(name: str) -> bytes:
@@ -89,7 +90,6 @@ def test_a_scaler_goes_all_the_way_or_nowhere(name: str, sites: dict[str, Sites]
     assert rewrite_plan(plan, once.sites, once.after).after == once.after
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_patched_sources_learn_what_they_learned(patches: dict[str, Patch], tmp_path: Path) -> None:
     before = run_all({name: patch.before["train.py"] for name, patch in patches.items()}, tmp_path / "before")

@@ -19,6 +19,7 @@ from hotloop.probe.process.config import ProbeConfig
 
 from .conftest import run_python, with_probe
 
+pytestmark = pytest.mark.slow
 _PROGRAM = Path(__file__).with_name("readers")
 
 
@@ -29,11 +30,7 @@ def cases(*when: str) -> list[str]:
 
 _CASES = cases("before", "in training", "after")
 _ONCE = sorted(path.stem for path in _PROGRAM.glob("once/*.py"))
-_ROOTS = [
-    "plain",
-    pytest.param("lightning", marks=pytest.mark.slow),
-    pytest.param("hugging_face", marks=pytest.mark.slow),
-]
+_ROOTS = ["plain", "lightning", "hugging_face"]
 Results = dict[str, dict[str, Any]]
 
 
