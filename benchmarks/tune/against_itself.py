@@ -130,7 +130,7 @@ def main() -> None:
     counts = Counter(row.verdict for row in rows)
     halves = sorted(row.half_width for row in rows)
     lines = [
-        f"{num} sessions of a small program against itself: fresh pairs of processes in turns of 0.1 s, as a "
+        f"{len(rows)} sessions of a small program against itself: fresh pairs of processes in turns of 0.1 s, as a "
         f"confirmation runs them, at least {MIN_SETS} pairs, until the interval is within {WIDE:.0%} to either side or "
         f"{SESSION_S:.0f} s are over.",
         "",
