@@ -51,6 +51,15 @@ def test_a_small_gain_that_was_expected_counts_where_measuring_tells_little() ->
     assert leaning(few, [LAYOUT], [Candidate(name="fused")], CONFLICTS) == ()
 
 
+def test_what_much_is_expected_of_is_not_held_to_a_tenth() -> None:
+    few = fit(half=(1.3, 0.11))
+    much, nothing = (Candidate(name="half", prior=prior, numerics=Numerics.TOLERANCE) for prior in (1.8, 1.0))
+    assert believed(few, [much]).ratio(["half"]).ratio > 1.25
+    assert predicted_plan(few, [much], CONFLICTS) == (much,)
+    assert believed(few, [nothing]).ratio(["half"]).ratio < 1.15
+    assert predicted_plan(few, [nothing], CONFLICTS) == ()
+
+
 def test_many_of_which_none_is_sure_are_worth_a_proof_together() -> None:
     knobs = [LAYOUT, FUSED, BATCHED, KEPT]
     weak = fit(layout=(1.03, 0.026), fused=(1.03, 0.038), batched=(1.03, 0.032), kept=(1.041, 0.039))
