@@ -11,6 +11,8 @@ import pytest
 
 from .conftest import Observe, Observed
 
+pytestmark = pytest.mark.slow
+
 PLAIN = """
 import torch
 from torch import nn
@@ -232,7 +234,6 @@ def test_host_samples_name_lines_of_the_program(plain: tuple[Observed, Path]) ->
     assert pstats.Stats(str(base / "stacks.prof")).total_tt > 0  # type: ignore[attr-defined]
 
 
-@pytest.mark.slow
 def test_without_deep_windows_nothing_is_seen(observe: Observe) -> None:
     run = observe(PLAIN, "--steps", "10")
     assert run.code == 0, run.err
@@ -240,7 +241,6 @@ def test_without_deep_windows_nothing_is_seen(observe: Observe) -> None:
     assert "deep_windows_s" not in run.seen["run"]["parts"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("program", "library"), [(LIGHTNING, "lightning"), (TRAINER, "transformers")])
 def test_a_framework(observe: Observe, program: str, library: str) -> None:
     pytest.importorskip(library)
@@ -274,7 +274,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 @pytest.mark.parametrize("keep", [True, False])
 def test_the_workers_lines(observe: Observe, keep: bool, start: str) -> None:

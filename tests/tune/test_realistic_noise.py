@@ -50,7 +50,7 @@ def session(truth: Truth, seed: int, program: str, condition: str, budget_s: flo
 @pytest.mark.parametrize(
     ("program", "condition"),
     [
-        ("gan", "quiet"),
+        pytest.param("gan", "quiet", marks=pytest.mark.slow),
         pytest.param("vae", "quiet", marks=pytest.mark.slow),
         pytest.param("mlp with loader", "busy, passive", marks=pytest.mark.slow),
         pytest.param("gan", "busy, passive", marks=pytest.mark.slow),
