@@ -174,6 +174,17 @@ def test_time_that_is_left_goes_to_knobs_that_could_not_be_told_from_nothing(gai
     assert bool(found_later) == (gain > 1)
 
 
+def test_a_session_with_new_time_switches_again_what_there_was_no_time_for() -> None:
+    journal, wild = Memory(), Noise(pair_sd=0.005, block_sd=0.5, rho=0.3)
+    tried = [Candidate(name=f"nothing {number}", prior=1.02) for number in range(3)]
+    first = Simulation(Truth(), wild, switchable=lambda _: True, budget_s=100.0, journal=journal)
+    assert not first.run(tried).plan.steps
+    assert len(first.executor.switched) == 1
+    later = Simulation(Truth(), wild, switchable=lambda _: True, budget_s=300.0, journal=journal, free=True)
+    later.run(tried)
+    assert later.executor.switched
+
+
 @pytest.mark.parametrize("gain", [1.1, 1.0, 0.8])
 def test_what_there_is_no_time_to_try_is_proven_along_with_what_helped(gain: float) -> None:
     """Of 300 s a volumetric net's layout (1.4) took all, and an allocator (1.08 beside it by hand) was never tried."""

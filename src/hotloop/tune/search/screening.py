@@ -120,9 +120,9 @@ class Screening:
         self._num_again += 1
         key = f"{_key((), passive=passive)}|again {self._num_again}"
         limit_s = self._limit_s(reserve_s)
+        if not self._ledger.knows(f"knobs|{key}") and not self._affordable((), open_, limit_s):
+            return None  # nothing is kept of that: a resumed session has new time
         knobs = self._chosen(key, (), open_, limit_s)
-        if not knobs:
-            return None
         told = self._switched(key, (), knobs, limit_s, passive=passive, known=self.fits[-1])
         if told.fit is None:
             return None
