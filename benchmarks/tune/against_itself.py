@@ -1,8 +1,9 @@
 """A program against itself: sessions of fresh pairs, none of which may come out faster.
 
-python -m benchmarks.tune.against_itself [--sessions 20] [--rows FILE]
+python -m benchmarks.tune.against_itself [--sessions 20] [--rows FILE] [--neighbour]
 
-Sessions of before are read from the file, so that thirty can be run in several sittings.
+Sessions of before are read from the file, so that thirty can be run in several sittings. The neighbour burns one core
+for 2 s of every 6.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -19,6 +21,7 @@ from statistics import median
 
 import msgspec
 
+from benchmarks.tune.neighbour import BURN
 from benchmarks.tune.page import write
 from hotloop.launch.isolation.decide import plan_isolation
 from hotloop.launch.isolation.scratch import scratch_root
@@ -101,6 +104,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sessions", type=int, default=20)
     parser.add_argument("--rows", type=Path, help="where sessions are kept, and read from")
+    parser.add_argument("--neighbour", action="store_true", help="beside one that burns one core on and off")
     args = parser.parse_args()
     num, kept = args.sessions, args.rows
     rows = read(kept) if kept else []
@@ -120,19 +124,25 @@ def main() -> None:
         )
         blocks = Blocks(num_steps=100, discard=16, warm_steps=300, max_rounds=None, turns=6, typical=True)
         executor = DuetExecutor(setting, blocks, lambda _: None)
-        while len(rows) < num:
-            rows.append(session(executor))
-            print(len(rows), rows[-1], flush=True)
-            if kept:
-                with kept.open("ab") as file:
-                    file.write(msgspec.json.encode(rows[-1]) + b"\n")
-        executor.close()
+        neighbour = subprocess.Popen([sys.executable, "-c", BURN]) if args.neighbour else None
+        try:
+            while len(rows) < num:
+                rows.append(session(executor))
+                print(len(rows), rows[-1], flush=True)
+                if kept:
+                    with kept.open("ab") as file:
+                        file.write(msgspec.json.encode(rows[-1]) + b"\n")
+        finally:
+            executor.close()
+            if neighbour is not None:
+                neighbour.kill()
     counts = Counter(row.verdict for row in rows)
     halves = sorted(row.half_width for row in rows)
     lines = [
         f"{len(rows)} sessions of a small program against itself: fresh pairs of processes in turns of 0.1 s, as a "
         f"confirmation runs them, at least {MIN_SETS} pairs, until the interval is within {WIDE:.0%} to either side or "
         f"{SESSION_S:.0f} s are over.",
+        "A neighbour burns one core for 2 s of every 6." if args.neighbour else "",
         "",
         *(f"- {verdict}: {count}" for verdict, count in sorted(counts.items())),
         f"- half-width of the interval: median {median(halves):.1%}, largest {halves[-1]:.1%}",
@@ -145,7 +155,10 @@ def main() -> None:
             for n, row in enumerate(rows)
         ),
     ]
-    write("against-itself", "A program against itself", lines)
+    if args.neighbour:
+        write("against-itself-beside-a-neighbour", "A program against itself beside a busy neighbour", lines)
+    else:
+        write("against-itself", "A program against itself", lines)
 
 
 if __name__ == "__main__":

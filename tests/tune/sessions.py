@@ -73,6 +73,7 @@ class Simulation:
         switchable: Callable[[Candidate], bool] = lambda _: False,
         busy: bool = False,
         observed_s: float = STEP_S,
+        start_s: float = STARTUP_S,
         free: bool = False,
         disturbance: Disturbance | None = None,
     ) -> None:
@@ -84,7 +85,7 @@ class Simulation:
         self._told: Callable[[str], None] = self.said.append
         self._ledger = Ledger(journal or Memory(), Budget(budget_s, self.clock), free=free)
         design = Design(
-            costs=Costs(STARTUP_S + WARM_STEPS * STEP_S, (BLOCK_STEPS + DISCARD) * STEP_S, num_cores=1),
+            costs=Costs(start_s + WARM_STEPS * STEP_S, (BLOCK_STEPS + DISCARD) * STEP_S, num_cores=1),
             hold_s=(HOLD_STEPS + 2) * STEP_S,
             switchable=switchable,
             max_rounds=max_rounds,

@@ -13,6 +13,8 @@ from hotloop.stats.spending import look_levels
 
 MIN_MARGIN = 0.01
 """No difference below 1% is claimed: the same program varies 5-15% from run to run."""
+FUTILE = "; more pairs would hardly settle it"
+"""How the reason of an open decision ends that the pairs left are unlikely to change."""
 TELLING = 4.0
 """An interval that spans more than this factor tells nothing, and is not shown."""
 
@@ -89,7 +91,7 @@ def decide(
         level=level,
         df=prior_df + len(pairs) - 1,
     )
-    futile = "; more pairs would hardly settle it" if wanted and not more else ""
+    futile = FUTILE if wanted and not more else ""
     bounds = f"slower is what lies below {1 / edge:.3f}, faster what lies above {edge:.3f}"
     return Decision(verdict, ratio, more, f"{_shown(ratio, len(pairs))}; {bounds}{futile}")
 

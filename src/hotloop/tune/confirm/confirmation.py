@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from hotloop.model.optimization import Candidate, Refusal
 from hotloop.model.tuning import FailureKind
 from hotloop.stats.pairs import MIN_BLOCKS
-from hotloop.tune.confirm.evidence import MAX_SETS, MIN_SETS, TELLING, Confirmation, ConfirmedSets
+from hotloop.tune.confirm.evidence import MAX_SETS, MIN_SETS, TELLING, WORTH, Confirmation, ConfirmedSets
 from hotloop.tune.executor import PlanSteps, SetOrder
 from hotloop.tune.search.arms import Arms, while_time
 from hotloop.tune.search.batches import PROOF_ROUNDS
@@ -53,6 +53,8 @@ class Confirmer:
         self.switchable = switchable
         self._progress = progress
         self._rounds = MAX_ROUNDS
+        self._to_the_end = False
+        """Nothing is left that time would be better spent on."""
         self.goals: list[PlanSteps] = []
         self.sets = ConfirmedSets(arms.originals)
         self.dropped: dict[str, Refusal] = {}
@@ -74,6 +76,14 @@ class Confirmer:
         """Run the sets that a proof needs, and no more."""
         self._rounds = PROOF_ROUNDS
         self._settle(plan, math.inf, guessed=False)
+
+    def exhaust(self) -> None:
+        """Use what time is left for what may be faster than what is proven, although few sets settle it."""
+        self._to_the_end = True
+        open_ = self.promising()
+        if open_ is not None:
+            self._settle(open_.plan, 0.0, guessed=False)
+        self._to_the_end = False
 
     def tells(self, plan: PlanSteps) -> bool:
         """Whether a proof has time to run a plan with and without its last step side by side."""
@@ -128,10 +138,13 @@ class Confirmer:
             # Without a curve of losses a first set still says what is likely.
             least = self._least(plan) if num else MIN_ROUNDS
             return not _hopeless(seen) and self._fits(1, arms, -late_s, least)
-        wide = seen.held and seen.width > WIDE and num < MAX_SETS
+        if num >= MAX_SETS:
+            return False
+        wide = seen.held and seen.width > WIDE
         # One more run with rounding noise may tell whether it learns the same.
-        undecided = not seen.parity.decided and self._arms.wants_perturbed and num < MAX_SETS
-        return (seen.total.more or wide or undecided) and self._fits(1, arms, until_left_s)
+        undecided = not seen.parity.decided and self._arms.wants_perturbed
+        unlikely = self._to_the_end and not seen.held and seen.speed > WORTH
+        return (seen.total.more or wide or undecided or unlikely) and self._fits(1, arms, until_left_s)
 
     def _fits(self, num_sets: int, num_arms: int, until_left_s: float, rounds: int = MIN_ROUNDS) -> bool:
         rounds = min(rounds, self._arms.max_rounds or rounds)

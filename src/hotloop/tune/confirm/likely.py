@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import RESUME_BUDGET, LikelyPlan, PlanStep
+from hotloop.stats.verdict import FUTILE
 from hotloop.tune.confirm.evidence import MIN_SETS, Confirmation
 from hotloop.tune.executor import PlanSteps
 
@@ -29,7 +30,7 @@ def why_open(seen: Confirmation) -> str:
             else "whether it learns the same is not decided"
         )
         return f"{said}: {seen.parity.evidence}"
-    return seen.total.reason
+    return seen.total.reason.removesuffix(FUTILE)  # a session that goes on runs them all the same
 
 
 def likely_from_search(plan: PlanSteps, ratio: Ratio, how: str, command: Sequence[str]) -> LikelyPlan:

@@ -55,6 +55,10 @@ class Batches:
             full, least = 1.5 * full, least + SLACK * (set_s(3, LEAST_ROUNDS) - set_s(2, LEAST_ROUNDS))
         return full if full < 0.4 * self._budget_s else least
 
+    def telling_rounds(self, num_arms: int) -> int:
+        """Return the rounds of a set after which the same time tells more in fresh processes."""
+        return min(MAX_ROUNDS, max(CONTEST_ROUNDS, self._arms.costs.telling_rounds(num_arms)))
+
     def until_left_s(self, batch: Sequence[Candidate], share: float | None = None) -> float:
         """Return the time left at which a set ends: what it takes is learned with it, and others need theirs.
 

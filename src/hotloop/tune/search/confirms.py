@@ -32,6 +32,9 @@ class Confirms(Protocol):
     def prove(self, plan: PlanSteps) -> None:
         """Run the sets that a proof needs."""
 
+    def exhaust(self) -> None:
+        """Use what time is left for what may still hold."""
+
     def proven(self) -> Standing | None:
         """Return what held so far."""
 

@@ -90,6 +90,16 @@ class Contest:
         ranked = sorted(found, key=lambda trial: -trial.ratio.ratio if trial.ratio else 0.0)
         return [trial.candidate for trial in ranked]
 
+    def open(self) -> list[Candidate]:
+        """Return what may gain something all the same, the most promising first."""
+        latest = {trial.candidate.label: trial for trial in self.trials}
+        found = [
+            (trial.ratio.high, trial.candidate)
+            for trial in latest.values()
+            if trial.decision.startswith(NO_DIFFERENCE) and trial.ratio and trial.ratio.high > WORTH_A_LOOK
+        ]
+        return [candidate for _, candidate in sorted(found, key=lambda one: -one[0])]
+
     def run(
         self,
         number: int,

@@ -15,7 +15,7 @@ from hotloop.tune.search.along import Along
 from hotloop.tune.search.arms import Arms
 from hotloop.tune.search.batches import CONTEST_ROUNDS, LEAST_ROUNDS, SLOW_S, Batches, expected_together
 from hotloop.tune.search.confirms import Confirms
-from hotloop.tune.search.contest import MAX_ROUNDS, WORTH_A_LOOK, Contest, with_candidate
+from hotloop.tune.search.contest import WORTH_A_LOOK, Contest, with_candidate
 from hotloop.tune.search.knob_screen import NOT_SURE
 from hotloop.tune.search.screening import Screening, hoped
 from hotloop.tune.search.variant_order import in_turns
@@ -79,6 +79,8 @@ class Search:
         """Knobs that cannot be on beside what is believed in."""
         self.plan: PlanSteps = ()
         """What is believed in by now."""
+        self._num_sets = 0
+        """Of arms, so far."""
         self.refused: dict[str, Refusal] = {}
 
     @property
@@ -107,27 +109,25 @@ class Search:
         if self._arms.room(3) < 3:
             rounds = min(CONTEST_ROUNDS, self._design.max_rounds or CONTEST_ROUNDS)
             self._arms.measure_floor([tuple(candidates)], rounds)
-        number = self._movers_first(todo, knobs)
+        self._movers_first(todo, knobs)
         # Of variants that help another may help more once knobs are on.
         helped = {trial.candidate.label for trial in self._contest.trials if trial.decision == ACCEPTED}
         again = [one for one in todo if one.label in helped and one not in self.plan]
         todo = [*again, *(one for one in todo if self.refused[one.label].reason == NO_TIME)]
         self._screen_knobs(knobs)
-        self._in_rounds(todo, knobs, number)
+        self._in_rounds(todo, knobs)
+        self._look_again()
 
-    def _movers_first(self, todo: Sequence[Candidate], knobs: Sequence[Candidate]) -> int:
-        """Try what is expected to move the bottleneck before any knob is switched; return the number of sets."""
+    def _movers_first(self, todo: Sequence[Candidate], knobs: Sequence[Candidate]) -> None:
+        """Try what is expected to move the bottleneck before any knob is switched."""
         if not knobs:
-            return 0
+            return
         movers = [one for one in todo if one.name != WAITING and one.expected >= MOVES][:MAX_MOVERS]
         rivals = self._rival(movers, knobs)
-        batch = self._batches.next([*movers, *rivals], 0, self.plan, MOVER_SHARE)
-        if any(rival not in batch and rival.expected >= movers[0].expected for rival in rivals):
-            return 0  # knobs first
-        if not batch:
-            return 0
-        self._try(0, batch, worth=MOVER_WORTH, share=MOVER_SHARE)
-        return 1
+        batch = self._next([*movers, *rivals], MOVER_SHARE)
+        knobs_first = any(rival not in batch and rival.expected >= movers[0].expected for rival in rivals)
+        if batch and not knobs_first:
+            self._try(batch, worth=MOVER_WORTH, share=MOVER_SHARE)
 
     def _rival(self, movers: Sequence[Candidate], knobs: Sequence[Candidate]) -> list[Candidate]:
         """Return the knob of which most is expected among those that cannot be on beside a mover, if it is as much.
@@ -142,30 +142,32 @@ class Search:
         ]
         return sorted(excluded, key=lambda knob: -knob.expected)[:1]
 
-    def _in_rounds(self, todo: list[Candidate], knobs: Sequence[Candidate], number: int) -> None:
+    def _next(self, todo: Sequence[Candidate], share: float | None = None) -> list[Candidate]:
+        return self._batches.next(todo, self._num_sets, self.plan, share)
+
+    def _in_rounds(self, todo: list[Candidate], knobs: Sequence[Candidate]) -> None:
         """Try as much as fits, confirm what is believed in by then, and so on with the rest."""
         refuted = False
         while True:
             todo = self._without_waiting([*self._separated(), *todo])
-            batch = self._batches.next(todo, number, self.plan)
+            batch = self._next(todo)
             if not batch and not self._believed_in():
                 # Nothing to prove, so no time to keep for a proof: a single set shows what is likely.
-                batch = self._batches.affordable(todo, number)
+                batch = self._batches.affordable(todo, self._num_sets)
             if self._is_proven_first(batch):
                 self.plan = self._along.joined(self.plan, todo)
                 self._confirmer.prove(self.plan)
                 self._take_what_is_left()
                 todo = [one for one in todo if one not in self._along.untried]
                 self._say_standing()
-                batch = self._batches.next(todo, number, self.plan)
+                batch = self._next(todo)
             todo = [one for one in todo if one not in batch]
             if batch:
                 fixed = self._fixed()
-                self._try(number, batch)
-                number += 1
+                self._try(batch)
                 if self._moved(fixed):
                     self._screen_knobs(knobs)
-            elif todo or number == 0 or refuted:
+            elif todo or self._num_sets == 0 or refuted:
                 self.plan = self._guessed([*self.screening.told.unknown, *self._untried(knobs), *todo])
             todo = self._without_waiting(todo)
             self._screen_as_it_runs(knobs)
@@ -177,22 +179,35 @@ class Search:
             todo = [one for one in todo if one.label not in self._confirmer.dropped]
             if not self._screen_as_it_runs(knobs) and not refuted and (not todo or not batch):
                 break
+
+    def _look_again(self) -> None:
+        """Where nothing is proven use the time that is left for what was not told from nothing."""
+        while self._confirmer.proven() is None and self._believes_another():
+            self._confirm((), 0.0)
         if self._confirmer.proven() is None:
-            self._screen_again()
             self.plan = self.plan or self._hinted()
             self._confirm((), 0.0)
+            self._confirmer.exhaust()
             self._say_standing()
 
-    def _screen_again(self) -> None:
-        """Use the time beyond a proof for what was not told from nothing, until another plan is believed in."""
+    def _believes_another(self) -> bool:
+        """Measure again, in the time beyond a proof, until another plan is believed in; return whether one is."""
         believed, dropped = self.plan, self._confirmer.dropped
         while self.plan == believed:
             told = self.screening.again(dropped, passive=self.passive, reserve_s=self._batches.reserve_s())
-            if told is None:
-                return
-            plan = told.plan or self.screening.leaning(())
-            self.plan = tuple(step for step in plan if step.label not in dropped) or believed
-            self._take(told.trials)
+            if told is not None:
+                plan = told.plan or self.screening.leaning(())
+                self.plan = tuple(step for step in plan if step.label not in dropped) or believed
+                self._take(told.trials)
+            if self.plan != believed:
+                break
+            open_ = [one for one in self._contest.open() if one.label not in dropped and one not in believed]
+            batch = self._next(open_)
+            if batch:
+                self._try(batch)
+            elif told is None:
+                return False
+        return True
 
     def _hinted(self) -> PlanSteps:
         """Return all that was estimated to be faster, and could not be told from nothing: together it may be told.
@@ -333,23 +348,24 @@ class Search:
             self.plan = self._joined(self.plan, self.screening.hopeful(knobs))
         return told is not None
 
-    def _try(
-        self, number: int, batch: Sequence[Candidate], worth: float = 1.0, share: float | None = None
-    ) -> None:
+    def _try(self, batch: Sequence[Candidate], worth: float = 1.0, share: float | None = None) -> None:
         base = self._batches.base(self.plan)
         plans = self._contest.arm_plans(base, batch)
         originals, perturbed = self._arms.first_originals(plans, undecided=self._contest.unsure)
         room = self._arms.room(len(originals) + len(plans)) - len(originals)
         until_left_s = self._batches.until_left_s(batch, share)
+        arms = (*originals, *plans[: max(1, room)])
+        rounds = self._batches.telling_rounds(len(arms))
         order = SetOrder(
-            plans=(*originals, *plans[: max(1, room)]),
-            max_rounds=min(MAX_ROUNDS, self._design.max_rounds or MAX_ROUNDS),
+            plans=arms,
+            max_rounds=min(rounds, self._design.max_rounds or rounds),
             perturbed=perturbed,
             passive=self.passive,
             keep_s=self._batches.reserve_s(),
         )
         before = len(self._contest.trials)
-        best = self._contest.run(number, base, batch, order, until_left_s, worth)
+        best = self._contest.run(self._num_sets, base, batch, order, until_left_s, worth)
+        self._num_sets += 1
         self.plan = best if base == self.plan else self._joined(self.plan, best)
         self._take(self._contest.trials[before:])
 
