@@ -5,7 +5,11 @@ import sys
 
 def main() -> int:
     """Run the command line and return its exit code."""
-    from hotloop.cli.app import run
+    try:
+        from hotloop.cli.app import run
+    except KeyboardInterrupt:  # before anything has begun
+        sys.stderr.write("hotloop: interrupted\n")
+        return 130
 
     return run(sys.argv[1:])
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+from typing import cast
+
 import click
 import pytest
 
+from hotloop.__main__ import main
 from hotloop.cli.app import _NAMES, hotloop, run
+from hotloop.model.errors import ExitCode
 
 
 def test_every_command_is_listed_with_a_line_that_fits(capsys: pytest.CaptureFixture[str]) -> None:
@@ -34,3 +40,15 @@ def test_every_command_has_a_page_of_its_own(name: str) -> None:
 def test_what_was_meant(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(words) == 2
     assert said in capsys.readouterr().err
+
+
+def test_ctrl_c_while_it_is_loaded_ends_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupts:
+        def __getattr__(self, name: str) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "hotloop.cli.app", cast("ModuleType", Interrupts()))
+    assert main() == ExitCode.INTERRUPTED
+    assert capsys.readouterr().err == "hotloop: interrupted\n"

@@ -14,7 +14,7 @@ from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.optimization import Candidate, Numerics, Refusal
 from hotloop.model.tuning import FailureKind, Measured
 from hotloop.tune.confirm.evidence import MAX_SETS
-from hotloop.tune.confirm.factors import ARMS, SWITCHED
+from hotloop.tune.confirm.factors import ARMS, SWITCHED, WEIGHED
 from hotloop.tune.search.along import NO_GAIN
 from hotloop.tune.search.arms import STEADY_ROUNDS, while_time
 from hotloop.tune.search.contest import WORTH_A_LOOK
@@ -238,7 +238,11 @@ def test_what_was_expected_to_gain_and_cannot_be_told_from_nothing_joins_a_proof
         result = session.run([Candidate(name="kept", prior=1.8, max_gain=2.5), fused])
         told = next(trial for trial in reversed(result.trials) if trial.candidate == fused)
         doubted += told.decision.startswith("no difference")
-        joined += told.decision.startswith("no difference") and "fused" in names(result)
+        if told.decision.startswith("no difference") and "fused" in names(result):
+            joined += 1
+            step = next(step for step in result.plan.steps if step.name == "fused")
+            assert step.method == WEIGHED
+            assert step.ratio == pytest.approx(1.06, rel=0.05)
     assert doubted, "no seed hides it"
     assert bool(joined) == joins
 

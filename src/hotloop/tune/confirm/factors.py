@@ -16,9 +16,12 @@ from hotloop.stats.switching import SwitchFit
 from hotloop.stats.verdict import Verdict
 from hotloop.tune.confirm.evidence import Confirmation, ConfirmedSets
 from hotloop.tune.executor import PlanSteps
+from hotloop.tune.search.predicted_plan import believed
 from hotloop.tune.verdict.decision import one_off_s
 
 SWITCHED = "switched off and on in one process, beside the plan's steps that need a process of their own"
+WEIGHED = "switched off and on in one process, weighed with what was expected of it"
+"""Of a step that is part of a plan for that reason: an estimate that is far too wide takes what others lack."""
 ARMS = "with and without in fresh processes"
 LEFT = "what the other steps leave of the whole"
 WHOLE = "the whole plan in fresh processes"
@@ -111,7 +114,9 @@ class Factors:
         if fit is not None:
             states = [s.label for s in after], [s.label for s in before]
             sure = fit.ratio(*states, confidence=1 - 0.01 / len(fit.knobs))
-            return _of(fit.ratio(*states), SWITCHED, proven=sure.low > 1)
+            if sure.low > 1:
+                return _of(fit.ratio(*states), SWITCHED, proven=True)
+            return _of(believed(fit, plan).ratio(*states), WEIGHED)
         tried = next((t for t in reversed(self._trials) if t.candidate == step and t.ratio), None)
         if tried is not None and tried.ratio is not None:
             return _of(tried.ratio, tried.method)
