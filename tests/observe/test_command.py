@@ -44,6 +44,7 @@ def test_json_names_are_the_contract(tiny: Observed) -> None:
     assert tiny.seen["memory"]["peak_bytes"] > 100 << 20
     assert tiny.seen["coverage"] == []
     assert tiny.seen["exit_code"] is None
+    assert all(rank["page_faults"] >= 0 for rank in tiny.seen["ranks"])
 
 
 def test_the_screen_is_80_columns_wide(tiny: Observed) -> None:

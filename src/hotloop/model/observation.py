@@ -134,6 +134,8 @@ class RankObservation(msgspec.Struct, frozen=True, kw_only=True):
     other: dict[str, PhaseTime] = {}
     """See `Observation.other`."""
     peak_bytes: int | None = None
+    page_faults: float | None = None
+    """Minor page faults of a step, of all threads: buffers that were given back, and are faulted in anew."""
 
 
 class DeviceMemory(msgspec.Struct, frozen=True, kw_only=True):

@@ -52,6 +52,7 @@ class Probe:
         self.activations: list[Activation] = []
         self.page = self._page()
         self.boundary = Boundary(config.anchor, self.folder, self.recorder, self.page, lean=config.lean)
+        self.boundary.on_look.append(self.facts.page_faults.look)
         self.boundary.on_look.append(self._on_look)
         self.boundary.on_hold.append(self._on_hold)
         self._noted: set[str] = set()

@@ -52,6 +52,7 @@ def observe_rank(timeline: Timeline, anchor: Anchor | None, facts: dict[str, Any
         phases=_phases(steady, facts.get("exposed_communication_s")),
         other=_other(steady, infers=role == "infer"),
         peak_bytes=facts.get("device_peak_bytes") or facts.get("host_peak_bytes"),
+        page_faults=facts.get("page_faults"),
     )
 
 

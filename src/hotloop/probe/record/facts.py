@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeVar
 from hotloop.probe.process.rank import rank_and_world
 from hotloop.probe.record.biased_convolutions import biased_before_norm
 from hotloop.probe.record.blocks import repeated_blocks
+from hotloop.probe.record.page_faults import PageFaults
 from hotloop.probe.record.sites import CallSites
 
 _Fact = TypeVar("_Fact")
@@ -73,6 +74,7 @@ class Facts:
         self.other_trainers = False
         self.settled = False
         self._peaks: dict[str, int | None] = {}
+        self.page_faults = PageFaults()
         self.ddp_modules: list[weakref.ref[Any]] = []
         self.skipped_steps = 0
         """Optimizer steps that a GradScaler left out."""
@@ -130,6 +132,7 @@ class Facts:
             "frameworks": [name for name in FRAMEWORKS if name in sys.modules],
             "environment": {name: os.environ[name] for name in VARIABLES if name in os.environ},
             **(self._peaks or self._peaks_now()),
+            "page_faults": self.page_faults.per_step(),
             "unread": self._unread,
         }
 
@@ -148,6 +151,7 @@ class Facts:
     def settle(self) -> None:
         """Take the memory's peaks now, and look for profilers no more: what comes later is a profiler's."""
         self.settled = True
+        self.page_faults.end()
         self._peaks = self._peaks or self._peaks_now()
 
     def _exposed_communication_s(self) -> float | None:

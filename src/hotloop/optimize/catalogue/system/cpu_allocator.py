@@ -14,6 +14,7 @@ from hotloop.optimize.catalogue.system.allocator_library import find_library
 from hotloop.optimize.catalogue.system.malloc_knob import MallocKnob
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import choice, only, required
+from hotloop.optimize.program.bounds import LONGEST_FAULT_S, MIN_SHARE, faulting
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
 
@@ -69,8 +70,15 @@ class CpuAllocator(Optimization):
         if platform.system() != "Linux":
             raise DoesNotApply(f"allocators are changed on Linux only, this is {platform.system()}")
         found = [name for name in ALLOCATORS[1:] if find_library(name)]
+        longest = faulting(observation, LONGEST_FAULT_S)
+        if longest is not None and longest < MIN_SHARE:
+            raise DoesNotApply(
+                f"page faults take less than {MIN_SHARE:.0%} of the step: its buffers are kept as it is"
+            )
         # Published scripts gave 1.0-1.4 with glibc's switches; the others are tried after it.
-        priors = {"glibc": 1.15, "jemalloc": 1.12, "tcmalloc": 1.12, "mimalloc": 1.12}
+        part = faulting(observation)
+        gain = 1.15 if part is None else 1.0 / (1.0 - part)
+        priors = {"glibc": gain} | dict.fromkeys(ALLOCATORS[1:], 1.0 + 0.8 * (gain - 1.0))
         names = [*(["glibc"] if platform.libc_ver()[0] == "glibc" else []), *found]
         if not names:
             raise DoesNotApply("this C library has no switches, and no other allocator was found")

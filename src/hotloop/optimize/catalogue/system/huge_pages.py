@@ -12,6 +12,7 @@ from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.system.pages_in_use import PagesInUse
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
+from hotloop.optimize.program.bounds import faulting
 from hotloop.probe.activation.activation import Activation
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from hotloop.source.outcome import Rewrite
 
 SETTING = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+LEAST = 1.02
+"""Expected of fewer translations alone, without page faults to save."""
 VARIABLE = "THP_MEM_ALLOC_ENABLE"
 """Read by torch once, at the first large allocation: it then advises the kernel for each tensor of 2 MiB and more."""
 
@@ -63,9 +66,10 @@ class HugePages(Optimization):
             raise DoesNotApply(
                 f"the kernel's setting is {chosen or 'not readable'}: only with madvise it waits to be asked"
             )
+        gain = max(LEAST, 1.0 / (1.0 - (faulting(observation) or 0.0)))
         return [
             Candidate(
-                name=self.name, numerics=self.numerics, touches_numbers=self.touches_numbers, prior=1.08
+                name=self.name, numerics=self.numerics, touches_numbers=self.touches_numbers, prior=gain
             )
         ]
 
