@@ -1,4 +1,8 @@
-"""Compile and tuning caches of an arm: its plan's own, which begin with what the user's hold."""
+"""Compile and tuning caches of an arm, which begin with what the user's hold.
+
+Compiled code is found by what it was compiled from, so all plans of a session share it: it is compiled once. What a
+library tunes for itself (MIOpen's database, the driver's code for a device) is the plan's own.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +10,33 @@ import getpass
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 MAX_COPIED_BYTES = 64 << 20
-"""Of what is not linked: metadata and sources. A session may have thirty plans, and each has its own."""
+"""Of what is not linked: metadata and sources."""
 COMPILED = frozenset({".so", ".o", ".a", ".cubin", ".hsaco"})
 """Written once and replaced as a whole, so a link is enough, which a replacement takes the place of; whatever is
 written through it goes where all that is written to the user's files goes. Other files are copied."""
 
 
-def seed_caches(environment: Mapping[str, str], caches: Path) -> None:
-    """Give a plan's caches what the user's already hold, once; the user's are never written.
+COMPILERS, TUNERS = ("inductor", "triton"), ("miopen", "cuda")
+"""Of the caches: those of compiled code, and those that libraries tune for themselves."""
+
+
+def seed_caches(environment: Mapping[str, str], caches: Path, names: Collection[str]) -> None:
+    """Give caches what the user's already hold, once; the user's are never written.
 
     Args:
         environment: the user's.
-        caches: the plan's folder; where it exists, it has been seeded before.
+        caches: their folder; where it exists, it has been seeded before.
+        names: of `COMPILERS` and `TUNERS`.
     """
     if caches.exists():
         return
     caches.mkdir(parents=True)
     for name, theirs in _of_the_user(environment):
-        if theirs.is_dir():
+        if name in names and theirs.is_dir():
             _link_tree(theirs, caches / name)
 
 

@@ -68,13 +68,20 @@ def quiet(environment: Mapping[str, str], scratch: Path) -> dict[str, str]:
     }
 
 
-def own_caches(environment: Mapping[str, str], scratch: Path) -> dict[str, str]:
-    """Return the environment with compile and tuning caches of its own, so that no arm warms another's."""
+def own_caches(environment: Mapping[str, str], scratch: Path, compiled: Path | None = None) -> dict[str, str]:
+    """Return the environment with compile and tuning caches of its own.
+
+    Args:
+        environment: the user's.
+        scratch: where they are.
+        compiled: where compiled code is instead, which others have as well.
+    """
     caches = scratch / "caches"
+    compiled = compiled or caches
     return {
         **environment,
-        "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
-        "TRITON_CACHE_DIR": str(caches / "triton"),
+        "TORCHINDUCTOR_CACHE_DIR": str(compiled / "inductor"),
+        "TRITON_CACHE_DIR": str(compiled / "triton"),
         "MIOPEN_USER_DB_PATH": str(caches / "miopen"),
         "MIOPEN_CUSTOM_CACHE_DIR": str(caches / "miopen"),
         "PYTORCH_TUNABLEOP_FILENAME": str(caches / "tunableop.csv"),

@@ -10,7 +10,7 @@ import msgspec
 
 from hotloop.model.optimization import Candidate
 from hotloop.model.ratio import Ratio
-from hotloop.model.tuning import PlanStep, Trial
+from hotloop.model.tuning import Measured, PlanStep, Switched, Trial
 from hotloop.stats.log_ratio import half_width, ratio_of
 from hotloop.stats.switching import SwitchFit
 from hotloop.stats.verdict import Verdict
@@ -124,8 +124,11 @@ class Factors:
 
     def _break_even(self, plan: PlanSteps, at: int) -> int | None:
         """Steps after which a step's one-off cost is earned back."""
-        before, after = plan[:at], plan[: at + 1]
-        costs, gains = [], []
+        before, after, step = plan[:at], plan[: at + 1], plan[at]
+        outcomes = [trial.outcome for trial in self._trials if trial.candidate == step]
+        # Whatever compiled it first was cold.
+        costs = [one.one_off_s or 0.0 for one in outcomes if isinstance(one, (Measured, Switched))]
+        gains = []
         for order, record in self._sets.of(plan):
             if before not in order.plans or after not in order.plans:
                 continue
@@ -133,9 +136,9 @@ class Factors:
             if first is not None and last is not None:
                 costs.append(one_off_s(first, last) or 0.0)
                 gains.append(first.step_s - last.step_s)
-        if not costs:
+        if not gains:
             return None
-        # The first arm of a plan compiles cold, later ones find its code: the largest cost is the user's first run.
+        # Later arms find what the first one has compiled: the largest cost is the user's first run.
         cost, gain = max(costs), sorted(gains)[len(gains) // 2]
         return math.ceil(cost / gain) if cost > 0 and gain > 0 else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from hotloop.launch.caches import seed_caches
+from hotloop.launch.caches import COMPILERS, TUNERS, seed_caches
 from hotloop.launch.environment import own_caches, probed, quiet, with_changes
 from hotloop.launch.isolation.decide import guard_orders
 from hotloop.launch.isolation.scratch import new_scratch
@@ -33,7 +33,7 @@ def start_arm(setting: Setting, order: SetOrder, at: int, caches: Path, memory_l
         setting: what all arms share.
         order: the set.
         at: which of its plans.
-        caches: where compiled code of this session's plans is kept.
+        caches: where what this session's plans compile and tune is kept.
         memory_limit_bytes: of all its processes together.
     """
     scratch = new_scratch("arm")
@@ -43,9 +43,10 @@ def start_arm(setting: Setting, order: SetOrder, at: int, caches: Path, memory_l
     told = scratch / "probe.json"
     _config(setting, order, at, folder, scratch).save(told)
     plan = order.plans[at]
-    own = _caches_of(plan, caches)
-    seed_caches(setting.environment, own / "caches")
-    environment = own_caches(quiet(setting.environment, scratch), own)
+    own, compiled = _caches_of(plan, caches), caches / "compiled"
+    seed_caches(setting.environment, compiled, COMPILERS)
+    seed_caches(setting.environment, own / "caches", TUNERS)
+    environment = own_caches(quiet(setting.environment, scratch), own, compiled)
     environment.update(of_ranks(setting.environment, own_network=setting.isolation.network))
     # A vocabulary made of a set has another order in every process.
     environment.setdefault("PYTHONHASHSEED", "0")
@@ -81,5 +82,5 @@ def _config(setting: Setting, order: SetOrder, at: int, folder: Path, scratch: P
 
 
 def _caches_of(plan: PlanSteps, caches: Path) -> Path:
-    """Compiled code of one plan: cold in its first arm, warm in its later ones, never another plan's."""
+    """What libraries tune for one plan: cold in its first arm, warm in its later ones, never another plan's."""
     return caches / hashlib.sha256("+".join(step.label for step in plan).encode()).hexdigest()[:16]
