@@ -252,12 +252,17 @@ def test_the_allocator_does_not_apply(facts: dict[str, Any], reason: str) -> Non
         CpuAllocator().candidates(observation(**facts))
 
 
-def test_what_an_allocator_can_save_is_the_time_of_page_faults() -> None:
+@LINUX
+def test_what_malloc_s_switches_can_save_is_the_time_of_page_faults(monkeypatch: pytest.MonkeyPatch) -> None:
     """A small GPT faulted 10 pages a step of 41 ms in, and its sessions spent a third of their time on allocators."""
+    monkeypatch.setattr(cpu_allocator, "find_library", lambda name: None)
     few, many = (faulting(num) for num in (1_000, 100_000))
     with pytest.raises(DoesNotApply, match="page faults take less than 1% of the step"):
         CpuAllocator().candidates(few)
     assert CpuAllocator().candidates(many)[0].prior == pytest.approx(1 / (1 - 0.2))
+    monkeypatch.setattr(cpu_allocator, "find_library", lambda name: f"lib{name}.so")
+    found = [one.params["allocator"] for one in CpuAllocator().candidates(few)]
+    assert found == ["jemalloc", "tcmalloc", "mimalloc"], "they hand small buffers out faster"
     assert CpuAllocator().candidates(observation())[0].prior == 1.15  # they were not counted
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from hotloop.launch.caches import COMPILERS, seed_caches
 from hotloop.launch.environment import own_caches, probed, quiet
 from hotloop.launch.isolation.decide import Isolation, guard_orders
 from hotloop.launch.isolation.scratch import new_scratch, remove
@@ -36,6 +37,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         limit_s: for everything together.
         stdin: a copy of what the command reads; None: nothing.
         always: the orders of what is on all the time.
+        compiled: where compiled code is kept; None: it is thrown away.
     """
 
     argv: tuple[str, ...]
@@ -46,6 +48,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     limit_s: float
     stdin: Path | None = None
     always: tuple[dict[str, Any], ...] = ()
+    compiled: Path | None = None
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,7 +156,9 @@ def _once(
             whatif=setting.shape,
             **guard_orders(setting.isolation, scratch),
         ).save(path)
-        environment = probed(own_caches(quiet(setting.environment, scratch), scratch), path)
+        compiled = setting.compiled or scratch / "compiled"
+        seed_caches(setting.environment, compiled, COMPILERS)
+        environment = probed(own_caches(quiet(setting.environment, scratch), scratch, compiled), path)
         run = start(
             setting.argv, environment, setting.isolation, scratch, log=scratch / "log", stdin=setting.stdin
         )

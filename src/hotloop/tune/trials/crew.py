@@ -17,7 +17,7 @@ from hotloop.tune.executor import ArmRecord, PlanSteps, SetOrder
 from hotloop.tune.trials.arm import Arm, ArmFailed
 from hotloop.tune.trials.patience import Patience
 from hotloop.tune.trials.setting import Setting
-from hotloop.tune.trials.start_arm import start_arm
+from hotloop.tune.trials.start_arm import compiled_in, start_arm
 
 LAST_PATIENCE_S = 5.0
 """What is under way when the time is over may take so much longer."""
@@ -46,6 +46,8 @@ class Crew:
         self._patience = Patience(setting.startup_s, setting.step_s)
         self._memory_limit = int(MEMORY_SHARE * psutil.virtual_memory().available)
         self._caches = new_scratch("caches")
+        self.compiled = compiled_in(self._caches)
+        """Where the session keeps compiled code."""
         self.alive: list[Arm] = []
 
     def fits(self, num_arms: int) -> bool:

@@ -233,7 +233,15 @@ class DuetExecutor:
 
     def switch(self, order: SwitchOrder, enough: Callable[[SwitchRecord], bool]) -> SwitchRecord:
         """Switch knobs within one process."""
-        return switch_knobs(order, self._setting, self._blocks, self._progress, enough, self._neighbours)
+        return switch_knobs(
+            order,
+            self._setting,
+            self._blocks,
+            self._progress,
+            enough,
+            self._neighbours,
+            self._crew.compiled,
+        )
 
     def _rounds(self, course: _Course, order: SetOrder, steer: Steer, watchman: ContentionWatch) -> None:
         on: Collection[int] = range(len(course.arms))

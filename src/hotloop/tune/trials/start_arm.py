@@ -43,7 +43,7 @@ def start_arm(setting: Setting, order: SetOrder, at: int, caches: Path, memory_l
     told = scratch / "probe.json"
     _config(setting, order, at, folder, scratch).save(told)
     plan = order.plans[at]
-    own, compiled = _caches_of(plan, caches), caches / "compiled"
+    own, compiled = _caches_of(plan, caches), compiled_in(caches)
     seed_caches(setting.environment, compiled, COMPILERS)
     seed_caches(setting.environment, own / "caches", TUNERS)
     environment = own_caches(quiet(setting.environment, scratch), own, compiled)
@@ -79,6 +79,11 @@ def _config(setting: Setting, order: SetOrder, at: int, folder: Path, scratch: P
         instruments=orders(INSTRUMENTS) if order.look_left_s is not None else (),
         **guard_orders(setting.isolation, scratch),
     )
+
+
+def compiled_in(caches: Path) -> Path:
+    """Return where all plans of a session keep compiled code."""
+    return caches / "compiled"
 
 
 def _caches_of(plan: PlanSteps, caches: Path) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -35,10 +36,20 @@ def switch_knobs(
     progress: Callable[[str], None],
     enough: Callable[[SwitchRecord], bool],
     neighbours: DeviceNeighbours | None = None,
+    compiled: Path | None = None,
 ) -> SwitchRecord:
     """Run the command with knobs switched until `enough` says so or the time is over.
 
     Holds in which something else disturbed a device are left out, as disturbed blocks of a set are.
+
+    Args:
+        order: the knobs, and what is on all the time.
+        setting: what all processes of the session share.
+        blocks: how long it warms up.
+        progress: told of what is switched.
+        enough: whether what was measured so far is.
+        neighbours: watches the devices; None: there are none, or nothing can be seen of them.
+        compiled: where the session keeps compiled code; None: it is thrown away.
     """
     environment = with_changes(setting.environment, PASSIVE) if order.passive else setting.environment
     run = whatif.Setting(
@@ -50,6 +61,7 @@ def switch_knobs(
         limit_s=order.limit_s,
         stdin=setting.stdin,
         always=tuple(activation_orders(order.base)),
+        compiled=compiled,
     )
     with DeviceLooks(neighbours).looking() as looks:
         outcome = whatif.run(

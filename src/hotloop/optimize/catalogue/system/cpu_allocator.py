@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from hotloop.source.outcome import Rewrite
 
 ALLOCATORS = ("glibc", "jemalloc", "tcmalloc", "mimalloc")
+LEAST = 1.02
+"""Expected of another library where there are no page faults to save: it hands small buffers out faster."""
 KEEP_BYTES = 4 << 30
 """Free memory that malloc keeps at the top of the heap; more than the buffers of a CPU training step need."""
 GLIBC = {
@@ -70,16 +72,19 @@ class CpuAllocator(Optimization):
         if platform.system() != "Linux":
             raise DoesNotApply(f"allocators are changed on Linux only, this is {platform.system()}")
         found = [name for name in ALLOCATORS[1:] if find_library(name)]
-        longest = faulting(observation, LONGEST_FAULT_S)
-        if longest is not None and longest < MIN_SHARE:
-            raise DoesNotApply(
-                f"page faults take less than {MIN_SHARE:.0%} of the step: its buffers are kept as it is"
-            )
         # Published scripts gave 1.0-1.4 with glibc's switches; the others are tried after it.
-        part = faulting(observation)
+        part, longest = faulting(observation), faulting(observation, LONGEST_FAULT_S)
         gain = 1.15 if part is None else 1.0 / (1.0 - part)
-        priors = {"glibc": gain} | dict.fromkeys(ALLOCATORS[1:], 1.0 + 0.8 * (gain - 1.0))
-        names = [*(["glibc"] if platform.libc_ver()[0] == "glibc" else []), *found]
+        others = max(LEAST, 1.0 + 0.8 * (gain - 1.0))
+        priors = {"glibc": gain} | dict.fromkeys(ALLOCATORS[1:], others)
+        keeps = longest is not None and longest < MIN_SHARE
+        has_switches = platform.libc_ver()[0] == "glibc"
+        names = [*(["glibc"] if has_switches and not keeps else []), *found]
+        if not names and keeps:
+            raise DoesNotApply(
+                f"page faults take less than {MIN_SHARE:.0%} of the step: its buffers are kept as it is, and no "
+                "other allocator was found"
+            )
         if not names:
             raise DoesNotApply("this C library has no switches, and no other allocator was found")
         return [
