@@ -102,6 +102,13 @@ CASES: dict[str, Observation] = {
     "unfused-optimizer": with_program(
         with_phases(optimizer=0.3), optimizers=(msgspec.structs.replace(OPTIMIZER, fused=None),)
     ),
+    "page-faults-in-step": observed(
+        ranks=(
+            RankObservation(
+                rank=None, pid=1, role="train", step=STEP, phases=FINE.phases, page_faults=8000.0
+            ),
+        )
+    ),
     "near-memory-limit": observed(memory=Memory(peak_bytes=15 << 30, device="cpu", method="")),
     "communication-bound": with_program(with_phases(communication=0.3), world_size=2),
     "data-parallel": with_program(distributed="dp", device="cuda"),

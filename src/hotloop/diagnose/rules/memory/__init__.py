@@ -6,6 +6,7 @@ from hotloop.diagnose.rules.memory import (
     memory_growing,
     memory_swapped,
     near_memory_limit,
+    page_faults_in_step,
 )
 
 RULES = (
@@ -13,5 +14,6 @@ RULES = (
     memory_swapped.rule,
     loss_graph_kept_alive.rule,
     memory_growing.rule,
+    page_faults_in_step.rule,
     evaluation_with_gradients.rule,
 )

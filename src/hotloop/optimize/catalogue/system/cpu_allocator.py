@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from hotloop.model.errors import HotloopError
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
+from hotloop.model.page_faults import LONGEST_FAULT_S, faulting
 from hotloop.optimize.catalogue.system.allocator_in_use import AllocatorInUse
 from hotloop.optimize.catalogue.system.allocator_library import find_library
 from hotloop.optimize.catalogue.system.malloc_knob import MallocKnob
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import choice, only, required
-from hotloop.optimize.program.bounds import LONGEST_FAULT_S, MIN_SHARE, faulting
+from hotloop.optimize.program.bounds import MIN_SHARE
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
 

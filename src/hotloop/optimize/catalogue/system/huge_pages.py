@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
+from hotloop.model.page_faults import faulting
 from hotloop.optimize.catalogue.system.pages_in_use import PagesInUse
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
-from hotloop.optimize.program.bounds import faulting
 from hotloop.probe.activation.activation import Activation
 
 if TYPE_CHECKING:
