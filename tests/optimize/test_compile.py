@@ -153,6 +153,7 @@ def test_varying_shapes_and_repeated_blocks_are_candidates_of_their_own() -> Non
     assert dynamic.params == {"mode": "default", "dynamic": True}
     assert blocks.params == {"mode": "default", "blocks": "h"}
     assert blocks.one_off_s < whole.one_off_s  # type: ignore[operator]
+    assert len(Compile().candidates(observation(roots=(root(blocks={"small": 2}),)))) == 1
     two = Compile().candidates(observation(roots=(model, model)))
     assert all("blocks" not in candidate.params for candidate in two)
 

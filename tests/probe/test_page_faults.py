@@ -45,6 +45,15 @@ def test_what_comes_before_the_later_half_and_after_the_end_does_not_count() -> 
     assert found < PAGES / 10
 
 
+def test_a_forked_child_counts_its_own() -> None:
+    faults = PageFaults()
+    for step in range(1, 9):
+        faults.look(step)
+    faults.after_fork()
+    faults.look(1)
+    assert faults.per_step() is None
+
+
 def test_a_single_step_tells_nothing() -> None:
     faults = PageFaults()
     faults.look(1)

@@ -166,6 +166,7 @@ class Probe:
         self.asleep = True
         self.recorder.after_fork()
         self.boundary.after_fork()
+        self.facts.page_faults.after_fork()
         if self.losses:
             self.losses.after_fork()
         if self.outputs:

@@ -25,6 +25,11 @@ class PageFaults:
             if not self._kept or steps >= 2 * self._kept[-1][0]:
                 self._kept.append(self._last)
 
+    def after_fork(self) -> None:
+        """In a forked child, whose own faults are counted from nothing."""
+        self._kept.clear()
+        self._last = None
+
     def end(self) -> None:
         """Count no more: what comes now is a profiler's."""
         self._ended = True
