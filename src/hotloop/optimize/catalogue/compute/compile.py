@@ -40,7 +40,7 @@ class Compile(Optimization):
     `state_dict` keys, `children()` and pickling stay as they are. Parameters: `mode` (default;
     reduce-overhead and the max-autotune modes use CUDA graphs and search for kernels), `dynamic` (one
     kernel for varying shapes) and `blocks` (the path of a container of equal blocks, which are compiled instead
-    of the whole: all of them share the code of the first).
+    of the whole: all of them share the code of the first; tried from three blocks on).
 
     Why it is faster: chains of operations become one kernel that passes over memory once, and Python's part
     of the forward and backward goes away.
