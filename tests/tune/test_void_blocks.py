@@ -71,6 +71,27 @@ def test_a_machine_that_is_never_quiet_does_not_eat_the_budget() -> None:
     assert report.num_noisy == 4
 
 
+@pytest.mark.parametrize(
+    ("turns", "num_void", "num_spoiled"),
+    [([0.0, 0.9, 0.9, 0.0], 0, 0), ([0.9, 0.9, 0.9, 0.0], 1, 1)],
+    ids=["a burst", "nearly always"],
+)
+def test_a_block_with_enough_quiet_turns_is_told_by_them_and_not_repeated(
+    turns: list[float], num_void: int, num_spoiled: int
+) -> None:
+    each = [share for turn in turns for share in (0.0, turn)] + [0.0]
+    between = [0.0, 0.0, 0.0]  # it waits until the machine is quiet
+    watchman = _watchman(*each, *between, *each)
+
+    def run() -> list[bool]:
+        return [watchman.turn(lambda: None, 1) for _ in turns]
+
+    assert watchman.block(run, 1) == [share == 0 for share in turns]
+    assert watchman.report().num_noisy == 1, "others were there all the same"
+    assert watchman.report().num_void == num_void
+    assert watchman.num_spoiled == num_spoiled
+
+
 @pytest.mark.parametrize("spare", [0, 1])
 def test_no_more_is_repeated_than_the_program_has_steps_for(spare: int) -> None:
     watchman, blocks = _watchman(afterwards=0.6), _Blocks()

@@ -1,4 +1,4 @@
-"""Blocks that a neighbour disturbed are void and repeated."""
+"""Turns that a neighbour disturbed are left out; blocks that have too few others are void and repeated."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ from hotloop.tune.trials.device_neighbours import DeviceNeighbours
 
 MAX_FOREIGN = 0.10
 """Share of the machine's processor time that others may take within a block (hazards: a workable limit)."""
+MAX_FOREIGN_OF_TURN = 0.2
+"""Likewise within one turn of all arms: a quarter of a second is some fifty ticks of the kernel's counters."""
+LEAST_QUIET = 0.5
+"""Of a block's turns: with fewer it is not told by them."""
 MAX_REPEATS = 1
 VOID_SHARE = 0.2
 """Of a set's blocks at most: a machine that never becomes quiet gets wider intervals, and keeps its budget."""
@@ -49,6 +53,10 @@ class ContentionWatch:
         self._blocks = self._void = 0
         self.num_noisy = 0
         """Blocks kept although others were busy."""
+        self.num_spoiled = 0
+        """Of these, those with too few turns in which others were not."""
+        self._turns: list[bool] = []
+        """Whether each turn of the block under way was quiet."""
         self._most: float | None = None
 
     def block(self, run: Callable[[], _Time], pid: int, spare: int = MAX_REPEATS) -> _Time:
@@ -61,9 +69,11 @@ class ContentionWatch:
         """
         ours = (os.getpid(), pid)
         for repeat in range(MAX_REPEATS + 1):
+            self._turns = []
             before = self._load.snapshot(ours)
             result, disturbed = self._device.during(run, pid) if self._device else (run(), None)
             after = self._load.snapshot(ours)
+            on_device = disturbed is not None
             self._blocks += 1
             share = foreign_share(before, after)
             steal = steal_share(before, after)
@@ -73,6 +83,9 @@ class ContentionWatch:
                 disturbed = f"other processes used {share:.0%} of the CPU"
             if disturbed is None:
                 return result
+            if not on_device and self._has_quiet_turns():
+                self.num_noisy += 1
+                return result
             if repeat < min(MAX_REPEATS, spare) and self._void < self._max_void:
                 self._void += 1
                 self._progress(f"repeating a block ({disturbed})")
@@ -80,7 +93,22 @@ class ContentionWatch:
             else:
                 break
         self.num_noisy += 1
+        self.num_spoiled += 1
         return result
+
+    def turn(self, run: Callable[[], None], pid: int) -> bool:
+        """Run a turn of all arms; return whether others left the machine to it, as far as that can be told."""
+        ours = (os.getpid(), pid)
+        before = self._load.snapshot(ours)
+        run()
+        share = foreign_share(before, self._load.snapshot(ours))
+        if share is None:
+            return True
+        self._turns.append(share <= MAX_FOREIGN_OF_TURN)
+        return self._turns[-1]
+
+    def _has_quiet_turns(self) -> bool:
+        return bool(self._turns) and sum(self._turns) >= LEAST_QUIET * len(self._turns)
 
     def _wait_for_quiet(self, ours: tuple[int, ...]) -> None:
         waited = 0.0
