@@ -18,7 +18,7 @@ from benchmarks.tune.page import write
 from benchmarks.tuning.programs import ALL
 from hotloop.optimize.catalogue.system.cpu_allocator import GLIBC
 
-BEFORE_S, FOR_S = 12.0, 6.0
+BEFORE_S, FOR_S = 8.0, 4.0
 
 
 class Taken(msgspec.Struct, frozen=True):

@@ -38,6 +38,11 @@ _DRAWN = """(() => {
 })()"""
 """What a browser has to lay out and to draw."""
 _OPEN_ALL = "document.querySelectorAll('details').forEach((one) => { one.open = true })"
+_RAW_SAMPLES_DRAWN = """(() => {
+  const chart = document.querySelector('#trial-1 .chart');
+  chart.scrollIntoView();
+  return chart.querySelector('svg') !== null;
+})()"""
 CHARTS = {"tuned": 6, "observed": 6, "compared": 2, "attached": 1}
 """Pages, and how many charts they have at least."""
 pytestmark = [
@@ -146,9 +151,11 @@ def test_a_trial_shows_its_raw_samples_behind_a_click(browser: Any, files: dict[
     with Opened(browser, files["tuned"]) as opened:
         opened.page.click("#trial-1 > summary")
         # Charts are drawn when they come into view, and charts above that are drawn late push this one out of it again.
-        opened.page.wait_for_function(
-            "(chart => (chart.scrollIntoView(), chart.querySelector('svg')))(document.querySelector('#trial-1 .chart'))"
-        )
+        for _ in range(200):  # the page's policy forbids `wait_for_function`, which evaluates a string in it
+            if opened.ask(_RAW_SAMPLES_DRAWN):
+                break
+            opened.page.wait_for_timeout(50)
+        assert opened.ask(_RAW_SAMPLES_DRAWN)
         assert opened.page.locator("#trial-1 tbody tr").count() == 16
 
 
