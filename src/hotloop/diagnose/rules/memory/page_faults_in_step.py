@@ -52,7 +52,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     num = max(rank.page_faults or 0.0 for rank in observation.ranks)
     cost = Cost(usual, least, most, observation.step.median_s)
     yield Symptom(
-        evidence=f"{num:.0f} pages ({num * 4096 / 1e6:.1f} MB) are faulted in in each step",
+        evidence=f"each step faults {num:.0f} pages ({num * 4096 / 1e6:.1f} MB) in",
         metric="ranks.page_faults",
         cost=cost,
         gain=cost.gain(),
