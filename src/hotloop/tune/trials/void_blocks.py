@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from hotloop.machine.environment.contention import ForeignLoad, foreign_share, steal_share
+from hotloop.machine.environment.contention import ForeignLoad, LoadSnapshot, foreign_share, steal_share
 from hotloop.model.tuning import Contention
 from hotloop.tune.trials.device_neighbours import DeviceNeighbours
 
@@ -17,6 +17,8 @@ MAX_FOREIGN_OF_TURN = 0.2
 """Likewise within one turn of all arms: a quarter of a second is some fifty ticks of the kernel's counters."""
 LEAST_QUIET = 0.5
 """Of a block's turns: with fewer it is not told by them."""
+LEAST_LOOK_S, LOOK_SHARE = 0.01, 0.05
+"""A look between turns may take so long, or so much of the turn: 5 ms with 70 processes."""
 MAX_REPEATS = 1
 VOID_SHARE = 0.2
 """Of a set's blocks at most: a machine that never becomes quiet gets wider intervals, and keeps its budget."""
@@ -57,6 +59,10 @@ class ContentionWatch:
         """Of these, those with too few turns in which others were not."""
         self._turns: list[bool] = []
         """Whether each turn of the block under way was quiet."""
+        self._seen: LoadSnapshot | None = None
+        """After the latest turn; None: turns are not looked at."""
+        self._too_many = False
+        """To look at every process takes too much of a turn: a machine of many users has thousands."""
         self._most: float | None = None
 
     def block(self, run: Callable[[], _Time], pid: int, spare: int = MAX_REPEATS) -> _Time:
@@ -71,6 +77,7 @@ class ContentionWatch:
         for repeat in range(MAX_REPEATS + 1):
             self._turns = []
             before = self._load.snapshot(ours)
+            self._seen = None if self._too_many else before
             result, disturbed = self._device.during(run, pid) if self._device else (run(), None)
             after = self._load.snapshot(ours)
             on_device = disturbed is not None
@@ -98,10 +105,16 @@ class ContentionWatch:
 
     def turn(self, run: Callable[[], None], pid: int) -> bool:
         """Run a turn of all arms; return whether others left the machine to it, as far as that can be told."""
-        ours = (os.getpid(), pid)
-        before = self._load.snapshot(ours)
+        if self._seen is None:
+            run()
+            return True
+        began = time.monotonic()
         run()
-        share = foreign_share(before, self._load.snapshot(ours))
+        ended, before = time.monotonic(), self._seen
+        self._seen = after = self._load.snapshot((os.getpid(), pid))
+        if time.monotonic() - ended > max(LEAST_LOOK_S, LOOK_SHARE * (ended - began)):
+            self._too_many = True
+        share = foreign_share(before, after)
         if share is None:
             return True
         self._turns.append(share <= MAX_FOREIGN_OF_TURN)
