@@ -28,14 +28,6 @@ def test_where_every_turn_evaluates_all_count_and_the_round_says_little() -> Non
     assert block_times(turns, typical=False, trains=True) == pytest.approx({0: 0.04})
 
 
-def test_a_turn_in_which_others_were_busy_is_left_out_of_all_unless_they_always_were() -> None:
-    turns = {0: [Turn(0.03), Turn(0.04), Turn(0.5)], 1: PLAIN}
-    assert block_times(turns, typical=False, trains=True, disturbed=[2]) == pytest.approx(
-        {0: 0.035, 1: 0.035}
-    )
-    assert block_times(turns, typical=False, trains=True, disturbed=[0, 1, 2])[1] == pytest.approx(0.04)
-
-
 def test_where_evaluation_is_part_of_the_step_nothing_is_left_out() -> None:
     turns = {0: [Turn(0.03), Turn(0.05, interrupted=True)]}
     assert block_times(turns, typical=False, trains=False) == pytest.approx({0: 0.04})

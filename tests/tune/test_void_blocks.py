@@ -71,36 +71,6 @@ def test_a_machine_that_is_never_quiet_does_not_eat_the_budget() -> None:
     assert report.num_noisy == 4
 
 
-@pytest.mark.parametrize(
-    ("turns", "num_void", "num_spoiled"),
-    [([0.0, 0.9, 0.9, 0.0], 0, 0), ([0.9, 0.9, 0.9, 0.0], 1, 1)],
-    ids=["a burst", "nearly always"],
-)
-def test_a_block_with_enough_quiet_turns_is_told_by_them_and_not_repeated(
-    turns: list[float], num_void: int, num_spoiled: int
-) -> None:
-    each = [*turns, 0.0]
-    between = [0.0, 0.0, 0.0]  # it waits until the machine is quiet
-    watchman = _watchman(*each, *between, *each)
-
-    def run() -> list[bool]:
-        return [watchman.turn(lambda: None, 1) for _ in turns]
-
-    assert watchman.block(run, 1) == [share == 0 for share in turns]
-    assert watchman.report().num_noisy == 1, "others were there all the same"
-    assert watchman.report().num_void == num_void
-    assert watchman.num_spoiled == num_spoiled
-
-
-def test_turns_are_not_looked_at_where_a_look_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quiet, "LEAST_LOOK_S", -1.0)
-    monkeypatch.setattr(quiet, "LOOK_SHARE", 0.0)
-    watchman = _watchman(afterwards=0.9)
-    assert not watchman.block(lambda: watchman.turn(lambda: None, 1), 1, 0)
-    assert watchman.block(lambda: watchman.turn(lambda: None, 1), 1, 0), "it cannot be told"
-    assert watchman.num_spoiled == 2
-
-
 @pytest.mark.parametrize("spare", [0, 1])
 def test_no_more_is_repeated_than_the_program_has_steps_for(spare: int) -> None:
     watchman, blocks = _watchman(afterwards=0.6), _Blocks()

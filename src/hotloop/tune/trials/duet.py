@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection
 from typing import TypeVar
 
 import msgspec
@@ -188,9 +187,9 @@ class DuetExecutor:
                 self._crew.warm(arm)
                 blocks = []
                 for number in range(num_blocks):
-                    spoiled = watchman.num_spoiled
+                    noisy = watchman.num_noisy
                     blocks.append(self._watched_block(arm, watchman, num_blocks - number))
-                    if watchman.num_spoiled > spoiled or (self._blocks.trains and arm.interrupted):
+                    if watchman.num_noisy > noisy or (self._blocks.trains and arm.interrupted):
                         aside.add(first + number)
                 return blocks, self._crew.record(arm)
             finally:
@@ -251,7 +250,7 @@ class DuetExecutor:
             if len(on) < 2 or 0 not in on:
                 return
             self._progress(f"block {len(course.rounds) + 1} of at most {order.max_rounds}")
-            spoiled, left = watchman.num_spoiled, order.max_rounds - len(course.rounds)
+            noisy, left = watchman.num_noisy, order.max_rounds - len(course.rounds)
             backwards = len(course.rounds) % 2 == 1
             try:
                 times = self._watched_round(course, on, backwards, watchman, left)
@@ -259,7 +258,7 @@ class DuetExecutor:
                 return
             if 0 in course.failures or all(math.isnan(spent) for spent in times[1:]):
                 return
-            if watchman.num_spoiled > spoiled or course.interrupted:
+            if watchman.num_noisy > noisy or course.interrupted:
                 course.aside.append(len(course.rounds))
             course.rounds.append(times)
 
@@ -271,68 +270,30 @@ class DuetExecutor:
             return self._round(course, on, backwards, lambda arm: self._watched_block(arm, watchman, left))
         spare = min(self._spare(course.arms[at], left) for at in on)
         return watchman.block(
-            lambda: self._round(course, on, backwards, self._crew.turn, watchman, spare),
-            course.arms[0].run.pid,
-            spare,
+            lambda: self._round(course, on, backwards, self._crew.turn), course.arms[0].run.pid, spare
         )
 
     def _round(
-        self,
-        course: _Course,
-        on: Collection[int],
-        backwards: bool,
-        block: Callable[[Arm], float],
-        watchman: ContentionWatch | None = None,
-        spare: int = 0,
+        self, course: _Course, on: Collection[int], backwards: bool, block: Callable[[Arm], float]
     ) -> tuple[float, ...]:
-        """Give every arm its turns, in order and backwards, so that drift hits all alike.
-
-        Args:
-            course: of the set.
-            on: the arms that are left.
-            backwards: whether the last arm begins.
-            block: gives an arm its turn.
-            watchman: looks for others in each turn; None: nobody does.
-            spare: blocks that the program has left beyond those it was asked for.
-        """
+        """Give every arm its turns, in order and backwards, so that drift hits all alike."""
         turns: dict[int, list[Turn]] = {at: [] for at in on}
-        disturbed: list[int] = []
         began, usual_s = time.monotonic(), self._blocks.turns * len(on) * self._blocks.turn_s
-        disturbed_s = 0.0
-        for number in range((1 + min(1, spare)) * self._blocks.turns):
-            num_quiet = number - len(disturbed)
-            if num_quiet == self._blocks.turns or (number and self._left_s() <= 0):
+        for number in range(self._blocks.turns):
+            if number and self._left_s() <= 0:
                 break
-            if number >= self._blocks.turns and not num_quiet:
-                break  # whoever it is does not leave
-            turn_began = time.monotonic()
-            if is_late(number, turn_began - began, usual_s, disturbed_s):
+            if is_late(number, time.monotonic() - began, usual_s):
                 break
-            order = sorted(on, reverse=backwards == (number % 2 == 0))
-            take = functools.partial(self._take_turns, course, order, block, turns)
-            if watchman is None:
-                take()
-            elif not watchman.turn(take, course.arms[0].run.pid):
-                disturbed.append(number)
-                disturbed_s += time.monotonic() - turn_began
+            for at in sorted(on, reverse=backwards == (number % 2 == 0)):
+                self._check_time(course)
+                spent = self._guarded(course, at, block) if at not in course.failures else None
+                turns[at].append(Turn(math.nan if spent is None else spent, course.arms[at].interrupted))
         # A worker that is late makes single steps long, and those are the plan's own.
         waits = any(step.params.get("num_workers") for arm in course.arms for step in arm.plan)
         typical = self._blocks.typical and not waits
         course.interrupted = self._blocks.trains and not undisturbed(turns)
-        times = block_times(turns, typical=typical, trains=self._blocks.trains, disturbed=disturbed)
+        times = block_times(turns, typical=typical, trains=self._blocks.trains)
         return tuple(times.get(at, math.nan) for at in range(len(course.arms)))
-
-    def _take_turns(
-        self,
-        course: _Course,
-        order: Sequence[int],
-        block: Callable[[Arm], float],
-        turns: Mapping[int, list[Turn]],
-    ) -> None:
-        for at in order:
-            self._check_time(course)
-            spent = self._guarded(course, at, block) if at not in course.failures else None
-            turns[at].append(Turn(math.nan if spent is None else spent, course.arms[at].interrupted))
 
     def _check_time(self, course: _Course) -> None:
         """End a round whose set says enough without it, and a set that says nothing yet and is far too late."""

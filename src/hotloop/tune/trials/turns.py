@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 
 import msgspec
@@ -21,9 +21,7 @@ class Turn(msgspec.Struct, frozen=True):
     """Whether the model was called without gradients in it, or an epoch began."""
 
 
-def block_times(
-    turns: Mapping[int, Sequence[Turn]], *, typical: bool, trains: bool, disturbed: Collection[int] = ()
-) -> dict[int, float]:
+def block_times(turns: Mapping[int, Sequence[Turn]], *, typical: bool, trains: bool) -> dict[int, float]:
     """Return the seconds a step of each arm in a block.
 
     An evaluation of half a second between steps of 30 ms makes a turn ten times as long, and so does the start of
@@ -33,28 +31,23 @@ def block_times(
         turns: of each arm, in order.
         typical: whether a block is its median turn, or the mean of its turns.
         trains: leave out turns in which any arm was interrupted, as long as others are left.
-        disturbed: turns in which others were busy, left out likewise.
     """
     num = min(map(len, turns.values()), default=0)
-    kept: Sequence[int] = (undisturbed(turns) if trains else ()) or range(num)
-    quiet = [at for at in kept if at not in disturbed] or kept
+    kept = undisturbed(turns) if trains else ()
     middle = median if typical else fmean
-    return {arm: middle([each[at].step_s for at in quiet]) for arm, each in turns.items()}
+    return {arm: middle([each[at].step_s for at in kept or range(num)]) for arm, each in turns.items()}
 
 
-def is_late(num_turns: int, spent_s: float, usual_s: float, disturbed_s: float = 0.0) -> bool:
+def is_late(num_turns: int, spent_s: float, usual_s: float) -> bool:
     """Whether a block ends with fewer turns than it has on a quiet machine.
 
     Args:
         num_turns: that every arm has had.
         spent_s: on them.
         usual_s: what all turns of the block take.
-        disturbed_s: of the time spent, on turns in which others were busy: they are left out and taken again, in as
-            much time again.
     """
-    late = spent_s - disturbed_s > LATE * usual_s or spent_s > 2 * LATE * usual_s
     # As many forwards as backwards: drift hits all alike.
-    return num_turns >= LEAST_TURNS and num_turns % 2 == 0 and late
+    return num_turns >= LEAST_TURNS and num_turns % 2 == 0 and spent_s > LATE * usual_s
 
 
 def undisturbed(turns: Mapping[int, Sequence[Turn]]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Turns that a neighbour disturbed are left out; blocks that have too few others are void and repeated."""
+"""Blocks that a neighbour disturbed are void and repeated."""
 
 from __future__ import annotations
 
@@ -7,18 +7,12 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from hotloop.machine.environment.contention import ForeignLoad, LoadSnapshot, foreign_share, steal_share
+from hotloop.machine.environment.contention import ForeignLoad, foreign_share, steal_share
 from hotloop.model.tuning import Contention
 from hotloop.tune.trials.device_neighbours import DeviceNeighbours
 
 MAX_FOREIGN = 0.10
 """Share of the machine's processor time that others may take within a block (hazards: a workable limit)."""
-MAX_FOREIGN_OF_TURN = 0.2
-"""Likewise within one turn of all arms: a quarter of a second is some fifty ticks of the kernel's counters."""
-LEAST_QUIET = 0.5
-"""Of a block's turns: with fewer it is not told by them."""
-LEAST_LOOK_S, LOOK_SHARE = 0.01, 0.05
-"""A look between turns may take so long, or so much of the turn: 5 ms with 70 processes."""
 MAX_REPEATS = 1
 VOID_SHARE = 0.2
 """Of a set's blocks at most: a machine that never becomes quiet gets wider intervals, and keeps its budget."""
@@ -55,14 +49,6 @@ class ContentionWatch:
         self._blocks = self._void = 0
         self.num_noisy = 0
         """Blocks kept although others were busy."""
-        self.num_spoiled = 0
-        """Of these, those with too few turns in which others were not."""
-        self._turns: list[bool] = []
-        """Whether each turn of the block under way was quiet."""
-        self._seen: LoadSnapshot | None = None
-        """After the latest turn; None: turns are not looked at."""
-        self._too_many = False
-        """To look at every process takes too much of a turn: a machine of many users has thousands."""
         self._most: float | None = None
 
     def block(self, run: Callable[[], _Time], pid: int, spare: int = MAX_REPEATS) -> _Time:
@@ -75,12 +61,9 @@ class ContentionWatch:
         """
         ours = (os.getpid(), pid)
         for repeat in range(MAX_REPEATS + 1):
-            self._turns = []
             before = self._load.snapshot(ours)
-            self._seen = None if self._too_many else before
             result, disturbed = self._device.during(run, pid) if self._device else (run(), None)
             after = self._load.snapshot(ours)
-            on_device = disturbed is not None
             self._blocks += 1
             share = foreign_share(before, after)
             steal = steal_share(before, after)
@@ -90,9 +73,6 @@ class ContentionWatch:
                 disturbed = f"other processes used {share:.0%} of the CPU"
             if disturbed is None:
                 return result
-            if not on_device and self._has_quiet_turns():
-                self.num_noisy += 1
-                return result
             if repeat < min(MAX_REPEATS, spare) and self._void < self._max_void:
                 self._void += 1
                 self._progress(f"repeating a block ({disturbed})")
@@ -100,28 +80,7 @@ class ContentionWatch:
             else:
                 break
         self.num_noisy += 1
-        self.num_spoiled += 1
         return result
-
-    def turn(self, run: Callable[[], None], pid: int) -> bool:
-        """Run a turn of all arms; return whether others left the machine to it, as far as that can be told."""
-        if self._seen is None:
-            run()
-            return True
-        began = time.monotonic()
-        run()
-        ended, before = time.monotonic(), self._seen
-        self._seen = after = self._load.snapshot((os.getpid(), pid))
-        if time.monotonic() - ended > max(LEAST_LOOK_S, LOOK_SHARE * (ended - began)):
-            self._too_many = True
-        share = foreign_share(before, after)
-        if share is None:
-            return True
-        self._turns.append(share <= MAX_FOREIGN_OF_TURN)
-        return self._turns[-1]
-
-    def _has_quiet_turns(self) -> bool:
-        return bool(self._turns) and sum(self._turns) >= LEAST_QUIET * len(self._turns)
 
     def _wait_for_quiet(self, ours: tuple[int, ...]) -> None:
         waited = 0.0
