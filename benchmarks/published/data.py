@@ -146,6 +146,14 @@ def _cora(folder: Path) -> None:
     (folder / "cora.cites").write_text("".join(f"{cited}\t{citing}\n" for cited, citing in cites))
 
 
+def _sines(folder: Path) -> None:
+    """As the example's own `generate_sine_wave.py`, with fewer and shorter waves."""
+    import torch
+
+    phases = np.random.default_rng(_SEED).integers(-80, 80, (20, 1))
+    torch.save(np.sin((np.arange(200) + phases) / 20), folder / "traindata.pt")
+
+
 MAKERS: dict[str, Callable[[Path], None]] = {
     "mnist": _mnist,
     "mnist_whole": _mnist_whole,
@@ -157,4 +165,5 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "masks": _masks,
     "image_folder": _image_folder,
     "cora": _cora,
+    "sines": _sines,
 }

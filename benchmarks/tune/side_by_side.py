@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 
 import msgspec
 
@@ -18,6 +20,8 @@ from hotloop.tune.pipeline import executor_like_a_session
 SETS, ROUNDS, SLOW_ROUNDS = 3, 8, 5
 SLOW_STEP_S = 0.2
 """Of such steps a round takes seconds for each plan."""
+HOPELESS = 1.25
+"""A plan that takes this many times as long as the first one, after the fewest blocks a ratio needs, waits from then on."""
 Interval = tuple[float, float, float]
 """Ratio, low, high."""
 
@@ -38,11 +42,19 @@ class SideBySide:
         executor = executor_like_a_session(resolve(list(argv)), observation, print)
         slow = observation.step is not None and observation.step.median_s > SLOW_STEP_S
         order = SetOrder(plans=tuple(plans), max_rounds=SLOW_ROUNDS if slow else ROUNDS)
+        self._hopeless: set[int] = set()
         try:
-            sets = [executor.run(order, lambda _: range(len(plans))) for _ in range(num_sets)]
+            sets = [executor.run(order, self._hopeful) for _ in range(num_sets)]
         finally:
             executor.close()
         self._records = [one for one in sets if isinstance(one, SetRecord)]
+
+    def _hopeful(self, sofar: SetRecord) -> list[int]:
+        for at in range(1, len(sofar.arms)):
+            ratios = sofar.log_ratios((0,), at)
+            if len(ratios) >= MIN_BLOCKS and median(ratios) < -math.log(HOPELESS):
+                self._hopeless.add(at)
+        return [at for at in range(len(sofar.arms)) if at not in self._hopeless]
 
     def ratio(self, before: int, after: int) -> Interval | None:
         """Return how many times as fast one plan is as another; None: too few blocks."""
