@@ -21,7 +21,7 @@ SETS, ROUNDS, SLOW_ROUNDS = 3, 8, 5
 SLOW_STEP_S = 0.2
 """Of such steps a round takes seconds for each plan."""
 HOPELESS = 1.25
-"""A plan that takes this many times as long as the first one, after the fewest blocks a ratio needs, waits from then on."""
+"""A plan that takes this many times as long as the first one waits after the fewest blocks that a ratio needs."""
 Interval = tuple[float, float, float]
 """Ratio, low, high."""
 
