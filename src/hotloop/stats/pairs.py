@@ -7,6 +7,7 @@ location per pair, then Student's t over pairs, its variance steadied by what A/
 
 import math
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import TypeVar
 
 import msgspec
@@ -56,6 +57,12 @@ def pair_estimate(block_log_ratios: Sequence[float]) -> PairEstimate:
     Raises:
         ValueError: fewer than three blocks, or one that is not finite.
     """
+    return _estimate(tuple(block_log_ratios))
+
+
+@lru_cache(maxsize=1024)
+def _estimate(block_log_ratios: tuple[float, ...]) -> PairEstimate:
+    """Estimate once: a session asks for all of its pairs at every look."""
     blocks = np.asarray(block_log_ratios, dtype=np.float64)
     if len(blocks) < MIN_BLOCKS or not np.isfinite(blocks).all():
         raise ValueError(f"a pair needs {MIN_BLOCKS} finite block ratios, not {list(block_log_ratios)}")

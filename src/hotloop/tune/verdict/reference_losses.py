@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -18,6 +19,8 @@ from hotloop.tune.verdict.reference_outputs import ReferenceOutputs
 ENOUGH_AGREEING = 10
 """Optimizer steps. Harmless changes of a DCGAN, and of a CNN whose runs part, gave 10 to 16; an optimizer that forgets
 gave 4, gradients of eight steps ago 8."""
+_check_parity = lru_cache(maxsize=256)(check_parity)
+"""A session asks for the same runs at every look."""
 ENOUGH_PERTURBED = 5
 """With four a swinging loss was decided in 59 of 60 simulated trainings, with one in 46."""
 
@@ -90,9 +93,9 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
             if needs_proof and self.perturbed and not self._whole:
                 return _not_compared(needs_proof, max(map(len, self.perturbed)))
         found = [
-            check_parity(
-                [_at(run, places) for run in self.originals],
-                [_at(run, places) for run in self._whole],
+            _check_parity(
+                tuple(_at(run, places) for run in self.originals),
+                tuple(_at(run, places) for run in self._whole),
                 _at(losses, places),
                 numerics=numerics,
                 touches_numbers=touches_numbers,
@@ -127,8 +130,8 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
         return long or [list(range(num))]
 
 
-def _at(run: Sequence[float], places: Sequence[int]) -> list[float]:
-    return [run[at] for at in places if at < len(run)]
+def _at(run: Sequence[float], places: Sequence[int]) -> tuple[float, ...]:
+    return tuple(run[at] for at in places if at < len(run))
 
 
 def _departure(parity: Parity) -> tuple[bool, bool, float]:
