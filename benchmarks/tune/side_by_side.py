@@ -49,12 +49,13 @@ class SideBySide:
             executor.close()
         self._records = [one for one in sets if isinstance(one, SetRecord)]
 
-    def _hopeful(self, sofar: SetRecord) -> list[int]:
-        for at in range(1, len(sofar.arms)):
-            ratios = sofar.log_ratios((0,), at)
-            if len(ratios) >= MIN_BLOCKS and median(ratios) < -math.log(HOPELESS):
+    def _hopeful(self, rounds: Sequence[Sequence[float]]) -> list[int]:
+        arms = range(len(rounds[0]))
+        for at in arms[1:]:
+            longer = [times[at] / times[0] for times in rounds if math.isfinite(times[at] / times[0])]
+            if len(longer) >= MIN_BLOCKS and median(longer) > HOPELESS:
                 self._hopeless.add(at)
-        return [at for at in range(len(sofar.arms)) if at not in self._hopeless]
+        return [at for at in arms if at not in self._hopeless]
 
     def ratio(self, before: int, after: int) -> Interval | None:
         """Return how many times as fast one plan is as another; None: too few blocks."""
