@@ -142,7 +142,9 @@ def _cora(folder: Path) -> None:
         for paper, row, label in zip(range(number), features, labels, strict=True)
     )
     (folder / "cora.content").write_text("\n".join(rows) + "\n")
-    cites = random.integers(0, number, (3_000, 2))
+    # As in the real one every paper cites or is cited: attention over no neighbours is NaN.
+    ring = np.stack([np.arange(number), np.roll(np.arange(number), 1)], axis=1)
+    cites = np.concatenate([ring, random.integers(0, number, (1_500, 2))])
     (folder / "cora.cites").write_text("".join(f"{cited}\t{citing}\n" for cited, citing in cites))
 
 

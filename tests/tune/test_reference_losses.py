@@ -75,6 +75,26 @@ def test_a_loss_that_is_lost_after_the_perturbed_run_s_end_is_refused() -> None:
         assert (seen.passed, seen.decided, seen.method) == (False, True, "finite")
 
 
+@pytest.mark.parametrize(("step", "passed"), [(ALLOCATOR, True), (LAYOUT, True), (BF16, False)])
+def test_where_the_originals_own_losses_are_nan_only_reduced_precision_needs_more(
+    step: Candidate, passed: bool
+) -> None:
+    nothing = [math.nan] * NUM
+    seen = ReferenceLosses(originals=(tuple(nothing),)).check(run(nothing), [step])
+    assert (seen.passed, seen.decided, seen.num_steps) == (passed, passed, 0)
+    assert seen.evidence == "the original's own losses are NaN or infinite"
+
+
+def test_a_curve_of_nan_says_nothing_of_the_other_ones() -> None:
+    """One of two losses is NaN in every step."""
+    sites = (0, 1) * NUM
+    lost = tuple(math.nan if at % 2 else loss for at, loss in enumerate(gan(0)))
+    held = ReferenceLosses(originals=(lost,), perturbed=(), sites=sites)
+    assert held.check(run(lost), [LAYOUT]).passed
+    worse = [loss * 1.5 for loss in lost]
+    assert not held.check(run(worse), [LAYOUT]).passed
+
+
 @pytest.mark.parametrize("step", [ALLOCATOR, LAYOUT])
 def test_a_change_of_no_number_passes_however_far_chaos_carries_it(step: Candidate) -> None:
     passed = [references().check(run(gan(seed)), [step]).passed for seed in range(100, 150)]

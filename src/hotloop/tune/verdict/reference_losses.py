@@ -87,11 +87,16 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
         original = self.originals[0] if self.originals else ()
         num = min(len(original), len(losses))
         needs_proof = numerics is not Numerics.EXACT and touches_numbers
+        curves = self._curves(num)
         if all(math.isfinite(loss) for loss in losses):
             if num < MIN_STEPS:
                 return _not_compared(needs_proof, num)
             if needs_proof and self.perturbed and not self._whole:
                 return _not_compared(needs_proof, max(map(len, self.perturbed)))
+        if num >= MIN_STEPS:
+            curves = [places for places in curves if _num_finite(_at(original, places)) >= MIN_STEPS]
+            if not curves:
+                return _not_compared(needs_proof, 0, "the original's own losses are NaN or infinite")
         found = [
             _check_parity(
                 tuple(_at(run, places) for run in self.originals),
@@ -100,7 +105,7 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
                 numerics=numerics,
                 touches_numbers=touches_numbers,
             )
-            for places in self._curves(num)
+            for places in curves
         ]
         return ParityEvidence(**msgspec.structs.asdict(max(found, key=_departure)))
 
@@ -147,7 +152,11 @@ def _breaks(what: str, num: int) -> ParityEvidence:
     )
 
 
-def _not_compared(needs_proof: bool, num: int) -> ParityEvidence:
+def _num_finite(losses: Sequence[float]) -> int:
+    return sum(map(math.isfinite, losses))
+
+
+def _not_compared(needs_proof: bool, num: int, evidence: str = "") -> ParityEvidence:
     """Without a curve nothing proves that reduced precision learns the same; exact changes need no proof."""
     seen = f"{num} losses were seen, {MIN_STEPS} are needed to compare" if num else "no loss was seen"
     why = "" if num else ": backward was never called on a scalar"
@@ -158,5 +167,5 @@ def _not_compared(needs_proof: bool, num: int) -> ParityEvidence:
         limit=None,
         num_steps=num,
         method="not measured",
-        evidence=seen + why,
+        evidence=evidence or seen + why,
     )
