@@ -23,13 +23,20 @@ def read_processes(folder: Path) -> dict[int, dict[str, Any]]:
     return found
 
 
+def _loader(raw: dict[str, Any], num_steps: int) -> LoaderFacts:
+    known = msgspec.convert(raw, LoaderFacts)
+    if not num_steps:
+        return known
+    return msgspec.structs.replace(known, batches_per_step=raw["num_batches"] / num_steps)
+
+
 def program_facts(raw: dict[str, Any] | None, script: Path | None) -> ProgramFacts:
     """Return the program's facts as one process saw them; all unknown where none reported."""
     if raw is None:
         return ProgramFacts(script=str(script) if script else None, script_sha256=_digest(script))
     roots = msgspec.convert(raw["roots"], tuple[ModuleFacts, ...])
     optimizers = msgspec.convert(raw["optimizers"], tuple[OptimizerFacts, ...])
-    loaders = msgspec.convert(raw["loaders"], tuple[LoaderFacts, ...])
+    loaders = tuple(_loader(each, raw["steps"]) for each in raw["loaders"])
     return ProgramFacts(
         torch_version=raw["torch_version"],
         hip_version=raw.get("hip_version"),

@@ -125,6 +125,7 @@ def _describe(loader: Any, path: str | None, line: int | None) -> dict[str, Any]
         "sampler": type(loader.sampler).__name__,
         "iterable": iterable,
         "num_iterators": 0,
+        "num_batches": 0,
         "path": path,
         "line": line,
     }
@@ -168,9 +169,12 @@ def _patch_next(probe: Probe, cls: Any) -> None:
     sections = _by_slot(probe, Kind.DATA)
     acting: list[Activation] = probe.acting("on_batch")
     looked: set[int] = set()
+    loaders = probe.facts.loaders
 
     def marks(iterator: Any) -> Section:
         slot = _slot_of(iterator)
+        if slot < len(loaders):
+            loaders[slot]["num_batches"] += not probe.asleep
         if slot not in looked and not probe.asleep:
             looked.add(slot)
             with probe.survive("loader.samples"):

@@ -5,18 +5,26 @@ from __future__ import annotations
 from hotloop.model.observation import LoaderFacts, Observation
 from hotloop.optimize.optimization import DoesNotApply
 
+SELDOM = 0.02
+"""Batches a step. Of a data set that is one batch a single one is taken, for as many steps as there are."""
+
 
 def training_loaders(observation: Observation) -> tuple[LoaderFacts, ...]:
-    """Return the loaders that were seen to feed steps, or all of them where that was not seen.
+    """Return the loaders that were seen to feed steps, or all that may, where that was not seen: threads may take them.
 
     Raises:
-        DoesNotApply: the program has no DataLoader, or none that was iterated.
+        DoesNotApply: the program has no DataLoader, or takes next to nothing from those that it has.
     """
     loaders = observation.program.loaders
     if not loaders:
         raise DoesNotApply("the program has no DataLoader")
     used = tuple(loader for loader in loaders if loader.used_in_step)
-    return used or loaders
+    if used or not any(loader.batches_per_step for loader in loaders):
+        return used or loaders
+    feeding = tuple(loader for loader in loaders if (loader.batches_per_step or 0.0) >= SELDOM)
+    if not feeding:
+        raise DoesNotApply(f"fewer than one batch in {1 / SELDOM:.0f} steps is taken from a DataLoader")
+    return feeding
 
 
 def loaders_with_workers(observation: Observation) -> tuple[LoaderFacts, ...]:
