@@ -18,6 +18,7 @@ from hotloop.tune.confirm.factors import ARMS, SWITCHED, WEIGHED
 from hotloop.tune.search.along import NO_GAIN
 from hotloop.tune.search.arms import STEADY_ROUNDS, while_time
 from hotloop.tune.search.contest import WORTH_A_LOOK
+from hotloop.tune.search.knob_screen import METHOD
 from hotloop.tune.search.search import WAITING
 from hotloop.tune.verdict.decision import ACCEPTED
 
@@ -270,6 +271,22 @@ def test_of_two_that_exclude_one_another_fresh_processes_tell_the_faster_one() -
     assert not any(
         len(order.plans) > 2 and order.plans[-1][-1:] == (tried[0],) for order in lost.executor.orders
     )
+
+
+def test_what_arms_have_shown_to_move_much_is_not_switched_again() -> None:
+    """Samples kept in memory are the rival of loader workers, and an arm beside them before knobs are switched."""
+    truth = Truth(factors={"workers": 1.5, "kept": 2.6, "fused": 1.08})
+    conflicts = {"kept": frozenset({"workers"}), "workers": frozenset({"kept"})}
+    tried = [Candidate(name="workers", prior=1.3), Candidate(name="kept", prior=1.3), *candidates("fused")]
+    session = Simulation(truth, conflicts=conflicts, switchable=lambda one: one.name != "workers")
+    result = session.run(tried)
+    assert names(result) == ["kept", "fused"]
+    switched = [trial for trial in result.trials if trial.method == METHOD]
+    assert [(trial.candidate.name, [one.name for one in trial.incumbent]) for trial in switched] == [
+        ("fused", ["kept"])
+    ]
+    assert [step.proven for step in result.plan.steps] == [True, True]
+    assert result.plan.steps[0].ratio == pytest.approx(2.6, rel=0.05)
 
 
 def test_what_was_expected_of_a_beginning_gives_way_to_what_it_took() -> None:

@@ -119,7 +119,7 @@ class Factors:
             return _of(believed(fit, plan).ratio(*states), WEIGHED)
         tried = next((t for t in reversed(self._trials) if t.candidate == step and t.ratio), None)
         if tried is not None and tried.ratio is not None:
-            return _of(tried.ratio, tried.method)
+            return _of(tried.ratio, tried.method, proven=_beyond_luck(tried.ratio))
         return _Factor(None, half_width(total), LEFT)
 
     def _break_even(self, plan: PlanSteps, at: int) -> int | None:
@@ -158,8 +158,13 @@ class Factors:
         return "; ".join(said)
 
 
+def _beyond_luck(ratio: Ratio) -> bool:
+    """Whether a gain is one even if it was picked out of many: three times as wide its interval does not hold 1."""
+    return math.log(ratio.ratio) > 3 * half_width(ratio)
+
+
 def _of(ratio: Ratio, method: str, *, proven: bool = False) -> _Factor:
-    """A factor; one that a screening picked out of many is not proven by what it was picked for."""
+    """A factor; one that a screening picked out of many is seldom proven by what it was picked for."""
     return _Factor(math.log(ratio.ratio), half_width(ratio), method, proven)
 
 

@@ -17,7 +17,7 @@ from hotloop.tune.search.batches import CONTEST_ROUNDS, LEAST_ROUNDS, SLOW_S, Ba
 from hotloop.tune.search.confirms import Confirms
 from hotloop.tune.search.contest import WORTH_A_LOOK, Contest, with_candidate
 from hotloop.tune.search.knob_screen import NOT_SURE
-from hotloop.tune.search.screening import Screening, hoped
+from hotloop.tune.search.screening import MOVES_MUCH, Screening, hoped
 from hotloop.tune.search.variant_order import in_turns
 from hotloop.tune.session.ledger import Ledger
 from hotloop.tune.session.standing import standing
@@ -320,8 +320,8 @@ class Search:
 
     def _screen_knobs(self, knobs: Sequence[Candidate]) -> None:
         """Switch knobs beside what needs a process of its own and is believed in, then beside what moved much."""
-        base = self._fixed()
-        knobs = [knob for knob in knobs if self._switchable(knob)]
+        base = (*self._fixed(), *self._moved_much(knobs))
+        knobs = [knob for knob in knobs if self._switchable(knob) and knob not in base]
         self._kept_out = [knob for knob in knobs if self._excluded_by(base, knob)]
         for knob in self._kept_out:
             self.refused[knob.label] = Refusal(knob.label, self._displaced(knob))
@@ -329,6 +329,18 @@ class Search:
             strong, others = self.screening.strong_and_others()
             if strong:
                 self._screen_beside((*base, *strong), others)
+
+    def _moved_much(self, knobs: Sequence[Candidate]) -> PlanSteps:
+        """Return knobs of the plan that arms have shown to hold the program back elsewhere: they need no switching.
+
+        Samples kept in memory (2.6 in arms) were switched again, and the others beside them after that: 4 of 10 min.
+        """
+        lows = {
+            trial.candidate.label: trial.ratio.low
+            for trial in self._contest.trials
+            if trial.ratio is not None and trial.decision == ACCEPTED
+        }
+        return tuple(step for step in self.plan if step in knobs and lows.get(step.label, 0) >= MOVES_MUCH)
 
     def _screen_beside(self, base: PlanSteps, knobs: Sequence[Candidate]) -> bool:
         """Switch knobs beside what is on all the time; return whether anything was told."""
