@@ -83,6 +83,15 @@ def test_where_the_originals_own_losses_are_nan_only_reduced_precision_needs_mor
     seen = ReferenceLosses(originals=(tuple(nothing),)).check(run(nothing), [step])
     assert (seen.passed, seen.decided, seen.num_steps) == (passed, passed, 0)
     assert seen.evidence == "the original's own losses are NaN or infinite"
+    few = ReferenceLosses(originals=(tuple(nothing),)).check(run(nothing[:14]), [step])
+    assert (few.passed, few.decided, few.num_steps) == (passed, passed, 14)
+
+
+@pytest.mark.parametrize("num", [14, NUM])
+def test_a_loss_that_only_the_change_has_lost_is_refused(num: int) -> None:
+    finite = tuple(gan(0)[:num])
+    seen = ReferenceLosses(originals=(finite,)).check(run([*finite[:10], math.nan, *finite[11:]]), [LAYOUT])
+    assert (seen.passed, seen.decided, seen.method) == (False, True, "finite")
 
 
 def test_a_curve_of_nan_says_nothing_of_the_other_ones() -> None:

@@ -88,12 +88,12 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
         num = min(len(original), len(losses))
         needs_proof = numerics is not Numerics.EXACT and touches_numbers
         curves = self._curves(num)
-        if all(math.isfinite(loss) for loss in losses):
+        both = zip(original, losses, strict=False)
+        if not any(math.isfinite(before) and not math.isfinite(after) for before, after in both):
             if num < MIN_STEPS:
                 return _not_compared(needs_proof, num)
             if needs_proof and self.perturbed and not self._whole:
                 return _not_compared(needs_proof, max(map(len, self.perturbed)))
-        if num >= MIN_STEPS:
             curves = [places for places in curves if _num_finite(_at(original, places)) >= MIN_STEPS]
             if not curves:
                 return _not_compared(needs_proof, 0, "the original's own losses are NaN or infinite")
