@@ -118,3 +118,12 @@ def test_a_plan_alone_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     _, failed, arms = _started(((), (SLOW,)), 90.0, monkeypatch)
     assert failed == {}
     assert arms[1].waited_s == NEEDS_S["compile"]
+
+
+def test_a_plan_alone_leaves_time_for_something_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(NEEDS_S, "compile", 1000.0)
+    spent_s, failed, _ = _started(((), (SLOW,)), 90.0, monkeypatch)
+    assert failed == {1: FailureKind.LATE}
+    assert spent_s < 100
+    spent_s, failed, _ = _started(((), (SLOW,)), 0.0, monkeypatch)
+    assert spent_s >= 150  # of a proof it is all that there is

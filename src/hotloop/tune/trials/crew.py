@@ -24,7 +24,7 @@ LAST_PATIENCE_S = 5.0
 START_SHARE = 0.5
 """Of the time that a set has: an arm that has not started by then is left out, so that the others can be compared."""
 _LATE = Failure(
-    kind=FailureKind.LATE, message="it was not warm when half of the time that there was for it was over"
+    kind=FailureKind.LATE, message="it was not warm when the time that there was for its start was over"
 )
 MEMORY_SHARE = 0.85
 """Of the memory that was free before: an arm beyond it would push the machine into swap."""
@@ -76,9 +76,7 @@ class Crew:
             arms: takes them, in the set's order.
             guarded: does something with the arm at a place, and keeps how it failed.
         """
-        # Of a plan and the original neither can be left out.
-        many = sum(bool(plan) for plan in order.plans) > 1
-        ready_by = time.monotonic() + START_SHARE * (self._left_s() - order.keep_s) if many else math.inf
+        ready_by = time.monotonic() + self._start_s(order)
 
         def warm(arm: Arm) -> None:
             self.warm(arm, math.inf if arm is arms[0] else ready_by)
@@ -97,6 +95,18 @@ class Crew:
             self._wait_for_start(arm, ready_by)
         for at in range(len(order.plans)):
             guarded(at, warm)
+
+    def _start_s(self, order: SetOrder) -> float:
+        """Return the seconds after which an arm that has not started is left out.
+
+        Of others it costs the comparison. A plan alone, without which there is none, is waited for longer, but not for
+        all that is left: compilation of an unrolled LSTM took six of ten minutes, and nothing came of it.
+        """
+        left_s, plans = self._left_s(), [plan for plan in order.plans if plan]
+        if len(plans) > 1:
+            return START_SHARE * (left_s - order.keep_s)
+        expected_s = sum(self._patience.expected_s(plan, self._blocks.warm_steps) for plan in order.plans)
+        return max(left_s - order.keep_s, START_SHARE * left_s, 2 * expected_s)
 
     def _one_by_one(self, order: SetOrder) -> bool:
         return bool(self._setting.devices) or any(times_kernels(plan) for plan in order.plans)

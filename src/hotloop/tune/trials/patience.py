@@ -27,9 +27,15 @@ class Patience:
 
     def warm_up_s(self, plan: PlanSteps, num_steps: int) -> float:
         """Return how long the start and the first steps of a plan may take."""
-        one_off = sum(max(step.one_off_s or 0.0, self._warm_s.get(step.label, 0.0)) for step in plan)
         usual = max(2 * MIN_S, 5 * self._startup_s) + STEP_FACTOR * num_steps * self._step_s
-        return usual + COMPILE_FACTOR * one_off
+        return usual + COMPILE_FACTOR * self._one_off_s(plan)
+
+    def expected_s(self, plan: PlanSteps, num_steps: int) -> float:
+        """Return how long the start and the first steps of a plan are expected to take."""
+        return self._startup_s + num_steps * self._step_s + self._one_off_s(plan)
+
+    def _one_off_s(self, plan: PlanSteps) -> float:
+        return sum(max(step.one_off_s or 0.0, self._warm_s.get(step.label, 0.0)) for step in plan)
 
     def warmed(self, plan: PlanSteps, seconds: float) -> None:
         """Learn from a warm-up that ended: what a step of the plan costs once is known by then."""
