@@ -8,8 +8,11 @@ import msgspec
 import pytest
 
 from hotloop.model.observation import RunAccount
+from hotloop.model.optimization import Candidate
+from hotloop.model.tuning import Contention, Failure, FailureKind
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.design.costs import Costs, expected_costs
+from hotloop.tune.executor import ArmRecord, SetOrder, SetRecord
 
 from .simulated import STEP_S, observation
 
@@ -48,6 +51,17 @@ def test_an_epoch_that_was_not_seen_whole_says_nothing_of_its_end() -> None:
     seen = msgspec.structs.replace(observation(), run=short, epoch_steps=EPOCH)
     costs = expected_costs(seen, _blocks(EPOCH))
     assert costs.set_s(1, 1) - costs.start_s(1) == pytest.approx(EPOCH * STEP_S, rel=0.05)
+
+
+def test_waiting_for_what_did_not_start_is_no_cost_of_other_sets() -> None:
+    costs = Costs(start_s=10.0, round_s=1.0, num_cores=1)
+    usual = costs.set_s(2, 5)
+    late = Failure(kind=FailureKind.LATE, message="it was not warm")
+    order = SetOrder(plans=((), (Candidate(name="compile"),)), max_rounds=5)
+    contention = Contention(num_blocks=0, num_void=0)
+    arms = (ArmRecord(step_s=math.nan), late)
+    costs.learn(order, SetRecord(rounds=(), arms=arms, contention=contention, start_s=180.0), 182.0)
+    assert costs.set_s(2, 5) == usual
 
 
 def test_a_set_that_takes_long_to_start_is_worth_more_rounds() -> None:

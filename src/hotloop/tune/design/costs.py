@@ -6,6 +6,7 @@ import math
 
 from hotloop.machine.host.identity import num_cores
 from hotloop.model.observation import Observation
+from hotloop.model.tuning import Failure, FailureKind
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.design.elapsed import elapsed_step_s
 from hotloop.tune.executor import ArmRecord, SetOrder, SetRecord
@@ -39,8 +40,10 @@ class Costs:
         self._learned = False
 
     def learn(self, order: SetOrder, record: SetRecord, seconds: float) -> None:
-        """Take what a set took; one-off costs in it (compilation) are no other set's."""
+        """Take what a set took; one-off costs in it (compilation) are no other set's, nor is waiting in vain."""
         arms = len(order.plans)
+        if any(isinstance(arm, Failure) and arm.kind is FailureKind.LATE for arm in record.arms):
+            return
         start_s = max(0.1, record.start_s - _one_off_s(record)) / arms
         finite = sum(math.isfinite(spent) for times in record.rounds for spent in times)
         blocks = max(1, finite + record.contention.num_void * arms)
