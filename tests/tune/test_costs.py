@@ -57,11 +57,18 @@ def test_waiting_for_what_did_not_start_is_no_cost_of_other_sets() -> None:
     costs = Costs(start_s=10.0, round_s=1.0, num_cores=1)
     usual = costs.set_s(2, 5)
     late = Failure(kind=FailureKind.LATE, message="it was not warm")
-    order = SetOrder(plans=((), (Candidate(name="compile"),)), max_rounds=5)
-    contention = Contention(num_blocks=0, num_void=0)
-    arms = (ArmRecord(step_s=math.nan), late)
-    costs.learn(order, SetRecord(rounds=(), arms=arms, contention=contention, start_s=180.0), 182.0)
+    record = SetRecord(
+        rounds=(),
+        arms=(ArmRecord(step_s=math.nan), late),
+        contention=Contention(num_blocks=0, num_void=0),
+        start_s=180.0,
+    )
+    slow, quick = Candidate(name="compile", one_off_s=45.0), Candidate(name="huge_pages")
+    costs.learn(SetOrder(plans=((), (slow,)), max_rounds=5), record, 182.0)
     assert costs.set_s(2, 5) == usual
+    # What starts like the original and is late says that starts take long here.
+    costs.learn(SetOrder(plans=((), (quick,)), max_rounds=5), record, 182.0)
+    assert costs.set_s(2, 5) > 2 * usual
 
 
 def test_a_set_that_takes_long_to_start_is_worth_more_rounds() -> None:

@@ -40,9 +40,9 @@ class Costs:
         self._learned = False
 
     def learn(self, order: SetOrder, record: SetRecord, seconds: float) -> None:
-        """Take what a set took; one-off costs in it (compilation) are no other set's, nor is waiting in vain."""
+        """Take what a set took; one-off costs (compilation) are no other set's, nor is waiting for them in vain."""
         arms = len(order.plans)
-        if any(isinstance(arm, Failure) and arm.kind is FailureKind.LATE for arm in record.arms):
+        if _waited_in_vain(order, record):
             return
         start_s = max(0.1, record.start_s - _one_off_s(record)) / arms
         finite = sum(math.isfinite(spent) for times in record.rounds for spent in times)
@@ -76,6 +76,14 @@ class Costs:
         The size of a cluster in two-stage sampling (Cochran 1977, Sampling Techniques, 10.6).
         """
         return round(BLOCK_TO_PAIR * math.sqrt(self.start_s(num_arms) / (num_arms * self._round_s)))
+
+
+def _waited_in_vain(order: SetOrder, record: SetRecord) -> bool:
+    """Whether what takes long to begin did not: how long the others took to start is not known then."""
+    return any(
+        isinstance(arm, Failure) and arm.kind is FailureKind.LATE and any(step.one_off_s for step in plan)
+        for arm, plan in zip(record.arms, order.plans, strict=True)
+    )
 
 
 def _one_off_s(record: SetRecord) -> float:
