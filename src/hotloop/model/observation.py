@@ -297,7 +297,7 @@ class LoaderFacts(msgspec.Struct, frozen=True, kw_only=True):
     num_iterators: int = 0
     """How often it was iterated anew."""
     batches_per_step: float | None = None
-    """That any thread took from it; None: no step was seen."""
+    """Batches that any thread took from it, over the steps of the process; None: no step was seen."""
     path: str | None = None
     line: int | None = None
     used_in_step: bool = False

@@ -19,8 +19,8 @@ from hotloop.tune.verdict.reference_outputs import ReferenceOutputs
 ENOUGH_AGREEING = 10
 """Optimizer steps. Harmless changes of a DCGAN, and of a CNN whose runs part, gave 10 to 16; an optimizer that forgets
 gave 4, gradients of eight steps ago 8."""
-_check_parity = lru_cache(maxsize=256)(check_parity)
-"""A session asks for the same runs at every look."""
+_check_parity = lru_cache(maxsize=32)(check_parity)
+"""A session asks for the same runs at every look. Curves are long: few are kept."""
 ENOUGH_PERTURBED = 5
 """With four a swinging loss was decided in 59 of 60 simulated trainings, with one in 46."""
 
