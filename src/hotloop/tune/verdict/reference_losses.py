@@ -19,6 +19,7 @@ from hotloop.tune.verdict.reference_outputs import ReferenceOutputs
 ENOUGH_AGREEING = 10
 """Optimizer steps. Harmless changes of a DCGAN, and of a CNN whose runs part, gave 10 to 16; an optimizer that forgets
 gave 4, gradients of eight steps ago 8."""
+NO_LOSSES = "the original's own losses are NaN or infinite"
 _check_parity = lru_cache(maxsize=32)(check_parity)
 """A session asks for the same runs at every look. Curves are long: few are kept."""
 ENOUGH_PERTURBED = 5
@@ -90,13 +91,15 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
         curves = self._curves(num)
         both = zip(original, losses, strict=False)
         if not any(math.isfinite(before) and not math.isfinite(after) for before, after in both):
+            if num and not _num_finite(original):
+                return _not_compared(needs_proof, 0, NO_LOSSES)
             if num < MIN_STEPS:
                 return _not_compared(needs_proof, num)
             if needs_proof and self.perturbed and not self._whole:
                 return _not_compared(needs_proof, max(map(len, self.perturbed)))
             curves = [places for places in curves if _num_finite(_at(original, places)) >= MIN_STEPS]
             if not curves:
-                return _not_compared(needs_proof, 0, "the original's own losses are NaN or infinite")
+                return _not_compared(needs_proof, 0, NO_LOSSES)
         found = [
             _check_parity(
                 tuple(_at(run, places) for run in self.originals),
