@@ -12,13 +12,13 @@ import pytest
 
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.optimization import Candidate, Numerics, Refusal
-from hotloop.model.tuning import FailureKind, Measured
+from hotloop.model.tuning import FailureKind, Measured, Switched
 from hotloop.tune.confirm.evidence import MAX_SETS
 from hotloop.tune.confirm.factors import ARMS, SWITCHED, WEIGHED
 from hotloop.tune.search.along import NO_GAIN
 from hotloop.tune.search.arms import STEADY_ROUNDS, while_time
 from hotloop.tune.search.contest import WORTH_A_LOOK
-from hotloop.tune.search.knob_screen import METHOD
+from hotloop.tune.search.knob_screen import METHOD, MIN_HOLDS
 from hotloop.tune.search.search import WAITING
 from hotloop.tune.verdict.decision import ACCEPTED
 
@@ -769,6 +769,9 @@ class TestBottleneck:
             assert [step.name for step in again.base] == ["kept"]
             assert {knob.name for knob in again.knobs} == {"fused", "one thread"}
             assert set(names(result)) == {"kept", "fused"}
+            first = next(one.outcome for one in result.trials if one.key == "switch|kept")
+            assert isinstance(first, Switched)
+            assert first.num_holds == MIN_HOLDS, "what moves much ends the first switching"
 
     def test_a_knob_that_moved_it_ends_the_switching_where_time_is_short(self) -> None:
         truth = Truth(factors={"kept": 5.0, "fused": 1.08})

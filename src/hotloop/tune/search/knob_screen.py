@@ -86,9 +86,28 @@ class KnobScreen:
         self._typical = typical
         self._alike = alike
 
-    def run(self, order: SwitchOrder, known: SwitchFit | None = None) -> SwitchRecord:
-        """Switch until every knob is known well enough, with what is known before, or the time is over."""
-        return self._executor.switch(order, lambda record: self._enough(record, order, known))
+    def run(
+        self,
+        order: SwitchOrder,
+        known: SwitchFit | None = None,
+        ends: Callable[[Screened], bool] | None = None,
+    ) -> SwitchRecord:
+        """Switch until every knob is known well enough, with what is known before, or the time is over.
+
+        Args:
+            order: the knobs, and for how long.
+            known: what another process with the same base has told.
+            ends: whether what is known by then is enough, although not every knob is; None: it is not.
+        """
+
+        def enough(record: SwitchRecord) -> bool:
+            if len(record.holds) < MIN_HOLDS or len(record.holds) % 16:
+                return False
+            return self._enough(record, order, known) or (
+                ends is not None and ends(self.read(record, order, known))
+            )
+
+        return self._executor.switch(order, enough)
 
     def read(self, record: SwitchRecord, order: SwitchOrder, known: SwitchFit | None = None) -> Screened:
         """Return what a record says of its knobs.
@@ -142,8 +161,6 @@ class KnobScreen:
         return knob.label not in record.failed and record.effects.get(knob.label, (False, ""))[0]
 
     def _enough(self, record: SwitchRecord, order: SwitchOrder, known: SwitchFit | None) -> bool:
-        if len(record.holds) < MIN_HOLDS or len(record.holds) % 16:
-            return False
         fit = self.fit(record, order, known)
         if fit is None:
             return False

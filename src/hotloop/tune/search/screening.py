@@ -72,7 +72,13 @@ class Screening:
         """What the first steps with a knob took beyond later ones, by label."""
 
     def beside(
-        self, base: PlanSteps, knobs: Sequence[Candidate], *, passive: bool, reserve_s: float
+        self,
+        base: PlanSteps,
+        knobs: Sequence[Candidate],
+        *,
+        passive: bool,
+        reserve_s: float,
+        until_strong: bool = False,
     ) -> Screened | None:
         """Switch knobs in a process that has the rest on all the time; None: there was no time, or nothing was told.
 
@@ -83,6 +89,7 @@ class Screening:
             knobs: what is switched.
             passive: whether threads wait passively.
             reserve_s: of the time left, what a proof needs.
+            until_strong: a knob that moves much ends it: the others are switched again beside that.
         """
         key = _key(base, passive=passive)
         limit_s = self._limit_s(reserve_s)
@@ -92,7 +99,14 @@ class Screening:
             if not self.trials:
                 self.told = Screened(unknown=tuple(left_out))
             return None
-        told = self._switched(key, base, chosen, limit_s, passive=passive)
+
+        def moved_much(told: Screened) -> bool:
+            strong, others = self.strong_and_others(told)
+            rest_s = self._limit_s(reserve_s)
+            return bool(strong) and bool(self._affordable((*base, *strong), others, rest_s))
+
+        ends = moved_much if until_strong else None
+        told = self._switched(key, base, chosen, limit_s, passive=passive, ends=ends)
         self.passively = passive
         tried = {trial.candidate.label for trial in self.trials}
         again = [knob for knob in left_out if knob.label in tried]
@@ -152,6 +166,7 @@ class Screening:
         *,
         passive: bool,
         known: SwitchFit | None = None,
+        ends: Callable[[Screened], bool] | None = None,
     ) -> Screened:
         """Switch knobs in a process; return what it told, with what is known before."""
         beside = f" beside {', '.join(step.label for step in base)}" if base else ""
@@ -165,7 +180,7 @@ class Screening:
             passive=passive,
             buffered=self._design.buffered(base),
         )
-        record = self._ledger.once(key, SwitchRecord, lambda: self._screen.run(order, known))
+        record = self._ledger.once(key, SwitchRecord, lambda: self._screen.run(order, known, ends))
         return self._screen.read(record, order, known)
 
     def _affordable(self, base: PlanSteps, knobs: Sequence[Candidate], limit_s: float) -> Sequence[Candidate]:
@@ -203,19 +218,23 @@ class Screening:
         }
         return self.told
 
-    def strong_and_others(self) -> tuple[list[Candidate], list[Candidate]]:
+    def strong_and_others(self, told: Screened | None = None) -> tuple[list[Candidate], list[Candidate]]:
         """Return the knobs that hold the program back elsewhere once they are on, and those that act beside them.
 
         With samples in memory a step is a tenth of what it was: what was 1% of it then, and not seen, is a tenth now.
+
+        Args:
+            told: by a process; None: by the last one in which anything was learned.
         """
-        seen = [(trial, trial.ratio) for trial in self.told.trials if trial.ratio is not None]
+        told = told if told is not None else self.told
+        seen = [(trial, trial.ratio) for trial in told.trials if trial.ratio is not None]
         strong = [
             trial.candidate for trial, ratio in seen if trial.decision == ACCEPTED and ratio.low >= MOVES_MUCH
         ]
         open_ = [trial.candidate for trial, ratio in seen if ratio.ratio > 1 / HOPELESS]
         others = [
             one
-            for one in (*open_, *self.told.unknown)
+            for one in (*open_, *told.unknown)
             if one not in strong and not any(exclude(step, one, self._design.conflicts) for step in strong)
         ]
         return strong, others

@@ -325,7 +325,9 @@ class Search:
         self._kept_out = [knob for knob in knobs if self._excluded_by(base, knob)]
         for knob in self._kept_out:
             self.refused[knob.label] = Refusal(knob.label, self._displaced(knob))
-        if self._screen_beside(base, [knob for knob in knobs if knob not in self._kept_out]):
+        if self._screen_beside(
+            base, [knob for knob in knobs if knob not in self._kept_out], until_strong=True
+        ):
             strong, others = self.screening.strong_and_others()
             if strong:
                 self._screen_beside((*base, *strong), others)
@@ -342,7 +344,9 @@ class Search:
         }
         return tuple(step for step in self.plan if step in knobs and lows.get(step.label, 0) >= MOVES_MUCH)
 
-    def _screen_beside(self, base: PlanSteps, knobs: Sequence[Candidate]) -> bool:
+    def _screen_beside(
+        self, base: PlanSteps, knobs: Sequence[Candidate], *, until_strong: bool = False
+    ) -> bool:
         """Switch knobs beside what is on all the time; return whether anything was told."""
         if not knobs:
             return False
@@ -351,7 +355,9 @@ class Search:
         reserve_s = self._batches.reserve_s()
         if not begun:
             reserve_s = min(reserve_s, self._arms.costs.set_s(2, LEAST_ROUNDS))
-        told = self.screening.beside(base, knobs, passive=self.passive, reserve_s=reserve_s)
+        told = self.screening.beside(
+            base, knobs, passive=self.passive, reserve_s=reserve_s, until_strong=until_strong
+        )
         if told is not None:
             self.plan = (*base, *(told.plan or self.screening.leaning(())))
             self._take(told.trials)
