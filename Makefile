@@ -34,8 +34,8 @@ case-study: $(VENV)/.base ## a published claim tried on a shipped program; N=1, 
 test: $(VENV)/.test check ## static checks and the everyday tests; sets everything up
 	$(PYTEST) -n auto --dist loadfile -m "not slow and not gpu" $(TESTS)
 
-slow: $(VENV)/.test ## the end-to-end tests, two at a time
-	$(PYTEST) -n 2 --dist loadfile -m "slow and not gpu and not attack"
+slow: $(VENV)/.test ## the end-to-end tests, three at a time
+	$(PYTEST) -n 3 --dist loadfile -m "slow and not gpu and not attack"
 
 slow-again: $(VENV)/.test ## of the end-to-end tests those that failed
 	$(PYTEST) --last-failed --last-failed-no-failures none -m "slow and not gpu and not attack"
