@@ -70,6 +70,7 @@ class Simulation:
         curve_rounds: int = 0,
         conflicts: Mapping[str, frozenset[str]] | None = None,
         interactions: Mapping[str, frozenset[str]] | None = None,
+        stands_in_for: Mapping[str, frozenset[str]] | None = None,
         switchable: Callable[[Candidate], bool] = lambda _: False,
         busy: bool = False,
         observed_s: float = STEP_S,
@@ -92,6 +93,7 @@ class Simulation:
             curve_rounds=curve_rounds,
             conflicts=conflicts or {},
             interactions=interactions or {},
+            stands_in_for=stands_in_for or {},
             busy=busy,
             observed_s=observed_s,
         )

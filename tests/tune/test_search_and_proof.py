@@ -507,6 +507,52 @@ class TestParity:
         assert int(runs[1]) >= 2
 
 
+class TestStandIns:
+    """A gentler form takes the place of what does not learn the same."""
+
+    GENTLE = Candidate(name="gentle", numerics=Numerics.TOLERANCE, prior=1.02)
+    CONFLICTS: ClassVar = {"bf16": frozenset({"gentle"}), "gentle": frozenset({"bf16"})}
+    FACTORS: ClassVar = {"bf16": 1.5, "gentle": 1.45, "malloc": 1.2}
+
+    def _session(self, truth: Truth, *knobs: str, budget_s: float = DEFAULT_BUDGET_S) -> Simulation:
+        return Simulation(
+            truth,
+            budget_s=budget_s,
+            conflicts=self.CONFLICTS,
+            stands_in_for={"gentle": frozenset({"bf16"})},
+            switchable=lambda one: one.name in knobs,
+        )
+
+    @pytest.mark.parametrize("knobs", [(), ("bf16",), ("bf16", "malloc")])
+    @pytest.mark.parametrize("budget_s", [200.0, DEFAULT_BUDGET_S])
+    def test_it_is_proven(self, knobs: tuple[str, ...], budget_s: float) -> None:
+        truth = Truth(factors=self.FACTORS, departing={frozenset({"bf16"}): 0.5})
+        result = self._session(truth, *knobs, budget_s=budget_s).run(
+            [BF16, *candidates("malloc"), self.GENTLE]
+        )
+        assert set(names(result)) == {"gentle", "malloc"}
+        assert reasons(result)["bf16"].startswith("parity")
+
+    def test_it_is_refused_where_it_does_not_learn_the_same_either(self) -> None:
+        departing = {frozenset({"bf16"}): 0.5, frozenset({"gentle"}): 0.5}
+        result = self._session(Truth(factors=self.FACTORS, departing=departing), "bf16").run(
+            [BF16, *candidates("malloc"), self.GENTLE]
+        )
+        assert names(result) == ["malloc"]
+        assert {name for name, reason in reasons(result).items() if reason.startswith("parity")} == {
+            "bf16",
+            "gentle",
+        }
+
+    def test_it_is_not_used_where_it_does_not_act(self) -> None:
+        truth = Truth(
+            factors=self.FACTORS, departing={frozenset({"bf16"}): 0.5}, ineffective=frozenset({"gentle"})
+        )
+        result = self._session(truth, "bf16").run([BF16, *candidates("malloc"), self.GENTLE])
+        assert names(result) == ["malloc"]
+        assert reasons(result)["gentle"].startswith("no effect")
+
+
 class TestFailures:
     @pytest.mark.parametrize("kind", list(FailureKind))
     def test_a_failing_candidate_is_refused_with_its_reason_and_the_session_goes_on(

@@ -41,6 +41,8 @@ class Optimization(ABC):
     """Names of optimizations that cannot be on together with this one."""
     moot_on_cpu: ClassVar[frozenset[str]] = frozenset()
     """Names of optimizations beside which this one brings nothing on a CPU: there they are not tried together."""
+    stands_in_for: ClassVar[frozenset[str]] = frozenset()
+    """Names of optimizations in whose place this one is tried where they do not learn the same."""
     interacts: ClassVar[frozenset[str]] = frozenset()
     """Names of optimizations beside which this one was seen to bring much more, or much less."""
 

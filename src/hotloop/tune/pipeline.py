@@ -219,6 +219,7 @@ def _design(
         typical=on_host and step.p95_s <= TYPICAL_SPREAD * step.median_s,
         conflicts=conflicts(catalogue, on_cpu=on_host),
         interactions=interactions(catalogue),
+        stands_in_for={one.name: one.stands_in_for for one in catalogue},
         switchable=switchable,
         alike=lambda one: get(one.name).shortens_every_step(),
         buffered=lambda plan: has_workers(observation, plan),

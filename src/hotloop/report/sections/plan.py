@@ -34,10 +34,15 @@ def plan(content: ReportContent) -> Section | None:
 def _lead(tuning: TuneResult) -> str:
     if not tuning.plan.steps:
         return "Nothing. The program stays as it is: no change was proven to help."
-    names = ", then ".join(step.name for step in tuning.plan.steps)
+    names = [step.name for step in tuning.plan.steps]
+    them, factors = (
+        ("them", " Each factor below is of that change on top of those before it.")
+        if len(names) > 1
+        else ("it", "")
+    )
     return (
-        f"Switch on {names}: hotloop run starts your command with them, hotloop patch --write puts them into your "
-        f"source. Each factor below is of that change on top of those before it."
+        f"Switch on {', then '.join(names)}: hotloop run starts your command with {them}, hotloop patch --write puts "
+        f"{them} into your source.{factors}"
     )
 
 

@@ -17,7 +17,7 @@ from hotloop.tune.confirm.evidence import MAX_SETS, MIN_SETS, TELLING, WORTH, Co
 from hotloop.tune.executor import PlanSteps, SetOrder
 from hotloop.tune.search.arms import Arms, while_time
 from hotloop.tune.search.batches import PROOF_ROUNDS
-from hotloop.tune.verdict.decision import blamed, failure_reason
+from hotloop.tune.verdict.decision import PARITY, blamed, failure_reason
 
 MIN_ROUNDS, TAME_ROUNDS, ROUNDS, MAX_ROUNDS = 4, 6, 10, 16
 """Of a set. Pairs are the samples; with fewer than six blocks the wild ones among them cannot be told."""
@@ -58,6 +58,7 @@ class Confirmer:
         self.goals: list[PlanSteps] = []
         self.sets = ConfirmedSets(arms.originals)
         self.dropped: dict[str, Refusal] = {}
+        self.instead: Callable[[PlanSteps, Sequence[Refusal]], PlanSteps] = lambda left, _: left
 
     def run(self, plan: PlanSteps, until_left_s: float = 0.0, *, guessed: bool = False) -> None:
         """Confirm a plan until it is settled or the time is over; what fails in it is taken out.
@@ -112,7 +113,8 @@ class Confirmer:
                 gone = self._refuted(plan)
             if gone:
                 self.dropped |= gone
-                return tuple(step for step in plan if step.label not in gone)
+                left = tuple(step for step in plan if step.label not in gone)
+                return self.instead(left, tuple(gone.values()))
         return ()
 
     def _refuted(self, plan: PlanSteps) -> dict[str, Refusal]:
@@ -234,7 +236,7 @@ class Confirmer:
                 )
             seen = self.sets.standing(end)
             if arm is not None and seen is not None and _departs(seen):
-                return _refusal(end, before, f"parity when confirmed: {seen.parity.evidence}")
+                return _refusal(end, before, f"{PARITY} when confirmed: {seen.parity.evidence}")
             lost = self.sets.between(before, end) if before else None
             if lost is not None and self.sets.num(end) > 1 and lost.ratio is not None and lost.ratio.high < 1:
                 return Refusal(end[-1].label, f"slower beside the steps before it: {lost.reason}")

@@ -24,6 +24,7 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
         typical: whether a hold is summed up by its median step.
         conflicts: names that cannot be on together.
         interactions: names that may help or hinder one another.
+        stands_in_for: names that each optimization is tried in place of, where they do not learn the same.
         switchable: whether a candidate can be switched in a running program.
         alike: whether a candidate shortens every step alike.
         buffered: whether batches wait in a queue between loader workers and the step with this on.
@@ -41,3 +42,4 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
     typical: bool = True
     conflicts: Mapping[str, frozenset[str]] = {}
     interactions: Mapping[str, frozenset[str]] = {}
+    stands_in_for: Mapping[str, frozenset[str]] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from hotloop.model.optimization import Refusal
@@ -25,6 +26,8 @@ class Confirms(Protocol):
     """A confirmer, as the search knows it."""
 
     dropped: dict[str, Refusal]
+    instead: Callable[[PlanSteps, Sequence[Refusal]], PlanSteps]
+    """What a plan goes on as, given what is left of it and what was taken out."""
 
     def run(self, plan: PlanSteps, until_left_s: float = 0.0, *, guessed: bool = False) -> None:
         """Confirm a plan."""

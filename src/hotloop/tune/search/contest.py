@@ -18,6 +18,7 @@ from hotloop.tune.verdict.baseline import NoiseBaseline
 from hotloop.tune.verdict.decision import (
     ACCEPTED,
     NO_DIFFERENCE,
+    PARITY,
     SLOWER,
     failure_reason,
     not_proven,
@@ -311,7 +312,7 @@ def _decide(
     idle = not_proven(outcome.effects, candidate)
     if idle is None and parity is not None and parity.decided and not parity.passed:
         return (
-            f"parity: {parity.evidence}",
+            f"{PARITY}: {parity.evidence}",
             ratio,
         )  # whatever its speed: that it learns otherwise is worth knowing
     return idle or _speed(candidate, outcome.pairs[-1], pairs, ground), ratio

@@ -14,14 +14,17 @@ from hotloop.model.tuning import Failure, FailureKind, Switched, Trial
 from hotloop.stats.switching import SwitchedHold, SwitchFit, fit_switches
 from hotloop.tune.design.patterns import exclude, schedule
 from hotloop.tune.executor import Executor, Hold, PlanSteps, SwitchOrder, SwitchRecord
-from hotloop.tune.search.predicted_plan import predicted_plan
-from hotloop.tune.verdict.decision import ACCEPTED, NO_DIFFERENCE, SLOWER
+from hotloop.tune.search.predicted_plan import MIN_GAIN, opportunity_cost, predicted_plan
+from hotloop.tune.verdict.decision import ACCEPTED, NO_DIFFERENCE, NO_EFFECT, SLOWER
 
 MAX_HOLDS = 600
 MIN_HOLDS = 32
 """Two cycles of the design for up to seven knobs."""
 ERROR = 0.008
 """Standard error of a knob's log gain at which more holds are not worth their time: a confirmation cannot see less."""
+LEAST_SHARE = 0.2
+"""Of the time that there is, before it ends because little is expected of more: the machine's speed is another one in
+half a minute. Of an LSTM's half a minute told the plan that two minutes told."""
 NOT_SURE = "too little to be sure of, among so many"
 METHOD = "switched on and off together with others within one process"
 
@@ -164,7 +167,13 @@ class KnobScreen:
         fit = self.fit(record, order, known)
         if fit is None:
             return False
-        return all(_known(*fit.gain([label])) for label in fit.knobs)
+        if all(_known(*fit.gain([label])) for label in fit.knobs):
+            return True
+        measured_s = sum(sum(hold.steps_s) for hold in record.holds)
+        return (
+            measured_s >= LEAST_SHARE * order.limit_s
+            and opportunity_cost(fit, order.knobs, self._conflicts) < MIN_GAIN
+        )
 
     def _trial(
         self,
@@ -191,7 +200,7 @@ class KnobScreen:
             one_off_s=record.one_off_s.get(label),
         )
         if not on:
-            return _trial(knob, base, outcome, f"no effect: {evidence}", None)
+            return _trial(knob, base, outcome, f"{NO_EFFECT}: {evidence}", None)
         rival = next((step for step in plan if step != knob and exclude(step, knob, self._conflicts)), None)
         beside = [step for step in plan if not exclude(step, knob, self._conflicts)]
         ratio = _ratio(knob, fit, beside) or _alone(record, label)

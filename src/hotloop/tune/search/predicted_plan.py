@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations, product
+from statistics import NormalDist
 
 import numpy as np
 
@@ -63,6 +64,36 @@ def leaning(
     ]
     found = _likely(likely, beside, free, conflicts, _leans)
     return found if plan or _doubt(likely, found, ()) <= TOGETHER else ()
+
+
+def opportunity_cost(
+    fit: SwitchFit, knobs: Sequence[Candidate], conflicts: Mapping[str, frozenset[str]]
+) -> float:
+    """Return the log gain that deciding now is expected to lose against knowing every knob exactly.
+
+    A knob that is taken may cost time, one that is not may gain it, and what gives way to another may be faster (the
+    expected opportunity cost of a selection; Chick & Inoue 2001, Operations Research 49:732).
+    """
+    likely = believed(fit, knobs)
+    plan = predicted_plan(fit, knobs, conflicts)
+    taken = (*plan, *leaning(fit, plan, knobs, conflicts))
+    cost = 0.0
+    for knob in knobs:
+        if knob.label not in fit.knobs:
+            continue
+        beside = [step for step in taken if step != knob and not exclude(step, knob, conflicts)]
+        without = [step for step in taken if step != knob]
+        gain, error = likely.gain(_labels([*beside, knob]), _labels(without))
+        cost += _expected_excess(-gain if knob in taken else gain, error)
+    return cost
+
+
+def _expected_excess(mean: float, deviation: float) -> float:
+    """Return the expectation of what a normal variable is above 0."""
+    if deviation <= 0:
+        return max(0.0, mean)
+    unit = NormalDist()
+    return deviation * unit.pdf(mean / deviation) + mean * unit.cdf(mean / deviation)
 
 
 def believed(fit: SwitchFit, knobs: Sequence[Candidate]) -> SwitchFit:

@@ -18,6 +18,7 @@ from hotloop.tune.search.confirms import Confirms
 from hotloop.tune.search.contest import WORTH_A_LOOK, Contest, with_candidate
 from hotloop.tune.search.knob_screen import NOT_SURE
 from hotloop.tune.search.screening import MOVES_MUCH, Screening, hoped
+from hotloop.tune.search.stand_ins import stand_ins
 from hotloop.tune.search.variant_order import in_turns
 from hotloop.tune.session.ledger import Ledger
 from hotloop.tune.session.standing import standing
@@ -34,6 +35,7 @@ MOVER_WORTH = 1.1
 """A mover below it has not moved anything; how far below does not matter to what comes next."""
 OPEN = (NO_DIFFERENCE, NOT_SURE)
 """How decisions begin that leave open whether something helps."""
+UNPROVEN = "promising, but not confirmed"
 NO_TIME = "not tried: too little time was left (--budget)"
 WAITING = "openmp_wait_policy"
 """It is what screening beside a neighbour does itself."""
@@ -69,6 +71,7 @@ class Search:
         self.screening = screening
         self._contest = contest
         self._confirmer = confirmer
+        confirmer.instead = self._with_stand_ins
         self._design = design
         self._switchable = switchable
         self._along = Along(ledger, screening, confirmer, design)
@@ -81,6 +84,7 @@ class Search:
         """What is believed in by now."""
         self._num_sets = 0
         """Of arms, so far."""
+        self._candidates: Sequence[Candidate] = ()
         self.refused: dict[str, Refusal] = {}
 
     @property
@@ -102,6 +106,7 @@ class Search:
         """Try the candidates and confirm what helps, until the time is over or nothing is left to try."""
         if not candidates:
             return
+        self._candidates = candidates
         for candidate in candidates:
             self.refused[candidate.label] = Refusal(candidate.label, NO_TIME)
         knobs = [one for one in candidates if self._switchable(one)]
@@ -158,7 +163,7 @@ class Search:
                 self.plan = self._along.joined(self.plan, todo)
                 self._confirmer.prove(self.plan)
                 self._take_what_is_left()
-                todo = [one for one in todo if one not in self._along.untried]
+                todo = self._rest(todo)
                 self._say_standing()
                 batch = self._next(todo)
             todo = [one for one in todo if one not in batch]
@@ -173,7 +178,7 @@ class Search:
             self._screen_as_it_runs(knobs)
             self._say_standing()
             refuted = self._confirm(todo, self._batches.reserve_s() if todo and batch else 0.0)
-            todo = [one for one in todo if one not in self._along.untried]
+            todo = self._rest(todo)
             self._say_standing()
             todo = todo or [one for one in self._contest.undecided() if one not in self.plan]
             todo = [one for one in todo if one.label not in self._confirmer.dropped]
@@ -254,6 +259,22 @@ class Search:
     def _take_what_is_left(self) -> None:
         self.plan, idle = self._along.left(self.plan)
         self.refused |= {refusal.name: refusal for refusal in idle}
+
+    def _rest(self, todo: Sequence[Candidate]) -> list[Candidate]:
+        """Return what was not proven along with something else."""
+        return [one for one in todo if one not in self._along.untried and one not in self.plan]
+
+    def _with_stand_ins(self, left: PlanSteps, gone: Sequence[Refusal]) -> PlanSteps:
+        """Return what is left of a plan with what takes the place of what did not learn the same."""
+        found = stand_ins(self._candidates, gone, self.trials, self._design.stands_in_for)
+        found = [one for one in found if one.label not in self._confirmer.dropped and one not in self.plan]
+        if not found:
+            return left
+        for one in found:
+            self.refused[one.label] = Refusal(one.label, UNPROVEN)
+        kept = tuple(step for step in self.plan if step.label not in self._confirmer.dropped)
+        self.plan = self._joined(kept, found)
+        return self._joined(left, found)
 
     def _untried(self, knobs: Sequence[Candidate]) -> list[Candidate]:
         """Return the knobs of which nothing is known, because there was no time to switch them."""
@@ -385,7 +406,14 @@ class Search:
         best = self._contest.run(self._num_sets, base, batch, order, until_left_s, worth)
         self._num_sets += 1
         self.plan = best if base == self.plan else self._joined(self.plan, best)
-        self._take(self._contest.trials[before:])
+        trials = self._contest.trials[before:]
+        self._take(trials)
+        gone = [
+            Refusal(one.candidate.label, one.decision)
+            for one in trials
+            if one.ratio is not None and one.ratio.low > 1
+        ]
+        self.plan = self._with_stand_ins(self.plan, gone)
 
     def _take(self, trials: Sequence[Trial]) -> None:
         """Keep why each candidate is not in the plan; one that an arm accepted is not refused by another arm."""
@@ -410,9 +438,7 @@ class Search:
     def _displaced(self, candidate: Candidate) -> str:
         """Why something that helped is not in the plan."""
         others = self._excluded_by(self.plan, candidate)
-        return (
-            f"replaced by {others[0].label}, which was faster" if others else "promising, but not confirmed"
-        )
+        return f"replaced by {others[0].label}, which was faster" if others else UNPROVEN
 
     def _excluded_by(self, plan: PlanSteps, candidate: Candidate) -> PlanSteps:
         conflicts = self._design.conflicts

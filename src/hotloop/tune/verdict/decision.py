@@ -12,6 +12,9 @@ from hotloop.tune.executor import ArmRecord
 ACCEPTED = "accepted"
 NO_DIFFERENCE = "no difference"
 SLOWER = "slower"
+PARITY = "parity"
+"""How the refusal of what does not learn the same begins."""
+NO_EFFECT = "no effect"
 ONE_OFF_NOISE_S = 0.5
 """Starts of the same program differ by about this much on a quiet machine."""
 
@@ -28,9 +31,9 @@ def not_proven(effects: Sequence[Effect], candidate: Candidate) -> str | None:
     """Return why the candidate cannot be said to have been on, or None where it was."""
     seen = [effect for effect in effects if effect.name == candidate.name]
     if not seen:
-        return "no effect: it was not seen to act in the training process"
+        return f"{NO_EFFECT}: it was not seen to act in the training process"
     if not seen[0].on:
-        return f"no effect: {seen[0].evidence}"
+        return f"{NO_EFFECT}: {seen[0].evidence}"
     return None
 
 

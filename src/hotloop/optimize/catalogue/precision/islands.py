@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hotloop.optimize.catalogue.precision.autocast import Autocast
@@ -16,8 +16,9 @@ from hotloop.probe.hook_points.root_hook import PLACE
 class IslandAutocast(Autocast):
     """Runs training forwards under autocast, some modules left out.
 
-    In the first training forward each module without children is looked at on the inputs that it is given; those that
-    are worse in half precision run in fp32 from the next forward on: parts of the first may be computed again.
+    In the first training forward of each root its modules without children are looked at on the inputs that they are
+    given; those that are worse in half precision run in fp32 from the next forward on: parts of the first may be
+    computed again.
 
     Args:
         dtype: `bfloat16` or `float16`.
@@ -32,7 +33,6 @@ class IslandAutocast(Autocast):
         self._waiting: list[Any] = []
         """Of those, the ones that run under autocast until the next forward."""
         self.num_seen = 0
-        self._decided = False
 
     @abstractmethod
     def worse(self, seen: Mapping[Any, tuple[Any, Any]], dtype: Any) -> list[Any]:
@@ -72,10 +72,10 @@ class IslandAutocast(Autocast):
         return args, kwargs
 
     def on_forward_output(self, module: Any, output: Any) -> Any:
-        """Decide after the first forward."""
+        """Decide after the first forward of a root: a GAN has two."""
         output = super().on_forward_output(module, output)
-        if not self._decided and self._given:
-            self._decide()
+        if self._given:
+            self._decide([part for part in module.modules() if part in self._given])
         return output
 
     def effect(self) -> tuple[bool, str]:
@@ -99,18 +99,16 @@ class IslandAutocast(Autocast):
 
         return run
 
-    def _decide(self) -> None:
+    def _decide(self, parts: Sequence[Any]) -> None:
         import torch
 
-        self._decided = True
-        dtype = getattr(torch, self._dtype_name)
-        for part, call in self._calls.items():
-            if part.__dict__.get(PLACE) is call:
+        for part in parts:
+            if part.__dict__.get(PLACE) is self._calls.pop(part):
                 del part.__dict__[PLACE]
-        self.kept_out = self.worse(self._given, dtype)
-        self._waiting = list(self.kept_out)
-        self._given.clear()
-        self._calls.clear()
+        given = {part: self._given.pop(part) for part in parts}
+        found = self.worse(given, getattr(torch, self._dtype_name))
+        self.kept_out += found
+        self._waiting += found
 
 
 def _outside(part: Any) -> Any:
