@@ -10,7 +10,7 @@ import pytest
 
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.stats.switching import SwitchFit
-from hotloop.tune.search.predicted_plan import believed, leaning, predicted_plan
+from hotloop.tune.search.predicted_plan import MIN_GAIN, believed, leaning, opportunity_cost, predicted_plan
 
 CONFLICTS = {"kept": frozenset({"batched"}), "batched": frozenset({"kept"})}
 LAYOUT = Candidate(name="layout", prior=1.09)
@@ -94,3 +94,42 @@ def test_two_that_can_gain_little_cannot_help_one_another_much(
         df=60.0,
     )
     assert believed(together, pair).gain([one, other])[0] == pytest.approx(likely, abs=0.005)
+
+
+NONE: dict[str, frozenset[str]] = {}
+
+
+@pytest.mark.parametrize(
+    ("seen", "knobs"),
+    [
+        (fit(bf16=(1.4, 0.02)), [BF16]),  # what is clear
+        (fit(fused=(1.02, 0.06)), [Candidate(name="fused", prior=1.005, max_gain=1.01)]),  # can bring little
+        (fit(batched=(1.3, 0.02), kept=(1.31, 0.02)), [Candidate(name="batched"), Candidate(name="kept")]),
+    ],
+)
+def test_deciding_now_costs_little_where_more_would_change_little(
+    seen: SwitchFit, knobs: list[Candidate]
+) -> None:
+    assert opportunity_cost(seen, knobs, CONFLICTS) < MIN_GAIN
+
+
+@pytest.mark.parametrize(
+    ("seen", "knobs"),
+    [
+        (fit(bf16=(1.04, 0.03)), [BF16]),  # not sure enough to be taken, and likelier to gain than not
+        (fit(one=(1.0, 0.04)), [Candidate(name="one")]),
+        (
+            fit(one=(1.0, 0.012), two=(1.0, 0.012), three=(1.0, 0.012)),
+            [Candidate(name=n) for n in ("one", "two", "three")],
+        ),
+    ],
+)
+def test_deciding_now_costs_much_where_much_is_open(seen: SwitchFit, knobs: list[Candidate]) -> None:
+    assert opportunity_cost(seen, knobs, NONE) > MIN_GAIN
+
+
+def test_knowing_exactly_leaves_nothing_to_lose() -> None:
+    exact = fit(batched=(1.1, 0.0), kept=(0.9, 0.0))
+    assert opportunity_cost(
+        exact, [Candidate(name="batched"), Candidate(name="kept")], NONE
+    ) == pytest.approx(0, abs=1e-9)

@@ -819,6 +819,19 @@ class TestBottleneck:
             assert isinstance(first, Switched)
             assert first.num_holds == MIN_HOLDS, "what moves much ends the first switching"
 
+    def test_switching_ends_where_little_is_expected_of_more(self) -> None:
+        """One knob is clear; of the others the step is a hundredth, so that what they bring hardly matters."""
+        truth, noise = Truth(factors={"bf16": 1.3}), Noise(pair_sd=0.01, block_sd=0.2, rho=0.3)
+        holds = []
+        for bound in (1.01, None):
+            small = [Candidate(name=name, prior=1.005, max_gain=bound) for name in "abcdef"]
+            session = Simulation(truth, noise, switchable=self._knobs)
+            first = session.run([BF16, *small]).trials[0].outcome
+            assert isinstance(first, Switched)
+            holds.append(first.num_holds)
+        little, much = holds
+        assert MIN_HOLDS < little < much / 2
+
     def test_a_knob_that_moved_it_ends_the_switching_where_time_is_short(self) -> None:
         truth = Truth(factors={"kept": 5.0, "fused": 1.08})
         session = Simulation(truth, budget_s=60.0, switchable=self._knobs)
