@@ -119,7 +119,7 @@ def test_deciding_now_costs_little_where_more_would_change_little(
         (fit(bf16=(1.04, 0.03)), [BF16]),  # not sure enough to be taken, and likelier to gain than not
         (fit(one=(1.0, 0.04)), [Candidate(name="one")]),
         (
-            fit(one=(1.0, 0.012), two=(1.0, 0.012), three=(1.0, 0.012)),
+            fit(one=(1.0, 0.02), two=(1.0, 0.02), three=(1.0, 0.02)),
             [Candidate(name=n) for n in ("one", "two", "three")],
         ),
     ],

@@ -821,7 +821,7 @@ class TestBottleneck:
 
     def test_switching_ends_where_little_is_expected_of_more(self) -> None:
         """One knob is clear; of the others the step is a hundredth, so that what they bring hardly matters."""
-        truth, noise = Truth(factors={"bf16": 1.3}), Noise(pair_sd=0.01, block_sd=0.2, rho=0.3)
+        truth, noise = Truth(factors={"bf16": 1.3}), Noise(pair_sd=0.01, block_sd=0.4, rho=0.3)
         holds = []
         for bound in (1.01, None):
             small = [Candidate(name=name, prior=1.005, max_gain=bound) for name in "abcdef"]

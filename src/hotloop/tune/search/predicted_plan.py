@@ -71,8 +71,8 @@ def opportunity_cost(
 ) -> float:
     """Return the log gain that deciding now is expected to lose against knowing every knob exactly.
 
-    A knob that is taken may cost time, one that is not may gain it, and what gives way to another may be faster (the
-    expected opportunity cost of a selection; Chick & Inoue 2001, Operations Research 49:732).
+    A knob that is taken may cost time; one that is not, or gave way to another, may gain more than what is worth a step
+    (the expected opportunity cost of a selection; Chick & Inoue 2001, Operations Research 49:732).
     """
     likely = believed(fit, knobs)
     plan = predicted_plan(fit, knobs, conflicts)
@@ -84,7 +84,7 @@ def opportunity_cost(
         beside = [step for step in taken if step != knob and not exclude(step, knob, conflicts)]
         without = [step for step in taken if step != knob]
         gain, error = likely.gain(_labels([*beside, knob]), _labels(without))
-        cost += _expected_excess(-gain if knob in taken else gain, error)
+        cost += _expected_excess(-gain if knob in taken else gain - MIN_GAIN, error)
     return cost
 
 
