@@ -17,7 +17,7 @@ from hotloop.tune.confirm.evidence import MAX_SETS
 from hotloop.tune.confirm.factors import ARMS, SWITCHED, WEIGHED
 from hotloop.tune.search.along import NO_GAIN
 from hotloop.tune.search.arms import STEADY_ROUNDS, while_time
-from hotloop.tune.search.contest import WORTH_A_LOOK
+from hotloop.tune.search.contest import WORTH_A_LOOK, clearly_slower
 from hotloop.tune.search.knob_screen import METHOD, MIN_HOLDS
 from hotloop.tune.search.search import WAITING
 from hotloop.tune.verdict.decision import ACCEPTED
@@ -55,6 +55,14 @@ def test_a_slower_one_is_ended_early_and_the_others_go_on() -> None:
     result = session.run(candidates("slow", "a"))
     assert names(result) == ["a"]
     assert reasons(result)["slow"].startswith("slower: 0.500")
+
+
+def test_an_original_that_failed_does_not_end_the_session() -> None:
+    """A second original, with rounding noise, ran out of memory among six arms of a ResNet."""
+    gone = math.nan
+    rounds = [(1.0, 1.0, 1.5), (1.0, gone, 1.4), (1.1, gone, 1.6), (1.0, gone, 1.5)]
+    assert clearly_slower(rounds, [0, 1], 2)
+    assert not clearly_slower([(one, gone, one) for one, _, _ in rounds], [0, 1], 2)
 
 
 def test_an_arm_does_not_make_up_for_what_switching_overstates() -> None:

@@ -165,7 +165,7 @@ class Contest:
             others = [at for at in range(num) if at not in originals]
             if are_steady(rounds, others, steady=STEADY, clear=CLEAR, worth=worth):
                 return ()
-            return [at for at in range(num) if at in originals or not _clearly_slower(rounds, originals, at)]
+            return [at for at in range(num) if at in originals or not clearly_slower(rounds, originals, at)]
 
         return steer
 
@@ -350,9 +350,17 @@ def _clearly_worse(record: SetRecord, order: SetOrder, base: int, ground: NoiseB
     return _proven_slower(record.log_ratios(record.originals(order), base), ground)
 
 
-def _clearly_slower(rounds: Rounds, originals: Sequence[int], at: int) -> bool:
+def clearly_slower(rounds: Rounds, originals: Sequence[int], at: int) -> bool:
+    """Whether an arm is so much slower than the originals that more rounds of it are not worth their time.
+
+    Args:
+        rounds: seconds a step of every arm; NaN from where one failed. The first original never does.
+        originals: the arms with nothing on.
+        at: the arm.
+    """
     logs = [
-        math.log(times[at]) - fmean(math.log(times[one]) for one in originals)
+        # Of several originals one may have failed.
+        math.log(times[at]) - fmean(math.log(times[one]) for one in originals if math.isfinite(times[one]))
         for times in rounds
         if math.isfinite(times[at])
     ]
