@@ -51,7 +51,7 @@ _BOUNDLESS = 1e100
 """A loss beyond it has diverged; its square would be more than a float holds."""
 _PARTED = 0.3
 """Of what perturbed runs depart: above it a repeat is one of them."""
-_EARLY_STEPS = 5
+EARLY_STEPS = 5
 """Before training has amplified rounding: parameters have moved by a few updates only."""
 _EARLY_MULTIPLE = 10.0
 """The perturbation rounds once, a reordered program rounds at every operation of every step."""
@@ -138,6 +138,7 @@ def check_parity(
     *,
     numerics: Numerics,
     touches_numbers: bool = True,
+    departed: Losses = (),
 ) -> Parity:
     """Whether the candidate's loss curve is the original's, as far as rounding lets any two runs agree.
 
@@ -149,6 +150,8 @@ def check_parity(
         touches_numbers: False: only where and when something is computed can have changed, not what. Loader workers
             draw their own random numbers where the data set does, so of `TOLERANCE` this is believed only as far as
             the first steps agree.
+        departed: how far the candidate had departed in other curves of the same training by each step, relative to
+            their size; empty: there are none. A generator's first loss comes after its discriminator's first update.
 
     Steps at which the reference itself is not finite are left out (a GradScaler's first steps).
     """
@@ -173,7 +176,8 @@ def check_parity(
     )
     floors = [*_telling(ours[kept], repeats, draws), *draws]
     checks = _curve_checks(ours[kept], floors, theirs[kept], _minimum(numerics))
-    early = _early_check(ours[kept], repeats, draws, theirs[kept])
+    others = _array(departed, num)[kept] if len(departed) else np.zeros(len(kept))
+    early = _early_check(ours[kept], repeats, draws, theirs[kept], others)
     untouched = not touches_numbers and early.departure <= 1
     if untouched:
         checks = [_Check(c.method, c.statistic, UNTOUCHED * c.limit, UNTOUCHED * c.refusal) for c in checks]
@@ -282,20 +286,22 @@ def _learning(measured: Sequence[Deviations]) -> list[float]:
     return [m.learning for m in measured if m.learning is not None]
 
 
-def _early_check(ours: Array, repeats: Sequence[Array], draws: Sequence[Array], theirs: Array) -> _Check:
+def _early_check(
+    ours: Array, repeats: Sequence[Array], draws: Sequence[Array], theirs: Array, others: Array
+) -> _Check:
     """The first steps agree to rounding: reordered sums, and what training makes of them from step to step."""
     reference = Reference(ours)
-    scale = np.maximum(np.abs(ours[:_EARLY_STEPS]), reference.scale[0])
+    scale = np.maximum(np.abs(ours[:EARLY_STEPS]), reference.scale[0])
 
     def departures(run: Array) -> Array:
-        return np.asarray(np.abs(run - ours)[:_EARLY_STEPS] / scale)
+        return np.asarray(np.abs(run - ours)[:EARLY_STEPS] / scale)
 
     seen = departures(theirs)
     floor = max((float(departures(run).max()) for run in repeats), default=0.0)
     # A run that has parted may cross the original's course again: by then it is as far away as it ever was.
     apart = [np.maximum.accumulate(departures(run)) ** 2 for run in draws]
     parted = np.sqrt(np.mean(apart, axis=0)) if draws else 0.0 * seen
-    before = np.maximum.accumulate(np.concatenate(([0.0], seen[:-1])))
+    before = np.maximum(np.maximum.accumulate(np.concatenate(([0.0], seen[:-1]))), others[: len(seen)])
     limits = np.maximum(
         max(_EARLY_MINIMUM, _EARLY_MULTIPLE * floor), np.minimum(_EARLY_GROWTH * before, MULTIPLE * parted)
     )

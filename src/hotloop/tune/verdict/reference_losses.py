@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from functools import lru_cache
+from statistics import median
 
 import msgspec
 
 from hotloop.model.learned import Learned, TrainingInvariants
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.tuning import ParityEvidence
-from hotloop.stats.parity import MIN_STEPS, UNDECIDED, Parity, check_parity, parts
+from hotloop.stats.parity import EARLY_STEPS, MIN_STEPS, UNDECIDED, Parity, check_parity, parts
 from hotloop.tune.verdict.first_gradients import num_agreeing
 from hotloop.tune.verdict.held_invariants import broken
 from hotloop.tune.verdict.reference_outputs import ReferenceOutputs
@@ -107,6 +109,7 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
                 _at(losses, places),
                 numerics=numerics,
                 touches_numbers=touches_numbers,
+                departed=_departed(original, losses, places, curves),
             )
             for places in curves
         ]
@@ -140,6 +143,28 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
 
 def _at(run: Sequence[float], places: Sequence[int]) -> tuple[float, ...]:
     return tuple(run[at] for at in places if at < len(run))
+
+
+def _departed(
+    original: Sequence[float], losses: Sequence[float], places: Sequence[int], curves: Sequence[Sequence[int]]
+) -> tuple[float, ...]:
+    """Return how far the other curves had departed before each loss of one; empty: there is one curve."""
+    apart = {
+        at: abs(losses[at] - original[at]) / max(abs(original[at]), size)
+        for others in curves
+        if others is not places
+        for size in [max(median(abs(original[at]) for at in others[:EARLY_STEPS]), sys.float_info.min)]
+        for at in others
+        if math.isfinite(losses[at]) and math.isfinite(original[at])
+    }
+    if not apart:
+        return ()
+    own, found, furthest = set(places), [], 0.0
+    for at in range(places[-1] + 1):
+        if at in own:
+            found.append(furthest)
+        furthest = max(furthest, apart.get(at, 0.0))
+    return tuple(found)
 
 
 def _departure(parity: Parity) -> tuple[bool, bool, float]:
