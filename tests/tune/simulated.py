@@ -71,6 +71,8 @@ class Truth(msgspec.Struct, frozen=True, kw_only=True):
     """Fail where all of these are on."""
     departing: Mapping[Names, float] = {}
     """The loss departs by so much, relative, where all of these are on; NaN: it diverges."""
+    chaos: float = 0.0
+    """So far rounding carries the logarithm of a loss, as in a game of two models."""
     one_off_s: Mapping[str, float] = {}
     room: int = 99
     """So many arms can be alive at once."""
@@ -339,6 +341,10 @@ def losses(
     batches = 0.02 * np.random.default_rng(7).normal(size=num)
     curve = 2.0 * (0.3 + 0.7 / (1 + steps / 20)) * (1 + batches)
     curve = curve * (1 + rounding * rng.normal(size=num) + 1e-7 * rng.normal(size=num))
+    if rounding:  # with nothing random about it a plan gives the same losses every time
+        own = np.random.default_rng(zlib.crc32("+".join(sorted(on)).encode())) if plan else rng
+        wander = np.convolve(own.normal(size=num), 0.7 ** np.arange(num))[:num]
+        curve = curve * np.exp(truth.chaos * np.minimum(1, steps / 10) * wander)
     for names, share in truth.departing.items():
         if names <= on:
             curve = curve * (1 + share * np.minimum(1, steps / 20))

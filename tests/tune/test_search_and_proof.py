@@ -515,6 +515,21 @@ class TestParity:
         assert int(runs[1]) >= 2
 
 
+@pytest.mark.parametrize("seed", [0, 2, 3])
+@pytest.mark.parametrize("switchable", [True, False])
+def test_what_cannot_be_told_to_learn_the_same_keeps_nothing_else_from_being_proven(
+    switchable: bool, seed: int
+) -> None:
+    """A game of two models: how far rounding carries it hides whatever half precision does."""
+    truth = Truth(factors={"bf16": 1.5, "malloc": 1.1, "pages": 1.05}, chaos=0.4)
+    session = Simulation(truth, seed=seed, curve_rounds=8, switchable=lambda one: switchable and one == BF16)
+    result = session.run([BF16, *candidates("malloc", "pages")])
+    assert set(names(result)) == {"malloc", "pages"}
+    (likely,) = result.likely
+    assert "bf16" in {step.name for step in likely.steps}
+    assert "not decidable in this budget" in likely.reason
+
+
 class TestStandIns:
     """A gentler form takes the place of what does not learn the same."""
 

@@ -67,6 +67,14 @@ class Reference:
         last = relative[len(relative) // 2 :]
         return float(np.sqrt(np.mean(last**2) / len(last) * ar1_inflation(relative)))
 
+    def learning_wander(self, losses: Array) -> float:
+        """Standard error of the learning shift; 0: the reference learned nothing that stands out of its noise."""
+        if self.learned is None:
+            return 0.0
+        apart = self.smooth(losses - self.losses)
+        last = apart[-max(1, len(apart) // 4) :]
+        return float(np.sqrt(np.mean(last**2) / len(last) * ar1_inflation(apart / self.scale))) / self.learned
+
     def independent_windows(self, losses: Array) -> float:
         """So many windows say as much of the departure's size as independent ones would; 1: it parted for good."""
         relative = self.smooth(losses - self.losses) / self.scale

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hotloop.model.optimization import Numerics
-from hotloop.stats.deviations import Deviations, Reference
+from hotloop.stats.deviations import Reference
 from hotloop.stats.student import student_quantile
 
 Array = npt.NDArray[np.float64]
@@ -38,6 +38,8 @@ MAX_DF = 30.0
 VISIBLE = 0.5
 """A lasting deviation of the loss that has to be seen, or nothing is decided."""
 LASTING = "lasting deviation"
+WORST = "worst window"
+LEARNING = "learning"
 UNTOUCHED = 4.0
 """A change that cannot touch a number is held to its first steps; later it may depart so many times as far."""
 _UNIT_ROUNDOFF = {
@@ -248,19 +250,25 @@ def _against(ours: Array, floors: Sequence[Array], theirs: Array, minimum: _Mini
     reference = Reference(ours)
     seen = reference.deviations(theirs)
     measured = [reference.deviations(run) for run in floors]
-    df = sum(reference.independent_windows(run) for run in floors)
-    # One draw of a lasting deviation may be near 0 by luck, its standard error is not.
+    windows = sum(reference.independent_windows(run) for run in floors)
+    # One draw of a signed mean may be near 0 by luck, its standard error is not.
     lasting = [max(m.lasting, reference.wander(run)) for m, run in zip(measured, floors, strict=True)]
+    learning = [
+        max(m.learning or 0.0, reference.learning_wander(run))
+        for m, run in zip(measured, floors, strict=True)
+    ]
     found = [
         ("mean deviation", seen.overall, _rms([m.overall for m in measured]), minimum.level),
         (LASTING, seen.lasting, _rms(lasting), minimum.level),
-        ("worst window", seen.worst, _rms([m.worst for m in measured]), minimum.worst),
+        (WORST, seen.worst, _rms([m.worst for m in measured]), minimum.worst),
     ]
     if seen.learning is not None:
-        found.append(("learning", seen.learning, _rms(_learning(measured)), minimum.learning))
+        found.append((LEARNING, seen.learning, _rms(learning), minimum.learning))
     # What keeps to the reference throughout, where rounding alone leaves it, does the same.
     follows = all(statistic <= least for _, statistic, _, least in found)
-    return [_check(*numbers, df=df, follows=follows) for numbers in found]
+    # What a run says of each: the largest window is one value, lasting is half of them, learned the last quarter.
+    known = {WORST: len(floors), LASTING: windows / 2, LEARNING: windows / 4}
+    return [_check(*numbers, df=known.get(numbers[0], windows), follows=follows) for numbers in found]
 
 
 def _check(
@@ -280,10 +288,6 @@ def _check(
 
 def _rms(values: Sequence[float]) -> float:
     return float(np.sqrt(np.mean(np.square(values)))) if values else 0.0
-
-
-def _learning(measured: Sequence[Deviations]) -> list[float]:
-    return [m.learning for m in measured if m.learning is not None]
 
 
 def _early_check(

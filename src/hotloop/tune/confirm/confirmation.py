@@ -86,6 +86,11 @@ class Confirmer:
             self._settle(open_.plan, 0.0, guessed=False)
         self._to_the_end = False
 
+    def undecided(self, plan: PlanSteps) -> bool:
+        """Whether a plan had the sets of a proof, and they cannot tell if it learns the same."""
+        seen = self.sets.standing(plan)
+        return seen is not None and seen.num_sets >= MIN_SETS and not seen.parity.decided
+
     def tells(self, plan: PlanSteps) -> bool:
         """Whether a proof has time to run a plan with and without its last step side by side."""
         return len(self._ends(plan, len(self._originals(plan)[0]), MIN_SETS)) > 1

@@ -44,5 +44,8 @@ class Confirms(Protocol):
     def promising(self) -> Standing | None:
         """Return what may hold."""
 
+    def undecided(self, plan: PlanSteps) -> bool:
+        """Whether a plan had the sets of a proof, and they cannot tell if it learns the same."""
+
     def tells(self, plan: PlanSteps) -> bool:
         """Whether a proof has time for a plan with and without its last step."""

@@ -8,11 +8,11 @@ from statistics import fmean, stdev
 
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.ratio import Ratio
-from hotloop.model.tuning import Failure, FailureKind, Measured, Trial
+from hotloop.model.tuning import Failure, FailureKind, Measured, ParityEvidence, Trial
 from hotloop.stats.pairs import MIN_BLOCKS, ratio_interval
 from hotloop.stats.verdict import TELLING, margin
 from hotloop.tune.design.patterns import exclude
-from hotloop.tune.executor import PlanSteps, Rounds, SetOrder, SetRecord
+from hotloop.tune.executor import ArmRecord, PlanSteps, Rounds, SetOrder, SetRecord
 from hotloop.tune.search.arms import Arms, are_steady
 from hotloop.tune.verdict.baseline import NoiseBaseline
 from hotloop.tune.verdict.decision import (
@@ -24,6 +24,7 @@ from hotloop.tune.verdict.decision import (
     not_proven,
     one_off_s,
 )
+from hotloop.tune.verdict.reference_losses import ReferenceLosses
 
 MAX_ROUNDS = 8
 """Of one set: what is not told from nothing by then differs by less than processes do: fresh ones look at it again."""
@@ -213,11 +214,7 @@ class Contest:
             pairs=tuple(pairs),
             step_s=(before.step_s, arm.step_s),
             effects=tuple(effect for effect in arm.effects if effect.name == candidate.name),
-            parity=(
-                ground.references.check(arm, order.plans[at])
-                if candidate.touches_numbers or candidate.numerics is not Numerics.EXACT
-                else ground.references.beside(before).check(arm, (candidate,))
-            ),
+            parity=_parity(ground.references, candidate, (before, order.plans[base]), (arm, order.plans[at])),
             one_off_s=one_off_s(before, arm),
             peak_bytes=(before.peak_bytes, arm.peak_bytes),
             contention=record.contention,
@@ -316,6 +313,28 @@ def _decide(
             ratio,
         )  # whatever its speed: that it learns otherwise is worth knowing
     return idle or _speed(candidate, outcome.pairs[-1], pairs, ground), ratio
+
+
+def _parity(
+    references: ReferenceLosses,
+    candidate: Candidate,
+    before: tuple[ArmRecord, PlanSteps],
+    after: tuple[ArmRecord, PlanSteps],
+) -> ParityEvidence:
+    """Return whether it learns the same; a candidate does not answer for what it is beside.
+
+    Args:
+        references: of the original.
+        candidate: that is tried.
+        before: the arm without it, and what was on in it.
+        after: the arm with it.
+    """
+    if candidate.touches_numbers or candidate.numerics is not Numerics.EXACT:
+        whole, base = references.check(*after), before[1]
+        added = base and all(step in after[1] for step in base)
+        if whole.passed or not added or references.check(*before).passed:
+            return whole
+    return references.beside(before[0]).check(after[0], (candidate,))
 
 
 def _label(base: PlanSteps, plan: PlanSteps, candidate: Candidate) -> str:
