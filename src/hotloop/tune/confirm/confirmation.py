@@ -16,7 +16,7 @@ from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.tune.confirm.evidence import MAX_SETS, MIN_SETS, TELLING, WORTH, Confirmation, ConfirmedSets
 from hotloop.tune.executor import PlanSteps, SetOrder
 from hotloop.tune.search.arms import Arms, while_time
-from hotloop.tune.search.batches import PROOF_ROUNDS
+from hotloop.tune.search.batches import AGAIN, PROOF_ROUNDS
 from hotloop.tune.verdict.decision import PARITY, blamed, failure_reason
 
 MIN_ROUNDS, TAME_ROUNDS, ROUNDS, MAX_ROUNDS = 4, 6, 10, 16
@@ -93,7 +93,7 @@ class Confirmer:
 
     def tells(self, plan: PlanSteps) -> bool:
         """Whether a proof has time to run a plan with and without its last step side by side."""
-        return len(self._ends(plan, len(self._originals(plan)[0]), MIN_SETS)) > 1
+        return len(self._ends(plan, self._originals(plan)[0], MIN_SETS)) > 1
 
     def _settle(self, plan: PlanSteps, until_left_s: float, *, guessed: bool) -> None:
         plan = tuple(step for step in plan if step.label not in self.dropped)
@@ -136,7 +136,7 @@ class Confirmer:
         num = self.sets.num(plan)
         if self._arms.knows(self._key(plan, num)):
             return True
-        seen, arms = self.sets.standing(plan), len(self._originals(plan)[0]) + 1
+        seen, arms = self.sets.standing(plan), (*self._originals(plan)[0], plan)
         if num and (seen is None or _departs(seen)):
             return False
         if seen is None or num < MIN_SETS:
@@ -153,9 +153,12 @@ class Confirmer:
         unlikely = self._to_the_end and not seen.held and seen.speed > WORTH
         return (seen.total.more or wide or undecided or unlikely) and self._fits(1, arms, until_left_s)
 
-    def _fits(self, num_sets: int, num_arms: int, until_left_s: float, rounds: int = MIN_ROUNDS) -> bool:
+    def _fits(
+        self, num_sets: int, arms: Sequence[PlanSteps], until_left_s: float, rounds: int = MIN_ROUNDS
+    ) -> bool:
         rounds = min(rounds, self._arms.max_rounds or rounds)
-        return num_sets * self._arms.costs.set_s(num_arms, rounds) <= self._arms.left_s() - until_left_s
+        set_s = self._arms.costs.set_s(len(arms), rounds, _again_s(arms))
+        return num_sets * set_s <= self._arms.left_s() - until_left_s
 
     def _key(self, plan: PlanSteps, number: int) -> str:
         return f"confirm|{'+'.join(step.label for step in plan)}|{number}"
@@ -194,36 +197,37 @@ class Confirmer:
 
     def _order(self, plan: PlanSteps, to_come: int) -> SetOrder:
         originals, perturbed = self._originals(plan)
-        ends = self._ends(plan, len(originals), to_come)
-        num_arms = len(originals) + len(ends)
+        arms = (*originals, *self._ends(plan, originals, to_come))
         # A proof is worth more than a picture: whatever that takes, it takes it from no set that is still to come.
         wanted = to_come == 1 and not self.sets.looked_at(plan)
         look_s = LOOK_LEFT * self._look_s if wanted and self._look_s is not None else None
-        rounds = self._rounds_of_sets(plan, self._arms.left_s() - (look_s or 0.0), num_arms, to_come)
-        rounds = max(self._least(plan), min(rounds, ROUNDS if num_arms > 2 else self._rounds))
+        rounds = self._rounds_of_sets(plan, self._arms.left_s() - (look_s or 0.0), arms, to_come)
+        rounds = max(self._least(plan), min(rounds, ROUNDS if len(arms) > 2 else self._rounds))
         most = self._arms.max_rounds
         return SetOrder(
-            plans=(*originals, *ends),
+            plans=arms,
             max_rounds=min(rounds, most or rounds),
             perturbed=perturbed,
             look_left_s=look_s,
         )
 
-    def _rounds_of_sets(self, plan: PlanSteps, left_s: float, num_arms: int, to_come: int) -> int:
+    def _rounds_of_sets(self, plan: PlanSteps, left_s: float, arms: Sequence[PlanSteps], to_come: int) -> int:
         """Return the rounds of a set: no more than tell something, unless there is time for that in all sets."""
-        costs = self._arms.costs
+        costs, num_arms, again_s = self._arms.costs, len(arms), _again_s(arms)
         all_s = left_s / max(1, MAX_SETS - self.sets.num(plan))
-        telling = max(TAME_ROUNDS, costs.telling_rounds(num_arms), costs.rounds_in(all_s, num_arms))
-        return min(telling, costs.rounds_in(left_s / to_come, num_arms))
+        telling = max(TAME_ROUNDS, costs.telling_rounds(num_arms), costs.rounds_in(all_s, num_arms, again_s))
+        return min(telling, costs.rounds_in(left_s / to_come, num_arms, again_s))
 
-    def _ends(self, plan: PlanSteps, num_originals: int, to_come: int) -> tuple[PlanSteps, ...]:
+    def _ends(self, plan: PlanSteps, originals: Sequence[PlanSteps], to_come: int) -> tuple[PlanSteps, ...]:
         """The plan and, where there is time, what it is with and without each step that needs a process of its own."""
         processes = [at for at, step in enumerate(plan) if not self.switchable(step)]
         splits = sorted({end for at in processes for end in (at, at + 1)} - {0, len(plan)}, reverse=True)
         for num in range(len(splits), 0, -1):
-            arms = num_originals + 1 + num
-            if self._arms.room(arms) >= arms and self._fits(to_come, arms, 0.0, ROUNDS):
-                return (*(plan[:end] for end in reversed(splits[:num])), plan)
+            ends = (*(plan[:end] for end in reversed(splits[:num])), plan)
+            arms = (*originals, *ends)
+            rounds = max(ROUNDS, self._least(plan))
+            if self._arms.room(len(arms)) >= len(arms) and self._fits(to_come, arms, 0.0, rounds):
+                return ends
         return (plan,)
 
     def _culprit(self) -> Refusal | None:
@@ -251,6 +255,11 @@ class Confirmer:
             assert seen is not None
             return _refusal(before, (), f"the whole that it was part of was slower: {seen.total.reason}")
         return None
+
+
+def _again_s(arms: Sequence[PlanSteps]) -> float:
+    """Return what the first steps of arms take more although each plan was started before."""
+    return AGAIN * sum(step.one_off_s or 0.0 for plan in arms for step in plan)
 
 
 def _departs(seen: Confirmation) -> bool:
