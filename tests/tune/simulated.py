@@ -335,14 +335,15 @@ def losses(
 ) -> list[float]:
     """The same falling curve every time, but for rounding and for what the truth says departs."""
     on = frozenset(word for step in plan for word in (step.name, step.label))
-    if any(step.numerics is not Numerics.EXACT for step in plan):
+    loose = [step.label for step in plan if step.numerics is not Numerics.EXACT]
+    if loose:
         rounding = 5e-4
     steps = np.arange(num)
     batches = 0.02 * np.random.default_rng(7).normal(size=num)
     curve = 2.0 * (0.3 + 0.7 / (1 + steps / 20)) * (1 + batches)
     curve = curve * (1 + rounding * rng.normal(size=num) + 1e-7 * rng.normal(size=num))
     if rounding:  # with nothing random about it a plan gives the same losses every time
-        own = np.random.default_rng(zlib.crc32("+".join(sorted(on)).encode())) if plan else rng
+        own = np.random.default_rng(zlib.crc32("+".join(sorted(loose)).encode())) if loose else rng
         wander = np.convolve(own.normal(size=num), 0.7 ** np.arange(num))[:num]
         curve = curve * np.exp(truth.chaos * np.minimum(1, steps / 10) * wander)
     for names, share in truth.departing.items():
