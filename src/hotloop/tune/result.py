@@ -104,7 +104,7 @@ def _likely(observation: Observation, found: Found, proven: Confirmation | None)
     if seen is not None:
         yield likely_from_sets(seen, found.factors().steps(seen), observation.command)
         return
-    believed = found.search.plan
+    believed = found.search.belief.plan
     if not believed or found.confirmer.sets.num(believed) or (proven and set(believed) <= set(proven.plan)):
         return
     guess = _search_ratio(found, believed)
@@ -142,9 +142,9 @@ def _times(one: Ratio, other: Ratio) -> Ratio:
 
 def _refusals(found: Found, proven: Confirmation | None) -> list[Refusal]:
     """Every candidate that is not in the plan, with the last thing that is known of it."""
-    refused = {**found.search.refused, **found.confirmer.dropped}
+    refused = {**found.search.belief.refused, **found.confirmer.dropped}
     planned = {step.label for step in proven.plan} if proven else set()
-    believed = {step.label for step in found.search.plan}
+    believed = {step.label for step in found.search.belief.plan}
     for candidate in found.candidates:
         label = candidate.label
         if label in believed and label not in found.confirmer.dropped:

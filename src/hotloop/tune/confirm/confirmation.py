@@ -149,7 +149,7 @@ class Confirmer:
             return False
         wide = seen.held and seen.width > WIDE
         # One more run with rounding noise may tell whether it learns the same.
-        undecided = not seen.parity.decided and self._arms.wants_perturbed
+        undecided = not seen.parity.decided and self._arms.wants_perturbed(unsettled=True)
         unlikely = self._to_the_end and not seen.held and seen.speed > WORTH
         return (seen.total.more or wide or undecided or unlikely) and self._fits(1, arms, until_left_s)
 
@@ -193,7 +193,10 @@ class Confirmer:
 
     def _originals(self, plan: PlanSteps) -> tuple[list[PlanSteps], tuple[int, ...]]:
         seen = self.sets.standing(plan)
-        return self._arms.first_originals((plan,), undecided=seen is None or not seen.parity.decided)
+        undecided = seen is None or not seen.parity.decided
+        # Without a loss compared nothing is known of it yet.
+        unsettled = undecided and seen is not None and seen.parity.statistic is not None
+        return self._arms.first_originals((plan,), undecided=undecided, unsettled=unsettled)
 
     def _order(self, plan: PlanSteps, to_come: int) -> SetOrder:
         originals, perturbed = self._originals(plan)

@@ -114,14 +114,18 @@ class Arms:
             return False
         return self._passive_s > HELD_UP * observed_s
 
-    @property
-    def wants_perturbed(self) -> bool:
-        """Whether one more run with rounding noise would tell how far runs part: the program has to last for that."""
+    def wants_perturbed(self, *, unsettled: bool = False) -> bool:
+        """Return whether one more run with rounding noise would tell how far runs part: the program has to last for it.
+
+        Args:
+            unsettled: of a plan nothing is decided with the runs there are.
+        """
         lasts = self.max_rounds is None or self.max_rounds >= self.curve_rounds
-        return self.originals.wants_perturbed and (lasts or not self.originals.num_perturbed)
+        wanted = self.originals.wants_perturbed(unsettled=unsettled)
+        return wanted and (lasts or not self.originals.num_perturbed)
 
     def first_originals(
-        self, plans: Sequence[PlanSteps], *, undecided: bool = True
+        self, plans: Sequence[PlanSteps], *, undecided: bool = True, unsettled: bool = False
     ) -> tuple[list[PlanSteps], tuple[int, ...]]:
         """Return the arms with nothing on that a set begins with, and which of them are perturbed.
 
@@ -130,7 +134,7 @@ class Arms:
         as a third one where some do not, which are held to what repeats exactly. Later sets need one, and one more with
         noise as long as nobody knows how far runs of this program part and that is `undecided` of a plan.
         """
-        wanted = self.wants_perturbed and (undecided or not self.originals.num_perturbed)
+        wanted = self.wants_perturbed(unsettled=unsettled) and (undecided or not self.originals.num_perturbed)
         perturbed = _touching(plans) and wanted
         alike = perturbed and all(_touching([plan]) for plan in plans if plan)
         num_plain = 1 if self.originals.measured or alike else 2

@@ -126,7 +126,7 @@ class Batches:
     def _needed_s(self, batch: Sequence[Candidate], plan: PlanSteps, rounds: int) -> float:
         """Return what a set with these candidates takes; inf: they have no room beside one another."""
         plans = self._contest.arm_plans(self.base(plan), batch)
-        originals, _ = self._arms.first_originals(plans, undecided=self._contest.unsure)
+        originals, _ = self._arms.first_originals(plans, undecided=self._contest.wants_perturbed)
         num_arms = len(originals) + len(plans)
         if self._arms.room(num_arms) < num_arms:
             return math.inf

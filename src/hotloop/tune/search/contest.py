@@ -78,6 +78,11 @@ class Contest:
         checks = [one.parity for one in outcomes if isinstance(one, Measured) and one.parity is not None]
         return not checks or not all(check.decided for check in checks)
 
+    @property
+    def wants_perturbed(self) -> bool:
+        """Whether a set of arms may hold a run with rounding noise: one that is long enough to be compared with."""
+        return self.unsure and self._arms.curve_rounds <= MAX_ROUNDS
+
     def undecided(self) -> list[Candidate]:
         """Return what may still help, the most promising first: fresh processes may settle it."""
         latest = {trial.candidate.label: trial for trial in self.trials}

@@ -237,7 +237,9 @@ class Screening:
             for one in (*open_, *told.unknown)
             if one not in strong and not any(exclude(step, one, self._design.conflicts) for step in strong)
         ]
-        return strong, others
+        accepted = {trial.candidate.label for trial, _ in seen if trial.decision == ACCEPTED}
+        # What is believed in all the same is not switched again for its size: the proof says that.
+        return strong, others if any(one.label not in accepted for one in others) else []
 
     def rivals(self, gain: float) -> list[Candidate]:
         """Return knobs that gain so much and may be as fast as what they cannot be on together with, and gave way to.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from hotloop.model.optimization import Candidate, Numerics, Refusal
+from hotloop.model.optimization import Candidate, Refusal
 from hotloop.model.tuning import Trial
 from hotloop.tune.design.experiment import Design
 from hotloop.tune.design.patterns import exclude
@@ -14,8 +14,9 @@ from hotloop.tune.executor import PlanSteps, SetOrder
 from hotloop.tune.search.along import Along
 from hotloop.tune.search.arms import Arms
 from hotloop.tune.search.batches import CONTEST_ROUNDS, LEAST_ROUNDS, SLOW_S, Batches, expected_together
+from hotloop.tune.search.belief import UNPROVEN, Belief
 from hotloop.tune.search.confirms import Confirms
-from hotloop.tune.search.contest import WORTH_A_LOOK, Contest, with_candidate
+from hotloop.tune.search.contest import WORTH_A_LOOK, Contest
 from hotloop.tune.search.knob_screen import NOT_SURE
 from hotloop.tune.search.screening import MOVES_MUCH, Screening, hoped
 from hotloop.tune.search.stand_ins import stand_ins
@@ -35,7 +36,6 @@ MOVER_WORTH = 1.1
 """A mover below it has not moved anything; how far below does not matter to what comes next."""
 OPEN = (NO_DIFFERENCE, NOT_SURE)
 """How decisions begin that leave open whether something helps."""
-UNPROVEN = "promising, but not confirmed"
 NO_TIME = "not tried: too little time was left (--budget)"
 WAITING = "openmp_wait_policy"
 """It is what screening beside a neighbour does itself."""
@@ -74,20 +74,16 @@ class Search:
         confirmer.instead = self._with_stand_ins
         self._design = design
         self._switchable = switchable
+        self.belief = Belief(design.conflicts)
         self._along = Along(ledger, screening, confirmer, design)
         self._batches = Batches(arms, ledger, screening, contest)
         self._assumed: list[Candidate] = []
         """Passive waiting, which nothing has shown to help: screening waits so itself."""
-        self._aside: list[Candidate] = []
-        """What could not be told to learn the same."""
         self._kept_out: list[Candidate] = []
         """Knobs that cannot be on beside what is believed in."""
-        self.plan: PlanSteps = ()
-        """What is believed in by now."""
         self._num_sets = 0
         """Of arms, so far."""
         self._candidates: Sequence[Candidate] = ()
-        self.refused: dict[str, Refusal] = {}
 
     @property
     def passive(self) -> bool:
@@ -109,8 +105,7 @@ class Search:
         if not candidates:
             return
         self._candidates = candidates
-        for candidate in candidates:
-            self.refused[candidate.label] = Refusal(candidate.label, NO_TIME)
+        self.belief.refuse(candidates, NO_TIME)
         knobs = [one for one in candidates if self._switchable(one)]
         todo = in_turns([one for one in candidates if not self._switchable(one)])
         if self._arms.room(3) < 3:
@@ -119,8 +114,8 @@ class Search:
         self._movers_first(todo, knobs)
         # Of variants that help another may help more once knobs are on.
         helped = {trial.candidate.label for trial in self._contest.trials if trial.decision == ACCEPTED}
-        again = [one for one in todo if one.label in helped and one not in self.plan]
-        todo = [*again, *(one for one in todo if self.refused[one.label].reason == NO_TIME)]
+        again = [one for one in todo if one.label in helped and one not in self.belief.plan]
+        todo = [*again, *(one for one in todo if self.belief.refused[one.label].reason == NO_TIME)]
         self._screen_knobs(knobs)
         self._in_rounds(todo, knobs)
         self._look_again()
@@ -150,7 +145,7 @@ class Search:
         return sorted(excluded, key=lambda knob: -knob.expected)[:1]
 
     def _next(self, todo: Sequence[Candidate], share: float | None = None) -> list[Candidate]:
-        return self._batches.next(todo, self._num_sets, self.plan, share)
+        return self._batches.next(todo, self._num_sets, self.belief.plan, share)
 
     def _in_rounds(self, todo: list[Candidate], knobs: Sequence[Candidate]) -> None:
         """Try as much as fits, confirm what is believed in by then, and so on with the rest."""
@@ -162,8 +157,8 @@ class Search:
                 # Nothing to prove, so no time to keep for a proof: a single set shows what is likely.
                 batch = self._batches.affordable(todo, self._num_sets)
             if self._is_proven_first(batch):
-                self.plan = self._along.joined(self.plan, todo)
-                self._confirmer.prove(self.plan)
+                self.belief.plan = self._along.joined(self.belief.plan, todo)
+                self._confirmer.prove(self.belief.plan)
                 self._take_what_is_left()
                 todo = self._rest(todo)
                 self._say_standing()
@@ -175,14 +170,14 @@ class Search:
                 if self._moved(fixed):
                     self._screen_knobs(knobs)
             elif todo or self._num_sets == 0 or refuted:
-                self.plan = self._guessed([*self.screening.told.unknown, *self._untried(knobs), *todo])
+                self.belief.plan = self._guessed([*self.screening.told.unknown, *self._untried(knobs), *todo])
             todo = self._without_waiting(todo)
             self._screen_as_it_runs(knobs)
             self._say_standing()
             refuted = self._confirm(todo, self._batches.reserve_s() if todo and batch else 0.0)
             todo = self._rest(todo)
             self._say_standing()
-            todo = todo or [one for one in self._contest.undecided() if one not in self.plan]
+            todo = todo or [one for one in self._contest.undecided() if one not in self.belief.plan]
             todo = [one for one in todo if one.label not in self._confirmer.dropped]
             if not self._screen_as_it_runs(knobs) and not refuted and (not todo or not batch):
                 break
@@ -195,22 +190,22 @@ class Search:
         while self._confirmer.proven() is None and self._believes_another():
             self._confirm((), 0.0)
         if self._confirmer.proven() is None:
-            self.plan = self.plan or self._hinted()
+            self.belief.plan = self.belief.plan or self._hinted()
             self._confirm((), 0.0)
             self._confirmer.exhaust()
             self._say_standing()
 
     def _believes_another(self) -> bool:
         """Measure again, in the time beyond a proof, until another plan is believed in; return whether one is."""
-        believed = self.plan
-        dropped = {*self._confirmer.dropped, *(step.label for step in self._aside)}
-        while self.plan == believed:
+        believed = self.belief.plan
+        dropped = {*self._confirmer.dropped, *(step.label for step in self.belief.aside)}
+        while self.belief.plan == believed:
             told = self.screening.again(dropped, passive=self.passive, reserve_s=self._batches.reserve_s())
             if told is not None:
                 plan = told.plan or self.screening.leaning(())
-                self.plan = tuple(step for step in plan if step.label not in dropped) or believed
+                self.belief.plan = tuple(step for step in plan if step.label not in dropped) or believed
                 self._take(told.trials)
-            if self.plan != believed:
+            if self.belief.plan != believed:
                 break
             open_ = [one for one in self._contest.open() if one.label not in dropped and one not in believed]
             batch = self._next(open_)
@@ -236,7 +231,9 @@ class Search:
             if label not in self._confirmer.dropped
         ]
         best_first = [one for _, one in sorted(hints, key=lambda hint: -hint[0])]
-        return self._joined((), [one for one in best_first if (one.one_off_s or 0.0) < SLOW_S] or best_first)
+        return self.belief.joined(
+            (), [one for one in best_first if (one.one_off_s or 0.0) < SLOW_S] or best_first
+        )
 
     def _is_proven_first(self, batch: Sequence[Candidate]) -> bool:
         """Whether what is believed in has gained more than is expected of what would be tried next.
@@ -244,23 +241,24 @@ class Search:
         Beside neighbours starts and blocks take several times as long as they were expected to, and the proof would
         have what is left: of 300 s a program that waited for its data (1.3) was given one set.
         """
-        if not batch or not self.plan or self._confirmer.proven() is not None:
+        if not batch or not self.belief.plan or self._confirmer.proven() is not None:
             return False
-        if 2 * self._batches.reserve_s() > self._arms.left_s():
-            return False  # too little would be left for the rest
         gains = {one.candidate.label: one.ratio.ratio for one in self.trials if one.ratio is not None}
-        gained = math.prod(gains.get(step.label, 1.0) for step in self.plan)
-        new = [one for one in batch if not self._excluded_by(self.plan, one)]
+        gained = math.prod(gains.get(step.label, 1.0) for step in self.belief.plan)
+        if gained < MOVES_MUCH and 2 * self._batches.reserve_s() > self._arms.left_s():
+            return False  # too little would be left for the rest
+        new = [one for one in batch if not self.belief.excluded_by(self.belief.plan, one)]
         return gained >= LARGE and gained > expected_together(new)
 
     def _confirm(self, untried: Sequence[Candidate], until_left_s: float) -> bool:
         """Confirm what is believed in; return whether it was a guess, and wrong, so that another one may be made."""
-        self.plan = self._along.joined(self._without_aside(self.plan), self._without_aside(untried))
+        without_aside = self.belief.without_aside
+        self.belief.plan = self._along.joined(without_aside(self.belief.plan), without_aside(untried))
         tried = {trial.candidate.label for trial in self.trials}
-        guessed = bool(self.plan) and not any(step.label in tried for step in self.plan)
-        self._confirmer.run(self.plan, until_left_s, guessed=guessed)
+        guessed = bool(self.belief.plan) and not any(step.label in tried for step in self.belief.plan)
+        self._confirmer.run(self.belief.plan, until_left_s, guessed=guessed)
         self._take_what_is_left()
-        return guessed and not self.plan
+        return guessed and not self.belief.plan
 
     def _set_aside(self, *, at_last: bool = False) -> None:
         """Go on without what changes the numbers of a plan of which nothing tells if it learns the same.
@@ -270,23 +268,19 @@ class Search:
         Args:
             at_last: there is no time for more runs with rounding noise, which might tell.
         """
-        if self._confirmer.undecided(self.plan) and (at_last or not self._arms.wants_perturbed):
-            loose = [step for step in self.plan if step.numerics is not Numerics.EXACT]
-            self._aside += loose
-            self.refused |= {step.label: Refusal(step.label, UNPROVEN) for step in loose}
-            self.plan = self._without_aside(self.plan)
-
-    def _without_aside(self, steps: Sequence[Candidate]) -> PlanSteps:
-        return tuple(step for step in steps if step not in self._aside)
+        if self._confirmer.undecided(self.belief.plan) and (
+            at_last or not self._arms.wants_perturbed(unsettled=True)
+        ):
+            self.belief.set_aside_loose()
 
     def _take_what_is_left(self) -> None:
-        self.plan, idle = self._along.left(self.plan)
-        self.refused |= {refusal.name: refusal for refusal in idle}
+        self.belief.plan, idle = self._along.left(self.belief.plan)
+        self.belief.refused |= {refusal.name: refusal for refusal in idle}
         self._set_aside()
 
     def _rest(self, todo: Sequence[Candidate]) -> list[Candidate]:
         """Return what was not proven along with something else."""
-        return [one for one in todo if one not in self._along.untried and one not in self.plan]
+        return [one for one in todo if one not in self._along.untried and one not in self.belief.plan]
 
     def _with_stand_ins(self, left: PlanSteps, gone: Sequence[Refusal]) -> PlanSteps:
         """Return what is left of a plan with what takes the place of what did not learn the same.
@@ -294,14 +288,15 @@ class Search:
         That is believed in from now on: the confirmer goes on with it at once, and asks here for what to go on with.
         """
         found = stand_ins(self._candidates, gone, self.trials, self._design.stands_in_for)
-        found = [one for one in found if one.label not in self._confirmer.dropped and one not in self.plan]
+        found = [
+            one for one in found if one.label not in self._confirmer.dropped and one not in self.belief.plan
+        ]
         if not found:
             return left
-        for one in found:
-            self.refused[one.label] = Refusal(one.label, UNPROVEN)
-        kept = tuple(step for step in self.plan if step.label not in self._confirmer.dropped)
-        self.plan = self._joined(kept, found)
-        return self._joined(left, found)
+        self.belief.refuse(found, UNPROVEN)
+        kept = tuple(step for step in self.belief.plan if step.label not in self._confirmer.dropped)
+        self.belief.plan = self.belief.joined(kept, found)
+        return self.belief.joined(left, found)
 
     def _untried(self, knobs: Sequence[Candidate]) -> list[Candidate]:
         """Return the knobs of which nothing is known, because there was no time to switch them."""
@@ -326,12 +321,12 @@ class Search:
         found = [one for one in wanted.values() if self._switchable(one)]
         for knob in found:
             self._switchable.separate(knob)
-            self.refused[knob.label] = Refusal(knob.label, NO_TIME)
+            self.belief.refuse([knob], NO_TIME)
         return found
 
     def _fixed(self) -> PlanSteps:
         """The plan's steps that need a process of their own."""
-        return tuple(step for step in self.plan if not self._switchable(step))
+        return tuple(step for step in self.belief.plan if not self._switchable(step))
 
     def _moved(self, before: PlanSteps) -> bool:
         """Whether what was added since holds the program back elsewhere than when knobs were switched."""
@@ -348,10 +343,10 @@ class Search:
         if self.passive:
             assumed = [one for one in todo if one.name == WAITING]
             self._assumed += assumed
-            self.plan = self._joined(self.plan, assumed)
+            self.belief.plan = self.belief.joined(self.belief.plan, assumed)
             return [one for one in todo if one not in assumed]
         again, self._assumed = self._assumed, []
-        self.plan = tuple(step for step in self.plan if step not in again)
+        self.belief.plan = tuple(step for step in self.belief.plan if step not in again)
         return [*todo, *(one for one in again if one.label not in self._confirmer.dropped)]
 
     def _screen_as_it_runs(self, knobs: Sequence[Candidate]) -> bool:
@@ -370,9 +365,9 @@ class Search:
         """Switch knobs beside what needs a process of its own and is believed in, then beside what moved much."""
         base = (*self._fixed(), *self._moved_much(knobs))
         knobs = [knob for knob in knobs if self._switchable(knob) and knob not in base]
-        self._kept_out = [knob for knob in knobs if self._excluded_by(base, knob)]
+        self._kept_out = [knob for knob in knobs if self.belief.excluded_by(base, knob)]
         for knob in self._kept_out:
-            self.refused[knob.label] = Refusal(knob.label, self._displaced(knob))
+            self.belief.refuse([knob], self.belief.displaced(knob))
         if self._screen_beside(
             base, [knob for knob in knobs if knob not in self._kept_out], until_strong=True
         ):
@@ -390,7 +385,9 @@ class Search:
             for trial in self._contest.trials
             if trial.ratio is not None and trial.decision == ACCEPTED
         }
-        return tuple(step for step in self.plan if step in knobs and lows.get(step.label, 0) >= MOVES_MUCH)
+        return tuple(
+            step for step in self.belief.plan if step in knobs and lows.get(step.label, 0) >= MOVES_MUCH
+        )
 
     def _screen_beside(
         self, base: PlanSteps, knobs: Sequence[Candidate], *, until_strong: bool = False
@@ -399,7 +396,7 @@ class Search:
         if not knobs:
             return False
         # A proof of something that nothing was measured of is worth less than knowing what to prove.
-        begun = bool(self.plan or self.trials)
+        begun = bool(self.belief.plan or self.trials)
         reserve_s = self._batches.reserve_s()
         if not begun:
             reserve_s = min(reserve_s, self._arms.costs.set_s(2, LEAST_ROUNDS))
@@ -407,17 +404,17 @@ class Search:
             base, knobs, passive=self.passive, reserve_s=reserve_s, until_strong=until_strong
         )
         if told is not None:
-            self.plan = (*base, *(told.plan or self.screening.leaning(())))
+            self.belief.plan = (*base, *(told.plan or self.screening.leaning(())))
             self._take(told.trials)
-            self.plan = self._joined(self.plan, self.screening.hopeful(told.unknown))
+            self.belief.plan = self.belief.joined(self.belief.plan, self.screening.hopeful(told.unknown))
         elif not self.screening.trials:
-            self.plan = self._joined(self.plan, self.screening.hopeful(knobs))
+            self.belief.plan = self.belief.joined(self.belief.plan, self.screening.hopeful(knobs))
         return told is not None
 
     def _try(self, batch: Sequence[Candidate], worth: float = 1.0, share: float | None = None) -> None:
-        base = self._batches.base(self.plan)
+        base = self._batches.base(self.belief.plan)
         plans = self._contest.arm_plans(base, batch)
-        originals, perturbed = self._arms.first_originals(plans, undecided=self._contest.unsure)
+        originals, perturbed = self._arms.first_originals(plans, undecided=self._contest.wants_perturbed)
         room = self._arms.room(len(originals) + len(plans)) - len(originals)
         until_left_s = self._batches.until_left_s(batch, share)
         arms = (*originals, *plans[: max(1, room)])
@@ -432,7 +429,7 @@ class Search:
         before = len(self._contest.trials)
         best = self._contest.run(self._num_sets, base, batch, order, until_left_s, worth)
         self._num_sets += 1
-        self.plan = best if base == self.plan else self._joined(self.plan, best)
+        self.belief.plan = best if base == self.belief.plan else self.belief.joined(self.belief.plan, best)
         trials = self._contest.trials[before:]
         self._take(trials)
         gone = [
@@ -440,41 +437,27 @@ class Search:
             for one in trials
             if one.ratio is not None and one.ratio.low > 1
         ]
-        self.plan = self._with_stand_ins(self.plan, gone)
+        self.belief.plan = self._with_stand_ins(self.belief.plan, gone)
 
     def _take(self, trials: Sequence[Trial]) -> None:
-        """Keep why each candidate is not in the plan; one that an arm accepted is not refused by another arm."""
-        accepted = {trial.candidate.label for trial in trials if trial.decision == ACCEPTED}
-        for trial in trials:
-            label = trial.candidate.label
-            reason = self._displaced(trial.candidate) if label in accepted else trial.decision
-            self.refused[label] = Refusal(label, reason)
+        self.belief.take(trials)
         self._say_standing()
 
     def _say_standing(self) -> None:
         if self._tell_standing is not None:
             proven, promising = self._confirmer.proven(), self._confirmer.promising()
             line = standing(
-                self.plan,
+                self.belief.plan,
                 len(self.trials),
                 promising=promising.ratio if promising is not None else None,
                 proven=proven.ratio if proven is not None else None,
             )
             self._tell_standing(line)
 
-    def _displaced(self, candidate: Candidate) -> str:
-        """Why something that helped is not in the plan."""
-        others = self._excluded_by(self.plan, candidate)
-        return f"replaced by {others[0].label}, which was faster" if others else UNPROVEN
-
-    def _excluded_by(self, plan: PlanSteps, candidate: Candidate) -> PlanSteps:
-        conflicts = self._design.conflicts
-        return tuple(step for step in plan if step != candidate and exclude(step, candidate, conflicts))
-
     def _believed_in(self) -> bool:
         """Whether there is something that a proof would be worth its time."""
         return (
-            bool(self.plan)
+            bool(self.belief.plan)
             or self._confirmer.proven() is not None
             or any(
                 hoped(one) for one in self.screening.told.unknown if one.label not in self._confirmer.dropped
@@ -483,16 +466,9 @@ class Search:
 
     def _guessed(self, untried: Sequence[Candidate]) -> PlanSteps:
         """No time to try anything: what was measured, else what is expected, else the best single candidate."""
-        if self.plan or self._confirmer.proven() is not None:
-            return self.plan
+        if self.belief.plan or self._confirmer.proven() is not None:
+            return self.belief.plan
         untried = [one for one in untried if one.label not in self._confirmer.dropped]
         cheap = [one for one in untried if (one.one_off_s or 0.0) < self._arms.left_s() / 4]
         likely = [one for one in cheap if hoped(one)]
-        return self._joined((), likely or cheap[:1])
-
-    def _joined(self, plan: PlanSteps, more: Sequence[Candidate]) -> PlanSteps:
-        """Return the plan with what goes with it; what is there first stays."""
-        for candidate in self._without_aside(more):
-            if not any(exclude(candidate, step, self._design.conflicts) for step in plan):
-                plan = with_candidate(plan, candidate, self._design.conflicts)
-        return plan
+        return self.belief.joined((), likely or cheap[:1])

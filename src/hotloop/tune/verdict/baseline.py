@@ -37,10 +37,13 @@ class Originals:
         """How often it was run with rounding noise."""
         return len(self._perturbed)
 
-    @property
-    def wants_perturbed(self) -> bool:
-        """Whether one more run with rounding noise would tell how far runs part."""
-        return not self._perturbed or self._references().wants_perturbed
+    def wants_perturbed(self, *, unsettled: bool = False) -> bool:
+        """Return whether one more run with rounding noise would tell how far runs part.
+
+        Args:
+            unsettled: of a plan nothing is decided with the runs there are.
+        """
+        return not self._perturbed or self._references().wants_perturbed(unsettled=unsettled)
 
     def add(self, order: SetOrder, record: SetRecord) -> None:
         """Take the originals of a set: any two of them are an A/A pair, their losses are references."""
