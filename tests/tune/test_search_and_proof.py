@@ -140,6 +140,19 @@ def test_what_gains_much_is_proven_before_what_promises_little_is_tried() -> Non
     assert names(interrupted.run(tried)) == ["workers"]
 
 
+@pytest.mark.parametrize(("factor", "num_plans"), [(2.0, 1), (1.3, 2)])
+def test_what_gained_very_much_is_proven_first_however_little_time_is_left(
+    factor: float, num_plans: int
+) -> None:
+    """A ResNet's 2.2 in switching had two of three sets, because an allocator was tried before."""
+    truth = Truth(factors={"bf16": factor})
+    session = Simulation(
+        truth, budget_s=200.0, curve_rounds=14, switchable=lambda one: one == BF16, start_s=3 * STARTUP_S
+    )
+    assert names(session.run([BF16, *candidates("pages")])) == ["bf16"]
+    assert len([plan for plan in session.executor.orders[0].plans if plan]) == num_plans
+
+
 @pytest.mark.parametrize("compiled", [False, True])
 def test_hints_are_confirmed_together_where_nothing_else_helps_and_time_is_left(compiled: bool) -> None:
     """Each is lost in the noise of its own trial; together they may not be, without what takes long to begin."""
@@ -858,6 +871,12 @@ class TestBottleneck:
             first = next(one.outcome for one in result.trials if one.key == "switch|kept")
             assert isinstance(first, Switched)
             assert first.num_holds == MIN_HOLDS, "what moves much ends the first switching"
+
+    def test_what_is_believed_in_is_not_switched_again_for_its_size(self) -> None:
+        truth = Truth(factors={"kept": 5.0, "layout": 1.2, "hopeless": 0.4})
+        session = Simulation(truth, switchable=self._knobs)
+        assert set(names(session.run(candidates("kept", "layout", "hopeless")))) == {"kept", "layout"}
+        assert len(session.executor.switched) == 1
 
     def test_switching_ends_where_little_is_expected_of_more(self) -> None:
         """One knob is clear; of the others the step is a hundredth, so that what they bring hardly matters."""
