@@ -23,8 +23,8 @@ MIN_HOLDS = 32
 ERROR = 0.008
 """Standard error of a knob's log gain at which more holds are not worth their time: a confirmation cannot see less."""
 LEAST_SHARE = 0.2
-"""Of the time that there is, before it ends because little is expected of more: the machine's speed is another one in
-half a minute. Of an LSTM's half a minute told the plan that two minutes told."""
+"""Of the time there is, that is measured before switching ends because little is expected of more: within half a minute
+the machine may run at another speed. What was recorded of an LSTM in two minutes gave the same plan after a third."""
 NOT_SURE = "too little to be sure of, among so many"
 METHOD = "switched on and off together with others within one process"
 
