@@ -59,6 +59,8 @@ class Argument(msgspec.Struct, frozen=True, kw_only=True):
     floating: bool = False
     is_tuple: bool = False
     """A tuple of floating-point tensors."""
+    ends_in_sigmoid: bool = False
+    """What a forward gave back is made of a sigmoid."""
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):

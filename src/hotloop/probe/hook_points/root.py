@@ -14,7 +14,13 @@ from hotloop.probe.hook_points.requests import Requests
 from hotloop.probe.hook_points.root_hook import PLACE, Hook
 from hotloop.probe.probe import INFERRING, Probe
 from hotloop.probe.record.events import MAX_SLOT, TIME_SHIFT, Kind, begin, end, size_event
-from hotloop.probe.record.facts import describe_argument, describe_root, distributed_kind, num_values
+from hotloop.probe.record.facts import (
+    describe_argument,
+    describe_output,
+    describe_root,
+    distributed_kind,
+    num_values,
+)
 from hotloop.probe.record.invariants import Invariants
 from hotloop.probe.record.outputs import Outputs
 from hotloop.probe.record.perturbation import perturb, perturb_and_reseed
@@ -214,7 +220,7 @@ class Root:
         """Keep what the root returns; stands where `Module._call_impl` would, as `_acted` does."""
         output = _shortest(self.module, plain)(*args, **kwargs)
         with self._probe.survive("sites.returns"):
-            site["returns"] = describe_argument(None, output)
+            site["returns"] = describe_output(output)
         return output
 
     def _kept(self, outputs: Outputs, plain: Any, acts: bool, /, *args: Any, **kwargs: Any) -> Any:

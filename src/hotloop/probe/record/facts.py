@@ -18,6 +18,7 @@ from hotloop.probe.process.rank import rank_and_world
 from hotloop.probe.record.biased_convolutions import biased_before_norm
 from hotloop.probe.record.blocks import repeated_blocks
 from hotloop.probe.record.page_faults import PageFaults
+from hotloop.probe.record.probabilities import ends_in_sigmoid
 from hotloop.probe.record.sites import CallSites
 
 _Fact = TypeVar("_Fact")
@@ -275,6 +276,17 @@ def describe_argument(name: str | None, value: Any) -> dict[str, Any]:
         "floating": is_tensor and value.is_floating_point(),
         "is_tuple": type(value) is tuple and all(_is_floating(part) for part in value),
     }
+
+
+def describe_output(value: Any) -> dict[str, Any]:
+    """Return what a forward gave back (likewise)."""
+    import torch
+
+    parts = (
+        value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else [value]
+    )
+    made = any(isinstance(part, torch.Tensor) and bool(ends_in_sigmoid(part)) for part in parts)
+    return {**describe_argument(None, value), "ends_in_sigmoid": made}
 
 
 def _is_floating(value: Any) -> bool:

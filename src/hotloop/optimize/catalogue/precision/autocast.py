@@ -6,6 +6,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any
 
+from hotloop.optimize.catalogue.precision.full_sigmoids import FullSigmoids
 from hotloop.optimize.program.containers import map_tensors, tensors_in
 from hotloop.probe.activation.activation import Activation
 
@@ -25,6 +26,7 @@ class Autocast(Activation):
         self._dtype_name = dtype
         self._left_alone = ""
         self._wide: dict[int, bool] = {}
+        self._sigmoids = FullSigmoids()
         self.inside = ""
         """What autocast said of itself inside the first forward; empty: no forward yet."""
         self.evidence = ""
@@ -39,7 +41,10 @@ class Autocast(Activation):
             return None
         first = next(module.parameters(), None)
         return _Seen(
-            self, first.device.type if first is not None else "cpu", getattr(torch, self._dtype_name)
+            self,
+            first.device.type if first is not None else "cpu",
+            getattr(torch, self._dtype_name),
+            self._sigmoids.context(module),
         )
 
     def is_wide(self, module: Any) -> bool:
@@ -57,6 +62,7 @@ class Autocast(Activation):
             return output
         import torch
 
+        self._sigmoids.look(module, output)
         dtype = getattr(torch, self._dtype_name)
         if not self.evidence:
             self.evidence = self._look(output, dtype)
@@ -73,31 +79,36 @@ class Autocast(Activation):
     def effect(self) -> tuple[bool, str]:
         """Return whether autocast was on inside the forward and reduced something."""
         if self.inside and self.evidence:
-            return True, f"{self.inside} inside the forward; {self.evidence}"
+            kept = "; sigmoids of outputs in fp32" if self._sigmoids.any() else ""
+            return True, f"{self.inside} inside the forward; {self.evidence}{kept}"
         if self.inside:
             return False, f"{self.inside} inside the forward, but nothing in the output was computed in it"
         return False, self._left_alone or "no training forward was seen"
 
 
 class _Seen:
-    """Autocast that looks once at what it did."""
+    """Autocast that looks once at what it did, with another context inside of it."""
 
-    def __init__(self, activation: Autocast, device: str, dtype: Any) -> None:
+    def __init__(
+        self, activation: Autocast, device: str, dtype: Any, inner: AbstractContextManager[None]
+    ) -> None:
         import torch
 
         self._activation = activation
         self._device = device
-        self._context = torch.autocast(device, dtype=dtype)
+        self._contexts = (torch.autocast(device, dtype=dtype), inner)
 
     def __enter__(self) -> None:
         import torch
 
-        self._context.__enter__()
+        for context in self._contexts:
+            context.__enter__()
         if not self._activation.inside and torch.is_autocast_enabled(self._device):
             self._activation.inside = f"{self._device} autocast to {torch.get_autocast_dtype(self._device)}"
 
     def __exit__(self, *error: Any) -> None:
-        self._context.__exit__(*error)
+        for context in reversed(self._contexts):
+            context.__exit__(*error)
 
 
 def _casts(node: Any) -> bool:

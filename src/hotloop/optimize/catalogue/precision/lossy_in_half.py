@@ -33,12 +33,11 @@ class LossyInHalf(Optimization):
     What it does: as autocast_bf16; in the first training forward each module without children is run by itself on the
     inputs that it was just given, forward and backward, in bfloat16 and in fp32. Those whose outputs or gradients are
     off by more than 1.6% (at most a quarter of the modules, the worst first) run outside of autocast from the next
-    forward on, on inputs in fp32. So does every `Sigmoid`: a probability above 0.998 is 1 in bfloat16, and what the
-    loss makes of its distance from 1 is lost. Autocast itself keeps softmax in fp32. It is tried in place of
-    autocast_bf16 or slow_in_half where they do not pass the parity check.
+    forward on, on inputs in fp32. It is tried in place of autocast_bf16 or slow_in_half where they do not pass the
+    parity check.
 
     Why it is faster: than fp32, because the rest of the model is in bfloat16. It is for models that autocast alone
-    changes too much: often one head or one layer does, whose large terms cancel, or a sigmoid before the loss.
+    changes too much: often one head or one layer does, whose large terms cancel.
 
     When it does not help: nothing loses much, which the trial says; what is lost between modules, in operations that no
     module makes; autocast alone keeps parity: then it is faster.

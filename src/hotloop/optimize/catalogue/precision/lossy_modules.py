@@ -21,12 +21,9 @@ class LossyModules(IslandAutocast):
     def __init__(self, dtype: str) -> None:
         super().__init__(dtype)
         self._lost: list[float] = []
-        self._num_ends = 0
-        """Modules whose results half precision rounds to the end of their range."""
 
     def worse(self, seen: Mapping[Any, tuple[Any, Any]], dtype: Any) -> list[Any]:
         """Return the modules that lose most."""
-        ends = [part for part in seen if _rounds_to_one(part)]
         lost = []
         for part, given in seen.items():
             try:
@@ -37,32 +34,14 @@ class LossyModules(IslandAutocast):
         lost.sort(key=lambda one: -one[0])
         most = lost[: max(1, int(MOST * len(lost)))]
         # What is no number is lost.
-        kept = [(apart, part) for apart, part in most if not apart <= LOSSY and part not in ends]
+        kept = [(apart, part) for apart, part in most if not apart <= LOSSY]
         self._lost += [apart for apart, _ in kept]
-        self._num_ends += len(ends)
-        return [*ends, *(part for _, part in kept)]
+        return [part for _, part in kept]
 
     def why(self) -> str:
         """Return how much they lost."""
-        off = (
-            f"off by {min(self._lost):.1%} to {max(self._lost):.1%} in {self._dtype_name}"
-            if self._lost
-            else ""
-        )
-        ends = f"probabilities near 1 are 1 in {self._dtype_name}" if self._num_ends else ""
-        return ", ".join(part for part in (off, ends) if part)
+        return f"off by {min(self._lost):.1%} to {max(self._lost):.1%} in {self._dtype_name}"
 
     def why_none(self) -> str:
         """Return that none lost much."""
         return f"none of {self.num_seen} modules was off by {LOSSY:.1%} in {self._dtype_name}"
-
-
-def _rounds_to_one(part: Any) -> bool:
-    """Whether it returns probabilities: half precision rounds those near 1 to it, and the loss cannot tell them apart.
-
-    Autocast computes a softmax in fp32 for that, and a sigmoid as it comes. A DCGAN, whose discriminator has a sigmoid
-    before its loss, was 1.5 times as fast in bfloat16, and after 16 steps that loss was 100 for good.
-    """
-    import torch
-
-    return isinstance(part, torch.nn.Sigmoid)
