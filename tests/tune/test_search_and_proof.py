@@ -543,6 +543,26 @@ def test_what_cannot_be_told_to_learn_the_same_keeps_nothing_else_from_being_pro
     assert "not decidable in this budget" in likely.reason
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_the_exact_beginning_is_proven_along_where_the_whole_is_hard_to_decide(seed: int) -> None:
+    """As with steps of a second: the time is over with the sets of one proof."""
+    truth = Truth(factors={"bf16": 1.5, "layout": 1.15}, chaos=0.4)
+    session = Simulation(
+        truth, noisy(seed), seed=seed, budget_s=200.0, curve_rounds=8, switchable=lambda _: True
+    )
+    result = session.run([BF16, *candidates("layout")])
+    assert names(result) == ["layout"]
+    (likely,) = result.likely
+    assert [step.name for step in likely.steps] == ["layout", "bf16"]
+
+
+def test_where_few_losses_decide_the_exact_beginning_has_no_arm() -> None:
+    truth = Truth(factors={"bf16": 1.5, "layout": 1.15})
+    session = Simulation(truth, switchable=lambda _: True)
+    assert names(session.run([BF16, *candidates("layout")])) == ["layout", "bf16"]
+    assert all(len(order.plans) - order.plans.count(()) == 1 for order in session.executor.orders)
+
+
 class TestStandIns:
     """A gentler form takes the place of what does not learn the same."""
 

@@ -23,11 +23,23 @@ class Belief:
 
     def __init__(self, conflicts: Mapping[str, frozenset[str]]) -> None:
         self._conflicts = conflicts
-        self.plan: PlanSteps = ()
+        self._plan: PlanSteps = ()
         self.refused: dict[str, Refusal] = {}
         """Why each candidate is not in the plan, by label; of those in it, what was said before."""
         self.aside: list[Candidate] = []
         """What could not be told to learn the same."""
+
+    @property
+    def plan(self) -> PlanSteps:
+        """What is believed to help: exact steps first.
+
+        Of a plan of which nothing tells if it learns the same its exact beginning can be proven.
+        """
+        return self._plan
+
+    @plan.setter
+    def plan(self, plan: PlanSteps) -> None:
+        self._plan = tuple(sorted(plan, key=_is_loose))
 
     def joined(self, plan: PlanSteps, more: Sequence[Candidate]) -> PlanSteps:
         """Return a plan with what goes with it; what is there first stays."""
@@ -46,7 +58,7 @@ class Belief:
 
     def set_aside_loose(self) -> None:
         """Go on without what changes the numbers."""
-        loose = [step for step in self.plan if step.numerics is not Numerics.EXACT]
+        loose = [step for step in self.plan if _is_loose(step)]
         self.aside += loose
         self.refuse(loose, UNPROVEN)
         self.plan = self.without_aside(self.plan)
@@ -66,3 +78,7 @@ class Belief:
         """Return why something that helped is not in the plan."""
         others = self.excluded_by(self.plan, candidate)
         return f"replaced by {others[0].label}, which was faster" if others else UNPROVEN
+
+
+def _is_loose(step: Candidate) -> bool:
+    return step.numerics is not Numerics.EXACT
