@@ -11,6 +11,7 @@ from hotloop.tune.executor import PlanSteps
 from hotloop.tune.search.contest import with_candidate
 from hotloop.tune.verdict.decision import ACCEPTED
 
+NO_TIME = "not tried: too little time was left (--budget)"
 UNPROVEN = "promising, but not confirmed"
 
 

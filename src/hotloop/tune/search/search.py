@@ -13,21 +13,21 @@ from hotloop.tune.design.switchable import Switchables
 from hotloop.tune.executor import PlanSteps, SetOrder
 from hotloop.tune.search.along import Along
 from hotloop.tune.search.arms import Arms
-from hotloop.tune.search.batches import CONTEST_ROUNDS, LEAST_ROUNDS, SLOW_S, Batches, expected_together
-from hotloop.tune.search.belief import UNPROVEN, Belief
+from hotloop.tune.search.batches import CONTEST_ROUNDS, SLOW_S, Batches, expected_together
+from hotloop.tune.search.belief import NO_TIME, UNPROVEN, Belief
 from hotloop.tune.search.confirms import Confirms
 from hotloop.tune.search.contest import WORTH_A_LOOK, Contest
 from hotloop.tune.search.knob_screen import NOT_SURE
 from hotloop.tune.search.screening import MOVES_MUCH, Screening, hoped
 from hotloop.tune.search.stand_ins import stand_ins
+from hotloop.tune.search.switching import MOVES, Switching
 from hotloop.tune.search.variant_order import in_turns
 from hotloop.tune.session.ledger import Ledger
 from hotloop.tune.session.standing import standing
 from hotloop.tune.verdict.decision import ACCEPTED, NO_DIFFERENCE
 
-MOVES, MAX_MOVERS = 1.2, 2
-"""Expected, or measured, gain of what needs a process of its own from which it holds the program back elsewhere: knobs
-are switched beside it, because what they are worth alone says little then."""
+MAX_MOVERS = 2
+"""So many of what is expected to move the bottleneck are tried before knobs are switched."""
 MOVER_SHARE = 0.2
 """Of the budget: on a small convolutional net compilation alone took 95 s of 240, before anything else was tried."""
 LARGE = 1.15
@@ -36,7 +36,6 @@ MOVER_WORTH = 1.1
 """A mover below it has not moved anything; how far below does not matter to what comes next."""
 OPEN = (NO_DIFFERENCE, NOT_SURE)
 """How decisions begin that leave open whether something helps."""
-NO_TIME = "not tried: too little time was left (--budget)"
 WAITING = "openmp_wait_policy"
 """It is what screening beside a neighbour does itself."""
 
@@ -77,28 +76,19 @@ class Search:
         self.belief = Belief(design.conflicts)
         self._along = Along(ledger, screening, confirmer, design)
         self._batches = Batches(arms, ledger, screening, contest)
+        self._switching = Switching(
+            arms, screening, contest, self._batches, self.belief, design, switchable, self._take
+        )
         self._assumed: list[Candidate] = []
         """Passive waiting, which nothing has shown to help: screening waits so itself."""
-        self._kept_out: list[Candidate] = []
-        """Knobs that cannot be on beside what is believed in."""
         self._num_sets = 0
         """Of arms, so far."""
         self._candidates: Sequence[Candidate] = ()
 
     @property
-    def passive(self) -> bool:
-        """Whether screening waits passively at barriers, as neighbours ask for by now.
-
-        A step of many short parallel regions takes longer so (an LSTM's 5 ms were 25): beside a neighbour it was
-        observed with what that costs, and is not to take longer still.
-        """
-        wanted = self._arms.noisy() if self._arms.contentions else self._design.busy
-        return wanted and not self._arms.held_up_by_waiting(self._design.observed_s)
-
-    @property
     def trials(self) -> list[Trial]:
         """Everything that was tried."""
-        return [*self.screening.trials, *self._contest.trials]
+        return self._switching.trials
 
     def run(self, candidates: Sequence[Candidate]) -> None:
         """Try the candidates and confirm what helps, until the time is over or nothing is left to try."""
@@ -116,7 +106,7 @@ class Search:
         helped = {trial.candidate.label for trial in self._contest.trials if trial.decision == ACCEPTED}
         again = [one for one in todo if one.label in helped and one not in self.belief.plan]
         todo = [*again, *(one for one in todo if self.belief.refused[one.label].reason == NO_TIME)]
-        self._screen_knobs(knobs)
+        self._switching.screen(knobs)
         self._in_rounds(todo, knobs)
         self._look_again()
 
@@ -151,7 +141,7 @@ class Search:
         """Try as much as fits, confirm what is believed in by then, and so on with the rest."""
         refuted = False
         while True:
-            todo = self._without_waiting([*self._separated(), *todo])
+            todo = self._without_waiting([*self._switching.separated(), *todo])
             batch = self._next(todo)
             if not batch and not self._believed_in():
                 # Nothing to prove, so no time to keep for a proof: a single set shows what is likely.
@@ -165,21 +155,21 @@ class Search:
                 batch = self._next(todo)
             todo = [one for one in todo if one not in batch]
             if batch:
-                fixed = self._fixed()
+                fixed = self._switching.fixed()
                 self._try(batch)
-                if self._moved(fixed):
-                    self._screen_knobs(knobs)
+                if self._switching.moved(fixed):
+                    self._switching.screen(knobs)
             elif todo or self._num_sets == 0 or refuted:
                 self.belief.plan = self._guessed([*self.screening.told.unknown, *self._untried(knobs), *todo])
             todo = self._without_waiting(todo)
-            self._screen_as_it_runs(knobs)
+            self._switching.as_it_runs(knobs)
             self._say_standing()
             refuted = self._confirm(todo, self._batches.reserve_s() if todo and batch else 0.0)
             todo = self._rest(todo)
             self._say_standing()
             todo = todo or [one for one in self._contest.undecided() if one not in self.belief.plan]
             todo = [one for one in todo if one.label not in self._confirmer.dropped]
-            if not self._screen_as_it_runs(knobs) and not refuted and (not todo or not batch):
+            if not self._switching.as_it_runs(knobs) and not refuted and (not todo or not batch):
                 break
 
     def _look_again(self) -> None:
@@ -200,7 +190,9 @@ class Search:
         believed = self.belief.plan
         dropped = {*self._confirmer.dropped, *(step.label for step in self.belief.aside)}
         while self.belief.plan == believed:
-            told = self.screening.again(dropped, passive=self.passive, reserve_s=self._batches.reserve_s())
+            told = self.screening.again(
+                dropped, passive=self._switching.passive, reserve_s=self._batches.reserve_s()
+            )
             if told is not None:
                 plan = told.plan or self.screening.leaning(())
                 self.belief.plan = tuple(step for step in plan if step.label not in dropped) or believed
@@ -307,40 +299,9 @@ class Search:
         }
         return [knob for knob in knobs if knob.label not in told]
 
-    def _separated(self) -> list[Candidate]:
-        """Return knobs that could not be switched and may help where they are on from the start of a process.
-
-        Those that did not act in one that ran already (samples kept before workers fork would be theirs), those that
-        what is believed in has kept out untried, and those that could not be told from what they gave way to.
-        """
-        tried = {trial.candidate.label for trial in self.trials}
-        kept_out = [one for one in self._kept_out if one.label not in tried and one.expected >= MOVES]
-        acting = [one for one in self.screening.told.from_start if hoped(one)]
-        rivals = self.screening.rivals(MOVES)
-        wanted = {one.label: one for one in (*kept_out, *acting, *rivals)}
-        found = [one for one in wanted.values() if self._switchable(one)]
-        for knob in found:
-            self._switchable.separate(knob)
-            self.belief.refuse([knob], NO_TIME)
-        return found
-
-    def _fixed(self) -> PlanSteps:
-        """The plan's steps that need a process of their own."""
-        return tuple(step for step in self.belief.plan if not self._switchable(step))
-
-    def _moved(self, before: PlanSteps) -> bool:
-        """Whether what was added since holds the program back elsewhere than when knobs were switched."""
-        added = {step.label for step in self._fixed() if step not in before}
-        gains = [
-            trial.ratio.ratio
-            for trial in self._contest.trials
-            if trial.ratio is not None and trial.decision == ACCEPTED and trial.candidate.label in added
-        ]
-        return math.prod(gains) >= MOVES
-
     def _without_waiting(self, todo: list[Candidate]) -> list[Candidate]:
         """Where screening waits passively, that cannot be screened: it is part of the plan, and confirmed with it."""
-        if self.passive:
+        if self._switching.passive:
             assumed = [one for one in todo if one.name == WAITING]
             self._assumed += assumed
             self.belief.plan = self.belief.joined(self.belief.plan, assumed)
@@ -348,68 +309,6 @@ class Search:
         again, self._assumed = self._assumed, []
         self.belief.plan = tuple(step for step in self.belief.plan if step not in again)
         return [*todo, *(one for one in again if one.label not in self._confirmer.dropped)]
-
-    def _screen_as_it_runs(self, knobs: Sequence[Candidate]) -> bool:
-        """Switch knobs again that were switched while all waited passively, once the neighbours have left.
-
-        Threads that wait passively cost more, so one thread looked better than it is: on a small GPT 1.05 for 0.7.
-        """
-        if not self.screening.passively or self.passive:
-            return False
-        num = len(self.screening.trials)
-        self._screen_knobs(knobs)
-        self.screening.passively = False
-        return len(self.screening.trials) > num
-
-    def _screen_knobs(self, knobs: Sequence[Candidate]) -> None:
-        """Switch knobs beside what needs a process of its own and is believed in, then beside what moved much."""
-        base = (*self._fixed(), *self._moved_much(knobs))
-        knobs = [knob for knob in knobs if self._switchable(knob) and knob not in base]
-        self._kept_out = [knob for knob in knobs if self.belief.excluded_by(base, knob)]
-        for knob in self._kept_out:
-            self.belief.refuse([knob], self.belief.displaced(knob))
-        if self._screen_beside(
-            base, [knob for knob in knobs if knob not in self._kept_out], until_strong=True
-        ):
-            strong, others = self.screening.strong_and_others()
-            if strong:
-                self._screen_beside((*base, *strong), others)
-
-    def _moved_much(self, knobs: Sequence[Candidate]) -> PlanSteps:
-        """Return knobs of the plan that arms have shown to hold the program back elsewhere: they need no switching.
-
-        Samples kept in memory (2.6 in arms) were switched again, and the others beside them after that: 4 of 10 min.
-        """
-        lows = {
-            trial.candidate.label: trial.ratio.low
-            for trial in self._contest.trials
-            if trial.ratio is not None and trial.decision == ACCEPTED
-        }
-        return tuple(
-            step for step in self.belief.plan if step in knobs and lows.get(step.label, 0) >= MOVES_MUCH
-        )
-
-    def _screen_beside(
-        self, base: PlanSteps, knobs: Sequence[Candidate], *, until_strong: bool = False
-    ) -> bool:
-        """Switch knobs beside what is on all the time; return whether anything was told."""
-        if not knobs:
-            return False
-        # A proof of something that nothing was measured of is worth less than knowing what to prove.
-        begun = bool(self.belief.plan or self.trials)
-        reserve_s = self._batches.reserve_s()
-        if not begun:
-            reserve_s = min(reserve_s, self._arms.costs.set_s(2, LEAST_ROUNDS))
-        told = self.screening.beside(
-            base, knobs, passive=self.passive, reserve_s=reserve_s, until_strong=until_strong
-        )
-        if told is not None:
-            self.belief.plan = (*base, *(told.plan or self.screening.leaning(())))
-            self._take(told.trials)
-            self.belief.plan = self.belief.joined(self.belief.plan, self.screening.hopeful(told.unknown))
-        elif not self.screening.trials:
-            self.belief.plan = self.belief.joined(self.belief.plan, self.screening.hopeful(knobs))
-        return told is not None
 
     def _try(self, batch: Sequence[Candidate], worth: float = 1.0, share: float | None = None) -> None:
         base = self._batches.base(self.belief.plan)
@@ -423,7 +322,7 @@ class Search:
             plans=arms,
             max_rounds=min(rounds, self._design.max_rounds or rounds),
             perturbed=perturbed,
-            passive=self.passive,
+            passive=self._switching.passive,
             keep_s=self._batches.reserve_s(),
         )
         before = len(self._contest.trials)
