@@ -16,8 +16,9 @@ from hotloop.model.tuning import FailureKind, Measured, Switched
 from hotloop.tune.confirm.evidence import MAX_SETS
 from hotloop.tune.confirm.factors import ARMS, SWITCHED, WEIGHED
 from hotloop.tune.search.along import NO_GAIN
+from hotloop.tune.search.arm_verdict import clearly_slower
 from hotloop.tune.search.arms import STEADY_ROUNDS, while_time
-from hotloop.tune.search.contest import WORTH_A_LOOK, clearly_slower
+from hotloop.tune.search.contest import WORTH_A_LOOK
 from hotloop.tune.search.knob_screen import METHOD, MIN_HOLDS
 from hotloop.tune.search.search import WAITING
 from hotloop.tune.verdict.decision import ACCEPTED

@@ -65,3 +65,10 @@ def _allowed(
         if not any(exclude(wanted[index], other, conflicts) for other in kept):
             kept.append(wanted[index])
     return kept
+
+
+def with_candidate(
+    plan: Sequence[Candidate], candidate: Candidate, conflicts: Mapping[str, frozenset[str]]
+) -> tuple[Candidate, ...]:
+    """Return the plan with a candidate on, in place of its own name and of what it cannot be beside."""
+    return (*(step for step in plan if not exclude(step, candidate, conflicts)), candidate)

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from hotloop.model.optimization import Candidate, Numerics, Refusal
 from hotloop.model.tuning import Trial
-from hotloop.tune.design.patterns import exclude
+from hotloop.tune.design.patterns import exclude, with_candidate
 from hotloop.tune.executor import PlanSteps
-from hotloop.tune.search.contest import with_candidate
 from hotloop.tune.verdict.decision import ACCEPTED
 
 NO_TIME = "not tried: too little time was left (--budget)"

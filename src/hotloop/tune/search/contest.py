@@ -4,32 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from statistics import fmean, stdev
 
-from hotloop.model.optimization import Candidate, Numerics
+from hotloop.model.optimization import Candidate
 from hotloop.model.ratio import Ratio
-from hotloop.model.tuning import Failure, FailureKind, Measured, ParityEvidence, Trial
-from hotloop.stats.pairs import MIN_BLOCKS, ratio_interval
-from hotloop.stats.verdict import TELLING, margin
-from hotloop.tune.design.patterns import exclude
-from hotloop.tune.executor import ArmRecord, PlanSteps, Rounds, SetOrder, SetRecord
+from hotloop.model.tuning import Failure, FailureKind, Measured, Trial
+from hotloop.stats.pairs import MIN_BLOCKS
+from hotloop.tune.design.patterns import exclude, with_candidate
+from hotloop.tune.executor import PlanSteps, Rounds, SetOrder, SetRecord
+from hotloop.tune.search.arm_verdict import (
+    PRUNE_AFTER,
+    clearly_slower,
+    clearly_worse,
+    decide,
+    parity_beside,
+    proven_slower,
+)
 from hotloop.tune.search.arms import Arms, are_steady
 from hotloop.tune.verdict.baseline import NoiseBaseline
 from hotloop.tune.verdict.decision import (
     ACCEPTED,
     NO_DIFFERENCE,
-    PARITY,
-    SLOWER,
-    failure_reason,
-    not_proven,
     one_off_s,
 )
-from hotloop.tune.verdict.reference_losses import ReferenceLosses
 
 MAX_ROUNDS = 8
 """Of one set: what is not told from nothing by then differs by less than processes do: fresh ones look at it again."""
-PRUNE_AFTER = 4
-"""Rounds after which an arm that is clearly slower is ended: two forwards, two backwards."""
 WORTH_A_LOOK, MAX_LOOKS = 1.02, 3
 """What was estimated higher and not told from nothing is looked at again, in fresh processes, where there is time."""
 CLEAR = 6.0
@@ -37,14 +36,9 @@ CLEAR = 6.0
 METHOD = "with and without in processes of their own, side by side"
 STEADY = 0.015
 """Standard error of an arm's log ratio at which it is known well enough for a screening."""
-CONFIDENCE = 0.9
-"""Of screening: one null in twenty gets through, and rides along in a confirmation until that shows."""
 ROOM = 1.1
 """A variant that is not proven slower than this is taken for what it leaves room for, as long as what holds the program
 back is still to move: one loader worker was 1.07 of two, and held back all that made the step itself faster."""
-LARGE, LARGE_CONFIDENCE = 1.06, 0.8
-"""One pair of processes is rarely surer of a gain of a tenth than this. Where such a gain was expected, too, it is
-worth three pairs more."""
 
 
 class Contest:
@@ -187,7 +181,7 @@ class Contest:
     ) -> Trial:
         plan, failure = order.plans[at], record.failure(at)
         outcome = failure or self._measured(candidate, at, base, order, record, ground)
-        decision, ratio = _decide(candidate, outcome, ground)
+        decision, ratio = decide(candidate, outcome, ground)
         return Trial(
             key=f"arm|{'+'.join(step.label for step in plan)}",
             candidate=candidate,
@@ -219,7 +213,9 @@ class Contest:
             pairs=tuple(pairs),
             step_s=(before.step_s, arm.step_s),
             effects=tuple(effect for effect in arm.effects if effect.name == candidate.name),
-            parity=_parity(ground.references, candidate, (before, order.plans[base]), (arm, order.plans[at])),
+            parity=parity_beside(
+                ground.references, candidate, (before, order.plans[base]), (arm, order.plans[at])
+            ),
             one_off_s=one_off_s(before, arm),
             peak_bytes=(before.peak_bytes, arm.peak_bytes),
             contention=record.contention,
@@ -237,7 +233,7 @@ class Contest:
     ) -> PlanSteps:
         """Return the base of the fastest arm with all that helped and goes with it."""
         best = plan
-        if plan and _clearly_worse(record, order, base, ground):
+        if plan and clearly_worse(record, order, base, ground):
             best = ()
         ranked = self._ranked(plan, order, record, gains, ground, room)
         if ranked and not all(step in order.plans[ranked[0]] for step in best):
@@ -272,7 +268,7 @@ class Contest:
             equal = [
                 other
                 for other in variants
-                if other == at or not _proven_slower(record.log_ratios((at,), other), ground, room)
+                if other == at or not proven_slower(record.log_ratios((at,), other), ground, room)
             ]
             ranked.append(min(equal))
         return ranked
@@ -282,112 +278,8 @@ def _added(order: SetOrder, at: int, plan: PlanSteps) -> Candidate:
     return next(step for step in order.plans[at] if step not in plan)
 
 
-def _proven_slower(ratios: Sequence[float], ground: NoiseBaseline, by: float = 1.0) -> bool:
-    ratio = screening_ratio([ratios] if len(ratios) >= MIN_BLOCKS else [], ground, CONFIDENCE)
-    return ratio is not None and ratio.high < 1 / by
-
-
-def with_candidate(
-    plan: PlanSteps, candidate: Candidate, conflicts: Mapping[str, frozenset[str]]
-) -> PlanSteps:
-    """Return the plan with a candidate on, in place of its own name and of what it cannot be beside."""
-    return (*(step for step in plan if not exclude(step, candidate, conflicts)), candidate)
-
-
-def screening_ratio(
-    pairs: Sequence[Sequence[float]], ground: NoiseBaseline, confidence: float
-) -> Ratio | None:
-    """Return the speed ratio of some pairs; None with too few blocks."""
-    if not pairs:
-        return None
-    return ratio_interval(pairs, confidence=confidence, prior_sd=ground.spread.sd, prior_df=ground.spread.df)
-
-
-def _decide(
-    candidate: Candidate, outcome: Measured | Failure, ground: NoiseBaseline
-) -> tuple[str, Ratio | None]:
-    if isinstance(outcome, Failure):
-        return failure_reason(outcome), None
-    pairs = [pair for pair in outcome.pairs if len(pair) >= MIN_BLOCKS]
-    ratio = screening_ratio(pairs, ground, 0.95)
-    parity = outcome.parity
-    idle = not_proven(outcome.effects, candidate)
-    if idle is None and parity is not None and parity.decided and not parity.passed:
-        return (
-            f"{PARITY}: {parity.evidence}",
-            ratio,
-        )  # whatever its speed: that it learns otherwise is worth knowing
-    return idle or _speed(candidate, outcome.pairs[-1], pairs, ground), ratio
-
-
-def _parity(
-    references: ReferenceLosses,
-    candidate: Candidate,
-    before: tuple[ArmRecord, PlanSteps],
-    after: tuple[ArmRecord, PlanSteps],
-) -> ParityEvidence:
-    """Return whether it learns the same; a candidate does not answer for what it is beside.
-
-    Args:
-        references: of the original.
-        candidate: that is tried.
-        before: the arm without it, and what was on in it.
-        after: the arm with it.
-    """
-    if candidate.touches_numbers or candidate.numerics is not Numerics.EXACT:
-        whole, base = references.check(*after), before[1]
-        added = base and all(step in after[1] for step in base)
-        if whole.passed or not added or references.check(*before).passed:
-            return whole
-    return references.beside(before[0]).check(after[0], (candidate,))
-
-
 def _label(base: PlanSteps, plan: PlanSteps, candidate: Candidate) -> str:
     """A candidate beside a plan without what it may hinder is something else than beside the plan."""
     kept = [step for step in base if step.name != candidate.name]
     beside = all(step in plan for step in kept)
     return candidate.label if beside else "+".join(step.label for step in plan)
-
-
-def _speed(
-    candidate: Candidate, ratios: Sequence[float], pairs: Sequence[Sequence[float]], ground: NoiseBaseline
-) -> str:
-    """Whether it is worth a confirmation, and why not."""
-    ratio = screening_ratio(pairs, ground, 0.95)
-    large = ratio is not None and min(ratio.ratio, candidate.expected) > LARGE
-    inner = screening_ratio(pairs, ground, LARGE_CONFIDENCE if large else CONFIDENCE)
-    if ratio is None or inner is None:
-        if len(ratios) >= 2 and max(ratios) < math.log(1 / 1.25):
-            return f"{SLOWER}: {math.exp(fmean(ratios)):.2f}x in {len(ratios)} blocks"
-        return f"{NO_DIFFERENCE}: it gave {len(ratios)} blocks, too few to say more"
-    if inner.low > 1 and ratio.ratio > 1 + margin(ground.floor):
-        return ACCEPTED
-    if ratio.high > TELLING * ratio.low:
-        return f"{NO_DIFFERENCE} shown: times varied too much to tell, in {len(ratios)} blocks"
-    word = SLOWER if ratio.high < 1 else NO_DIFFERENCE
-    return f"{word}: {ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
-
-
-def _clearly_worse(record: SetRecord, order: SetOrder, base: int, ground: NoiseBaseline) -> bool:
-    if record.arm(base) is None:
-        return True
-    return _proven_slower(record.log_ratios(record.originals(order), base), ground)
-
-
-def clearly_slower(rounds: Rounds, originals: Sequence[int], at: int) -> bool:
-    """Whether an arm is so much slower than the originals that more rounds of it are not worth their time.
-
-    Args:
-        rounds: seconds a step of every arm; NaN from where one failed. The first original never does.
-        originals: the arms with nothing on.
-        at: the arm.
-    """
-    logs = [
-        # Of several originals one may have failed.
-        math.log(times[at]) - fmean(math.log(times[one]) for one in originals if math.isfinite(times[one]))
-        for times in rounds
-        if math.isfinite(times[at])
-    ]
-    if len(logs) < PRUNE_AFTER:
-        return len(logs) < len(rounds)
-    return fmean(logs) - 2 * stdev(logs) / math.sqrt(len(logs)) > math.log(1.1)
