@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import io
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -11,6 +14,7 @@ from torch import nn
 from hotloop.optimize.catalogue.precision.autocast_bf16 import AutocastBf16
 from hotloop.optimize.catalogue.precision.half_runs import both_values
 from hotloop.optimize.catalogue.precision.lossy_in_half import LossyInHalf
+from hotloop.optimize.catalogue.precision.lossy_modules import LossyModules
 from hotloop.optimize.optimization import DoesNotApply
 
 from .harness import activate, observation, root
@@ -115,6 +119,34 @@ def test_everything_stays_as_it_was() -> None:
     assert torch.equal(torch.rand(3), after)
     assert all(one.grad is None for one in model.parameters())
     torch.testing.assert_close(model.batch.running_mean, plain.batch.running_mean)
+
+
+class AllKeptOut(LossyModules):
+    def worse(self, seen: Mapping[Any, tuple[Any, Any]], dtype: Any) -> list[Any]:
+        return list(seen)
+
+
+def test_a_program_can_save_and_copy_its_model() -> None:
+    """A recurrent layer gives all its attributes to pickle."""
+
+    class Recurrent(nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.rnn, self.head = nn.LSTM(16, 16), nn.Linear(16, 2)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return self.head(self.rnn(x)[0])
+
+    model, activation = Recurrent(), AllKeptOut("bfloat16")
+    activate(activation, model)
+    for _ in range(2):
+        trained(model)
+    assert model.rnn in activation.kept_out
+    file = io.BytesIO()
+    torch.save(model.rnn, file)
+    file.seek(0)
+    again = torch.load(file, weights_only=False)
+    assert again(torch.ones(2, 16))[0].shape == copy.deepcopy(model.rnn)(torch.ones(2, 16))[0].shape
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from typing import Any
 
 from hotloop.optimize.catalogue.compute.compiled_forward import num_graph_breaks, num_graphs
 from hotloop.probe.activation.knob import Knob
+from hotloop.probe.hook_points.inner_call import InnerCall
 from hotloop.probe.hook_points.root_hook import PLACE
 
 
@@ -62,7 +62,6 @@ class CompiledBlocks(Knob):
 
         failures = torch._dynamo.exc.TorchDynamoException
 
-        @functools.wraps(own)
         def run(*args: Any, **kwargs: Any) -> Any:
             if self._failed:
                 return own(*args, **kwargs)
@@ -74,7 +73,7 @@ class CompiledBlocks(Knob):
             self._num_calls += 1
             return output
 
-        return run
+        return InnerCall(run, own)
 
     def switch(self, on: bool) -> None:
         """Let the blocks call compiled code, or their own."""

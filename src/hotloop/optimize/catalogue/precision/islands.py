@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,6 +9,7 @@ from typing import Any
 
 from hotloop.optimize.catalogue.precision.autocast import Autocast
 from hotloop.optimize.catalogue.precision.half_runs import in_full
+from hotloop.probe.hook_points.inner_call import InnerCall
 from hotloop.probe.hook_points.root_hook import PLACE
 
 
@@ -92,12 +92,11 @@ class IslandAutocast(Autocast):
     def _noted(self, part: Any) -> Any:
         own = part._call_impl
 
-        @functools.wraps(own)
         def run(*args: Any, **kwargs: Any) -> Any:
             self._given.setdefault(part, (args, kwargs))
             return own(*args, **kwargs)
 
-        return run
+        return InnerCall(run, own)
 
     def _decide(self, parts: Sequence[Any]) -> None:
         import torch
@@ -118,7 +117,6 @@ def _outside(part: Any) -> Any:
     own = part._call_impl
     parameter = next(part.parameters(), None)
 
-    @functools.wraps(own)
     def run(*args: Any, **kwargs: Any) -> Any:
         device = parameter.device.type if parameter is not None else _device(args, kwargs)
         if not torch.is_autocast_enabled(device):
@@ -126,7 +124,7 @@ def _outside(part: Any) -> Any:
         with torch.autocast(device, enabled=False):
             return own(*in_full(args), **in_full(kwargs))
 
-    return run
+    return InnerCall(run, own)
 
 
 def _device(args: Any, kwargs: Any) -> str:
