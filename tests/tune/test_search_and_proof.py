@@ -601,6 +601,13 @@ class TestStandIns:
             "gentle",
         }
 
+    @pytest.mark.parametrize("factor", [0.8, 1.5])
+    def test_it_is_not_tried_where_what_it_stands_in_for_learns_the_same(self, factor: float) -> None:
+        session = self._session(Truth(factors={**self.FACTORS, "bf16": factor}), "bf16")
+        result = session.run([BF16, *candidates("malloc"), self.GENTLE])
+        assert reasons(result)["gentle"] == "tried only in place of bf16, where that fails parity"
+        assert all(self.GENTLE not in plan for order in session.executor.orders for plan in order.plans)
+
     def test_it_is_not_used_where_it_does_not_act(self) -> None:
         truth = Truth(
             factors=self.FACTORS, departing={frozenset({"bf16"}): 0.5}, ineffective=frozenset({"gentle"})

@@ -19,7 +19,7 @@ from hotloop.tune.search.confirms import Confirms
 from hotloop.tune.search.contest import WORTH_A_LOOK, Contest
 from hotloop.tune.search.knob_screen import NOT_SURE
 from hotloop.tune.search.screening import MOVES_MUCH, Screening, hoped
-from hotloop.tune.search.stand_ins import stand_ins
+from hotloop.tune.search.stand_ins import stand_ins, waiting
 from hotloop.tune.search.switching import MOVES, Switching
 from hotloop.tune.search.variant_order import in_turns
 from hotloop.tune.session.ledger import Ledger
@@ -96,8 +96,10 @@ class Search:
             return
         self._candidates = candidates
         self.belief.refuse(candidates, NO_TIME)
+        later = {one.name: one for one in waiting(candidates, self._design.stands_in_for)}
+        self.belief.refused |= later
         knobs = [one for one in candidates if self._switchable(one)]
-        todo = in_turns([one for one in candidates if not self._switchable(one)])
+        todo = in_turns([one for one in candidates if not self._switchable(one) and one.label not in later])
         if self._arms.room(3) < 3:
             rounds = min(CONTEST_ROUNDS, self._design.max_rounds or CONTEST_ROUNDS)
             self._arms.measure_floor([tuple(candidates)], rounds)
@@ -279,7 +281,7 @@ class Search:
 
         That is believed in from now on: the confirmer goes on with it at once, and asks here for what to go on with.
         """
-        found = stand_ins(self._candidates, gone, self.trials, self._design.stands_in_for)
+        found = stand_ins(self._candidates, gone, self._design.stands_in_for)
         found = [
             one for one in found if one.label not in self._confirmer.dropped and one not in self.belief.plan
         ]

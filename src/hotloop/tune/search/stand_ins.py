@@ -1,7 +1,7 @@
 """What takes the place of something that did not learn the same: a gentler form of it.
 
-Half precision made a DCGAN 1.5 times as fast, and its discriminator's loss 100: the sigmoid before that loss has to
-stay in full precision.
+Half precision that a loss cannot bear everywhere is gentler with some modules in full precision, and slower: where the
+harsher form learns the same, or is no faster, the gentler one is not worth a trial.
 """
 
 from __future__ import annotations
@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from hotloop.model.optimization import Candidate, Refusal
-from hotloop.model.tuning import Failure, Trial
-from hotloop.tune.verdict.decision import NO_EFFECT, PARITY
+from hotloop.tune.verdict.decision import PARITY
 
 
 def stand_ins(
     candidates: Sequence[Candidate],
     gone: Collection[Refusal],
-    trials: Sequence[Trial],
     stands_in_for: Mapping[str, frozenset[str]],
 ) -> list[Candidate]:
     """Return what is worth a proof in place of what parity refused.
@@ -24,24 +22,19 @@ def stand_ins(
     Args:
         candidates: all that there are.
         gone: what was refused, for whatever reason.
-        trials: so far; one beside what is gone now has not told if it is faster than the program as it was.
         stands_in_for: names that each optimization may take the place of.
     """
     labels = {refusal.name for refusal in gone if refusal.reason.startswith(PARITY)}
     names = {one.name for one in candidates if one.label in labels}
-    latest = {trial.candidate.label: trial for trial in trials}
+    return [one for one in candidates if stands_in_for.get(one.name, frozenset()) & names]
+
+
+def waiting(candidates: Sequence[Candidate], stands_in_for: Mapping[str, frozenset[str]]) -> list[Refusal]:
+    """Return what is not tried by itself, because what it may take the place of is a candidate."""
+    names = {one.name for one in candidates}
+    others = {one.label: stands_in_for.get(one.name, frozenset()) & names for one in candidates}
     return [
-        one
-        for one in candidates
-        if stands_in_for.get(one.name, frozenset()) & names
-        and (one.label not in latest or _is_open(latest[one.label], names))
+        Refusal(label, f"tried only in place of {' or '.join(sorted(found))}, where that fails parity")
+        for label, found in others.items()
+        if found
     ]
-
-
-def _is_open(trial: Trial, names: Collection[str]) -> bool:
-    """Whether a trial has said nothing against a candidate but that it was no faster than what is gone."""
-    return (
-        not isinstance(trial.outcome, Failure)
-        and not trial.decision.startswith((NO_EFFECT, PARITY))
-        and any(step.name in names for step in trial.incumbent)
-    )
