@@ -158,6 +158,15 @@ def test_varying_shapes_and_repeated_blocks_are_candidates_of_their_own() -> Non
     assert all("blocks" not in candidate.params for candidate in two)
 
 
+def test_little_is_expected_of_a_recurrent_model() -> None:
+    """Its kernels are a library's; compilation is not tried before anything else."""
+    plain, recurrent = (
+        Compile().candidates(observation(roots=(root(layer_counts=layers),)))[0].prior
+        for layers in ({"Linear": 2}, {"Linear": 2, "LSTM": 1})
+    )
+    assert 1 < recurrent < 1.1 < plain
+
+
 class Block(nn.Module):  # type: ignore[misc]
     def __init__(self) -> None:
         super().__init__()

@@ -70,3 +70,24 @@ def test_a_fact_that_cannot_be_read_is_named_and_the_others_are_there(
     assert facts["cudnn_benchmark"] is None
     assert list(facts["unread"]) == ["cudnn_benchmark"]
     assert facts["optimizers"]
+
+
+def test_batches_of_another_size_in_evaluation_are_no_varying_shapes(
+    run_probed: RunProgram, tmp_path: Path
+) -> None:
+    """A language model reads columns of text: 20 at once in training, 10 in evaluation."""
+    done = run_probed("""
+import torch
+from torch import nn
+words, letters = nn.Embedding(5, 4), nn.Embedding(5, 3)
+optimizer = torch.optim.SGD([*words.parameters(), *letters.parameters()], lr=0.1)
+for step in range(6):
+    fixed, varying = torch.zeros(7, 20, dtype=torch.long), torch.zeros(7, 20 + step, dtype=torch.long)
+    (words(fixed).sum() + letters(varying).sum()).backward()
+    optimizer.step()
+    with torch.no_grad():
+        words(torch.zeros(7, 10, dtype=torch.long))
+""")
+    assert done.returncode == 0, done.stderr
+    (facts,) = read_processes(tmp_path / "probe").values()
+    assert [root.get("shapes_vary", False) for root in facts["roots"]] == [False, True]

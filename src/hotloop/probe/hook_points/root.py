@@ -76,6 +76,8 @@ class Root:
         self._learns = True
         """Whether some parameter does; a frozen teacher in evaluation mode keeps no graph of its own."""
         self._shape: Any = ()
+        self._shapes: dict[bool, Any] = {}
+        """The last shape in training and in evaluation, whose batches are often of another size."""
         self._size_event = size_event(0, 0)
         self._contexts: list[AbstractContextManager[Any]] = []
         self._inputs: list[Activation] = []
@@ -196,7 +198,7 @@ class Root:
                 self._note(args, kwargs)
             if self._looks_left or not trains:
                 self._look(trains, args, kwargs)
-            self._mark_size(args, kwargs, infers=not trains or self._probe.boundary.never_trained)
+            self._mark_size(args, kwargs, trains=trains)
             scores = trains and self._learns and not self.module.training
             begins, ends = self._codes[2 if scores else trains]
             recorder.mark(begins)
@@ -326,17 +328,19 @@ class Root:
 
     # Facts ---------------------------------------------------------------------------------------------------------
 
-    def _mark_size(self, args: Any, kwargs: Any, *, infers: bool) -> None:
+    def _mark_size(self, args: Any, kwargs: Any, *, trains: bool) -> None:
         value = _main_input(args, kwargs)
         shape = getattr(value, "shape", ())
         is_text = len(shape) == 2 and not value.is_floating_point()
-        if infers:
+        if not trains or self._probe.boundary.never_trained:
             self._roots.requests.forward(shape, is_text=is_text)
         if not shape:
             return
         if shape != self._shape:
-            if self._shape and shape[1:] != self._shape[1:] and self.slot < len(self._probe.facts.roots):
+            before = self._shapes.setdefault(trains, shape)
+            if shape[1:] != before[1:] and self.slot < len(self._probe.facts.roots):
                 self._probe.facts.roots[self.slot]["shapes_vary"] = True
+            self._shapes[trains] = shape
             self._shape, self._size_event = shape, size_event(shape[0], value.numel() if is_text else 0)
         self._probe.recorder.raw(self._size_event)
 
