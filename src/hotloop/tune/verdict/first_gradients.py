@@ -50,6 +50,12 @@ def other_gradients(
     return found[0] if found and all(found) else None
 
 
+def begins_alike(originals: Sequence[TrainingInvariants], seen: TrainingInvariants) -> bool:
+    """Whether the gradients of the first step, of the same weights and batch, are an original's but for rounding."""
+    first = [next(_apart(one, seen), None) for one in originals]
+    return any(one is not None and one[0] == (0, True) and one[1] <= LEAST for one in first)
+
+
 def num_agreeing(originals: Sequence[TrainingInvariants], seen: TrainingInvariants) -> int:
     """Return for how many first steps in a row the gradients of a change are an original's, but for rounding."""
     runs = [dict(_apart(one, seen)) for one in originals]

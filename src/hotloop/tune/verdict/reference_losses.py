@@ -13,8 +13,8 @@ import msgspec
 from hotloop.model.learned import Learned, TrainingInvariants
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.tuning import ParityEvidence
-from hotloop.stats.parity import EARLY_STEPS, MIN_STEPS, UNDECIDED, Parity, check_parity, parts
-from hotloop.tune.verdict.first_gradients import num_agreeing
+from hotloop.stats.parity import EARLY_STEPS, ENOUGH_DRAWS, MIN_STEPS, UNDECIDED, Parity, check_parity, parts
+from hotloop.tune.verdict.first_gradients import begins_alike, num_agreeing
 from hotloop.tune.verdict.held_invariants import broken
 from hotloop.tune.verdict.reference_outputs import ReferenceOutputs
 
@@ -24,8 +24,6 @@ gave 4, gradients of eight steps ago 8."""
 NO_LOSSES = "the original's own losses are NaN or infinite"
 _check_parity = lru_cache(maxsize=32)(check_parity)
 """A session asks for the same runs at every look. Curves are long: few are kept."""
-ENOUGH_PERTURBED = 5
-"""With four a swinging loss was decided in 59 of 60 simulated trainings, with one in 46."""
 
 
 class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +56,8 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
         if changed is not None:
             return _breaks(changed, min(len(run.losses), max(map(len, self.originals), default=0)))
         touches_numbers = any(candidate.touches_numbers for candidate in plan)
-        seen = self.judge(run.losses, numerics=numerics, touches_numbers=touches_numbers)
+        alike = run.invariants is not None and begins_alike(self.invariants, run.invariants)
+        seen = self.judge(run.losses, numerics=numerics, touches_numbers=touches_numbers, begins_alike=alike)
         if seen.statistic is None or run.invariants is None or not self.invariants:
             return seen
         if not seen.decided and numerics is Numerics.EXACT:
@@ -84,7 +83,12 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def judge(
-        self, losses: Sequence[float], *, numerics: Numerics, touches_numbers: bool = True
+        self,
+        losses: Sequence[float],
+        *,
+        numerics: Numerics,
+        touches_numbers: bool = True,
+        begins_alike: bool = False,
     ) -> ParityEvidence:
         """Return whether losses are the original's; each place of a backward call has a curve of its own."""
         original = self.originals[0] if self.originals else ()
@@ -110,6 +114,7 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
                 numerics=numerics,
                 touches_numbers=touches_numbers,
                 departed=_departed(original, losses, places, curves),
+                begins_alike=begins_alike,
             )
             for places in curves
         ]
@@ -122,7 +127,7 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
             unsettled: a plan departs further than that one, and not far enough: it may have kept close by luck. A
                 ResNet's did to 0.3%, others to 4%.
         """
-        if not self.originals or len(self._whole) >= ENOUGH_PERTURBED:
+        if not self.originals or len(self._whole) >= ENOUGH_DRAWS:
             return False
         if not self._whole or unsettled:
             return bool(self.originals[0])
