@@ -18,8 +18,9 @@ from hotloop.tune.search.predicted_plan import MIN_GAIN, opportunity_cost, predi
 from hotloop.tune.verdict.decision import ACCEPTED, NO_DIFFERENCE, NO_EFFECT, SLOWER
 
 MAX_HOLDS = 600
-MIN_HOLDS = 32
-"""Two cycles of the design for up to seven knobs."""
+MIN_HOLDS, FEW_HOLDS = 32, 16
+"""Two cycles of the design for up to seven knobs, and for up to three, which are enough where they take `LEAST_SHARE`
+of the time: of a ResNet's steps of a second there was time for 26."""
 ERROR = 0.008
 """Standard error of a knob's log gain at which more holds are not worth their time: a confirmation cannot see less."""
 LEAST_SHARE = 0.2
@@ -104,7 +105,8 @@ class KnobScreen:
         """
 
         def enough(record: SwitchRecord) -> bool:
-            if len(record.holds) < MIN_HOLDS or len(record.holds) % 16:
+            least = FEW_HOLDS if _measured_s(record) >= LEAST_SHARE * order.limit_s else MIN_HOLDS
+            if len(record.holds) < least or len(record.holds) % FEW_HOLDS:
                 return False
             return self._enough(record, order, known) or (
                 ends is not None and ends(self.read(record, order, known))
@@ -169,9 +171,8 @@ class KnobScreen:
             return False
         if all(_known(*fit.gain([label])) for label in fit.knobs):
             return True
-        measured_s = sum(sum(hold.steps_s) for hold in record.holds)
         return (
-            measured_s >= LEAST_SHARE * order.limit_s
+            _measured_s(record) >= LEAST_SHARE * order.limit_s
             and opportunity_cost(fit, order.knobs, self._conflicts) < MIN_GAIN
         )
 
@@ -236,6 +237,10 @@ def _alone(record: SwitchRecord, label: str) -> Ratio | None:
         return None
     gain = median(off) / median(alone)
     return Ratio(gain, gain / 1.5, gain * 1.5) if gain < 1 / 1.5 else None
+
+
+def _measured_s(record: SwitchRecord) -> float:
+    return sum(sum(hold.steps_s) for hold in record.holds)
 
 
 def _known(gain: float, error: float) -> bool:
