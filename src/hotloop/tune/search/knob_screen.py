@@ -18,9 +18,11 @@ from hotloop.tune.search.predicted_plan import MIN_GAIN, opportunity_cost, predi
 from hotloop.tune.verdict.decision import ACCEPTED, NO_DIFFERENCE, NO_EFFECT, SLOWER
 
 MAX_HOLDS = 600
-MIN_HOLDS, FEW_HOLDS = 32, 16
-"""Two cycles of the design for up to seven knobs, and for up to three, which are enough where they take `LEAST_SHARE`
-of the time: of a ResNet's steps of a second there was time for 26."""
+MIN_HOLDS, EVERY = 32, 16
+"""Two cycles of the design for up to seven knobs; then, and after each further one, it is asked if that is enough."""
+FEW_ON, FEW_EVERY = 4, 4
+"""Of slow steps it is asked as soon as each knob was on so often: for a ResNet's, of a second, there was time for 26
+holds, 15 of them with one knob alone or with none."""
 ERROR = 0.008
 """Standard error of a knob's log gain at which more holds are not worth their time: a confirmation cannot see less."""
 LEAST_SHARE = 0.2
@@ -105,8 +107,10 @@ class KnobScreen:
         """
 
         def enough(record: SwitchRecord) -> bool:
-            least = FEW_HOLDS if _measured_s(record) >= LEAST_SHARE * order.limit_s else MIN_HOLDS
-            if len(record.holds) < least or len(record.holds) % FEW_HOLDS:
+            many = len(record.holds) >= MIN_HOLDS
+            if not many and not self._is_slow(record, order):
+                return False
+            if len(record.holds) % (EVERY if many else FEW_EVERY):
                 return False
             return self._enough(record, order, known) or (
                 ends is not None and ends(self.read(record, order, known))
@@ -164,6 +168,14 @@ class KnobScreen:
 
     def _acts(self, record: SwitchRecord, knob: Candidate) -> bool:
         return knob.label not in record.failed and record.effects.get(knob.label, (False, ""))[0]
+
+    def _is_slow(self, record: SwitchRecord, order: SwitchOrder) -> bool:
+        """Whether few holds have taken a good part of the time, and tell of every knob."""
+        known = [knob.label for knob in order.knobs if self._acts(record, knob)]
+        num_on = [
+            sum(label in hold.on for hold in record.holds) for label in known if _alone(record, label) is None
+        ]
+        return min(num_on, default=0) >= FEW_ON and _measured_s(record) >= LEAST_SHARE * order.limit_s
 
     def _enough(self, record: SwitchRecord, order: SwitchOrder, known: SwitchFit | None) -> bool:
         fit = self.fit(record, order, known)
