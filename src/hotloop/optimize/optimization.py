@@ -104,6 +104,18 @@ class Optimization(ABC):
 
         return Refused(f"{self.name} comes without a rewrite")
 
+    def rewrite_beside(self, source: Editor, sites: Sites) -> Sequence[str]:  # noqa: ARG002
+        """Write what the change needs beside a framework's own switch for it; return a note for each edit.
+
+        Args:
+            source: the user's files.
+            sites: where the observed run called what.
+
+        Raises:
+            CannotEdit: with the reason: the switch alone would do something else.
+        """
+        return ()
+
     @classmethod
     def shortens_every_step(cls) -> bool:
         """Return whether its gain is in each step alike: it computes otherwise.

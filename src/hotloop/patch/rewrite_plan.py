@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import libcst as cst
 import msgspec
@@ -145,9 +145,11 @@ def _applied(editor: Editor, sites: Sites, step: PlanStep, allowed: Safety) -> S
     before = editor.contents()
     try:
         optimization = get(step.name)
-        outcome = turn_own_knob(
-            editor, sites, step.name, step.params, optimization.environment(step.params)
-        ) or optimization.rewrite(editor, sites, step.params)
+        turned = turn_own_knob(editor, sites, step.name, step.params, optimization.environment(step.params))
+        if turned is None:
+            outcome = optimization.rewrite(editor, sites, step.params)
+        else:
+            outcome = _with_notes(turned, optimization.rewrite_beside(editor, sites))
         _check_syntax(editor)
     except CannotEdit as reason:
         outcome = Refused(str(reason))
@@ -157,6 +159,14 @@ def _applied(editor: Editor, sites: Sites, step: PlanStep, allowed: Safety) -> S
     diff = b"".join(unified(path, before[path], editor.content(path)) for path in changed)
     editor.draft = draft
     return StepOutcome(step, outcome, diff if isinstance(outcome, Edited) else b"")
+
+
+def _with_notes(outcome: Rewrite, notes: Sequence[str]) -> Rewrite:
+    """Return the outcome of a framework's switch with what was written beside it."""
+    if isinstance(outcome, Refused) or not notes:
+        return outcome
+    edited = outcome if isinstance(outcome, Edited) else Edited(options=outcome.options)
+    return replace(edited, notes=(*edited.notes, *notes))
 
 
 def _check_syntax(editor: Editor) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from hotloop.model.sites import SiteKind, Sites
 from hotloop.source.calls import code, method_call
 from hotloop.source.draft import Editor
 from hotloop.source.imports import last_import, meaning
@@ -18,12 +19,17 @@ _FUNCTIONS = frozenset({"torch.sigmoid", "torch.special.expit", "torch.nn.functi
 _MODULE = "torch.nn.Sigmoid"
 
 
-def keep_sigmoids_in_fp32(source: Editor) -> list[str]:
-    """Edit every sigmoid that the program's files write out; return a note for each, none where all are so already.
+def keep_sigmoids_in_fp32(source: Editor, sites: Sites) -> list[str]:
+    """Edit every sigmoid that the program's files write out, where some model's output is made of one.
+
+    Returns a note for each, none where all are so already.
 
     Raises:
         CannotEdit: no file writes one: the model is a library's.
     """
+    forwards = sites.of(SiteKind.FORWARD)
+    if not any(site.returns is not None and site.returns.ends_in_sigmoid for site in forwards):
+        return []
     notes: list[str] = []
     are_so = False
     for path in source.draft.files:

@@ -83,6 +83,12 @@ class AutocastBf16(Optimization):
 
         return rewrite_forwards(source, sites, "bfloat16")
 
+    def rewrite_beside(self, source: Editor, sites: Sites) -> Sequence[str]:
+        """Keep the sigmoids that outputs are made of in fp32."""
+        from hotloop.optimize.rewriting.sigmoids import keep_sigmoids_in_fp32
+
+        return keep_sigmoids_in_fp32(source, sites)
+
 
 def _emulated(observation: Observation) -> bool:
     isa = observation.machine.get("isa")

@@ -79,6 +79,12 @@ class AutocastFp16(Optimization):
 
         return rewrite_with_scaler(source, sites)
 
+    def rewrite_beside(self, source: Editor, sites: Sites) -> Sequence[str]:
+        """Keep the sigmoids that outputs are made of in fp32."""
+        from hotloop.optimize.rewriting.sigmoids import keep_sigmoids_in_fp32
+
+        return keep_sigmoids_in_fp32(source, sites)
+
 
 def _require_steps_that_can_be_left_out(observation: Observation) -> None:
     """Refuse programs in which an overflow could reach the weights.

@@ -33,8 +33,7 @@ def rewrite_forwards(source: Editor, sites: Sites, dtype: str) -> Rewrite:
         code_ = f'with torch.autocast("{sites.device}", dtype=torch.{dtype}):\n    output = model(batch)'
         return not_observed("call of the model by the program's own code", code_)
     notes = [note for site in forwards for note in _around(source, sites, site, dtype)]
-    if any(site.returns is not None and site.returns.ends_in_sigmoid for site in forwards):
-        notes += keep_sigmoids_in_fp32(source)
+    notes += keep_sigmoids_in_fp32(source, sites)
     return summed_up(notes, "each training forward is under autocast")
 
 
