@@ -11,7 +11,7 @@ from hotloop.integrations.transformers import ADAMW
 from hotloop.model.optimization import Numerics
 from hotloop.model.option_value import OptionValue
 from hotloop.model.safety import Safety
-from hotloop.model.sites import Place, Site, SiteKind, Sites
+from hotloop.model.sites import Argument, Place, Site, SiteKind, Sites
 from hotloop.model.tuning import Plan, PlanStep
 from hotloop.patch.account import told as told_of
 from hotloop.patch.rewrite_plan import Patch, rewrite_plan
@@ -139,6 +139,22 @@ def test_arguments_from_the_command_line_are_words_of_it() -> None:
     assert outcome.options == (OptionValue(("--dataloader_num_workers",), "2"),)
     command = outcome.options[0].in_command(["python", "run_glue.py", "--seed=1"], only_given=False)
     assert command == ("python", "run_glue.py", "--seed=1", "--dataloader_num_workers", "2")
+
+
+def test_an_option_of_the_command_line_stays_one_beside_what_is_written() -> None:
+    text = "import torch\nfrom transformers import HfArgumentParser\nparser = HfArgumentParser(Args)\n"
+    text += "class Net(torch.nn.Module):\n    def forward(self, x):\n        return torch.sigmoid(x)\n"
+    forward = Site(
+        kind=SiteKind.FORWARD,
+        slot=0,
+        callee="Net",
+        places=(Place(path="train.py", line=6),),
+        returns=Argument(rank=2, floating=True, ends_in_sigmoid=True),
+    )
+    step = PlanStep(name="autocast_bf16", params={}, ratio=1.5, low=1.4, high=1.6)
+    patch = rewrite_plan([step], Sites(sites=(forward,)), {"train.py": text.encode()})
+    assert patch.after["train.py"].decode() == text.replace("torch.sigmoid(x)", "torch.sigmoid(x.float())")
+    assert patch.started_as(("train.py", "--seed=1")) == ("train.py", "--seed=1", "--bf16", "True")
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def turn_own_knob(
             continue
         keywords = framework.knobs[name](params)
         if parsed:
-            return Edited(environment=environment, options=tuple(_options(keywords)))
+            return Edited(environment=environment, options=tuple(_options(keywords)), launched=True)
         return _set(source, made, framework, keywords, environment)
     return None
 

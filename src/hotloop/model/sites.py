@@ -59,8 +59,8 @@ class Argument(msgspec.Struct, frozen=True, kw_only=True):
     floating: bool = False
     is_tuple: bool = False
     """A tuple of floating-point tensors."""
-    ends_in_sigmoid: bool = False
-    """What a forward gave back is made of a sigmoid."""
+    ends_in_sigmoid: bool | None = False
+    """What a forward gave back is made of a sigmoid; None: compiled code hides it."""
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):

@@ -82,7 +82,7 @@ class Patch:
             outcome = each.outcome
             if isinstance(outcome, Refused) or each.is_held_back:
                 continue
-            in_source = isinstance(outcome, AlreadySo) or bool(outcome.notes)
+            in_source = isinstance(outcome, AlreadySo) or (bool(outcome.notes) and not outcome.launched)
             for option in outcome.options:
                 command = option.in_command(command, only_given=in_source)
             if isinstance(outcome, Edited) and outcome.prefix:

@@ -19,6 +19,7 @@ class Edited:
         environment: variables that the program has to be started with; no source can set them in time.
         options: of the program's own command line, with the values that they have to have.
         prefix: words that have to stand before the command: `("taskset", "-c", "0-3")`.
+        launched: the options are in no source that was edited: they have to be given.
     """
 
     notes: tuple[str, ...] = ()
@@ -26,6 +27,7 @@ class Edited:
     environment: Mapping[str, str] = field(default_factory=dict)
     options: tuple[OptionValue, ...] = ()
     prefix: tuple[str, ...] = ()
+    launched: bool = False
 
 
 @dataclass(frozen=True)

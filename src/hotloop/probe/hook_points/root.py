@@ -76,8 +76,6 @@ class Root:
         self._learns = True
         """Whether some parameter does; a frozen teacher in evaluation mode keeps no graph of its own."""
         self._shape: Any = ()
-        self._shapes: dict[bool, Any] = {}
-        """The last shape in training and in evaluation, whose batches are often of another size."""
         self._size_event = size_event(0, 0)
         self._contexts: list[AbstractContextManager[Any]] = []
         self._inputs: list[Activation] = []
@@ -332,17 +330,21 @@ class Root:
         value = _main_input(args, kwargs)
         shape = getattr(value, "shape", ())
         is_text = len(shape) == 2 and not value.is_floating_point()
-        if not trains or self._probe.boundary.never_trained:
+        never_trained = self._probe.boundary.never_trained
+        if not trains or never_trained:
             self._roots.requests.forward(shape, is_text=is_text)
         if not shape:
             return
-        if shape != self._shape:
-            before = self._shapes.setdefault(trains, shape)
-            if shape[1:] != before[1:] and self.slot < len(self._probe.facts.roots):
-                self._probe.facts.roots[self.slot]["shapes_vary"] = True
-            self._shapes[trains] = shape
-            self._shape, self._size_event = shape, size_event(shape[0], value.numel() if is_text else 0)
-        self._probe.recorder.raw(self._size_event)
+        if shape == self._shape:
+            self._probe.recorder.raw(self._size_event)
+            return
+        event = size_event(shape[0], value.numel() if is_text else 0)
+        self._probe.recorder.raw(event)
+        if not trains and not never_trained:
+            return  # batches of an evaluation are often of another size
+        if self._shape and shape[1:] != self._shape[1:] and self.slot < len(self._probe.facts.roots):
+            self._probe.facts.roots[self.slot]["shapes_vary"] = True
+        self._shape, self._size_event = shape, event
 
     def _note(self, args: Any, kwargs: Any) -> None:
         self._described = True

@@ -280,13 +280,7 @@ def describe_argument(name: str | None, value: Any) -> dict[str, Any]:
 
 def describe_output(value: Any) -> dict[str, Any]:
     """Return what a forward gave back (likewise)."""
-    import torch
-
-    parts = (
-        value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else [value]
-    )
-    made = any(isinstance(part, torch.Tensor) and bool(ends_in_sigmoid(part)) for part in parts)
-    return {**describe_argument(None, value), "ends_in_sigmoid": made}
+    return {**describe_argument(None, value), "ends_in_sigmoid": ends_in_sigmoid(value)}
 
 
 def _is_floating(value: Any) -> bool:

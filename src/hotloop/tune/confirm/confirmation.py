@@ -17,6 +17,7 @@ from hotloop.tune.confirm.evidence import MAX_SETS, MIN_SETS, TELLING, WORTH, Co
 from hotloop.tune.executor import PlanSteps, SetOrder
 from hotloop.tune.search.arms import Arms, while_time
 from hotloop.tune.search.batches import AGAIN, PROOF_ROUNDS
+from hotloop.tune.search.belief import exact_first
 from hotloop.tune.verdict.decision import PARITY, blamed, failure_reason
 
 MIN_ROUNDS, TAME_ROUNDS, ROUNDS, MAX_ROUNDS = 4, 6, 10, 16
@@ -93,7 +94,10 @@ class Confirmer:
 
     def tells(self, plan: PlanSteps) -> bool:
         """Whether a proof has time to run a plan with and without its last step side by side."""
-        return len(self._ends(plan, self._originals(plan)[0], MIN_SETS)) > 1
+        ordered = exact_first(plan)
+        at = ordered.index(plan[-1])
+        ends = {0, *(len(end) for end in self._ends(ordered, self._originals(ordered)[0], MIN_SETS))}
+        return {at, at + 1} <= ends
 
     def _settle(self, plan: PlanSteps, until_left_s: float, *, guessed: bool) -> None:
         plan = tuple(step for step in plan if step.label not in self.dropped)

@@ -39,7 +39,7 @@ class Belief:
 
     @plan.setter
     def plan(self, plan: PlanSteps) -> None:
-        self._plan = tuple(sorted(plan, key=_is_loose))
+        self._plan = exact_first(plan)
 
     def joined(self, plan: PlanSteps, more: Sequence[Candidate]) -> PlanSteps:
         """Return a plan with what goes with it; what is there first stays."""
@@ -78,6 +78,11 @@ class Belief:
         """Return why something that helped is not in the plan."""
         others = self.excluded_by(self.plan, candidate)
         return f"replaced by {others[0].label}, which was faster" if others else UNPROVEN
+
+
+def exact_first(plan: Sequence[Candidate]) -> PlanSteps:
+    """Return a plan with what changes numbers behind what does not."""
+    return tuple(sorted(plan, key=_is_loose))
 
 
 def _is_loose(step: Candidate) -> bool:

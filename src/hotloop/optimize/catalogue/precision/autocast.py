@@ -79,7 +79,7 @@ class Autocast(Activation):
     def effect(self) -> tuple[bool, str]:
         """Return whether autocast was on inside the forward and reduced something."""
         if self.inside and self.evidence:
-            kept = "; sigmoids of outputs in fp32" if self._sigmoids.any() else ""
+            kept = "; sigmoids of outputs in fp32" if self._sigmoids.acted else ""
             return True, f"{self.inside} inside the forward; {self.evidence}{kept}"
         if self.inside:
             return False, f"{self.inside} inside the forward, but nothing in the output was computed in it"

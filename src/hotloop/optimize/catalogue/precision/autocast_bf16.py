@@ -32,8 +32,8 @@ class AutocastBf16(Optimization):
     dtype=torch.bfloat16)`. Matrix products and convolutions are computed in bfloat16; normalization, softmax
     and losses in fp32; parameters, gradients and the optimizer's state stay fp32. What the model returns is
     brought back to fp32, because many losses computed outside the model refuse half inputs. Where that is made of a
-    sigmoid, sigmoids are computed in fp32: a probability above 0.998 is 1 in bfloat16, and a loss of its distance
-    from 1 is that of a hard error.
+    sigmoid, sigmoids are computed in fp32 from the second forward on: a probability above 0.998 is 1 in bfloat16, and
+    a loss of its distance from 1 is that of a hard error.
 
     Why it is faster: half the bytes move, and tensor cores (Ampere and newer), AMX and AVX512-BF16 units
     compute bfloat16 several times faster than fp32. Activations kept for the backward take half the memory.

@@ -9,63 +9,61 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from hotloop.optimize.program.containers import tensors_in
 from hotloop.probe.record.probabilities import ends_in_sigmoid
 
 
 class FullSigmoids:
     """Knows of each root if its sigmoids have to stay in fp32.
 
-    They do if its first output is made of one: gates within a model are left to autocast. Before that is seen, and
-    where it cannot be (a compiled model), they do if the source of the model speaks of one.
+    They do from its second forward on if its first output is made of one: gates within a model are left to autocast.
+    Where that cannot be seen (a compiled model), they do if the source of the model speaks of one.
     """
 
     def __init__(self) -> None:
         self._roots: dict[int, bool] = {}
-        self._looked_at: set[int] = set()
+        """By identity; a root that is not here has not returned anything with a graph."""
+        self.acted = False
+        """Whether a sigmoid was computed in fp32 that would not have been; in compiled code nobody looks."""
 
     def context(self, module: Any) -> AbstractContextManager[None]:
         """Return what all forwards of this root run in."""
-        self._roots[id(module)] = any(
-            _speaks_of_sigmoid(kind) for kind in {type(one) for one in module.modules()}
-        )
-        return _Context(self._roots, id(module))
+        self._roots.pop(id(module), None)
+        return _Context(lambda: self._roots.get(id(module), False), self._act)
 
     def look(self, module: Any, output: Any) -> None:
-        """Decide on a root by its first output with a graph."""
-        graphs = [tensor for tensor in tensors_in(output) if tensor.grad_fn is not None]
-        if id(module) in self._looked_at or not graphs:
-            return
-        self._looked_at.add(id(module))
-        ends = {ends_in_sigmoid(tensor) for tensor in graphs}
-        if True in ends or None not in ends:
-            self._roots[id(module)] = True in ends
+        """Decide on a root by its first output."""
+        if id(module) not in self._roots:
+            ends = ends_in_sigmoid(output)
+            self._roots[id(module)] = _speaks_of_sigmoid(module) if ends is None else ends
 
-    def any(self) -> bool:
-        """Whether those of some root stay in fp32."""
-        return any(self._roots[key] for key in self._looked_at)
+    def _act(self) -> None:
+        self.acted = True
 
 
 class _Context(AbstractContextManager[None]):
-    """Computes sigmoids in fp32 while that is so for a root."""
+    """Computes sigmoids in fp32 while that is wanted."""
 
-    def __init__(self, roots: Mapping[int, bool], root: int) -> None:
-        self._roots, self._root = roots, root
+    def __init__(self, wanted: Callable[[], bool], acted: Callable[[], None]) -> None:
+        self._wanted, self._acted = wanted, acted
         self._mode: AbstractContextManager[Any] = nullcontext()
 
     def __enter__(self) -> None:
-        self._mode = _mode_type()() if self._roots[self._root] else nullcontext()
+        self._mode = _mode_type()(self._acted) if self._wanted() else nullcontext()
         self._mode.__enter__()
 
     def __exit__(self, *error: Any) -> None:
         self._mode.__exit__(*error)
 
 
-def _speaks_of_sigmoid(kind: type) -> bool:
+def _speaks_of_sigmoid(module: Any) -> bool:
+    return any(_names_sigmoid(kind) for kind in {type(part) for part in module.modules()})
+
+
+def _names_sigmoid(kind: type) -> bool:
     import torch
 
     if issubclass(kind, torch.nn.Sigmoid):
@@ -87,9 +85,30 @@ def _mode_type() -> Any:
     half = (torch.bfloat16, torch.float16)
 
     class InFull(TorchFunctionMode):  # type: ignore[misc]
+        def __init__(self, acted: Callable[[], None]) -> None:
+            super().__init__()
+            self._acted = acted
+
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            if func in sigmoids and args and args[0].dtype in half:
+            if func in sigmoids and args and args[0].dtype in half and not _computed_again():
+                if not torch.compiler.is_compiling():
+                    self._acted()
                 args = (args[0].float(), *args[1:])
             return func(*args, **(kwargs or {}))
 
     return InFull
+
+
+def _computed_again() -> bool:
+    """Whether this part of the forward runs once more in the backward, where no mode is on: checkpointed activations.
+
+    With reentrant checkpoints it runs without a graph now, with others under hooks that keep no tensor.
+    """
+    import torch
+
+    if torch.compiler.is_compiling():
+        return False
+    if not torch.is_grad_enabled():
+        return True
+    hooks = torch._C._autograd._top_saved_tensors_default_hooks(False)
+    return hooks is not None and getattr(hooks[0], "__module__", "") == "torch.utils.checkpoint"
