@@ -303,7 +303,7 @@ CORPUS: tuple[Entry, ...] = (
         repository="Lightning-AI/pytorch-lightning", commit="7f0c3436cd3f6ad3753125672024fc415cbcb414",
         script="examples/fabric/image_classifier/train_fabric.py",
         arguments=("--epochs", "1", "--log-interval", "5"), data="mnist", at="../../../Datasets",
-        packages=("torchvision",), seeded=True,
+        packages=("torchvision",), seeded=True, by_hand=(_BF16, _IN_MEMORY), or_by_hand=((_IN_MEMORY,),),
         long={"--epochs": "1000"},
     ),
     Entry(
