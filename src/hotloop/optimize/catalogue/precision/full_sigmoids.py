@@ -35,8 +35,10 @@ class FullSigmoids:
         return _Context(lambda: self._roots.get(id(module), False), self._act)
 
     def look(self, module: Any, output: Any) -> None:
-        """Decide on a root by its first output."""
-        if id(module) not in self._roots:
+        """Decide on a root by its first output; while it is traced by torch.compile or exported there is no graph."""
+        import torch
+
+        if id(module) not in self._roots and not torch.compiler.is_compiling():
             ends = ends_in_sigmoid(output)
             self._roots[id(module)] = _speaks_of_sigmoid(module) if ends is None else ends
 
