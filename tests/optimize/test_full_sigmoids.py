@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from hotloop.optimize.catalogue.precision.autocast_bf16 import AutocastBf16
+from hotloop.optimize.catalogue.precision.full_sigmoids import FullSigmoids
 from hotloop.optimize.catalogue.precision.lossy_in_half import LossyInHalf
 from hotloop.optimize.optimization import Optimization
 from hotloop.optimize.program.containers import tensors_in
@@ -170,3 +173,13 @@ def test_checkpointed_activations_are_computed_again_as_they_were(reentrant: boo
 )
 def test_what_is_made_of_a_sigmoid(end: Any, expected: bool | None) -> None:
     assert ends_in_sigmoid(end(nn.Linear(4, 1)(torch.randn(3, 4)))) is expected
+
+
+def test_a_model_that_the_program_drops_is_not_kept() -> None:
+    model = Judge(nn.Sigmoid())
+    context, gone = FullSigmoids().context(model), weakref.ref(model)
+    del model
+    gc.collect()
+    assert gone() is None
+    with context:
+        pass

@@ -105,14 +105,14 @@ class Optimization(ABC):
         return Refused(f"{self.name} comes without a rewrite")
 
     def rewrite_beside(self, source: Editor, sites: Sites) -> Sequence[str]:  # noqa: ARG002
-        """Write what the change needs beside a framework's own switch for it; return a note for each edit.
+        """Write what the change needs beside its rewrite or a framework's own switch; return a note for each edit.
 
         Args:
             source: the user's files.
             sites: where the observed run called what.
 
         Raises:
-            CannotEdit: with the reason: the switch alone would do something else.
+            CannotEdit: with the reason: the rest alone would do something else.
         """
         return ()
 

@@ -145,11 +145,11 @@ def _applied(editor: Editor, sites: Sites, step: PlanStep, allowed: Safety) -> S
     before = editor.contents()
     try:
         optimization = get(step.name)
-        turned = turn_own_knob(editor, sites, step.name, step.params, optimization.environment(step.params))
-        if turned is None:
-            outcome = optimization.rewrite(editor, sites, step.params)
-        else:
-            outcome = _with_notes(turned, optimization.rewrite_beside(editor, sites))
+        outcome = turn_own_knob(
+            editor, sites, step.name, step.params, optimization.environment(step.params)
+        ) or optimization.rewrite(editor, sites, step.params)
+        if not isinstance(outcome, Refused):
+            outcome = _with_notes(outcome, optimization.rewrite_beside(editor, sites))
         _check_syntax(editor)
     except CannotEdit as reason:
         outcome = Refused(str(reason))
@@ -161,9 +161,9 @@ def _applied(editor: Editor, sites: Sites, step: PlanStep, allowed: Safety) -> S
     return StepOutcome(step, outcome, diff if isinstance(outcome, Edited) else b"")
 
 
-def _with_notes(outcome: Rewrite, notes: Sequence[str]) -> Rewrite:
-    """Return the outcome of a framework's switch with what was written beside it."""
-    if isinstance(outcome, Refused) or not notes:
+def _with_notes(outcome: Edited | AlreadySo, notes: Sequence[str]) -> Rewrite:
+    """Return an outcome with what was written beside it."""
+    if not notes:
         return outcome
     edited = outcome if isinstance(outcome, Edited) else Edited(options=outcome.options)
     return replace(edited, notes=(*edited.notes, *notes))

@@ -90,19 +90,25 @@ def _speaks_of(line: cst.BaseStatement, package: str) -> bool:
 
 def _is_global(file: SourceFile, name: str) -> bool:
     """Whether an import at the top level, not one within a function, gives the name."""
+    return import_of(file, name) is not None
+
+
+def import_of(file: SourceFile, name: str) -> cst.SimpleStatementLine | None:
+    """Return the first import at the top level that gives a name; None: none does."""
     for line in file.module.body:
-        if not isinstance(line, cst.SimpleStatementLine):
-            continue
-        for small in line.body:
-            if isinstance(small, cst.Import):
-                names = [each.evaluated_alias or each.evaluated_name.split(".")[0] for each in small.names]
-            elif isinstance(small, cst.ImportFrom) and not isinstance(small.names, cst.ImportStar):
-                names = [each.evaluated_alias or each.evaluated_name for each in small.names]
-            else:
-                continue
-            if name in names:
-                return True
-    return False
+        if isinstance(line, cst.SimpleStatementLine) and name in _names_given(line):
+            return line
+    return None
+
+
+def _names_given(line: cst.SimpleStatementLine) -> set[str]:
+    names: set[str] = set()
+    for small in line.body:
+        if isinstance(small, cst.Import):
+            names |= {each.evaluated_alias or each.evaluated_name.split(".")[0] for each in small.names}
+        elif isinstance(small, cst.ImportFrom) and not isinstance(small.names, cst.ImportStar):
+            names |= {each.evaluated_alias or each.evaluated_name for each in small.names}
+    return names
 
 
 def _at_the_top(editor: Editor, path: str, text: str) -> None:

@@ -9,7 +9,7 @@ import libcst as cst
 from hotloop.model.sites import SiteKind, Sites
 from hotloop.source.calls import code, method_call
 from hotloop.source.draft import Editor
-from hotloop.source.imports import last_import, meaning
+from hotloop.source.imports import import_of, last_import, meaning
 from hotloop.source.outcome import CannotEdit
 from hotloop.source.source_file import SourceFile
 from hotloop.source.statements import insert_after
@@ -17,7 +17,6 @@ from hotloop.source.statements import insert_after
 CLASS = "FullPrecisionSigmoid"
 _FUNCTIONS = frozenset({"torch.sigmoid", "torch.special.expit", "torch.nn.functional.sigmoid"})
 _MODULE = "torch.nn.Sigmoid"
-
 _CASTS = (".float()", ".double()")
 
 
@@ -108,15 +107,11 @@ def _define(source: Editor, path: str, base: str) -> None:
         CannotEdit: that is imported elsewhere, or nowhere.
     """
     file = source.file(path)
-    lines = list(file.module.body)
     head = base.partition(".")[0]
-    gives = [at for at, line in enumerate(lines) if _imports(line, head)]
-    if not gives:
+    given, last, lines = import_of(file, head), last_import(file), list(file.module.body)
+    if given is None:
         raise CannotEdit(f"{path} does not import {head} at its top")
-    last = last_import(file)
-    at = max(gives[0], lines.index(last) if last is not None else 0)
-    line = lines[at]
-    assert isinstance(line, cst.SimpleStatementLine)
+    line = last if last is not None and lines.index(last) > lines.index(given) else given
     tab = file.module.default_indent
     text = (
         f"class {CLASS}({base}):\n"
@@ -124,17 +119,6 @@ def _define(source: Editor, path: str, base: str) -> None:
         f"{tab}def forward(self, x):\n{tab}{tab}return x.float().sigmoid()\n"
     )
     insert_after(source, path, line, text, apart=True)
-
-
-def _imports(line: cst.BaseStatement, name: str) -> bool:
-    if not isinstance(line, cst.SimpleStatementLine):
-        return False
-    return any(
-        (each.evaluated_alias or each.evaluated_name.partition(".")[0]) == name
-        for small in line.body
-        if isinstance(small, (cst.Import, cst.ImportFrom)) and not isinstance(small.names, cst.ImportStar)
-        for each in small.names
-    )
 
 
 def _check_all(file: SourceFile) -> None:

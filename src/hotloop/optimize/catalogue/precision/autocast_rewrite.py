@@ -5,7 +5,6 @@ from __future__ import annotations
 from hotloop.model.sites import Place, Site, SiteKind, Sites
 from hotloop.optimize.rewriting.forward import forward_line, forward_place, inside_with, loops, up_to_the_loss
 from hotloop.optimize.rewriting.outcomes import not_observed, summed_up
-from hotloop.optimize.rewriting.sigmoids import keep_sigmoids_in_fp32
 from hotloop.source.calls import each_of, method_call
 from hotloop.source.draft import Editor
 from hotloop.source.imports import module_name
@@ -22,18 +21,14 @@ def rewrite_forwards(source: Editor, sites: Sites, dtype: str) -> Rewrite:
     Where the loss is made elsewhere, or in a loop, whose every turn would cast again, the forward alone is, and what it
     returns is brought back to fp32: as it was tried.
 
-    Sigmoids that the output is made of stay in fp32.
-
     Raises:
-        CannotEdit: a library calls the model, or it is called where no `with` can stand; a library's model ends in a
-            sigmoid.
+        CannotEdit: a library calls the model, or it is called where no `with` can stand.
     """
     forwards = sites.of(SiteKind.FORWARD)
     if not forwards:
         code_ = f'with torch.autocast("{sites.device}", dtype=torch.{dtype}):\n    output = model(batch)'
         return not_observed("call of the model by the program's own code", code_)
     notes = [note for site in forwards for note in _around(source, sites, site, dtype)]
-    notes += keep_sigmoids_in_fp32(source, sites)
     return summed_up(notes, "each training forward is under autocast")
 
 

@@ -31,8 +31,9 @@ class FullSigmoids:
 
     def context(self, module: Any) -> AbstractContextManager[None]:
         """Return what all forwards of this root run in."""
-        self._roots.pop(id(module), None)
-        return _Context(lambda: self._roots.get(id(module), False), self._act)
+        key = id(module)  # the module itself would be kept alive
+        self._roots.pop(key, None)
+        return _Context(lambda: self._roots.get(key, False), self._act)
 
     def look(self, module: Any, output: Any) -> None:
         """Decide on a root by its first output; while it is traced by torch.compile or exported there is no graph."""
