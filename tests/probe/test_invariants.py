@@ -155,6 +155,25 @@ def test_weights_without_their_precision() -> None:
     assert trained(after_step=_rounded).coarse_weights == 1.0
 
 
+def test_weights_without_their_precision_before_which_there_was_no_step() -> None:
+    """Of an episode, say: a policy is called many times before its optimizer."""
+    torch.manual_seed(0)
+    net, invariants = nn.Linear(4, 16), Invariants()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+    for call in range(24):
+        generators = invariants.before(net, (torch.randn(8, 4),), {})
+        net(torch.randn(8, 4)).square().mean().backward()
+        invariants.after(net, generators)
+        if call % 12 == 11:
+            invariants.step(optimizer)
+            optimizer.step()
+            with torch.no_grad():
+                for parameter in net.parameters():
+                    parameter.copy_(parameter.bfloat16())
+    seen = msgspec.convert(invariants.seen(), TrainingInvariants)
+    assert seen.coarse_weights == 1.0
+
+
 def test_updates_have_a_length_and_a_direction(usual: TrainingInvariants) -> None:
     def twice(net: Net) -> None:
         for parameter in net.parameters():

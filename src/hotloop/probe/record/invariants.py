@@ -90,7 +90,9 @@ class Invariants:
         if calls == 1:
             self._buffers[module] = [_fingerprint(buffer) for buffer in _floating(module.buffers())]
         elif calls == ENOUGH:
-            self._look_at(module)
+            self._look_at_buffers(module)
+            if not self._num_steps:  # weights that an optimizer moves are looked at after a step of it
+                self._look_at_weights(_floating(module.parameters()))
         return _generators(next(module.parameters(), None))
 
     def after(self, module: Any, generators: list[Any]) -> None:
@@ -100,10 +102,12 @@ class Invariants:
         now = _generators(next(module.parameters(), None))
         self._num_random += not all(map(torch.equal, generators, now))
 
-    def _look_at(self, module: Any) -> None:
+    def _look_at_buffers(self, module: Any) -> None:
         now = [_fingerprint(buffer) for buffer in _floating(module.buffers())]
         self._moving += [new != old for new, old in zip(now, self._buffers[module], strict=True)]
-        for parameter in _floating(module.parameters()):
+
+    def _look_at_weights(self, parameters: Iterable[Any]) -> None:
+        for parameter in parameters:
             if parameter.requires_grad:
                 values = some_values(parameter)
                 self._num_weights += len(values)
@@ -168,6 +172,10 @@ class Invariants:
             self._weights[optimizer] = [weights, None]
             return
         now = weights - before
+        if update is None:  # one step has been taken
+            if not self._moved:
+                self._coarse, self._num_weights = [], 0
+            self._look_at_weights(parameters)
         at = self._moved_at.setdefault(optimizer, len(self._moved))
         known = self._moved[at][1] if at < len(self._moved) else None
         moved = now.abs() if known is None or len(known) != len(now) else known + now.abs()

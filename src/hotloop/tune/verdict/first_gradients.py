@@ -26,6 +26,14 @@ LEAST = 0.1
 makes 0.58 of it, and 2e-5 at most on a GRU and on PPO; labels of the neighbour gave 0.49 and more."""
 MULTIPLE = 3.0
 """Times what rounding noise in the weights and other random draws make of it."""
+ENOUGH_AGREEING = 10
+"""Optimizer steps. Harmless changes of a DCGAN, and of a CNN whose runs part, gave 10 to 16; an optimizer that forgets
+gave 4, gradients of eight steps ago 8."""
+APART = 2.0
+"""Times as far as a change that follows the original's course, other random choices move the gradients of its steps:
+gradients that are the same whatever a step is given do not tell."""
+LEFT = 0.97
+"""Of the original's gradients that are not 0: bf16 left 0.999 and more, fp16 without scaling 0.90 and 0.92."""
 UNCHECKED_STEPS = 2
 """First steps that are judged, of a model without dropout, where no run with noise shows how far gradients part."""
 _Apart = dict[tuple[int, bool], float]
@@ -54,6 +62,44 @@ def begins_alike(originals: Sequence[TrainingInvariants], seen: TrainingInvarian
     """Whether the gradients of the first step, of the same weights and batch, are an original's but for rounding."""
     first = [next(_apart(one, seen), None) for one in originals]
     return any(one is not None and one[0] == (0, True) and one[1] <= LEAST for one in first)
+
+
+def num_following(
+    originals: Sequence[TrainingInvariants],
+    seen: TrainingInvariants,
+    perturbed: Sequence[TrainingInvariants],
+) -> int:
+    """Return for how many first steps a change keeps to the course of an original from which other runs part.
+
+    What it is given may differ by what rounding has made of it: a generator's images do.
+    """
+    return max((_following(one, seen, perturbed) for one in originals), default=0)
+
+
+def _following(
+    original: TrainingInvariants, seen: TrainingInvariants, perturbed: Sequence[TrainingInvariants]
+) -> int:
+    if original.zero_gradients is None or seen.zero_gradients is None:
+        return 0
+    if 1 - seen.zero_gradients < LEFT * (1 - original.zero_gradients):
+        return 0
+    mine = list(takewhile(lambda apart: apart <= LEAST, _angles(original, seen)))
+    if not mine:
+        return 0
+    usual = [list(_angles(original, run))[: len(mine)] for run in perturbed]
+    told = [fmean(run) >= APART * fmean(mine) for run in usual if len(run) == len(mine)]
+    return len(mine) if told and all(told) else 0
+
+
+def _angles(original: TrainingInvariants, other: TrainingInvariants) -> Iterator[float]:
+    """Yield one minus the cosine of each step, for as long as both do as much for it."""
+    for mine, theirs in zip(original.gradients, other.gradients, strict=False):
+        if (mine.num_forwards, mine.num_values) != (theirs.num_forwards, theirs.num_values):
+            return
+        apart = _angle(mine, theirs)
+        if apart is None:
+            return
+        yield apart
 
 
 def num_agreeing(originals: Sequence[TrainingInvariants], seen: TrainingInvariants) -> int:

@@ -13,14 +13,20 @@ import msgspec
 from hotloop.model.learned import Learned, TrainingInvariants
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.tuning import ParityEvidence
-from hotloop.stats.parity import EARLY_STEPS, ENOUGH_DRAWS, MIN_STEPS, UNDECIDED, Parity, check_parity, parts
-from hotloop.tune.verdict.first_gradients import begins_alike, num_agreeing
+from hotloop.stats.parity import (
+    EARLY_STEPS,
+    ENOUGH_DRAWS,
+    MIN_STEPS,
+    TELLING_DRAWS,
+    UNDECIDED,
+    Parity,
+    check_parity,
+    parts,
+)
+from hotloop.tune.verdict.first_gradients import ENOUGH_AGREEING, begins_alike, num_agreeing, num_following
 from hotloop.tune.verdict.held_invariants import broken
 from hotloop.tune.verdict.reference_outputs import ReferenceOutputs
 
-ENOUGH_AGREEING = 10
-"""Optimizer steps. Harmless changes of a DCGAN, and of a CNN whose runs part, gave 10 to 16; an optimizer that forgets
-gave 4, gradients of eight steps ago 8."""
 NO_LOSSES = "the original's own losses are NaN or infinite"
 _check_parity = lru_cache(maxsize=32)(check_parity)
 """A session asks for the same runs at every look. Curves are long: few are kept."""
@@ -60,14 +66,20 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
         seen = self.judge(run.losses, numerics=numerics, touches_numbers=touches_numbers, begins_alike=alike)
         if seen.statistic is None or run.invariants is None or not self.invariants:
             return seen
-        if not seen.decided and numerics is Numerics.EXACT:
-            # A change that is exact but for rounding: the same gradients of the same weights and batches show that.
-            num = num_agreeing(self.invariants, run.invariants)
-            if num >= ENOUGH_AGREEING:
-                told = seen.evidence.removesuffix(UNDECIDED)
-                same = f"{told}; the gradients of the first {num} steps are the original's; invariants hold"
-                return msgspec.structs.replace(seen, passed=True, decided=True, evidence=same)
+        num = 0 if seen.decided else self._num_alike(run.invariants, numerics)
+        if num >= ENOUGH_AGREEING:
+            told = seen.evidence.removesuffix(UNDECIDED)
+            same = f"{told}; the gradients of the first {num} steps are the original's; invariants hold"
+            return msgspec.structs.replace(seen, passed=True, decided=True, evidence=same)
         return msgspec.structs.replace(seen, evidence=f"{seen.evidence}; invariants hold")
+
+    def _num_alike(self, seen: TrainingInvariants, numerics: Numerics) -> int:
+        """Return of how many first steps the gradients show that a change leaves training as it was."""
+        # A change that is exact but for rounding gives the same gradients of the same weights and batches.
+        same = num_agreeing(self.invariants, seen) if numerics is Numerics.EXACT else 0
+        # One that rounds otherwise keeps to the original's course for as long as rounding has not grown.
+        told = len(self._whole) >= TELLING_DRAWS
+        return max(same, num_following(self.invariants, seen, self.perturbed_invariants) if told else 0)
 
     def beside(self, run: Learned) -> ReferenceLosses:
         """Return what a run with one more change, which cannot touch a number, is held to: the run without it.
