@@ -42,6 +42,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _EXAMPLES = ("pytorch/examples", "77f55b912142e11fcfdf5b530231fb9c52f181e8")
+_TUTORIAL = ("yunjey/pytorch-tutorial", "0500d3df5a2a8080ccfccbc00aca0eacc21818db")
 _THREADS = ByHand("thread_count", {"num_threads": 1})
 _FUSED = ByHand("fused_optimizer")
 _WORKERS = ByHand("loader_workers", {"num_workers": 2})
@@ -340,5 +341,31 @@ CORPUS: tuple[Entry, ...] = (
         commit="d05e31ec81d56d70c1db89b99ab07e948f7ebc11",
         script="1-1.NNLM/NNLM.py",
         loss=r"cost = +([0-9.]+)", by_hand=(_THREADS, _FUSED),
+    ),
+    Entry(
+        name="super_resolution",
+        repository=_EXAMPLES[0], commit=_EXAMPLES[1], script="super_resolution/main.py",
+        arguments=("--upscale_factor", "3", "--batchSize", "4", "--nEpochs", "1", "--lr", "0.001"),
+        data="photographs", at="dataset", packages=("torchvision", "six"),
+        by_hand=(_BF16, ByHand("channels_last")), or_by_hand=((_WORKERS,), (ByHand("cached_preprocessing"),)),
+        long={"--nEpochs": "1000"},
+    ),
+    Entry(
+        name="tutorial_gan",
+        repository=_TUTORIAL[0], commit=_TUTORIAL[1],
+        script="tutorials/03-advanced/generative_adversarial_network/main.py",
+        data="mnist", at="../../data", packages=("torchvision",), loss=r"d_loss: ([0-9.]+)",
+        by_hand=(_IN_MEMORY, _FUSED), or_by_hand=((_IN_MEMORY,), (_WORKERS,)),
+    ),
+    Entry(
+        name="tutorial_resnet",
+        repository=_TUTORIAL[0], commit=_TUTORIAL[1], script="tutorials/02-intermediate/deep_residual_network/main.py",
+        data="cifar10", at="../../data", packages=("torchvision",),
+        by_hand=(_BF16, ByHand("channels_last")), or_by_hand=((_BF16,), (ByHand("channels_last"),)),
+    ),
+    Entry(
+        name="tutorial_rnn_language_model",
+        repository=_TUTORIAL[0], commit=_TUTORIAL[1], script="tutorials/02-intermediate/language_model/main.py",
+        data="penn_treebank", by_hand=(_BF16, _FUSED), or_by_hand=((_BF16,), (_FUSED,)),
     ),
 )  # fmt: skip

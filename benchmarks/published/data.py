@@ -68,6 +68,15 @@ def _cifar100(folder: Path) -> None:
     (base / "meta").write_bytes(pickle.dumps(names, protocol=2))
 
 
+def _cifar10(folder: Path) -> None:
+    base = folder / "cifar-10-batches-py"
+    base.mkdir()
+    for name in (*(f"data_batch_{index}" for index in range(1, 6)), "test_batch"):
+        _batch(base / name, 1_000, 10, "labels")
+    names = {"label_names": [f"class {index}" for index in range(10)]}
+    (base / "batches.meta").write_bytes(pickle.dumps(names, protocol=2))
+
+
 def _words(number: int) -> str:
     random = np.random.default_rng(_SEED)
     vocabulary = [hashlib.sha256(str(index).encode()).hexdigest()[: 2 + index % 7] for index in range(300)]
@@ -94,6 +103,10 @@ def _shakespeare(folder: Path) -> None:
     ids[-5_000:].tofile(folder / "val.bin")
     meta = {"vocab_size": len(letters), "itos": dict(enumerate(letters)), "stoi": number}
     (folder / "meta.pkl").write_bytes(pickle.dumps(meta))
+
+
+def _penn_treebank(folder: Path) -> None:
+    (folder / "train.txt").write_text(_words(200_000))
 
 
 def _series(folder: Path) -> None:
@@ -131,6 +144,19 @@ def _image_folder(folder: Path) -> None:
         Image.fromarray(picture).save(place / f"{index:03}.png")
 
 
+def _photographs(folder: Path) -> None:
+    """As many as BSDS300 has, of their size: smooth shapes and a little noise, as JPEG."""
+    random = np.random.default_rng(_SEED)
+    down, across = np.mgrid[0:321, 0:481] / 64
+    for kind, number in (("train", 200), ("test", 100)):
+        place = folder / "BSDS300" / "images" / kind
+        place.mkdir(parents=True)
+        for index in range(number):
+            waves = [np.sin(a * down + b * across + c) for a, b, c in random.uniform(0, 6, (3, 3))]
+            picture = 127 + 90 * np.stack(waves, axis=-1) + random.normal(0, 6, (321, 481, 3))
+            Image.fromarray(picture.clip(0, 255).astype(np.uint8)).save(place / f"{index:03}.jpg", quality=90)
+
+
 def _cora(folder: Path) -> None:
     random = np.random.default_rng(_SEED)
     number, words, classes = 1_500, 160, 7
@@ -159,11 +185,14 @@ def _sines(folder: Path) -> None:
 MAKERS: dict[str, Callable[[Path], None]] = {
     "mnist": _mnist,
     "mnist_whole": _mnist_whole,
+    "cifar10": _cifar10,
     "cifar100": _cifar100,
     "wikitext": _wikitext,
     "text": _text,
     "shakespeare": _shakespeare,
+    "penn_treebank": _penn_treebank,
     "series": _series,
+    "photographs": _photographs,
     "masks": _masks,
     "image_folder": _image_folder,
     "cora": _cora,
