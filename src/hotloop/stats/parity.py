@@ -16,6 +16,8 @@ import numpy.typing as npt
 
 from hotloop.model.optimization import Numerics
 from hotloop.stats.deviations import Reference
+from hotloop.stats.first_steps import check_first_steps
+from hotloop.stats.parity_check import MULTIPLE, Check
 from hotloop.stats.student import student_quantile
 
 Array = npt.NDArray[np.float64]
@@ -26,9 +28,6 @@ UNDECIDED = ", too few to tell: not decidable in this budget"
 """How the evidence ends where nothing is decided."""
 MIN_STEPS = 20
 """Ten windows of two steps: fewer cannot tell a trend from a batch."""
-MULTIPLE = 3.0
-"""A candidate that departs at most so many times as far as the floor passes, however little is known of the floor:
-where rounding is all, two draws with ten windows each differ by more once in a hundred (t with 10 degrees)."""
 FALSE_REFUSALS = 0.002
 """Of one check; some ten of them are made of one candidate, and most say the same."""
 KNOWN_DF = 15.0
@@ -57,17 +56,6 @@ _BOUNDLESS = 1e100
 """A loss beyond it has diverged; its square would be more than a float holds."""
 _PARTED = 0.3
 """Of what perturbed runs depart: above it a repeat is one of them."""
-EARLY_STEPS = 5
-"""Before training has amplified rounding: parameters have moved by a few updates only."""
-_EARLY_MULTIPLE = 10.0
-"""The perturbation rounds once, a reordered program rounds at every operation of every step."""
-_EARLY_MINIMUM = 1e-3
-"""Sums in another order moved the losses of the first five steps of a GAN with Adam by 5e-4 (Adam divides gradients
-that are rounding alone by their own size) and others by 1e-6; bf16 moves them by 4e-3 and more."""
-_EARLY_GROWTH = 300.0
-"""From one step to the next, where perturbed runs part as far: in a DCGAN rounding grew from 1e-6 to 8e-3 within three
-steps, by 20 to 140 times in each, in eight runs of a ResNet by up to 160 times in one. What a change does to the
-mathematics is there at once, or comes from nothing."""
 
 
 class _Minimum(msgspec.Struct, frozen=True):
@@ -101,25 +89,6 @@ class Parity(msgspec.Struct, frozen=True, kw_only=True):
     """The check that `statistic` and `limit` belong to."""
     evidence: str
     """The numbers, in one sentence."""
-
-
-class _Check(msgspec.Struct, frozen=True):
-    method: str
-    statistic: float
-    limit: float
-    """Up to here it passes."""
-    refusal: float
-    """Beyond this it fails; between the two the floor is not known well enough."""
-    blind: bool = False
-    """What has to be seen is below the limit."""
-
-    @property
-    def departure(self) -> float:
-        return self.statistic / self.limit
-
-    @property
-    def failed(self) -> bool:
-        return self.statistic > self.refusal
 
 
 def perturbation(arithmetic: str) -> float:
@@ -186,10 +155,10 @@ def check_parity(
     floors = [*_telling(ours[kept], repeats, draws), *draws]
     checks = _curve_checks(ours[kept], floors, theirs[kept], _minimum(numerics))
     others = _array(departed, num)[kept] if len(departed) else np.zeros(len(kept))
-    early = _early_check(ours[kept], repeats, draws, theirs[kept], others)
+    early = check_first_steps(ours[kept], repeats, draws, theirs[kept], others)
     untouched = not touches_numbers and early.departure <= 1
     if untouched:
-        checks = [_Check(c.method, c.statistic, UNTOUCHED * c.limit, UNTOUCHED * c.refusal) for c in checks]
+        checks = [Check(c.method, c.statistic, UNTOUCHED * c.limit, UNTOUCHED * c.refusal) for c in checks]
     if numerics is Numerics.EXACT or untouched:
         checks.append(early)
     told = begins_alike and len(draws) >= TELLING_DRAWS
@@ -240,7 +209,7 @@ def _not_comparable(num: int, method: str, evidence: str, *, decided: bool = Tru
     )
 
 
-def _curve_checks(ours: Array, floors: Sequence[Array], theirs: Array, minimum: _Minimum) -> list[_Check]:
+def _curve_checks(ours: Array, floors: Sequence[Array], theirs: Array, minimum: _Minimum) -> list[Check]:
     """Compare with the reference, or, where the floors have parted from it, with the course that all of them share."""
     step_by_step = _against(ours, floors, theirs, minimum)
     if len(floors) < 2:
@@ -249,12 +218,12 @@ def _curve_checks(ours: Array, floors: Sequence[Array], theirs: Array, minimum: 
     return min(step_by_step, common, key=_objections)
 
 
-def _objections(checks: Sequence[_Check]) -> tuple[bool, bool, float]:
+def _objections(checks: Sequence[Check]) -> tuple[bool, bool, float]:
     departure = max(check.departure for check in checks)
     return departure > 1, any(check.blind for check in checks), departure
 
 
-def _against(ours: Array, floors: Sequence[Array], theirs: Array, minimum: _Minimum) -> list[_Check]:
+def _against(ours: Array, floors: Sequence[Array], theirs: Array, minimum: _Minimum) -> list[Check]:
     reference = Reference(ours)
     seen = reference.deviations(theirs)
     measured = [reference.deviations(run) for run in floors]
@@ -279,9 +248,7 @@ def _against(ours: Array, floors: Sequence[Array], theirs: Array, minimum: _Mini
     return [_check(*numbers, df=known.get(numbers[0], windows), follows=follows) for numbers in found]
 
 
-def _check(
-    method: str, statistic: float, scale: float, minimum: float, *, df: float, follows: bool
-) -> _Check:
+def _check(method: str, statistic: float, scale: float, minimum: float, *, df: float, follows: bool) -> Check:
     """Args: `scale` is what the floors depart by, root mean square; `df` what that is worth.
 
     One more such run departs by Student's t; every run counts for as many values as its windows are independent.
@@ -289,7 +256,7 @@ def _check(
     quantile = student_quantile(1 - FALSE_REFUSALS / 2, min(MAX_DF, max(1.0, df)))
     refusal = max(minimum, quantile * scale)
     limit = refusal if df >= KNOWN_DF else max(minimum, MULTIPLE * scale)
-    return _Check(
+    return Check(
         method, statistic, limit, refusal, blind=method == LASTING and limit > VISIBLE and not follows
     )
 
@@ -298,30 +265,7 @@ def _rms(values: Sequence[float]) -> float:
     return float(np.sqrt(np.mean(np.square(values)))) if values else 0.0
 
 
-def _early_check(
-    ours: Array, repeats: Sequence[Array], draws: Sequence[Array], theirs: Array, others: Array
-) -> _Check:
-    """The first steps agree to rounding: reordered sums, and what training makes of them from step to step."""
-    reference = Reference(ours)
-    scale = np.maximum(np.abs(ours[:EARLY_STEPS]), reference.scale[0])
-
-    def departures(run: Array) -> Array:
-        return np.asarray(np.abs(run - ours)[:EARLY_STEPS] / scale)
-
-    seen = departures(theirs)
-    floor = max((float(departures(run).max()) for run in repeats), default=0.0)
-    # A run that has parted may cross the original's course again: by then it is as far away as it ever was.
-    apart = [np.maximum.accumulate(departures(run)) ** 2 for run in draws]
-    parted = np.sqrt(np.mean(apart, axis=0)) if draws else 0.0 * seen
-    before = np.maximum(np.maximum.accumulate(np.concatenate(([0.0], seen[:-1]))), others[: len(seen)])
-    limits = np.maximum(
-        max(_EARLY_MINIMUM, _EARLY_MULTIPLE * floor), np.minimum(_EARLY_GROWTH * before, MULTIPLE * parted)
-    )
-    closest = int(np.argmax(seen / limits))
-    return _Check("first steps", float(seen[closest]), float(limits[closest]), float(limits[closest]))
-
-
-def _closest(checks: Sequence[_Check], num_steps: int, num_runs: int, *, told: bool) -> Parity:
+def _closest(checks: Sequence[Check], num_steps: int, num_runs: int, *, told: bool) -> Parity:
     """Args: `told` says that what has not failed passes: the first gradients are the original's."""
     failed = any(check.failed for check in checks)
     within = all(check.departure <= 1 for check in checks)

@@ -5,10 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import select
 import shlex
-import shutil
-import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -47,6 +44,7 @@ from hotloop.tune.session.resume import session_of
 from hotloop.tune.session.stage import Stage
 from hotloop.tune.trials.duet import DuetExecutor
 from hotloop.tune.trials.setting import Setting
+from hotloop.tune.trials.standard_input import copied_input
 from hotloop.tune.tuner import Tuner
 
 OBSERVE_SHARE = 0.5
@@ -124,7 +122,7 @@ def tune(
         contextlib.closing(
             session_of(order.words, script_of(argv), order.checks, resume=order.resume)
         ) as session,
-        _Input() as stdin,
+        copied_input() as stdin,
     ):
         note(
             f"hotloop: session {session.name}, budget {duration(order.budget_s)}; your program runs many times, "
@@ -349,25 +347,3 @@ def _executor(
 def _coverage(executor: DuetExecutor) -> tuple[str, ...]:
     missing = executor.isolation.missing
     return (f"isolation: {missing}",) if missing else ()
-
-
-class _Input:
-    """A copy of standard input, so that every arm can read it; None where it is a terminal or empty."""
-
-    def __init__(self) -> None:
-        self._folder: Path | None = None
-
-    def __enter__(self) -> Path | None:
-        if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
-            return None
-        if not select.select([sys.stdin], [], [], 0)[0]:
-            return None
-        self._folder = new_scratch("stdin")
-        copy = self._folder / "stdin"
-        with copy.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
-        return copy
-
-    def __exit__(self, *_: object) -> None:
-        if self._folder is not None:
-            remove(self._folder)

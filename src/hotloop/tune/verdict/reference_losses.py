@@ -13,8 +13,8 @@ import msgspec
 from hotloop.model.learned import Learned, TrainingInvariants
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.tuning import ParityEvidence
+from hotloop.stats.first_steps import EARLY_STEPS
 from hotloop.stats.parity import (
-    EARLY_STEPS,
     ENOUGH_DRAWS,
     MIN_STEPS,
     TELLING_DRAWS,
