@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 
 import msgspec
@@ -19,11 +20,13 @@ from hotloop.tune.design.elapsed import elapsed_step_s
 from .simulated import observation
 
 
-def _shape(step_s: float, epoch: int | None = None, total: int | None = None) -> Blocks:
+def _shape(
+    step_s: float, epoch: int | None = None, total: int | None = None, budget_s: float = math.inf
+) -> Blocks:
     seen = observation()
     assert seen.step is not None
     step = msgspec.structs.replace(seen.step, median_s=step_s)
-    return shape_blocks(msgspec.structs.replace(seen, step=step), epoch, total)
+    return shape_blocks(msgspec.structs.replace(seen, step=step), epoch, total, budget_s=budget_s)
 
 
 def test_a_block_of_a_100_ms_step() -> None:
@@ -125,6 +128,15 @@ def test_the_shortest_trial_leaves_a_curve_that_can_be_compared(step_s: float) -
     assert curve.warm_steps + MIN_BLOCKS * curve.per_block() >= MIN_STEPS
     assert blocks.num_steps >= 1
     assert int(step_s < LONG_STEP_S) <= blocks.discard <= blocks.num_steps
+
+
+def test_a_first_evaluation_that_comes_soon_is_part_of_the_warm_up() -> None:
+    """What it leaves in the allocator makes all steps after it faster."""
+    assert _shape(0.1, epoch=50).warm_steps == 51
+    assert _shape(0.1, epoch=1000).warm_steps == 10
+    assert _shape(0.1, epoch=50, budget_s=300.0).warm_steps == 10, "too long for that budget"
+    seen = _with_pauses(0.1, 1.0, [20] * 5, evaluates=True)
+    assert shape_blocks(seen, None, None).warm_steps == min(seen.series[0].evaluations) + 1
 
 
 def test_short_epochs_are_timed_whole() -> None:
