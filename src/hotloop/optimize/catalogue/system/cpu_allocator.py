@@ -48,8 +48,10 @@ class CpuAllocator(Optimization):
     are reused as they are.
 
     When it does not help: models on an accelerator, whose buffers are not malloc's; small tensors. malloc's
-    switches are tried where page faults were counted that may take 1% of the step. Memory that would have
-    been given back is kept: look at the peak.
+    switches are tried where page faults were counted that may take 1% of the step. malloc raises its own
+    thresholds when it frees a larger buffer of up to 32 MiB, so an evaluation may end the faults by itself: trials
+    count from behind the first one where it comes within 6 s. Memory that would have been given back is kept:
+    look at the peak.
 
     Effect on numerics: none.
 
