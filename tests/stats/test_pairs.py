@@ -81,6 +81,30 @@ def test_the_interval_of_three_pairs_covers_the_truth(pair_sd: float) -> None:
     assert hits >= 0.95 * 300
 
 
+def _with_neighbours(rng: np.random.Generator, num: int, share: float) -> list[list[float]]:
+    """Pairs of programs of which one is 1.1 times as fast; neighbours make some scatter twenty times as much."""
+    noises = [Noise(0.01, 0.4 if rng.random() < share else 0.02, 0.3) for _ in range(num)]
+    return [simulated_pairs(rng, noise, math.log(1.1), 1)[0] for noise in noises]
+
+
+@pytest.mark.parametrize(("num", "share"), [(3, 0.3), (4, 0.3), (8, 0.3), (8, 0.6)])
+def test_pairs_beside_neighbours_count_less_and_the_interval_still_holds(num: int, share: float) -> None:
+    rng = np.random.default_rng(7)
+    hits = 0
+    for _ in range(200):
+        seen = ratio_interval(_with_neighbours(rng, num, share))
+        hits += seen.low <= 1.1 <= seen.high
+    assert hits >= 0.95 * 200
+
+
+def test_two_noisy_pairs_among_five_hardly_widen_the_interval() -> None:
+    rng = np.random.default_rng(8)
+    calm = simulated_pairs(rng, Noise(0.01, 0.02, 0.3), 0.1, 3)
+    wild = simulated_pairs(rng, Noise(0.01, 0.6, 0.3), 0.1, 2)
+    alone, beside = ratio_interval(calm), ratio_interval([*wild, *calm])
+    assert math.log(beside.high / beside.low) < 1.3 * math.log(alone.high / alone.low)
+
+
 @pytest.mark.parametrize("pairs", [[], [[0.1, 0.2]], [[0.1, 0.2, math.nan]], [[0.1, 0.2, math.inf]]])
 def test_what_is_no_measurement_is_refused(pairs: list[list[float]]) -> None:
     with pytest.raises(ValueError, match="pair"):
