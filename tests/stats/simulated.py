@@ -13,6 +13,10 @@ from hotloop.stats.verdict import Decision, decide
 Array = npt.NDArray[np.float64]
 
 
+BESIDE_SD = 0.4
+"""Of blocks beside a busy neighbour: spinning barriers cost a factor now and then."""
+
+
 class Noise(msgspec.Struct, frozen=True):
     """How a machine spoils the comparison of two processes; sds are of log ratios."""
 
@@ -51,14 +55,24 @@ def simulated_pairs(rng: np.random.Generator, noise: Noise, log_ratio: float, nu
 
 
 def simulated_session(
-    rng: np.random.Generator, noise: Noise, ratio: float, num_aa: int = 3
+    rng: np.random.Generator, noise: Noise, ratio: float, num_aa: int = 3, neighbours: float = 0.0
 ) -> tuple[Decision, int]:
-    """A/A pairs for the floor, then pairs of one candidate until decided: the decision and pairs used."""
+    """A/A pairs for the floor, then pairs of one candidate until decided: the decision and pairs used.
+
+    Args:
+        rng: draws.
+        noise: of the machine.
+        ratio: the truth.
+        num_aa: pairs for the floor.
+        neighbours: share of the candidate's pairs that others are busy beside.
+    """
+    beside = msgspec.structs.replace(noise, block_sd=BESIDE_SD)
     aa = simulated_pairs(rng, noise, 0.0, num_aa)
     floor, spread = aa_floor(aa), pair_spread(aa)
     pairs: list[list[float]] = []
     while True:
-        pairs.append(simulated_pair(rng, noise, math.log(ratio)))
+        now = beside if neighbours and rng.random() < neighbours else noise
+        pairs.append(simulated_pair(rng, now, math.log(ratio)))
         decision = decide(pairs, floor=floor, prior_sd=spread.sd, prior_df=spread.df)
         if not decision.more:
             return decision, len(pairs)

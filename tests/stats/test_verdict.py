@@ -97,11 +97,19 @@ def test_the_interval_at_a_look_is_wider_than_a_plain_one(pairs: list[list[float
     assert decision.more <= (len(pairs) < 8)
 
 
-def test_equal_programs_are_hardly_ever_called_faster() -> None:
+@pytest.mark.parametrize("neighbours", [0.0, 0.3])
+def test_equal_programs_are_hardly_ever_called_faster(neighbours: float) -> None:
     rng = np.random.default_rng(10)
-    found = num_verdicts([simulated_session(rng, random_noise(rng), 1.0)[0] for _ in range(100)])
+    seen = [simulated_session(rng, random_noise(rng), 1.0, neighbours=neighbours)[0] for _ in range(100)]
+    found = num_verdicts(seen)
     assert found.get("faster", 0) <= 1
     assert found.get("slower", 0) <= 1
+
+
+def test_a_large_gain_is_found_although_a_third_of_its_pairs_have_neighbours() -> None:
+    rng = np.random.default_rng(13)
+    seen = [simulated_session(rng, random_noise(rng), 1.3, neighbours=0.3)[0] for _ in range(100)]
+    assert num_verdicts(seen)["faster"] >= 90
 
 
 @pytest.mark.parametrize("pair_sd", [None, 0.02])
