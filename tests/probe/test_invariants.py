@@ -160,7 +160,7 @@ def test_weights_without_their_precision_before_which_there_was_no_step() -> Non
     torch.manual_seed(0)
     net, invariants = nn.Linear(4, 16), Invariants()
     optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
-    for call in range(24):
+    for call in range(36):
         generators = invariants.before(net, (torch.randn(8, 4),), {})
         net(torch.randn(8, 4)).square().mean().backward()
         invariants.after(net, generators)

@@ -70,10 +70,13 @@ def simulated_session(
     aa = simulated_pairs(rng, noise, 0.0, num_aa)
     floor, spread = aa_floor(aa), pair_spread(aa)
     pairs: list[list[float]] = []
+    disturbed: list[int] = []
     while True:
-        now = beside if neighbours and rng.random() < neighbours else noise
+        if neighbours and rng.random() < neighbours:
+            disturbed.append(len(pairs))
+        now = beside if len(pairs) in disturbed else noise
         pairs.append(simulated_pair(rng, now, math.log(ratio)))
-        decision = decide(pairs, floor=floor, prior_sd=spread.sd, prior_df=spread.df)
+        decision = decide(pairs, floor=floor, prior_sd=spread.sd, prior_df=spread.df, disturbed=disturbed)
         if not decision.more:
             return decision, len(pairs)
 

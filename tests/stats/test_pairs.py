@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hotloop.stats.pairs import ratio_interval
 
-from .simulated import Noise, simulated_pairs
+from .simulated import Noise, simulated_pair, simulated_pairs
 
 LOG_RATIO = st.integers(-2000, 2000).map(lambda thousandths: thousandths / 1000)
 BLOCKS = st.lists(LOG_RATIO, min_size=3, max_size=12)
@@ -81,28 +81,34 @@ def test_the_interval_of_three_pairs_covers_the_truth(pair_sd: float) -> None:
     assert hits >= 0.95 * 300
 
 
-def _with_neighbours(rng: np.random.Generator, num: int, share: float) -> list[list[float]]:
-    """Pairs of programs of which one is 1.1 times as fast; neighbours make some scatter twenty times as much."""
-    noises = [Noise(0.01, 0.4 if rng.random() < share else 0.02, 0.3) for _ in range(num)]
-    return [simulated_pairs(rng, noise, math.log(1.1), 1)[0] for noise in noises]
-
-
 @pytest.mark.parametrize(("num", "share"), [(3, 0.3), (4, 0.3), (8, 0.3), (8, 0.6)])
 def test_pairs_beside_neighbours_count_less_and_the_interval_still_holds(num: int, share: float) -> None:
+    """Neighbours make some of them scatter twenty times as much."""
     rng = np.random.default_rng(7)
     hits = 0
     for _ in range(200):
-        seen = ratio_interval(_with_neighbours(rng, num, share))
-        hits += seen.low <= 1.1 <= seen.high
+        disturbed = np.flatnonzero(rng.random(num) < share).tolist()
+        noises = [Noise(0.01, 0.4 if number in disturbed else 0.02, 0.3) for number in range(num)]
+        pairs = [simulated_pair(rng, noise, 0.1) for noise in noises]
+        seen = ratio_interval(pairs, disturbed=disturbed)
+        hits += seen.low <= math.exp(0.1) <= seen.high
     assert hits >= 0.95 * 200
 
 
-def test_two_noisy_pairs_among_five_hardly_widen_the_interval() -> None:
+def test_two_disturbed_pairs_among_five_hardly_widen_the_interval() -> None:
     rng = np.random.default_rng(8)
     calm = simulated_pairs(rng, Noise(0.01, 0.02, 0.3), 0.1, 3)
     wild = simulated_pairs(rng, Noise(0.01, 0.6, 0.3), 0.1, 2)
-    alone, beside = ratio_interval(calm), ratio_interval([*wild, *calm])
+    alone, beside = ratio_interval(calm), ratio_interval([*wild, *calm], disturbed=(0, 1))
     assert math.log(beside.high / beside.low) < 1.3 * math.log(alone.high / alone.low)
+
+
+def test_a_candidate_that_is_slow_now_and_then_is_not_called_fast_for_it() -> None:
+    """Scatter of its own making counts in full, whatever it does to the interval."""
+    calm, slow = [[0.14, 0.15, 0.13, 0.14]] * 3, [[-0.6, 0.2, -0.5, 0.1]] * 2
+    assert ratio_interval([*calm, *slow]).ratio == pytest.approx(math.exp((3 * 0.14 - 2 * 0.2) / 5))
+    calm_and_beside = ratio_interval([*calm, *slow], disturbed=(3, 4))
+    assert calm_and_beside.ratio > ratio_interval([*calm, *slow]).ratio
 
 
 @pytest.mark.parametrize("pairs", [[], [[0.1, 0.2]], [[0.1, 0.2, math.nan]], [[0.1, 0.2, math.inf]]])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 
 import msgspec
@@ -20,13 +19,11 @@ from hotloop.tune.design.elapsed import elapsed_step_s
 from .simulated import observation
 
 
-def _shape(
-    step_s: float, epoch: int | None = None, total: int | None = None, budget_s: float = math.inf
-) -> Blocks:
+def _shape(step_s: float, epoch: int | None = None, total: int | None = None) -> Blocks:
     seen = observation()
     assert seen.step is not None
     step = msgspec.structs.replace(seen.step, median_s=step_s)
-    return shape_blocks(msgspec.structs.replace(seen, step=step), epoch, total, budget_s=budget_s)
+    return shape_blocks(msgspec.structs.replace(seen, step=step), epoch, total)
 
 
 def test_a_block_of_a_100_ms_step() -> None:
@@ -132,11 +129,17 @@ def test_the_shortest_trial_leaves_a_curve_that_can_be_compared(step_s: float) -
 
 def test_a_first_evaluation_that_comes_soon_is_part_of_the_warm_up() -> None:
     """What it leaves in the allocator makes all steps after it faster."""
-    assert _shape(0.1, epoch=50).warm_steps == 51
-    assert _shape(0.1, epoch=1000).warm_steps == 10
-    assert _shape(0.1, epoch=50, budget_s=300.0).warm_steps == 10, "too long for that budget"
     seen = _with_pauses(0.1, 1.0, [20] * 5, evaluates=True)
-    assert shape_blocks(seen, None, None).warm_steps == min(seen.series[0].evaluations) + 1
+    assert seen.series[0].evaluations[0] == 20
+    assert shape_blocks(seen, None, None).warm_steps == 22, "the first step is in no series"
+    assert shape_blocks(seen, None, None, budget_s=250.0).warm_steps == 10, "3 s are too long"
+    assert shape_blocks(seen, None, 105).warm_steps == 10, "too much of a short program"
+    assert shape_blocks(seen, None, 110).warm_steps == 22
+    late = _with_pauses(0.1, 5.0, [20] * 5, evaluates=True)
+    assert shape_blocks(late, None, None).warm_steps == 10
+    assert shape_blocks(_with_pauses(0.1, 1.0, [20] * 5), None, None).warm_steps == 10, "no evaluation"
+    at_once = _with_pauses(0.1, 0.0, [0, 20, 20], evaluates=True)
+    assert shape_blocks(at_once, None, None).warm_steps == 10
 
 
 def test_short_epochs_are_timed_whole() -> None:

@@ -25,9 +25,6 @@ DEFAULT_PRIOR_DF = 3.0
 """What four pairs would say: steadies three pairs (5 instead of 2 degrees of freedom), outvoted by eight."""
 MIN_BLOCKS = 3
 """Fewer block ratios have no spread worth the name."""
-NOISY = 4.0
-"""Times the blocks' variance of the quieter half of the pairs: a pair beyond counts less. By chance a pair of eight
-blocks is once in a hundred."""
 _MAJORITY = 6
 """Of fewer blocks it cannot be said which ones are the wild ones: none is brought in."""
 _Round = TypeVar("_Round")
@@ -80,6 +77,7 @@ def ratio_interval(
     confidence: float = 0.95,
     prior_sd: float = DEFAULT_PRIOR_SD,
     prior_df: float = DEFAULT_PRIOR_DF,
+    disturbed: Collection[int] = (),
 ) -> Ratio:
     """Speed ratio (above 1: the candidate is faster) with its interval, from log ratios per pair.
 
@@ -88,10 +86,10 @@ def ratio_interval(
         confidence: of this one look; looking repeatedly is `verdict.decide`'s business.
         prior_sd: expected difference of identical processes, as a standard deviation of the log ratio.
         prior_df: how many degrees of freedom that expectation is worth. With one pair it is all there is.
+        disturbed: numbers of the pairs that others were seen to be busy beside: they count by what their blocks say.
 
     The variance of a pair is pooled from the prior and the pairs seen, as in a moderated t (Smyth 2004,
-    Stat. Appl. Genet. Mol. Biol. 3:3), and never below what the blocks alone say. Pairs whose blocks scatter far more
-    than those of the others, because neighbours came, count less.
+    Stat. Appl. Genet. Mol. Biol. 3:3), and never below what the blocks alone say.
 
     Raises:
         ValueError: no pairs, or a pair of too few or not finite blocks.
@@ -99,7 +97,7 @@ def ratio_interval(
     if not pairs:
         raise ValueError("a ratio needs at least one pair")
     estimates = [pair_estimate(blocks) for blocks in pairs]
-    weights = _weights(estimates, prior_sd)
+    weights = _weights(estimates, prior_sd, disturbed)
     num = math.fsum(weights)
     center = math.fsum(w * one.log_ratio for w, one in zip(weights, estimates, strict=True)) / num
     variance, df = _pair_variance(estimates, weights, center, prior_sd, prior_df)
@@ -107,13 +105,18 @@ def ratio_interval(
     return ratio_of(center, half)
 
 
-def _weights(estimates: Sequence[PairEstimate], prior_sd: float) -> list[float]:
-    """What each pair counts for: 1, or less where its blocks say far less than those of half of the pairs.
+def _weights(estimates: Sequence[PairEstimate], prior_sd: float, disturbed: Collection[int]) -> list[float]:
+    """What each pair counts for: 1, or less where it was disturbed and its blocks scatter more than half of the others.
 
-    The ratio itself has no say in it, so that nothing is made faster or slower by it.
+    Scatter alone is no reason: a candidate that is slow now and then would be called fast.
     """
     usual = sorted(one.variance for one in estimates)[(len(estimates) - 1) // 2]
-    return [min(1.0, (prior_sd**2 + usual) / (prior_sd**2 + one.variance / NOISY)) for one in estimates]
+    return [
+        (prior_sd**2 + usual) / (prior_sd**2 + one.variance)
+        if number in disturbed and one.variance > usual
+        else 1.0
+        for number, one in enumerate(estimates)
+    ]
 
 
 def _pair_variance(

@@ -1,7 +1,7 @@
 """The verdict on a candidate after each fresh pair, and whether another pair is wanted."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import Enum
 
 import msgspec
@@ -57,6 +57,7 @@ def decide(
     confidence: float = 0.95,
     prior_sd: float = DEFAULT_PRIOR_SD,
     prior_df: float = DEFAULT_PRIOR_DF,
+    disturbed: Collection[int] = (),
 ) -> Decision:
     """What the pairs so far allow to say; valid when called after every pair.
 
@@ -71,12 +72,15 @@ def decide(
         confidence: that the interval holds the true ratio at all looks together.
         prior_sd: spread of identical processes, see `pairs.ratio_interval`.
         prior_df: what that spread is worth.
+        disturbed: numbers of the pairs that others were seen to be busy beside.
     """
     problem = _problem(pairs)
     if problem is not None:
         return Decision(Verdict.INVALID, None, False, problem)
     level = _level(len(pairs), min_pairs, max_pairs, 1 - confidence)
-    ratio = ratio_interval(pairs, confidence=1 - level, prior_sd=prior_sd, prior_df=prior_df)
+    ratio = ratio_interval(
+        pairs, confidence=1 - level, prior_sd=prior_sd, prior_df=prior_df, disturbed=disturbed
+    )
     edge = 1 + margin(floor)
     if len(pairs) < min_pairs:
         shown = f"{_shown(ratio, len(pairs))}; a verdict needs {min_pairs}"

@@ -24,7 +24,7 @@ MAX_WEIGHTS = 1024
 MAX_TENSORS = 4
 """Of a batch."""
 ENOUGH = 8
-"""Forwards of a root after which its weights and buffers are looked at."""
+"""Forwards of a root after which its buffers are looked at, and its weights where no optimizer has moved them twice."""
 
 
 class Invariants:
@@ -45,6 +45,8 @@ class Invariants:
         """Of each optimizer: how many values of each parameter are looked at, and how far each moved in all. It is kept
         when the optimizer is gone: a program's own function may have made it."""
         self._moved_at: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._looked: weakref.WeakSet[Any] = weakref.WeakSet()
+        """Optimizers whose weights were looked at."""
         self._stepped: weakref.WeakSet[Any] = weakref.WeakSet()
         """Optimizers that have taken a step since the last backward began."""
         self._carried: list[Any] = []
@@ -91,7 +93,7 @@ class Invariants:
             self._buffers[module] = [_fingerprint(buffer) for buffer in _floating(module.buffers())]
         elif calls == ENOUGH:
             self._look_at_buffers(module)
-            if not self._num_steps:  # weights that an optimizer moves are looked at after a step of it
+            if not self._looked:  # weights that an optimizer moves are looked at after two steps of it
                 self._look_at_weights(_floating(module.parameters()))
         return _generators(next(module.parameters(), None))
 
@@ -172,9 +174,10 @@ class Invariants:
             self._weights[optimizer] = [weights, None]
             return
         now = weights - before
-        if update is None:  # one step has been taken
-            if not self._moved:
+        if update is not None and optimizer not in self._looked:  # the first step's rate may have been 0
+            if not self._looked:
                 self._coarse, self._num_weights = [], 0
+            self._looked.add(optimizer)
             self._look_at_weights(parameters)
         at = self._moved_at.setdefault(optimizer, len(self._moved))
         known = self._moved[at][1] if at < len(self._moved) else None

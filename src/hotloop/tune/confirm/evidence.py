@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -103,7 +104,8 @@ class ConfirmedSets:
     def standing(self, plan: PlanSteps) -> Confirmation | None:
         """Return where a plan stands; None: it was in no set, or failed in one."""
         ground = self._originals.baseline()
-        pairs, parities = [], []
+        pairs: list[_Pair] = []
+        parities = []
         for order, record in self.of(plan):
             at = order.plans.index(plan)
             arm, failure = record.arm(at), record.failure(at)
@@ -111,9 +113,9 @@ class ConfirmedSets:
                 continue
             if arm is None:
                 return None
-            pairs.append(record.log_ratios(record.originals(order), at))
+            pairs.append(_Pair(record.log_ratios(record.originals(order), at), record.disturbed))
             parities.append(ground.references.check(arm, plan))
-        pairs = [pair for pair in pairs if len(pair) >= MIN_BLOCKS]
+        pairs = [pair for pair in pairs if len(pair.blocks) >= MIN_BLOCKS]
         if not pairs:
             return None
         return Confirmation(
@@ -127,11 +129,11 @@ class ConfirmedSets:
     def between(self, before: PlanSteps, after: PlanSteps) -> Decision | None:
         """Return what a plan is worth against its own beginning, from the sets that held both."""
         pairs = [
-            record.log_ratios(record.same(order, before), order.plans.index(after))
+            _Pair(record.log_ratios(record.same(order, before), order.plans.index(after)), record.disturbed)
             for order, record in self.of(after)
             if before in order.plans and record.arm(order.plans.index(before)) is not None
         ]
-        pairs = [pair for pair in pairs if len(pair) >= MIN_BLOCKS]
+        pairs = [pair for pair in pairs if len(pair.blocks) >= MIN_BLOCKS]
         return _decision(pairs, self._originals.baseline()) if pairs else None
 
     def proven(self) -> Confirmation | None:
@@ -171,9 +173,18 @@ def _speed(one: Confirmation) -> float:
     return one.speed
 
 
-def _decision(pairs: Sequence[Sequence[float]], ground: NoiseBaseline) -> Decision:
+class _Pair(NamedTuple):
+    """What a set says of two plans."""
+
+    blocks: tuple[float, ...]
+    """Log ratios."""
+    disturbed: bool
+
+
+def _decision(pairs: Sequence[_Pair], ground: NoiseBaseline) -> Decision:
     return decide(
-        pairs,
+        [pair.blocks for pair in pairs],
+        disturbed=[number for number, pair in enumerate(pairs) if pair.disturbed],
         floor=ground.floor,
         min_pairs=MIN_SETS,
         max_pairs=MAX_SETS,

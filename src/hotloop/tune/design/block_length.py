@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import msgspec
+import numpy as np
 
 from hotloop.model.observation import Observation, Phase
 from hotloop.stats.pairs import MIN_BLOCKS
@@ -31,6 +32,8 @@ MAX_SETTLING_S, SETTLING_IN_BUDGET = 6.0, 100
 """What comes before the first evaluation is warm-up, if it is no more than so long, and this part of the budget: malloc
 keeps more after it. A super-resolution net's step took 92 ms before and 76 after, and an allocator's 1.13x was nothing
 by then."""
+WARM_PART = 5
+"""A program that ends by itself warms up for no more than so much of its steps: a fifth."""
 LONG_STEP_S = 0.15
 """What thawing leaves behind (cold caches, a queue that filled for some milliseconds) is little in such a step."""
 WAITING_SHARE = 0.1
@@ -108,9 +111,9 @@ def shape_blocks(
     discard = min(max(1, num // 6), 20) if step_s < LONG_STEP_S else 0
     turns = min(turns, max(1, round(turns * block_s / (num * step_s))))
     warm = max(WARM_STEPS, min(200, math.ceil(WARM_S / step_s)))
-    settling = _steps_to_evaluation(observation) or epoch_steps or 0
-    if settling * elapsed_s <= min(MAX_SETTLING_S, budget_s / SETTLING_IN_BUDGET):
-        warm = max(warm, settling + 1)
+    warm = max(
+        warm, _settling_steps(observation, total_steps, min(MAX_SETTLING_S, budget_s / SETTLING_IN_BUDGET))
+    )
     typical = turns > 1 and _regular(observation)
     shape = Blocks(
         num_steps=num,
@@ -125,9 +128,16 @@ def shape_blocks(
     return shape if total_steps is None else _fitted(shape, total_steps)
 
 
-def _steps_to_evaluation(observation: Observation) -> int | None:
-    """Return after how many steps the program evaluated for the first time; None: it was not seen to."""
-    return min((min(series.evaluations) for series in observation.series if series.evaluations), default=None)
+def _settling_steps(observation: Observation, total_steps: int | None, longest_s: float) -> int:
+    """Return the steps after which the first evaluation is over; 0: none was seen, or it comes too late."""
+    series = next((one for one in observation.series if one.evaluations and one.duration_s), None)
+    if series is None:
+        return 0
+    at = min(series.evaluations)
+    num = at + 2  # the first step of a program is not in the series
+    short = total_steps is not None and num > total_steps // WARM_PART
+    seconds = float(np.frombuffer(series.duration_s, "<f4")[: at + 1].sum())
+    return 0 if short or seconds > longest_s else num
 
 
 def _is_timed_whole(observation: Observation, epoch_steps: int, longest_s: float) -> bool:
@@ -152,7 +162,7 @@ def _regular(observation: Observation) -> bool:
 
 def _fitted(shape: Blocks, total_steps: int) -> Blocks:
     """As many rounds as a short program has, of smaller blocks if there would be fewer than four."""
-    warm = min(shape.warm_steps, max(3, total_steps // 5))
+    warm = min(shape.warm_steps, max(3, total_steps // WARM_PART))
     usable = total_steps - warm - 1
     num, discard, turns = shape.num_steps, shape.discard, shape.turns
     while turns > 1 and usable < 8 * turns * (num + discard):

@@ -15,6 +15,7 @@ import numpy as np
 
 from hotloop.model.learned import GradientSketch, TrainingInvariants
 from hotloop.probe.record.invariants import MAX_FORWARDS
+from hotloop.stats.parity import TELLING_DRAWS
 
 SAME_BATCH, MADE_BATCH = 1e-5, 1e-3
 """Relative difference of the fingerprints of one batch, and of one that a model made for another (a half of them at
@@ -29,11 +30,11 @@ MULTIPLE = 3.0
 ENOUGH_AGREEING = 10
 """Optimizer steps. Harmless changes of a DCGAN, and of a CNN whose runs part, gave 10 to 16; an optimizer that forgets
 gave 4, gradients of eight steps ago 8."""
-APART = 2.0
-"""Times as far as a change that follows the original's course, other random choices move the gradients of its steps:
-gradients that are the same whatever a step is given do not tell."""
 LEFT = 0.97
 """Of the original's gradients that are not 0: bf16 left 0.999 and more, fp16 without scaling 0.90 and 0.92."""
+APART = 2.0
+"""Times as far as a change that follows the original's course, and no less than `LEAST`, is every run with other random
+choices: gradients that are the same whatever a step is given do not tell."""
 UNCHECKED_STEPS = 2
 """First steps that are judged, of a model without dropout, where no run with noise shows how far gradients part."""
 _Apart = dict[tuple[int, bool], float]
@@ -69,9 +70,10 @@ def num_following(
     seen: TrainingInvariants,
     perturbed: Sequence[TrainingInvariants],
 ) -> int:
-    """Return for how many first steps a change keeps to the course of an original from which other runs part.
+    """Return for how many first steps a change keeps to the course of an original, from which all other runs part.
 
-    What it is given may differ by what rounding has made of it: a generator's images do.
+    What it is given may differ by what rounding has made of it: a generator's images do. 0: too few other runs are
+    known to say so.
     """
     return max((_following(one, seen, perturbed) for one in originals), default=0)
 
@@ -84,11 +86,10 @@ def _following(
     if 1 - seen.zero_gradients < LEFT * (1 - original.zero_gradients):
         return 0
     mine = list(takewhile(lambda apart: apart <= LEAST, _angles(original, seen)))
-    if not mine:
-        return 0
-    usual = [list(_angles(original, run))[: len(mine)] for run in perturbed]
-    told = [fmean(run) >= APART * fmean(mine) for run in usual if len(run) == len(mine)]
-    return len(mine) if told and all(told) else 0
+    others = [list(_angles(original, run))[: len(mine)] for run in perturbed]
+    told = [run for run in others if len(run) >= ENOUGH_AGREEING]
+    parted = all(fmean(run) >= max(LEAST, APART * fmean(mine[: len(run)])) for run in told)
+    return len(mine) if len(told) >= TELLING_DRAWS and parted else 0
 
 
 def _angles(original: TrainingInvariants, other: TrainingInvariants) -> Iterator[float]:

@@ -17,7 +17,6 @@ from hotloop.stats.first_steps import EARLY_STEPS
 from hotloop.stats.parity import (
     ENOUGH_DRAWS,
     MIN_STEPS,
-    TELLING_DRAWS,
     UNDECIDED,
     Parity,
     check_parity,
@@ -66,20 +65,22 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
         seen = self.judge(run.losses, numerics=numerics, touches_numbers=touches_numbers, begins_alike=alike)
         if seen.statistic is None or run.invariants is None or not self.invariants:
             return seen
-        num = 0 if seen.decided else self._num_alike(run.invariants, numerics)
+        num = 0 if seen.decided else self._num_alike(run.invariants, plan)
         if num >= ENOUGH_AGREEING:
             told = seen.evidence.removesuffix(UNDECIDED)
-            same = f"{told}; the gradients of the first {num} steps are the original's; invariants hold"
+            same = f"{told}; the gradients of the first {num} steps follow the original's; invariants hold"
             return msgspec.structs.replace(seen, passed=True, decided=True, evidence=same)
         return msgspec.structs.replace(seen, evidence=f"{seen.evidence}; invariants hold")
 
-    def _num_alike(self, seen: TrainingInvariants, numerics: Numerics) -> int:
+    def _num_alike(self, seen: TrainingInvariants, plan: Sequence[Candidate]) -> int:
         """Return of how many first steps the gradients show that a change leaves training as it was."""
+        classes = {candidate.numerics for candidate in plan}
+        if Numerics.SEMANTIC in classes:
+            return 0
         # A change that is exact but for rounding gives the same gradients of the same weights and batches.
-        same = num_agreeing(self.invariants, seen) if numerics is Numerics.EXACT else 0
+        same = num_agreeing(self.invariants, seen) if classes <= {Numerics.EXACT} else 0
         # One that rounds otherwise keeps to the original's course for as long as rounding has not grown.
-        told = len(self._whole) >= TELLING_DRAWS
-        return max(same, num_following(self.invariants, seen, self.perturbed_invariants) if told else 0)
+        return max(same, num_following(self.invariants, seen, self.perturbed_invariants))
 
     def beside(self, run: Learned) -> ReferenceLosses:
         """Return what a run with one more change, which cannot touch a number, is held to: the run without it.

@@ -50,8 +50,8 @@ class CpuAllocator(Optimization):
     When it does not help: models on an accelerator, whose buffers are not malloc's; small tensors. malloc's
     switches are tried where page faults were counted that may take 1% of the step. malloc raises its own
     thresholds when it frees a larger buffer of up to 32 MiB, so an evaluation may end the faults by itself: trials
-    count from behind the first one where it comes within 6 s. Memory that would have been given back is kept:
-    look at the peak.
+    count from behind the first one where it was observed to come within 6 s and a hundredth of the budget.
+    Memory that would have been given back is kept: look at the peak.
 
     Effect on numerics: none.
 
