@@ -106,6 +106,12 @@ def test_equal_programs_are_hardly_ever_called_faster(neighbours: float) -> None
     assert found.get("slower", 0) <= 1
 
 
+def test_clean_pairs_to_come_are_not_given_up_for_disturbed_ones() -> None:
+    pairs = [[0.03, 0.05, 0.04, 0.03], [0.05, 0.04, 0.03, 0.05], [-0.9, 0.8, 0.9, -0.5]]
+    assert not decide(pairs, floor=0.01).more
+    assert decide(pairs, floor=0.01, disturbed=(2,)).more
+
+
 def test_a_large_gain_is_found_although_a_third_of_its_pairs_have_neighbours() -> None:
     rng = np.random.default_rng(13)
     seen = [simulated_session(rng, random_noise(rng), 1.3, neighbours=0.3)[0] for _ in range(100)]

@@ -87,13 +87,15 @@ def decide(
         return Decision(Verdict.INCONCLUSIVE, ratio, True, shown)
     verdict = _place(ratio, edge)
     wanted = verdict is Verdict.INCONCLUSIVE and len(pairs) < max_pairs
+    # What was disturbed hardly counts: clean pairs to come narrow the interval more than their number says.
+    counted = len(pairs) - len(disturbed) or len(pairs)
     more = wanted and can_still_settle(
         ratio,
         edge=edge,
-        num_pairs=len(pairs),
-        max_pairs=max_pairs,
+        num_pairs=counted,
+        max_pairs=counted + max_pairs - len(pairs),
         level=level,
-        df=prior_df + len(pairs) - 1,
+        df=prior_df + counted - 1,
     )
     futile = FUTILE if wanted and not more else ""
     bounds = f"slower is what lies below {1 / edge:.3f}, faster what lies above {edge:.3f}"
