@@ -92,12 +92,15 @@ def test_an_interrupt_shows_what_was_measured(tmp_path: Path, number: signal.Sig
         text=True,
         start_new_session=True,
     )
-    below = _wait_for_training(process)
-    if number is signal.SIGINT:
-        os.killpg(process.pid, number)  # as a terminal does
-    else:
-        process.send_signal(number)
-    out, err = process.communicate(timeout=120)
+    try:
+        below = _wait_for_training(process)
+        if number is signal.SIGINT:
+            os.killpg(process.pid, number)  # as a terminal does
+        else:
+            process.send_signal(number)
+        out, err = process.communicate(timeout=120)
+    finally:
+        process.kill()  # a test that fails leaves nothing behind
     assert process.returncode == 130, err
     assert "in each: data forward backward optimizer" in out
     assert "interrupted" in err
