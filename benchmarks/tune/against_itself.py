@@ -72,12 +72,19 @@ def session(executor: DuetExecutor) -> Session:
     """Run one pair for the floor, then pairs as a confirmation does: until the interval is narrow, or the time over."""
     began = time.monotonic()
     costs = Costs(start_s=5.0, round_s=0.7, turns=6)
-    floor_pairs = [_pair(executor, costs)]
+    floor_pairs = [_log_ratios(_pair(executor, costs))]
     spread, floor = pair_spread(floor_pairs), aa_floor(floor_pairs)
-    pairs: list[tuple[float, ...]] = []
+    pairs: list[SetRecord] = []
     while True:
         pairs.append(_pair(executor, costs))
-        decision = decide(pairs, floor=floor, max_pairs=MAX_SETS, prior_sd=spread.sd, prior_df=spread.df)
+        decision = decide(
+            [_log_ratios(pair) for pair in pairs],
+            floor=floor,
+            max_pairs=MAX_SETS,
+            prior_sd=spread.sd,
+            prior_df=spread.df,
+            disturbed=[number for number, pair in enumerate(pairs) if pair.disturbed],
+        )
         assert decision.ratio is not None
         half = math.sqrt(decision.ratio.high / decision.ratio.low) - 1
         spent = time.monotonic() - began
@@ -85,13 +92,17 @@ def session(executor: DuetExecutor) -> Session:
             return Session(decision.verdict.value, half, len(pairs), spent, decision.reason)
 
 
-def _pair(executor: DuetExecutor, costs: Costs) -> tuple[float, ...]:
+def _log_ratios(pair: SetRecord) -> tuple[float, ...]:
+    return pair.log_ratios((0,), 1)
+
+
+def _pair(executor: DuetExecutor, costs: Costs) -> SetRecord:
     order = SetOrder(plans=((), ()), max_rounds=max(TAME_ROUNDS, costs.telling_rounds(2)))
     began = time.monotonic()
     record = executor.run(order, while_time(lambda: math.inf, 2, MIN_BLOCKS))
     assert isinstance(record, SetRecord), record
     costs.learn(order, record, time.monotonic() - began)
-    return record.log_ratios((0,), 1)
+    return record
 
 
 def _somebody_else() -> int:

@@ -146,10 +146,14 @@ def test_one_run_of_a_chaotic_program_does_not_decide() -> None:
     assert all("not decidable in this budget" in one.evidence for one in undecided)
 
 
-def _first_steps(noise: float = 0.0, num: int = 16, zeros: float | None = None) -> TrainingInvariants:
-    """Gradients of the first steps, with noise relative to them."""
+def _first_steps(
+    noise: float = 0.0, num: int = 16, zeros: float | None = None, first: float | None = None
+) -> TrainingInvariants:
+    """Gradients of the first steps, with noise relative to them; that of the very first one may be another."""
     truth, other = np.random.default_rng(5).normal(size=(2, num, 64))
-    sums = (truth + noise * other).astype(np.float32)
+    noises = np.full((num, 1), noise)
+    noises[0] = noise if first is None else first
+    sums = (truth + noises * other).astype(np.float32)
     sketches = [
         GradientSketch(num_forwards=at + 1, generators=0, num_values=640, sums=row.tobytes())
         for at, row in enumerate(sums)
@@ -184,15 +188,25 @@ def test_the_same_gradients_show_that_a_change_is_exact_where_chaos_hides_it(
 @pytest.mark.parametrize(
     ("seen", "others", "num_draws", "decides"),
     [
-        (_first_steps(0.3, zeros=0.5), 1.0, 4, True),
-        (_first_steps(0.3, zeros=0.5), 1.0, 2, False),
-        (_first_steps(0.3, zeros=0.5, num=9), 1.0, 4, False),
-        (_first_steps(0.3, zeros=0.54), 1.0, 4, False),
-        (_first_steps(0.3), 1.0, 4, False),
-        (_first_steps(0.8, zeros=0.5), 2.0, 4, False),
-        (_first_steps(0.3, zeros=0.5), 0.35, 4, False),
+        (_first_steps(0.3, zeros=0.5, first=0.05), 1.0, 4, True),
+        (_first_steps(0.3, zeros=0.5), 1.0, 4, False),
+        (_first_steps(0.3, zeros=0.5, first=0.05), 1.0, 2, False),
+        (_first_steps(0.3, zeros=0.5, num=9, first=0.05), 1.0, 4, False),
+        (_first_steps(0.3, zeros=0.54, first=0.05), 1.0, 4, False),
+        (_first_steps(0.3, first=0.05), 1.0, 4, False),
+        (_first_steps(0.8, zeros=0.5, first=0.05), 2.0, 4, False),
+        (_first_steps(0.3, zeros=0.5, first=0.05), 0.35, 4, False),
     ],
-    ids=["follows", "few runs", "few steps", "underflow", "not looked at", "parts", "nothing would part"],
+    ids=[
+        "follows",
+        "another first step",
+        "few runs",
+        "few steps",
+        "underflow",
+        "not looked at",
+        "parts",
+        "nothing would part",
+    ],
 )
 def test_reduced_precision_that_keeps_to_the_course_passes_where_chaos_hides_it(
     seen: TrainingInvariants, others: float, num_draws: int, decides: bool

@@ -12,7 +12,7 @@ from hotloop.model.deep import Deep
 from hotloop.model.learned import Learned
 from hotloop.model.optimization import Candidate, Effect
 from hotloop.model.tuning import Contention, Failure
-from hotloop.stats.pairs import MIN_BLOCKS, telling
+from hotloop.stats.pairs import telling
 
 PlanSteps = tuple[Candidate, ...]
 """Optimizations that are on together, in order; empty: the program as it is."""
@@ -93,7 +93,7 @@ class SetRecord(msgspec.Struct, frozen=True, kw_only=True, tag="measured"):
     @property
     def disturbed(self) -> bool:
         """Whether too few rounds are left without those that say little, so that all of them count."""
-        return bool(self.aside) and len(self.rounds) - len(self.aside) < MIN_BLOCKS
+        return bool(self.aside) and telling(self.rounds, self.aside) is self.rounds
 
     def arm(self, at: int) -> ArmRecord | None:
         """Return what an arm did, or None where it failed."""

@@ -122,6 +122,7 @@ def pairs(
             floor=floor,
             min_pairs=MIN_PAIRS,
             max_pairs=MAX_PAIRS,
+            disturbed=[number for number, record in enumerate(records) if record.foreign_share is not None],
         )
         over = spent + spent / len(records) > limit_s and len(records) >= LEAST_PAIRS
         if over or not found.more:

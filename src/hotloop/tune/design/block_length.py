@@ -110,10 +110,8 @@ def shape_blocks(
     num = period * max(1, math.ceil(block_s / step_s) // period)
     discard = min(max(1, num // 6), 20) if step_s < LONG_STEP_S else 0
     turns = min(turns, max(1, round(turns * block_s / (num * step_s))))
-    warm = max(WARM_STEPS, min(200, math.ceil(WARM_S / step_s)))
-    warm = max(
-        warm, _settling_steps(observation, total_steps, min(MAX_SETTLING_S, budget_s / SETTLING_IN_BUDGET))
-    )
+    settling = _settling_steps(observation, total_steps, min(MAX_SETTLING_S, budget_s / SETTLING_IN_BUDGET))
+    warm = max(WARM_STEPS, min(200, math.ceil(WARM_S / step_s)), settling)
     typical = turns > 1 and _regular(observation)
     shape = Blocks(
         num_steps=num,

@@ -72,8 +72,10 @@ def num_following(
 ) -> int:
     """Return for how many first steps a change keeps to the course of an original, from which all other runs part.
 
-    What it is given may differ by what rounding has made of it: a generator's images do. 0: too few other runs are
-    known to say so.
+    The first step is of the same weights and, but for rounding, of the same batch: its gradients have to be the same.
+    Later, what it is given may differ by what rounding has made of it: a generator's images do. Nothing here tells what
+    begins after these steps, nor what an optimizer does with gradients: `held_invariants` looks at its updates. 0: the
+    first step is another, or too few other runs are known.
     """
     return max((_following(one, seen, perturbed) for one in originals), default=0)
 
@@ -86,6 +88,8 @@ def _following(
     if 1 - seen.zero_gradients < LEFT * (1 - original.zero_gradients):
         return 0
     mine = list(takewhile(lambda apart: apart <= LEAST, _angles(original, seen)))
+    if not mine or mine[0] > SAME:
+        return 0
     others = [list(_angles(original, run))[: len(mine)] for run in perturbed]
     told = [run for run in others if len(run) >= ENOUGH_AGREEING]
     parted = all(fmean(run) >= max(LEAST, APART * fmean(mine[: len(run)])) for run in told)

@@ -14,14 +14,7 @@ from hotloop.model.learned import Learned, TrainingInvariants
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.tuning import ParityEvidence
 from hotloop.stats.first_steps import EARLY_STEPS
-from hotloop.stats.parity import (
-    ENOUGH_DRAWS,
-    MIN_STEPS,
-    UNDECIDED,
-    Parity,
-    check_parity,
-    parts,
-)
+from hotloop.stats.parity import ENOUGH_DRAWS, MIN_STEPS, UNDECIDED, Parity, check_parity, parts
 from hotloop.tune.verdict.first_gradients import ENOUGH_AGREEING, begins_alike, num_agreeing, num_following
 from hotloop.tune.verdict.held_invariants import broken
 from hotloop.tune.verdict.reference_outputs import ReferenceOutputs
