@@ -20,7 +20,7 @@ APART = {int(Kind.DEEP): "deep", int(Kind.LEAN): "lean", int(Kind.COLLECT): "col
 """What nests in nothing, and the list that keeps it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Span:
     """Something that began and ended in the training thread; times in seconds of the machine's monotonic clock."""
 
@@ -62,7 +62,7 @@ class Stretch(NamedTuple):
     """Infinite while it is open: the program ended in it."""
 
 
-@dataclass
+@dataclass(slots=True)
 class _Open:
     code: int
     begin_s: float

@@ -38,7 +38,7 @@ RARE = (Kind.EVALUATE, Kind.ITERATOR, Kind.SAVE, Kind.COMPILE)
 """What makes a step irregular, unless nearly every step has it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Window:
     """One step, from the end of the step before to its own end, without the probe's pauses."""
 
@@ -175,14 +175,11 @@ def _judged(cut: Sequence[Window]) -> list[Window]:
     evaluates = any("evaluate" in part for part in usual)
     unusual = [kind for kind in RARE if not (evaluates if kind is Kind.EVALUATE else _in_most(timed, kind))]
     return [
-        Window(
-            **{
-                **window.__dict__,
-                "regular": not (window.paused or window.deep or window.lean)
-                and shapes[window.tokens] == usual
-                and not any(kind in window.parts for kind in unusual),
-            }
-        )
+        window
+        if not (window.paused or window.deep or window.lean)
+        and shapes[window.tokens] == usual
+        and not any(kind in window.parts for kind in unusual)
+        else replace(window, regular=False)
         for window in cut
     ]
 
