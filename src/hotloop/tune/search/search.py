@@ -170,8 +170,9 @@ class Search:
             todo = self._rest(todo)
             self._say_standing()
             todo = todo or [one for one in self._contest.undecided() if one not in self.belief.plan]
-            todo = [one for one in todo if one.label not in self._confirmer.dropped]
-            if not self._switching.as_it_runs(knobs) and not refuted and (not todo or not batch):
+            untold = [] if todo else self._switching.untold(knobs)
+            todo = [one for one in (*todo, *untold) if one.label not in self._confirmer.dropped]
+            if not self._switching.as_it_runs(knobs) and not refuted and (not todo or not (batch or untold)):
                 break
 
     def _look_again(self) -> None:

@@ -107,8 +107,20 @@ class Switching:
         kept_out = [one for one in self._kept_out if one.label not in tried and one.expected >= MOVES]
         acting = [one for one in self._screening.told.from_start if hoped(one)]
         rivals = self._screening.rivals(MOVES)
-        wanted = {one.label: one for one in (*kept_out, *acting, *rivals)}
-        found = [one for one in wanted.values() if self._switchable(one)]
+        return self._separate([*kept_out, *acting, *rivals])
+
+    def untold(self, knobs: Sequence[Candidate]) -> list[Candidate]:
+        """Return those of which switching told nothing, to be on from the start of a process.
+
+        A program that ends after 500 short steps had two of four knobs untried, and most of its ten minutes unspent.
+        """
+        done = (*self._kept_out, *self._belief.plan, *(trial.candidate for trial in self.trials))
+        labels = {one.label for one in done}
+        return self._separate([knob for knob in knobs if knob.label not in labels])
+
+    def _separate(self, knobs: Sequence[Candidate]) -> list[Candidate]:
+        """Give knobs processes of their own; return those that had none until now."""
+        found = [one for one in {one.label: one for one in knobs}.values() if self._switchable(one)]
         for knob in found:
             self._switchable.separate(knob)
             self._belief.refuse([knob], NO_TIME)
