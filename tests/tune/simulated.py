@@ -196,7 +196,7 @@ class SimulatedExecutor:
                 from_start=tuple(label for label in labels if label in self.truth.from_start & reached),
                 failed=failed,
             )
-            if self._clock() >= end or enough(record):
+            if self._clock() >= end or enough(record) or self._is_over(len(holds)):
                 break
         return record
 
@@ -207,6 +207,11 @@ class SimulatedExecutor:
     def close(self) -> None:
         """Count."""
         self.closed += 1
+
+    def _is_over(self, num_holds: int) -> bool:
+        """Whether a program that ends by itself has no step left for another hold."""
+        ends_after = self.truth.ends_after_steps
+        return ends_after is not None and WARM_STEPS + (num_holds + 1) * (HOLD_STEPS + 2) > ends_after
 
     def _rng(self, words: str) -> np.random.Generator:
         turn = self._turn() if self._turn else len(self.orders)

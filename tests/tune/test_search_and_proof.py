@@ -18,6 +18,7 @@ from hotloop.tune.confirm.factors import ARMS, SWITCHED, WEIGHED
 from hotloop.tune.search.along import NO_GAIN
 from hotloop.tune.search.arm_verdict import clearly_slower
 from hotloop.tune.search.arms import STEADY_ROUNDS, while_time
+from hotloop.tune.search.contest import METHOD as ARM_METHOD
 from hotloop.tune.search.contest import WORTH_A_LOOK
 from hotloop.tune.search.knob_screen import METHOD, MIN_HOLDS
 from hotloop.tune.search.search import WAITING
@@ -368,6 +369,16 @@ def test_what_acts_from_the_start_of_a_process_only_gets_one_of_its_own(with_wor
     for step in result.plan.steps:
         assert step.ratio == pytest.approx(truth.factors[step.name], rel=0.03)
         assert step.proven
+
+
+def test_a_knob_that_a_short_program_left_no_time_to_switch_gets_a_process_of_its_own() -> None:
+    truth = Truth(factors={"first": 1.3, "last": 1.2}, ends_after_steps=60)
+    simulation = Simulation(truth, max_rounds=8, switchable=lambda _: True)
+    result = simulation.run(candidates("first", "second", "third", "last"))
+    methods = {trial.candidate.name: trial.method for trial in result.trials}
+    assert (methods["first"], methods["last"]) == (METHOD, ARM_METHOD)
+    assert set(methods) == {"first", "second", "third", "last"}
+    assert set(names(result)) == {"first", "last"}
 
 
 def test_factors_say_how_they_were_obtained() -> None:
