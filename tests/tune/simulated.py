@@ -78,6 +78,8 @@ class Truth(msgspec.Struct, frozen=True, kw_only=True):
     """So many arms can be alive at once."""
     ends_after_steps: int | None = None
     """The program comes to its own end."""
+    beside_others: bool = False
+    """Others are busy in every round."""
 
 
 class Disturbance:
@@ -162,6 +164,7 @@ class SimulatedExecutor:
             arms=tuple(arm.record() if isinstance(arm, _Process) else arm for arm in arms),
             contention=Contention(num_blocks=len(rounds) * len(arms), num_void=0, max_foreign_share=0.02),
             start_s=start_s,
+            aside=tuple(range(len(rounds))) if self.truth.beside_others else (),
         )
 
     def switch(self, order: SwitchOrder, enough: Callable[[SwitchRecord], bool]) -> SwitchRecord:

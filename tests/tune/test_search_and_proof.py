@@ -381,6 +381,17 @@ def test_a_knob_that_a_short_program_left_no_time_to_switch_gets_a_process_of_it
     assert set(names(result)) == {"first", "last"}
 
 
+@pytest.mark.parametrize("beside_others", [True, False])
+def test_what_was_measured_beside_others_may_cost_time_without_them(beside_others: bool) -> None:
+    truth = Truth(factors={"sleeps": 1.5, "arm": 1.4}, beside_others=beside_others)
+    tried = [Candidate(name="sleeps", heeds_neighbours=True), Candidate(name="arm")]
+    result = Simulation(truth).run(tried)
+    cautions = {step.name: step.caution for step in result.plan.steps}
+    assert set(cautions) == {"sleeps", "arm"}
+    assert ("on a quiet machine it may cost time" in cautions["sleeps"]) == beside_others
+    assert not cautions["arm"]
+
+
 def test_factors_say_how_they_were_obtained() -> None:
     truth = Truth(factors={"knob": 1.3, "other": 1.2, "arm": 1.4})
     result = Simulation(truth, switchable=lambda one: one.name != "arm").run(

@@ -133,6 +133,8 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
     """How its own factor was obtained."""
     proven: bool = True
     """Whether its own factor is above 1 with its interval; otherwise it is part of a whole that is."""
+    caution: str = ""
+    """Where it may cost time instead, as a sentence; empty: nothing is known that speaks against it."""
 
 
 RESUME_BUDGET = "5m"

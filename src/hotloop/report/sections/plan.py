@@ -25,6 +25,7 @@ def plan(content: ReportContent) -> Section | None:
     blocks: list[Block] = []
     if tuning.plan.steps and tuning.plan.speedup is not None:
         blocks.append(_waterfall(tuning))
+        blocks += [Note(f"Caution: {step.caution}.") for step in tuning.plan.steps if step.caution]
     blocks += [_likely(one) for one in tuning.likely]
     if tuning.refused:
         blocks.append(_refused(tuning))

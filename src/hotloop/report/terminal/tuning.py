@@ -178,6 +178,11 @@ def _proof(result: TuneResult) -> Iterator[tuple[str, str]]:
         alone = "itself" if len(unproven) == 1 else "themselves"
         said = f"what {listed(unproven)} bring{'s' * (len(unproven) == 1)} by {alone} is estimated"
         yield "together", f"the whole is proven; {said}"
+    key = "caution"
+    for step in result.plan.steps:
+        if step.caution:
+            yield key, step.caution
+            key = ""
     key = "one-off"
     for step in result.plan.steps:
         if step.break_even_steps is not None:

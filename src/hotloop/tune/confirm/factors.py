@@ -77,6 +77,7 @@ class Factors:
                 evidence=self._evidence(plan, at, ratio, factor),
                 method=factor.method,
                 proven=factor.proven and ratio.low > 1,
+                caution=self._caution(plan, step),
             )
             for at, (step, ratio, factor) in enumerate(zip(plan, ratios, found, strict=True))
         )
@@ -141,6 +142,16 @@ class Factors:
         # Later arms find what the first one has compiled: the largest cost is the user's first run.
         cost, gain = max(costs), sorted(gains)[len(gains) // 2]
         return math.ceil(cost / gain) if cost > 0 and gain > 0 else None
+
+    def _caution(self, plan: PlanSteps, step: Candidate) -> str:
+        """Say where a step may cost time: threads that sleep at barriers were 7.5 beside others, and 0.57 alone."""
+        disturbed = [record.disturbed for _, record in self._sets.of(plan)]
+        if not step.heeds_neighbours or 2 * sum(disturbed) < len(disturbed):
+            return ""
+        return (
+            f"{step.name} was measured while other processes used the CPU; on a quiet machine it may cost time: "
+            "tune again there"
+        )
 
     def _evidence(self, plan: PlanSteps, at: int, ratio: Ratio, factor: _Factor) -> str:
         step = plan[at]

@@ -63,7 +63,11 @@ class OpenmpWaitPolicy(Optimization):
             prior = 5.0
         return [
             Candidate(
-                name=self.name, numerics=self.numerics, touches_numbers=self.touches_numbers, prior=prior
+                name=self.name,
+                numerics=self.numerics,
+                touches_numbers=self.touches_numbers,
+                heeds_neighbours=True,
+                prior=prior,
             )
         ]
 

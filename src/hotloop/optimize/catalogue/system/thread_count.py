@@ -59,6 +59,7 @@ class ThreadCount(Optimization):
                 name=self.name,
                 params={"num_threads": n},
                 numerics=self.numerics,
+                heeds_neighbours=True,
                 prior=_prior(observation, current, n),
             )
             for n in counts
