@@ -7,7 +7,7 @@ import pytest
 
 from hotloop.model.optimization import NOT_ASKED, Refusal
 from hotloop.model.ratio import Ratio
-from hotloop.model.tuning import Contention, LikelyPlan, TuneResult
+from hotloop.model.tuning import Contention, LikelyPlan, OwnRun, TuneResult
 from hotloop.report.terminal.tuning import render, render_next, smallest_difference, what_is_on
 
 from .results import COMMAND, STEPS, empty, full, shown
@@ -32,6 +32,21 @@ def test_a_proven_whole_whose_parts_are_estimates() -> None:
     steps = tuple(msgspec.structs.replace(step, proven=False) for step in STEPS)
     plan = msgspec.structs.replace(full().plan, steps=steps)
     assert matches("tune_whole", render(full(plan=plan)))
+
+
+def test_where_a_gain_may_be_a_loss_it_says_so() -> None:
+    steps = (msgspec.structs.replace(STEPS[0], caution="it may cost time"), STEPS[1])
+    plan = msgspec.structs.replace(full().plan, steps=steps)
+    assert "\ncaution   it may cost time\n" in shown(render(full(plan=plan)))
+
+
+@pytest.mark.parametrize(("training_s", "said"), [(0.4, True), (2.0, False)])
+def test_a_run_of_few_steps_is_mostly_start_up(training_s: float, said: bool) -> None:
+    run = OwnRun(num_steps=500, wall_s=2.9, training_s=training_s)
+    baseline = msgspec.structs.replace(full().baseline, own_run=run)
+    screen = " ".join(shown(render(full(baseline=baseline))).split())
+    told = "run your program ended after 500 steps, which took 400 ms of its 2.90 s: no change here shortens the rest"
+    assert (told in screen) == said
 
 
 def test_an_empty_plan() -> None:

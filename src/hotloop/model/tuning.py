@@ -213,6 +213,15 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     schema: int = SCHEMA
 
 
+class OwnRun(msgspec.Struct, frozen=True, kw_only=True):
+    """The program's run from its start to its own end."""
+
+    num_steps: int
+    wall_s: float
+    training_s: float
+    """From the second step to the last: what changes of the step can shorten."""
+
+
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     """The program as it was."""
 
@@ -222,6 +231,8 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     samples_per_s: float | None
     peak_bytes: int | None
     anchor: Anchor
+    own_run: OwnRun | None = None
+    """None: it was not seen to end by itself."""
 
 
 class TuneResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,16 @@ import msgspec
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Refusal
 from hotloop.model.ratio import Ratio
-from hotloop.model.tuning import Baseline, Compatibility, Contention, LikelyPlan, Plan, PlanStep, TuneResult
+from hotloop.model.tuning import (
+    Baseline,
+    Compatibility,
+    Contention,
+    LikelyPlan,
+    OwnRun,
+    Plan,
+    PlanStep,
+    TuneResult,
+)
 from hotloop.tune.confirm.confirmation import Confirmer
 from hotloop.tune.confirm.evidence import MIN_SETS, TELLING, Confirmation
 from hotloop.tune.confirm.factors import Factors
@@ -77,7 +86,17 @@ def _baseline(observation: Observation) -> Baseline:
         samples_per_s=step.samples_per_s,
         peak_bytes=observation.memory.peak_bytes,
         anchor=observation.anchor,
+        own_run=_own_run(observation),
     )
+
+
+def _own_run(observation: Observation) -> OwnRun | None:
+    """Return the run that was observed, if that was the whole one."""
+    run = observation.run
+    if observation.total_steps is None or run.num_steps != observation.total_steps:
+        return None
+    wall_s = run.wall_s - run.parts.get("held_by_hotloop_s", 0.0)
+    return OwnRun(num_steps=run.num_steps, wall_s=wall_s, training_s=max(0.0, run.training_s))
 
 
 def _plan(observation: Observation, proven: Confirmation | None, steps: tuple[PlanStep, ...]) -> Plan:

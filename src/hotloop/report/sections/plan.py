@@ -11,6 +11,7 @@ from hotloop.model.quantities import counted
 from hotloop.model.tuning import LikelyPlan, PlanStep, Trial, TuneResult
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import label, speedup
+from hotloop.report.content.short_run import short_run
 from hotloop.report.document import Block, Chart, Details, Facts, Note, Section, Table
 
 MAX_REFUSED = 6
@@ -25,6 +26,8 @@ def plan(content: ReportContent) -> Section | None:
     blocks: list[Block] = []
     if tuning.plan.steps and tuning.plan.speedup is not None:
         blocks.append(_waterfall(tuning))
+        short = short_run(tuning.baseline)
+        blocks += [Note(f"{short[0].upper()}{short[1:]}.")] if short else []
         blocks += [Note(f"Caution: {step.caution}.") for step in tuning.plan.steps if step.caution]
     blocks += [_likely(one) for one in tuning.likely]
     if tuning.refused:

@@ -14,6 +14,7 @@ from hotloop.model.quantities import byte_size, counted, duration, listed, perce
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import RESUME_BUDGET, Contention, Plan, PlanStep, TuneResult
 from hotloop.report.content.headline import why_empty
+from hotloop.report.content.short_run import short_run
 from hotloop.report.terminal.layout import facts, next_steps
 from hotloop.report.terminal.not_proven import NAME_WIDTH, likely, refused
 from hotloop.report.terminal.prediction_error import prediction_error
@@ -78,7 +79,8 @@ def _parts(result: TuneResult, *, verbose: bool) -> Iterator[RenderableType]:
     yield from _busy(result.contention)
     yield Text(_verdict(result), style="bold")
     yield Text("")
-    yield facts([("baseline", _baseline(result))])
+    short = short_run(result.baseline)
+    yield facts([("baseline", _baseline(result)), *([("run", short)] if short else [])])
     yield Text("")
     if result.plan.steps and result.plan.speedup is not None:
         yield _waterfall(result.plan.steps, result.plan.speedup)
