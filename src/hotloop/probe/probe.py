@@ -20,6 +20,7 @@ from hotloop.probe.record.facts import Facts
 from hotloop.probe.record.invariants import Invariants
 from hotloop.probe.record.losses import Losses
 from hotloop.probe.record.outputs import Outputs
+from hotloop.probe.record.perturbation import Perturbation
 from hotloop.probe.record.recorder import Recorder
 from hotloop.probe.record.sites import CallSites
 
@@ -49,6 +50,7 @@ class Probe:
         infers = config.anchor is not None and config.anchor[0] in INFERRING
         self.outputs = Outputs(self.folder) if config.losses and infers and self.folder else None
         self.invariants = Invariants() if config.losses and not infers and self.folder else None
+        self.perturbation = Perturbation(config) if config.perturb else None
         self.activations: list[Activation] = []
         self.page = self._page()
         self.boundary = Boundary(config.anchor, self.folder, self.recorder, self.page, lean=config.lean)

@@ -23,7 +23,7 @@ from hotloop.probe.record.facts import (
 )
 from hotloop.probe.record.invariants import Invariants
 from hotloop.probe.record.outputs import Outputs
-from hotloop.probe.record.perturbation import perturb, perturb_and_reseed
+from hotloop.probe.record.perturbation import perturb
 from hotloop.probe.tracers import reader, transforms
 
 LOOKS = 8
@@ -242,9 +242,10 @@ class Root:
         probe, module, generators = self._probe, self.module, None
         if not probe.capturing() and not self._is_transformed():
             with probe.survive("invariants"), probe.boundary.clock.still():
-                if self._steps_alone and not self._perturbed and invariants.went_back:
-                    self._perturbed = True
-                    perturb_and_reseed(module.parameters(), probe.config)
+                if probe.perturbation is not None:
+                    if self._steps_alone and invariants.went_back:
+                        probe.perturbation.stepped(module.parameters())
+                    probe.perturbation.before_forward()
                 generators = invariants.before(module, args, kwargs)
         output = self._callee(plain, acts)(*args, **kwargs)
         if generators is None:

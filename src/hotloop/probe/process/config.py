@@ -21,7 +21,7 @@ class ProbeConfig:
         activations: what to switch on: `{"name", "module", "params"}`, in the plan's order.
         seed: seeds Python, NumPy and torch when torch has been imported; None: the program's own randomness.
         program_seeds: of the program's own, seen when it was observed and given again in a trial; None: not a trial.
-        perturb: relative noise put on all parameters once, before the first step; 0: none.
+        perturb: relative noise put on all parameters once, after the first step; 0: none.
         perturb_number: which draw of that noise, from 1.
         infers: the program trains nothing: activations act on forwards without gradients.
         losses: keep the value of every loss that backward is called on.

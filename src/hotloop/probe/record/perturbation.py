@@ -25,10 +25,33 @@ def _unpatched(function: Any) -> Any:
     return getattr(function, "__wrapped__", function)
 
 
-def perturb_and_reseed(parameters: Iterable[Any], config: ProbeConfig) -> None:
-    """Go on from here as another run would: with rounding noise, and random choices of its own."""
-    perturb(parameters, config.perturb, config.perturb_number)
-    seed_all((config.seed or 0) + config.perturb_number)
+class Perturbation:
+    """Makes a run another one of the same program: rounding noise after its first step, then other random choices.
+
+    The forward between them is given the batch that the original's is given: what noise makes of its gradients is seen.
+
+    Args:
+        config: how much noise, and which draw of it.
+    """
+
+    def __init__(self, config: ProbeConfig) -> None:
+        self._config = config
+        self._num_steps = 0
+        self._draws_otherwise = False
+
+    def stepped(self, parameters: Iterable[Any]) -> None:
+        """Put noise on parameters, once; a second step that no forward was seen before goes on with other draws."""
+        self._num_steps += 1
+        if self._num_steps == 1:
+            perturb(parameters, self._config.perturb, self._config.perturb_number)
+        else:
+            self.before_forward()
+
+    def before_forward(self) -> None:
+        """Draw from here on what another run would, once there is noise."""
+        if self._num_steps and not self._draws_otherwise:
+            self._draws_otherwise = True
+            seed_all((self._config.seed or 0) + self._config.perturb_number)
 
 
 def perturb(parameters: Iterable[Any], relative: float, number: int) -> None:

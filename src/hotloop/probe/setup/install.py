@@ -149,9 +149,9 @@ def _seed(probe: Probe) -> None:
     if probe.config.record:
         with probe.survive("program seeds"):
             program_seeds.install(probe)
-    if probe.config.perturb:
+    if probe.perturbation is not None:
         with probe.survive("perturb"):
-            install_perturbation(probe)
+            install_perturbation(probe, probe.perturbation)
 
 
 def _watch_device(probe: Probe) -> None:

@@ -8,10 +8,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from hotloop.probe.probe import Probe
-from hotloop.probe.record.perturbation import perturb_and_reseed
+from hotloop.probe.record.perturbation import Perturbation, seed_all
+
+ALIKE_BATCHES = 2
+"""Of each loader worker, before it draws otherwise: the second step has noise, and the original's batch."""
 
 
-def install_perturbation(probe: Probe) -> None:
+def install_perturbation(probe: Probe, perturbation: Perturbation) -> None:
     """Put relative noise on every parameter at the first step of the first optimizer, and reseed.
 
     A program that takes its steps without an optimizer, or trains nothing, is perturbed where a model is called
@@ -22,33 +25,60 @@ def install_perturbation(probe: Probe) -> None:
     """
     from torch.optim.optimizer import register_optimizer_step_post_hook
 
-    done = False
-
-    def once(optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ARG001 - the hook's signature
-        nonlocal done
-        if done:  # a hook cannot take itself out: torch is iterating over the hooks
-            return
-        done = True
+    def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ARG001 - the hook's signature
         with probe.survive("perturb"):
-            perturb_and_reseed(_parameters(optimizer), probe.config)
+            perturbation.stepped(_parameters(optimizer))
 
-    register_optimizer_step_post_hook(once)
+    register_optimizer_step_post_hook(stepped)
     with probe.survive("perturb workers"):
         _reseed_workers(probe.config.perturb_number)
 
 
 def _reseed_workers(number: int) -> None:
-    """Loader workers draw from seeds of their own, which they are started with."""
+    """Loader workers draw from seeds of their own, which they are started with.
+
+    One that the program has initialized draws from other seeds at once: what it pins there stays as it is.
+    """
     from torch.utils.data._utils import worker
 
     original = worker._worker_loop
-    at = list(inspect.signature(original).parameters).index("base_seed")
+    names = list(inspect.signature(original).parameters)
+    base_at, init_at, id_at = map(names.index, ("base_seed", "init_fn", "worker_id"))
 
     @functools.wraps(original)
     def loop(*args: Any) -> Any:
-        return original(*args[:at], args[at] + number, *args[at + 1 :])
+        seed = args[base_at] + number
+        if args[init_at] is None:
+            _reseed_after(ALIKE_BATCHES, seed + args[id_at])
+            return original(*args)
+        return original(*args[:base_at], seed, *args[base_at + 1 :])
 
     worker._worker_loop = loop
+
+
+def _reseed_after(num_batches: int, seed: int) -> None:
+    """In a worker: draw from another seed once so many batches were made."""
+    from torch.utils.data import _DatasetKind
+
+    create, num = _DatasetKind.create_fetcher, 0
+
+    @functools.wraps(create)
+    def create_fetcher(*args: Any) -> Any:
+        fetcher = create(*args)
+        fetch = fetcher.fetch
+
+        def fetch_and_reseed(index: Any) -> Any:
+            nonlocal num
+            batch = fetch(index)
+            num += 1
+            if num == num_batches:
+                seed_all(seed)
+            return batch
+
+        fetcher.fetch = fetch_and_reseed
+        return fetcher
+
+    _DatasetKind.create_fetcher = create_fetcher
 
 
 def _parameters(optimizer: Any) -> Iterator[Any]:

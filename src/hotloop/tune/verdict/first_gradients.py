@@ -132,7 +132,9 @@ def _departs(
         for (at, same), apart in mine.items()
         if at in (known if same else drawn) or (same and at < unchecked)
     ]
-    usual = max((fmean(run.values()) for run in (*again, *perturbed) if run), default=0.0)
+    # Noise comes after the first step (`probe.setup.seeds`).
+    noisy = [{key: apart for key, apart in run.items() if key[0]} for run in perturbed]
+    usual = max((fmean(run.values()) for run in (*again, *noisy) if run), default=0.0)
     apart = fmean(judged) if judged else 0.0
     if apart <= max(LEAST, MULTIPLE * usual):
         return None
