@@ -12,6 +12,7 @@ import pytest
 from hotloop.model.learned import GradientSketch, Learned, TrainingInvariants
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.stats.parity import ENOUGH_DRAWS
+from hotloop.tune.verdict.first_gradients import other_gradients
 from hotloop.tune.verdict.reference_losses import ReferenceLosses
 
 BF16 = Candidate(name="bf16", numerics=Numerics.TOLERANCE)
@@ -221,6 +222,16 @@ def test_reduced_precision_that_keeps_to_the_course_passes_where_chaos_hides_it(
     assert undecided
     again = [known.check(msgspec.structs.replace(one, invariants=seen), [BF16]) for one in undecided]
     assert {(one.decided, one.passed) for one in again} == {(decides, decides)}
+
+
+def test_what_noise_in_the_weights_turns_reduced_precision_may_turn_too() -> None:
+    """A deep net with batch normalization: bf16 turns its first gradients as noise of 2^-9 does, which comes later."""
+    original, in_half = _first_steps(num=2), _first_steps(0.75, num=2)
+    assert other_gradients([original, original], in_half) is not None
+    noise = _first_steps(0.5, num=2, first=0.0)
+    assert other_gradients([original, original], in_half, [noise]) is None
+    wrong = _first_steps(3.0, num=2)
+    assert other_gradients([original, original], wrong, [noise]) is not None
 
 
 RESNET = (
