@@ -392,6 +392,32 @@ def test_what_was_measured_beside_others_may_cost_time_without_them(beside_other
     assert not cautions["arm"]
 
 
+@pytest.mark.parametrize("changes", [True, False])
+def test_a_machine_that_changes_its_speed_is_told(changes: bool) -> None:
+    result = Simulation(Truth(factors={"arm": 1.4}), disturbance=_Sometimes(changes)).run(candidates("arm"))
+    assert names(result) == ["arm"]
+    said = "your program as it is took 100 ms to 150 ms a step from set to set"
+    assert (said in result.confirmation) == changes
+
+
+class _Sometimes(Disturbance):
+    """Half as slow again, from the seventh process on."""
+
+    def __init__(self, changes: bool) -> None:
+        self._changes = changes
+        self._num = 0
+
+    def process(self) -> float:
+        self._num += 1
+        return 1.0
+
+    def turns(self, num: int, steps: int) -> list[float]:
+        return [1.5 if self._changes and self._num > 6 else 1.0] * num
+
+    def hold(self, steps: int) -> list[float]:
+        return [1.0] * steps
+
+
 def test_factors_say_how_they_were_obtained() -> None:
     truth = Truth(factors={"knob": 1.3, "other": 1.2, "arm": 1.4})
     result = Simulation(truth, switchable=lambda one: one.name != "arm").run(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from statistics import median
+
 import msgspec
 
 from hotloop.stats.floor import Spread, aa_floor, pair_spread
@@ -26,6 +29,8 @@ class Originals:
         self._pairs: list[tuple[float, ...]] = []
         self._curves: list[ArmRecord] = []
         self._perturbed: list[ArmRecord] = []
+        self._steps_s: list[float] = []
+        """The program's typical step in each set whose threads waited as the user's do."""
 
     @property
     def measured(self) -> bool:
@@ -36,6 +41,11 @@ class Originals:
     def num_perturbed(self) -> int:
         """How often it was run with rounding noise."""
         return len(self._perturbed)
+
+    @property
+    def range_s(self) -> tuple[float, float]:
+        """The shortest and the longest typical step of the program as it is, in seconds, from set to set; 0: none."""
+        return min(self._steps_s, default=0.0), max(self._steps_s, default=0.0)
 
     def wants_perturbed(self, *, unsettled: bool = False) -> bool:
         """Return whether one more run with rounding noise would tell how far runs part.
@@ -50,6 +60,9 @@ class Originals:
         alive = [at for at, plan in enumerate(order.plans) if not plan and record.arm(at) is not None]
         pairs = [record.log_ratios((alive[0],), other) for other in alive[1:]]
         self._pairs += [pair for pair in pairs if len(pair) >= MIN_BLOCKS]
+        steps_s = [times[alive[0]] for times in record.rounds if alive and math.isfinite(times[alive[0]])]
+        if steps_s and not order.passive:
+            self._steps_s.append(median(steps_s))
         for at in alive:
             arm = record.arm(at)
             curves = self._perturbed if at in order.perturbed else self._curves
