@@ -14,58 +14,70 @@ import torch
 from hotloop.probe.probe import Probe
 from hotloop.probe.process.config import ProbeConfig
 from hotloop.probe.record.perturbation import Perturbation
-from hotloop.probe.setup.seeds import install_perturbation
+from hotloop.probe.setup.seeds import _reseed_workers, install_perturbation
 
 
-def test_workers_that_the_program_seeds_are_given_other_seeds_and_nothing_else(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("num_workers", "worker_id", "num_alike"),
+    [(1, 0, 2), (2, 1, 1)],
+    ids=["one makes the first two", "each makes one"],
+)
+def test_workers_draw_otherwise_after_the_first_two_batches(
+    monkeypatch: pytest.MonkeyPatch, num_workers: int, worker_id: int, num_alike: int
 ) -> None:
-    from torch.utils.data._utils import worker
-
-    from hotloop.probe.setup.seeds import _reseed_workers
-
-    names = list(inspect.signature(worker._worker_loop).parameters)
-    seen: list[tuple[Any, ...]] = []
-
-    def loop(*args: Any) -> None:
-        seen.append(args)
-
-    loop.__signature__ = inspect.signature(worker._worker_loop)  # type: ignore[attr-defined]
-    monkeypatch.setattr(worker, "_worker_loop", loop)
-    _reseed_workers(3)
-    worker._worker_loop(*range(len(names)))
-    given = dict(zip(names, seen[0], strict=True))
-    assert given.pop("base_seed") == names.index("base_seed") + 3
-    assert given == {name: at for at, name in enumerate(names) if name != "base_seed"}
-
-
-def test_workers_draw_otherwise_after_two_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     from torch.utils.data import _DatasetKind
     from torch.utils.data._utils import worker
 
-    from hotloop.probe.setup.seeds import _reseed_workers
-
-    def drawn(index: list[int]) -> list[float]:
+    def drawn() -> list[float]:
         torch.manual_seed(7)
         fetcher = _DatasetKind.create_fetcher(_DatasetKind.Map, _Drawing(), True, list, False)
-        return [fetcher.fetch(index)[0] for _ in range(4)]
+        return [fetcher.fetch([0])[0] for _ in range(4)]
 
-    usual = drawn([0])
+    usual = drawn()
     monkeypatch.setattr(_DatasetKind, "create_fetcher", staticmethod(_DatasetKind.create_fetcher))
-    monkeypatch.setattr(worker, "_worker_loop", _loop_of(lambda: drawn([0])))
+    monkeypatch.setattr(worker, "_worker_loop", _loop_of(lambda base_seed: [base_seed, *drawn()]))
     _reseed_workers(3)
-    names = list(inspect.signature(worker._worker_loop).parameters)
-    other = worker._worker_loop(*({"base_seed": 40, "worker_id": 1}.get(name) for name in names))
-    assert other[:2] == usual[:2]
-    torch.manual_seed(44)
-    assert other[2:] == [float(torch.rand(())) for _ in range(2)]
+    seed, *other = _start_worker(
+        base_seed=40, worker_id=worker_id, num_workers=num_workers, dataset_kind=_DatasetKind.Map
+    )
+    assert seed == 40
+    assert other[:num_alike] == usual[:num_alike]
+    torch.manual_seed(43 + worker_id)
+    assert other[num_alike:] == [float(torch.rand(())) for _ in range(4 - num_alike)]
 
 
-def _loop_of(body: Callable[[], list[float]]) -> Callable[..., list[float]]:
+@pytest.mark.parametrize(
+    "told",
+    [{"worker_id": 3}, {"dataset_kind": 1}, {"init_fn": print}],
+    ids=["it makes none of them", "the data set iterates", "the program seeds it"],
+)
+def test_other_workers_are_given_other_seeds_at_once(
+    monkeypatch: pytest.MonkeyPatch, told: dict[str, Any]
+) -> None:
+    from torch.utils.data import _DatasetKind
     from torch.utils.data._utils import worker
 
+    monkeypatch.setattr(worker, "_worker_loop", _loop_of(lambda base_seed: [base_seed]))
+    _reseed_workers(3)
+    usual = {"base_seed": 40, "worker_id": 0, "num_workers": 8, "dataset_kind": _DatasetKind.Map}
+    assert _start_worker(**{**usual, **told}) == [43]
+
+
+def _start_worker(**told: Any) -> list[float]:
+    from torch.utils.data._utils import worker
+
+    names = list(inspect.signature(worker._worker_loop).parameters)
+    found: list[float] = worker._worker_loop(*(told.get(name) for name in names))
+    return found
+
+
+def _loop_of(body: Callable[[int], list[float]]) -> Callable[..., list[float]]:
+    from torch.utils.data._utils import worker
+
+    at = list(inspect.signature(worker._worker_loop).parameters).index("base_seed")
+
     def loop(*args: Any) -> list[float]:
-        return body()
+        return body(args[at])
 
     loop.__signature__ = inspect.signature(worker._worker_loop)  # type: ignore[attr-defined]
     return loop
@@ -118,3 +130,27 @@ def test_noise_comes_after_the_first_step_and_other_draws_with_the_next_forward(
     assert batches[2] != usual[4]
     noise = (weight - 1).detach()
     assert 0 < float(noise.std()) < 2 * 2**-9
+
+
+def test_two_optimizers_that_step_after_one_backward_are_one_step() -> None:
+    weights = [torch.nn.Parameter(torch.ones(10)) for _ in range(2)]
+    first, second = (torch.optim.SGD([weight], lr=0.0) for weight in weights)
+    perturbation = Perturbation(_Probe.config)
+    torch.manual_seed(1)
+    perturbation.stepped(first)
+    perturbation.stepped(second)
+    batch = float(torch.rand(()))
+    perturbation.before_forward()
+    mask = float(torch.rand(()))
+    torch.manual_seed(1)
+    assert batch == float(torch.rand(()))
+    assert mask != float(torch.rand(()))
+
+
+def test_each_model_of_a_program_without_an_optimizer_gets_noise() -> None:
+    perturbation = Perturbation(_Probe.config)
+    weights = [torch.nn.Parameter(torch.ones(100)) for _ in range(2)]
+    for weight in weights:
+        perturbation.put_noise([weight])
+        perturbation.before_forward()
+    assert all(bool((weight != 1).any()) for weight in weights)

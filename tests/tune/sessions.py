@@ -71,6 +71,7 @@ class Simulation:
         conflicts: Mapping[str, frozenset[str]] | None = None,
         interactions: Mapping[str, frozenset[str]] | None = None,
         stands_in_for: Mapping[str, frozenset[str]] | None = None,
+        heed_neighbours: frozenset[str] = frozenset(),
         switchable: Callable[[Candidate], bool] = lambda _: False,
         busy: bool = False,
         observed_s: float = STEP_S,
@@ -94,6 +95,7 @@ class Simulation:
             conflicts=conflicts or {},
             interactions=interactions or {},
             stands_in_for=stands_in_for or {},
+            heed_neighbours=heed_neighbours,
             busy=busy,
             observed_s=observed_s,
         )

@@ -162,7 +162,12 @@ class SimulatedExecutor:
         return SetRecord(
             rounds=tuple(rounds),
             arms=tuple(arm.record() if isinstance(arm, _Process) else arm for arm in arms),
-            contention=Contention(num_blocks=len(rounds) * len(arms), num_void=0, max_foreign_share=0.02),
+            contention=Contention(
+                num_blocks=len(rounds) * len(arms),
+                num_void=0,
+                num_noisy=len(rounds) * len(arms) if self.truth.beside_others else 0,
+                max_foreign_share=0.02,
+            ),
             start_s=start_s,
             aside=tuple(range(len(rounds))) if self.truth.beside_others else (),
         )

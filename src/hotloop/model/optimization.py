@@ -31,8 +31,6 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     Other kernels for the same (autotuning, graphs) do touch them: sums are in another order, and how far that may carry
     a training is told by runs with rounding noise.
     """
-    heeds_neighbours: bool = False
-    """What it brings is what other processes take: measured beside them it says nothing of a quiet machine."""
     max_gain: float | None = None
     """Amdahl's bound: the largest speed ratio that the observation allows; None: no bound is known."""
     prior: float = 1.0

@@ -43,6 +43,8 @@ class Optimization(ABC):
     """Names of optimizations beside which this one brings nothing on a CPU: there they are not tried together."""
     stands_in_for: ClassVar[frozenset[str]] = frozenset()
     """Names of optimizations in whose place this one is tried where they do not learn the same."""
+    heeds_neighbours: ClassVar[bool] = False
+    """Whether what it brings is what other processes take: measured beside them it says nothing of a quiet machine."""
     interacts: ClassVar[frozenset[str]] = frozenset()
     """Names of optimizations beside which this one was seen to bring much more, or much less."""
 

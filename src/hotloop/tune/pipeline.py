@@ -218,6 +218,7 @@ def _design(
         conflicts=conflicts(catalogue, on_cpu=on_host),
         interactions=interactions(catalogue),
         stands_in_for={one.name: one.stands_in_for for one in catalogue},
+        heed_neighbours=frozenset(one.name for one in catalogue if one.heeds_neighbours),
         switchable=switchable,
         alike=lambda one: get(one.name).shortens_every_step(),
         buffered=lambda plan: has_workers(observation, plan),

@@ -47,13 +47,19 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     search: Search
     contest: Contest
     confirmer: Confirmer
+    heed_neighbours: frozenset[str]
+    """Names of optimizations whose gain is what other processes take."""
     interrupted: bool
     wall_s: float
 
     def factors(self) -> Factors:
         """Return what finds the factor of each step."""
         return Factors(
-            self.confirmer.sets, self.search.trials, self.search.screening.fits, self.confirmer.switchable
+            self.confirmer.sets,
+            self.search.trials,
+            self.search.screening.fits,
+            self.confirmer.switchable,
+            self.heed_neighbours,
         )
 
 
@@ -127,7 +133,8 @@ def _likely(observation: Observation, found: Found, proven: Confirmation | None)
         yield likely_from_sets(seen, found.factors().steps(seen), observation.command)
         return
     believed = found.search.belief.plan
-    if not believed or found.confirmer.sets.num(believed) or (proven and set(believed) <= set(proven.plan)):
+    known = proven is not None and all(step in proven.plan for step in believed)
+    if not believed or known or found.confirmer.sets.num(believed):
         return
     guess = _search_ratio(found, believed)
     if guess is None or math.sqrt(guess[0].high / guess[0].low) - 1 > TELLING:
@@ -230,7 +237,7 @@ def _how(found: Found, proven: Confirmation | None) -> str:
 
 
 def _changed_speed(found: Found) -> str:
-    """Say that a machine ran the same program at several speeds: what is gained at one of them may not be at another.
+    """Say that the same program ran at several speeds, nobody else at work: what one of them gains another may not.
 
     A net of 0.75 ms a step took 1.1 ms for minutes, all threads alike; a plan was 1.2 then, and 0.98 before.
     """
@@ -238,6 +245,6 @@ def _changed_speed(found: Found) -> str:
     if most_s <= CHANGED * least_s:
         return ""
     return (
-        f"; your program as it is took {duration(least_s)} to {duration(most_s)} a step from set to set: this machine "
-        "changes its speed, and gains may be others at other times"
+        f"; your program as it is took {duration(least_s)} to {duration(most_s)} a step from set to set: what is "
+        "gained may be another at other times"
     )

@@ -61,6 +61,7 @@ class Tuner:
         arms = Arms(executor, ledger, design.costs, design.max_rounds, design.curve_rounds)
         self._arms = arms
         switchable = Switchables(design.switchable)
+        self._heed_neighbours = design.heed_neighbours
         self._confirmer = Confirmer(arms, switchable, progress, _look_s(observation, ledger))
         self._contest = Contest(arms, design.conflicts, design.interactions, progress)
         screen = KnobScreen(
@@ -107,6 +108,7 @@ class Tuner:
             search=self._search,
             contest=self._contest,
             confirmer=self._confirmer,
+            heed_neighbours=self._heed_neighbours,
             interrupted=interrupted,
             wall_s=self._ledger.budget.spent(),
         )

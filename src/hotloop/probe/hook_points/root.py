@@ -243,8 +243,9 @@ class Root:
         if not probe.capturing() and not self._is_transformed():
             with probe.survive("invariants"), probe.boundary.clock.still():
                 if probe.perturbation is not None:
-                    if self._steps_alone and invariants.went_back:
-                        probe.perturbation.stepped(module.parameters())
+                    if self._steps_alone and not self._perturbed and invariants.went_back:
+                        self._perturbed = True
+                        probe.perturbation.put_noise(module.parameters())
                     probe.perturbation.before_forward()
                 generators = invariants.before(module, args, kwargs)
         output = self._callee(plain, acts)(*args, **kwargs)

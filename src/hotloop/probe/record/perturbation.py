@@ -28,7 +28,8 @@ def _unpatched(function: Any) -> Any:
 class Perturbation:
     """Makes a run another one of the same program: rounding noise after its first step, then other random choices.
 
-    The forward between them is given the batch that the original's is given: what noise makes of its gradients is seen.
+    The forward between them is given the batch that the original's is given (of several that are accumulated, the
+    first): what noise, and other masks of dropout, make of its gradients is seen.
 
     Args:
         config: how much noise, and which draw of it.
@@ -36,20 +37,26 @@ class Perturbation:
 
     def __init__(self, config: ProbeConfig) -> None:
         self._config = config
-        self._num_steps = 0
+        self._first: int | None = None
+        self._is_noisy = False
         self._draws_otherwise = False
 
-    def stepped(self, parameters: Iterable[Any]) -> None:
-        """Put noise on parameters, once; a second step that no forward was seen before goes on with other draws."""
-        self._num_steps += 1
-        if self._num_steps == 1:
-            perturb(parameters, self._config.perturb, self._config.perturb_number)
-        else:
+    def stepped(self, optimizer: Any) -> None:
+        """Put noise on the parameters of the first optimizer; draw otherwise when it steps again, if no forward was."""
+        if self._first is None:
+            self._first = id(optimizer)
+            self.put_noise(value for group in optimizer.param_groups for value in group["params"])
+        elif self._first == id(optimizer):
             self.before_forward()
+
+    def put_noise(self, parameters: Iterable[Any]) -> None:
+        """Put noise on parameters."""
+        self._is_noisy = True
+        perturb(parameters, self._config.perturb, self._config.perturb_number)
 
     def before_forward(self) -> None:
         """Draw from here on what another run would, once there is noise."""
-        if self._num_steps and not self._draws_otherwise:
+        if self._is_noisy and not self._draws_otherwise:
             self._draws_otherwise = True
             seed_all((self._config.seed or 0) + self._config.perturb_number)
 

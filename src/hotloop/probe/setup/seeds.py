@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Iterator
 from typing import Any
 
 from hotloop.probe.probe import Probe
 from hotloop.probe.record.perturbation import Perturbation, seed_all
 
 ALIKE_BATCHES = 2
-"""Of each loader worker, before it draws otherwise: the second step has noise, and the original's batch."""
+"""That loader workers make before they draw otherwise: the second step has noise, and the original's batch."""
 
 
 def install_perturbation(probe: Probe, perturbation: Perturbation) -> None:
-    """Put relative noise on every parameter at the first step of the first optimizer, and reseed.
+    """Put relative noise on every parameter at the first step of the first optimizer, and reseed at the next forward.
 
     A program that takes its steps without an optimizer, or trains nothing, is perturbed where a model is called
     (`root`): the one before its second training step, the other at first.
@@ -27,7 +26,7 @@ def install_perturbation(probe: Probe, perturbation: Perturbation) -> None:
 
     def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ARG001 - the hook's signature
         with probe.survive("perturb"):
-            perturbation.stepped(_parameters(optimizer))
+            perturbation.stepped(optimizer)
 
     register_optimizer_step_post_hook(stepped)
     with probe.survive("perturb workers"):
@@ -37,19 +36,24 @@ def install_perturbation(probe: Probe, perturbation: Perturbation) -> None:
 def _reseed_workers(number: int) -> None:
     """Loader workers draw from seeds of their own, which they are started with.
 
-    One that the program has initialized draws from other seeds at once: what it pins there stays as it is.
+    Those that make the first two batches draw from other seeds after them, unless the program sees to its seeds or to
+    its samples by itself: then at once, as all others do.
     """
+    from torch.utils.data import _DatasetKind
     from torch.utils.data._utils import worker
 
     original = worker._worker_loop
     names = list(inspect.signature(original).parameters)
-    base_at, init_at, id_at = map(names.index, ("base_seed", "init_fn", "worker_id"))
+    base_at = names.index("base_seed")
 
     @functools.wraps(original)
     def loop(*args: Any) -> Any:
-        seed = args[base_at] + number
-        if args[init_at] is None:
-            _reseed_after(ALIKE_BATCHES, seed + args[id_at])
+        given = dict(zip(names, args, strict=False))
+        seed, own = given["base_seed"] + number, given["worker_id"]
+        num_alike = len(range(own, ALIKE_BATCHES, given["num_workers"]))
+        plain = given["init_fn"] is None and given["dataset_kind"] == _DatasetKind.Map
+        if plain and num_alike:
+            _reseed_after(num_alike, seed + own)
             return original(*args)
         return original(*args[:base_at], seed, *args[base_at + 1 :])
 
@@ -58,7 +62,7 @@ def _reseed_workers(number: int) -> None:
 
 def _reseed_after(num_batches: int, seed: int) -> None:
     """In a worker: draw from another seed once so many batches were made."""
-    from torch.utils.data import _DatasetKind
+    from torch.utils.data import _DatasetKind, get_worker_info
 
     create, num = _DatasetKind.create_fetcher, 0
 
@@ -73,14 +77,12 @@ def _reseed_after(num_batches: int, seed: int) -> None:
             num += 1
             if num == num_batches:
                 seed_all(seed)
+                info = get_worker_info()
+                if info is not None:
+                    info.__dict__["seed"] = seed  # it takes no attributes
             return batch
 
         fetcher.fetch = fetch_and_reseed
         return fetcher
 
     _DatasetKind.create_fetcher = create_fetcher
-
-
-def _parameters(optimizer: Any) -> Iterator[Any]:
-    for group in optimizer.param_groups:
-        yield from group["params"]

@@ -16,5 +16,5 @@ def short_run(baseline: Baseline) -> str | None:
         return None
     return (
         f"your program ended after {counted(run.num_steps, 'step')}, which took {duration(run.training_s)} of its "
-        f"{duration(run.wall_s)}: no change here shortens the rest"
+        f"{duration(run.wall_s)}: the gain is that of its steps"
     )

@@ -79,7 +79,7 @@ def _parts(result: TuneResult, *, verbose: bool) -> Iterator[RenderableType]:
     yield from _busy(result.contention)
     yield Text(_verdict(result), style="bold")
     yield Text("")
-    short = short_run(result.baseline)
+    short = short_run(result.baseline) if result.plan.steps else None
     yield facts([("baseline", _baseline(result)), *([("run", short)] if short else [])])
     yield Text("")
     if result.plan.steps and result.plan.speedup is not None:

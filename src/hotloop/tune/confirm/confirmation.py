@@ -117,6 +117,7 @@ class Confirmer:
     def _confirm(self, plan: PlanSteps, until_left_s: float, *, guessed: bool) -> PlanSteps:
         """Run sets; return the plan that is left where a step has to go, empty: it is settled."""
         while self._wanted(plan, until_left_s):
+            num = self.sets.num(plan)
             gone = {refusal.name: refusal for refusal in self._set(plan)}
             if guessed and not gone:
                 gone = self._refuted(plan)
@@ -124,6 +125,9 @@ class Confirmer:
                 self.dropped |= gone
                 left = tuple(step for step in plan if step.label not in gone)
                 return self.instead(left, tuple(gone.values()))
+            # A set of the session before, whose steps were others of these names, does not tell of this plan.
+            if self.sets.num(plan) == num:
+                break
         return ()
 
     def _refuted(self, plan: PlanSteps) -> dict[str, Refusal]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 
 import msgspec
@@ -45,6 +45,7 @@ class Factors:
         trials: of the search.
         fits: of the knobs that were switched; a later one is beside a knob of the one before it.
         switchable: whether a step's factor is the fit's.
+        heed_neighbours: names of those whose gain is what other processes take.
     """
 
     def __init__(
@@ -53,11 +54,13 @@ class Factors:
         trials: Sequence[Trial],
         fits: Sequence[SwitchFit],
         switchable: Callable[[Candidate], bool],
+        heed_neighbours: Collection[str],
     ) -> None:
         self._sets = sets
         self._trials = trials
         self._fits = fits
         self._switchable = switchable
+        self._heed_neighbours = heed_neighbours
 
     def steps(self, confirmation: Confirmation) -> tuple[PlanStep, ...]:
         """Return the plan's steps with factors that multiply to the total exactly."""
@@ -145,8 +148,9 @@ class Factors:
 
     def _caution(self, plan: PlanSteps, step: Candidate) -> str:
         """Say where a step may cost time: threads that sleep at barriers were 7.5 beside others, and 0.57 alone."""
-        disturbed = [record.disturbed for _, record in self._sets.of(plan)]
-        if not step.heeds_neighbours or 2 * sum(disturbed) < len(disturbed):
+        seen = [record.contention for _, record in self._sets.of(plan)]
+        noisy = 2 * sum(one.num_noisy for one in seen) > sum(one.num_blocks for one in seen)
+        if step.name not in self._heed_neighbours or not noisy:
             return ""
         return (
             f"{step.name} was measured while other processes used the CPU; on a quiet machine it may cost time: "

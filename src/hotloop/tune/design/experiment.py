@@ -25,6 +25,7 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
         conflicts: names that cannot be on together.
         interactions: names that may help or hinder one another.
         stands_in_for: names that each optimization is tried in place of, where they do not learn the same.
+        heed_neighbours: names of those whose gain is what other processes take.
         switchable: whether a candidate can be switched in a running program.
         alike: whether a candidate shortens every step alike.
         buffered: whether batches wait in a queue between loader workers and the step with this on.
@@ -43,3 +44,4 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
     conflicts: Mapping[str, frozenset[str]] = {}
     interactions: Mapping[str, frozenset[str]] = {}
     stands_in_for: Mapping[str, frozenset[str]] = {}
+    heed_neighbours: frozenset[str] = frozenset()

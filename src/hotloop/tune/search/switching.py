@@ -114,7 +114,8 @@ class Switching:
 
         A program that ends after 500 short steps had two of four knobs untried, and most of its ten minutes unspent.
         """
-        done = (*self._kept_out, *self._belief.plan, *(trial.candidate for trial in self.trials))
+        tried = (trial.candidate for trial in self.trials)
+        done = (*self._kept_out, *self._belief.plan, *self._belief.aside, *tried)
         labels = {one.label for one in done}
         return self._separate([knob for knob in knobs if knob.label not in labels])
 

@@ -30,7 +30,7 @@ class Originals:
         self._curves: list[ArmRecord] = []
         self._perturbed: list[ArmRecord] = []
         self._steps_s: list[float] = []
-        """The program's typical step in each set whose threads waited as the user's do."""
+        """The program's typical step in each set whose threads waited as the user's do, with nobody else at work."""
 
     @property
     def measured(self) -> bool:
@@ -61,7 +61,7 @@ class Originals:
         pairs = [record.log_ratios((alive[0],), other) for other in alive[1:]]
         self._pairs += [pair for pair in pairs if len(pair) >= MIN_BLOCKS]
         steps_s = [times[alive[0]] for times in record.rounds if alive and math.isfinite(times[alive[0]])]
-        if steps_s and not order.passive:
+        if steps_s and not order.passive and not record.aside:
             self._steps_s.append(median(steps_s))
         for at in alive:
             arm = record.arm(at)

@@ -132,8 +132,7 @@ def _departs(
         for (at, same), apart in mine.items()
         if at in (known if same else drawn) or (same and at < unchecked)
     ]
-    # Noise comes after the first step (`probe.setup.seeds`).
-    noisy = [{key: apart for key, apart in run.items() if key[0]} for run in perturbed]
+    noisy = [_with_noise(original, run) for run in perturbed]
     usual = max((fmean(run.values()) for run in (*again, *noisy) if run), default=0.0)
     apart = fmean(judged) if judged else 0.0
     if apart <= max(LEAST, MULTIPLE * usual):
@@ -141,6 +140,19 @@ def _departs(
     return (
         f"the first gradients are not the original's: 1 - cosine {apart:.2f}, in its other runs {usual:.2f}"
     )
+
+
+def _with_noise(original: TrainingInvariants, perturbed: _Apart) -> _Apart:
+    """Return the steps of which noise in the weights tells: it comes after the first one (`probe.setup.seeds`).
+
+    Of a model with dropout all: its masks are others from then on, and make more of it than noise.
+    """
+    first = original.gradients[0].num_forwards if original.gradients else 0
+    return {
+        key: apart
+        for key, apart in perturbed.items()
+        if original.num_random or original.gradients[key[0]].num_forwards > first
+    }
 
 
 def _apart(

@@ -47,6 +47,7 @@ class OpenmpWaitPolicy(Optimization):
     family: ClassVar[str] = "system"
     numerics: ClassVar[Numerics] = Numerics.EXACT
     touches_numbers: ClassVar[bool] = False
+    heeds_neighbours: ClassVar[bool] = True
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the one candidate, where threads meet at barriers."""
@@ -63,11 +64,7 @@ class OpenmpWaitPolicy(Optimization):
             prior = 5.0
         return [
             Candidate(
-                name=self.name,
-                numerics=self.numerics,
-                touches_numbers=self.touches_numbers,
-                heeds_neighbours=True,
-                prior=prior,
+                name=self.name, numerics=self.numerics, touches_numbers=self.touches_numbers, prior=prior
             )
         ]
 

@@ -45,6 +45,7 @@ class ThreadCount(Optimization):
     name: ClassVar[str] = "thread_count"
     family: ClassVar[str] = "system"
     numerics: ClassVar[Numerics] = Numerics.EXACT
+    heeds_neighbours: ClassVar[bool] = True
     conflicts: ClassVar[frozenset[str]] = frozenset({"loader_workers", "cpu_affinity"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
@@ -59,7 +60,6 @@ class ThreadCount(Optimization):
                 name=self.name,
                 params={"num_threads": n},
                 numerics=self.numerics,
-                heeds_neighbours=True,
                 prior=_prior(observation, current, n),
             )
             for n in counts
