@@ -136,9 +136,10 @@ def test_thread_counts_out_of_range_are_refused(value: Any) -> None:
 def test_threads_sleep_at_barriers_and_without_it_they_do_not() -> None:
     two = {"OMP_NUM_THREADS": "2"}
     passive = dict(OpenmpWaitPolicy().environment({}))
-    on, evidence = in_a_process("openmp_wait_policy", {}, {**passive, **two})
-    assert on, evidence
-    assert "times a parallel region" in evidence
+    # Beside others a thread may come to a barrier so late that nobody has to sleep there.
+    tries = (in_a_process("openmp_wait_policy", {}, {**passive, **two}) for _ in range(4))
+    said = next((evidence for on, evidence in tries if on), "")
+    assert "times a parallel region" in said
     # The variables arrive, but after the runtime has read them: the threads spin on.
     late = f"import torch, os; torch.ones(10**6).mul(2); os.environ.update({passive!r})"
     on, evidence = in_a_process("openmp_wait_policy", {}, two, before=late)
