@@ -63,6 +63,42 @@ def test_other_workers_are_given_other_seeds_at_once(
     assert _start_worker(**{**usual, **told}) == [43]
 
 
+class _Crops(torch.utils.data.Dataset[torch.Tensor]):
+    """A data set with random augmentation, which says what its worker's seed is."""
+
+    def __len__(self) -> int:
+        return 16
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        info = torch.utils.data.get_worker_info()
+        assert info is not None
+        return torch.stack(
+            [torch.tensor(float(index)), torch.rand(()), torch.tensor(float(info.seed % 1000))]
+        )
+
+
+def _epoch(num_workers: int) -> list[torch.Tensor]:
+    torch.manual_seed(5)
+    return list(torch.utils.data.DataLoader(_Crops(), batch_size=2, shuffle=True, num_workers=num_workers))
+
+
+@pytest.mark.parametrize("num_workers", [1, 2])
+def test_the_first_two_batches_of_real_workers_are_the_original_s(
+    monkeypatch: pytest.MonkeyPatch, num_workers: int
+) -> None:
+    from torch.utils.data._utils import worker
+
+    usual = _epoch(num_workers)
+    monkeypatch.setattr(worker, "_worker_loop", worker._worker_loop)
+    _reseed_workers(3)
+    other = _epoch(num_workers)
+    same = [bool((one == again).all()) for one, again in zip(usual, other, strict=True)]
+    assert same == [True, True, *[False] * 6]
+    assert all(bool((one[:, 0] == again[:, 0]).all()) for one, again in zip(usual, other, strict=True))
+    later = zip(usual[2:], other[2:], strict=True)
+    assert all(bool(((again[:, 2] - one[:, 2]) % 1000 == 3).all()) for one, again in later)
+
+
 def _start_worker(**told: Any) -> list[float]:
     from torch.utils.data._utils import worker
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from typing import Any
@@ -77,9 +78,8 @@ def _reseed_after(num_batches: int, seed: int) -> None:
             num += 1
             if num == num_batches:
                 seed_all(seed)
-                info = get_worker_info()
-                if info is not None:
-                    info.__dict__["seed"] = seed  # it takes no attributes
+                with contextlib.suppress(AttributeError):  # outside of a worker
+                    object.__setattr__(get_worker_info(), "seed", seed)  # it lets nobody set it
             return batch
 
         fetcher.fetch = fetch_and_reseed
