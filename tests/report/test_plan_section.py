@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from hotloop.model.ratio import Ratio
-from hotloop.report.document import Chart
+from hotloop.model.tuning import OwnRun
+from hotloop.report.document import Chart, Note
 from hotloop.report.sections.plan import plan
 
 from .rich_session import content
@@ -34,3 +35,23 @@ def test_one_that_failed_is_shown_without_a_ratio() -> None:
     found = _waterfall()
     failed = next(one for one in found.data["refused"] if one["name"] == "fused_optimizer")
     assert (failed["ratio"], failed["word"]) == (None, "failed (crash)")
+
+
+def test_what_speaks_against_a_plan_stands_below_it() -> None:
+    said = content()
+    assert said.tuning is not None
+    steps = tuple(msgspec.structs.replace(one, caution="it may cost time") for one in said.tuning.plan.steps)
+    result = msgspec.structs.replace(
+        said.tuning,
+        plan=msgspec.structs.replace(said.tuning.plan, steps=steps[:1]),
+        baseline=msgspec.structs.replace(
+            said.tuning.baseline, own_run=OwnRun(num_steps=500, wall_s=3.0, training_s=0.4)
+        ),
+    )
+    section = plan(msgspec.structs.replace(said, tuning=result))
+    assert section is not None
+    notes = [block.text for block in section.blocks if isinstance(block, Note)]
+    assert notes == [
+        "Your program ended after 500 steps, which took 400 ms of its 3.00 s: the gain is that of its steps.",
+        "Caution: it may cost time.",
+    ]
