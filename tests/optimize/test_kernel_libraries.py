@@ -93,7 +93,10 @@ def test_float8_is_refused_with_the_reason(facts: dict[str, Any], why: str) -> N
 def test_float8_is_tried_where_device_library_and_layers_allow_it(facts: dict[str, Any]) -> None:
     tried = Float8Training().candidates(observation(**{**HOPPER, **facts}))
     assert [each.params["recipe"] for each in tried] == ["tensorwise", "rowwise"]
-    assert tried[0].prior > tried[1].prior > 1
+    assert 1 > tried[0].prior > tried[1].prior
+    fused = {**HOPPER, **facts, "roots": (root(layer_counts={"Linear": 8}, compiled=True),)}
+    compiled = Float8Training().candidates(observation(**fused))
+    assert compiled[0].prior > compiled[1].prior > 1
 
 
 def test_products_in_int8_are_close_and_have_gradients() -> None:
@@ -133,7 +136,10 @@ def test_int8_is_refused_with_the_reason(facts: dict[str, Any], why: str) -> Non
 
 def test_int8_is_tried_on_gpus_without_float8_units_too() -> None:
     (tried,) = Int8Training().candidates(observation(**{**HOPPER, "capability": (8, 0)}))
-    assert tried.prior > 1
+    assert tried.prior < 1
+    fused = {**HOPPER, "capability": (8, 0), "roots": (root(layer_counts={"Linear": 8}, compiled=True),)}
+    (compiled,) = Int8Training().candidates(observation(**fused))
+    assert compiled.prior > 1
 
 
 class Llama(nn.Module):

@@ -52,6 +52,9 @@ class _Arm:
     interrupted: bool = False
     blocks: int = field(default=0)
 
+    def wait_for_start(self, timeout_s: float) -> None:
+        pass
+
     def end(self) -> None:
         self.device.end(self.run.pid)
 
@@ -99,7 +102,13 @@ class _Executor(DuetExecutor):
     """The real executor with that crew."""
 
     def __init__(
-        self, device: Memory, each_gib: float, *, others_gib: float = 0.0, grown: float = 1.0
+        self,
+        device: Memory,
+        each_gib: float,
+        *,
+        others_gib: float = 0.0,
+        grown: float = 1.0,
+        num_ranks: int = 1,
     ) -> None:
         self.device, each = device, round(each_gib * GIB)
         if others_gib:
@@ -117,7 +126,7 @@ class _Executor(DuetExecutor):
             environment={},
             isolation=cast("Isolation", None),
             anchor=Anchor("optimizer", 0, 1),
-            num_ranks=1,
+            num_ranks=num_ranks,
             step_s=0.01,
             startup_s=1.0,
             peak_bytes=None,
@@ -177,9 +186,16 @@ def test_two_that_do_not_fit_are_whole_processes_in_abba_order() -> None:
     assert record.rounds == ((2.0, 1.0),) * 8
 
 
-def test_on_a_device_an_arm_warms_up_with_nothing_beside_it() -> None:
-    """Libraries choose kernels by timing them: beside an arm that starts up they would choose others."""
+def test_on_a_device_the_first_step_is_taken_with_nothing_beside_it() -> None:
+    """Libraries choose kernels by timing them: beside an arm that computes they would choose others."""
     executor = _Executor(_device(), 10)
+    executor.run(ORDER, _both)
+    assert executor.crew.events == ["start original", "start larger", "warm original", "warm larger"]
+
+
+def test_ranks_start_one_arm_after_the_other() -> None:
+    """They do not wait before their first forward."""
+    executor = _Executor(_device(), 10, num_ranks=2)
     executor.run(ORDER, _both)
     assert executor.crew.events == ["start original", "warm original", "start larger", "warm larger"]
 

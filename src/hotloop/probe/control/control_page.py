@@ -81,6 +81,14 @@ class Seat:
         self.numbers[self.at + RANK] = -1 if rank is None else rank
         self.numbers[self.at + PID] = os.getpid()
 
+    def leave(self) -> None:
+        """Be gone from the page until `enter`."""
+        self.numbers[self.at + PID] = 0
+
+    def enter(self) -> None:
+        """Stand on the page again."""
+        self.numbers[self.at + PID] = os.getpid()
+
     def lost(self) -> None:
         """Say that this process's records ended early."""
         self.numbers[self.at + LOST] = 1

@@ -81,6 +81,10 @@ class Boundary:
         self._recorder = recorder
         self._page = page
         self._seat: Seat | None = None
+        self._early: Seat | None = None
+        """Where it waited before its first forward; a process may forward and never step."""
+        self.starts = page is not None
+        """It may have to wait before its first forward."""
         self._alone: bool | None = None
         """Whether this process is the only rank; None: not asked yet."""
         self._wanted = KINDS[anchor[0]] if anchor else None
@@ -136,6 +140,21 @@ class Boundary:
         if deep is not None and deep.numbers[DEEP] != deep.settled:
             self.pace.wake()
             deep.ended(kind, slot)
+
+    def before_first_forward(self) -> None:
+        """Wait, where the launcher has not said that steps may be taken: then the first of them is taken alone.
+
+        In it kernels are chosen by timing them, and models are compiled. Ranks do not wait: one may need another to
+        come to its first forward.
+        """
+        self.starts = False
+        page = self._page
+        if page is None or self.steps or page.numbers[GO_UNTIL] > 0 or rank_and_world()[1] > 1:
+            return
+        self._early = seat = self._take_seat(page)
+        self._hold(seat, 0)
+        seat.leave()
+        self._seat = None
 
     def interrupted(self) -> None:
         """Called when something goes on that is no step of training: an evaluation, or the start of an epoch."""
@@ -214,6 +233,10 @@ class Boundary:
 
     def _take_seat(self, page: ControlPage) -> Seat:
         assert self._folder is not None
+        if self._early is not None:
+            self._seat = seat = self._early
+            seat.enter()
+            return seat
         try:
             self._seat = seat = Seat(page, self._folder)
         except (OSError, RuntimeError):  # no place, or no space, for one more process: nobody holds this one
@@ -238,7 +261,7 @@ class Boundary:
         """In a forked child: it has its own steps and its own seat."""
         if self.windows is not None:
             self.windows.after_fork()
-        self._seat = None
+        self._seat = self._early = None
         self.num_optimizer = self.num_backward = self._num_evaluate = self.num_evaluated = 0
         self.num_interrupted = 0
         self._seen = self.steps = 0

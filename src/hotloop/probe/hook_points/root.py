@@ -188,6 +188,8 @@ class Root:
                 return 0
             recorder = self._probe.recorder
             self.calls += 1
+            if self._probe.boundary.starts and (trains or self._infers):
+                self._probe.boundary.before_first_forward()
             if not trains:
                 self._probe.boundary.pace.wake()
             elif recorder.lean:

@@ -8,7 +8,7 @@ from statistics import fmean, stdev
 
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.ratio import Ratio
-from hotloop.model.tuning import Failure, Measured, ParityEvidence
+from hotloop.model.tuning import Failure, FailureKind, Measured, ParityEvidence
 from hotloop.stats.pairs import MIN_BLOCKS, ratio_interval
 from hotloop.stats.verdict import TELLING, margin
 from hotloop.tune.executor import ArmRecord, PlanSteps, Rounds, SetOrder, SetRecord
@@ -100,9 +100,10 @@ def proven_slower(ratios: Sequence[float], ground: NoiseBaseline, by: float = 1.
 
 
 def clearly_worse(record: SetRecord, order: SetOrder, base: int, ground: NoiseBaseline) -> bool:
-    """Whether a plan failed or is slower than the originals beside it."""
-    if record.arm(base) is None:
-        return True
+    """Whether a plan failed or is slower than the originals beside it; one that was not warm in time says nothing."""
+    failure = record.failure(base)
+    if failure is not None:
+        return failure.kind is not FailureKind.LATE
     return proven_slower(record.log_ratios(record.originals(order), base), ground)
 
 

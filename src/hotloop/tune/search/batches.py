@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hotloop.model.optimization import Candidate
+from hotloop.tune.design.patterns import exclude
 from hotloop.tune.executor import PlanSteps
 from hotloop.tune.search.arms import Arms
 from hotloop.tune.search.contest import MAX_ROUNDS, Contest
@@ -35,9 +36,18 @@ class Batches:
         ledger: knows the budget.
         screening: knows what first steps took.
         contest: knows which arms a candidate needs.
+        conflicts: what cannot be on together.
     """
 
-    def __init__(self, arms: Arms, ledger: Ledger, screening: Screening, contest: Contest) -> None:
+    def __init__(
+        self,
+        arms: Arms,
+        ledger: Ledger,
+        screening: Screening,
+        contest: Contest,
+        conflicts: Mapping[str, frozenset[str]],
+    ) -> None:
+        self._conflicts = conflicts
         self._arms = arms
         self._budget_s = ledger.budget.seconds
         self._screening = screening
@@ -96,7 +106,7 @@ class Batches:
             alone = next(([one] for one in todo if self._proven_s([one], plan) <= alone_s), [])
             return apart if alone and alone[0] in apart else alone
         others = apart or [one for one in todo if one not in together][:1]
-        if not others or others[0].expected <= expected_together(together):
+        if not others or others[0].expected <= expected_together(together, self._conflicts):
             return together
         others_s = self._proven_s(others, plan)
         both_s = others_s + self._needed_s(together, plan, MAX_ROUNDS)
@@ -138,6 +148,10 @@ class Batches:
         return self._screening.one_off_s.get(candidate.label, candidate.one_off_s or 0.0)
 
 
-def expected_together(batch: Sequence[Candidate]) -> float:
-    """Return what is expected of all of them together."""
-    return math.prod(max(1.0, one.expected) for one in batch)
+def expected_together(batch: Sequence[Candidate], conflicts: Mapping[str, frozenset[str]]) -> float:
+    """Return what is expected of those of them that can be on together, the most promising first."""
+    taken: list[Candidate] = []
+    for one in sorted(batch, key=lambda one: -one.expected):
+        if not any(exclude(one, other, conflicts) for other in taken):
+            taken.append(one)
+    return math.prod(max(1.0, one.expected) for one in taken)

@@ -204,6 +204,9 @@ class Contest:
         ground: NoiseBaseline,
     ) -> Measured | Failure:
         arm, before = record.arm(at), record.arm(base)
+        late = record.failure(base)
+        if late is not None and late.kind is FailureKind.LATE:
+            return late
         if arm is None or before is None:
             message = "the plan that it is compared with failed"
             return Failure(kind=FailureKind.CRASH, message=message)

@@ -75,7 +75,7 @@ class Search:
         self._switchable = switchable
         self.belief = Belief(design.conflicts)
         self._along = Along(ledger, screening, confirmer, design)
-        self._batches = Batches(arms, ledger, screening, contest)
+        self._batches = Batches(arms, ledger, screening, contest, design.conflicts)
         self._switching = Switching(
             arms, screening, contest, self._batches, self.belief, design, switchable, self._take
         )
@@ -243,7 +243,7 @@ class Search:
         if gained < MOVES_MUCH and 2 * self._batches.reserve_s() > self._arms.left_s():
             return False  # too little would be left for the rest
         new = [one for one in batch if not self.belief.excluded_by(self.belief.plan, one)]
-        return gained >= LARGE and gained > expected_together(new)
+        return gained >= LARGE and gained > expected_together(new, self._design.conflicts)
 
     def _confirm(self, untried: Sequence[Candidate], until_left_s: float) -> bool:
         """Confirm what is believed in; return whether it was a guess, and wrong, so that another one may be made."""

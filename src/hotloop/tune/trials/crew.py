@@ -67,9 +67,9 @@ class Crew:
     ) -> None:
         """Start an arm of each plan, until all have warmed up.
 
-        On a CPU as many as there are cores start up side by side, and all wait at their first boundary (eight that
-        imported at once on two cores took twice the processor time). Where kernels are chosen by timing them they come
-        one by one, the others frozen: what was timed beside a neighbour is not what is fastest.
+        As many as there are cores start up side by side, and all wait before their first forward (eight that imported
+        at once on two cores took twice the processor time). Ranks do not wait there, so where kernels are chosen by
+        timing them they come one by one, the others frozen: what was timed beside a neighbour is not what is fastest.
 
         Args:
             order: the set.
@@ -109,7 +109,8 @@ class Crew:
         return max(left_s - order.keep_s, START_SHARE * left_s, 2 * expected_s)
 
     def _one_by_one(self, order: SetOrder) -> bool:
-        return bool(self._setting.devices) or any(times_kernels(plan) for plan in order.plans)
+        setting = self._setting
+        return setting.num_ranks > 1 and (bool(setting.devices) or any(map(times_kernels, order.plans)))
 
     def _wait_for_start(self, arm: Arm, ready_by: float) -> None:
         patience = self._until(self._patience.warm_up_s((), 0), ready_by)

@@ -25,6 +25,10 @@ USUAL = 1.2
 """Of forward and backward beside bfloat16, for large products, compiled; small ones become slower."""
 
 
+EAGER = 0.8
+"""So much of that without torch.compile, which fuses scaling and rounding."""
+
+
 class Int8Training(Optimization):
     """Compute the products of linear layers in 8-bit integers.
 
@@ -64,7 +68,8 @@ class Int8Training(Optimization):
             raise DoesNotApply(f"this GPU is too old for torchao's int8 kernels (compute capability {seen})")
         require_layers(program, "Int8MixedPrecisionTrainingLinear")
         part = share(observation, Phase.FORWARD, Phase.BACKWARD)
-        return [Candidate(name=self.name, params={}, numerics=self.numerics, prior=expected(part, USUAL))]
+        factor = USUAL * (1.0 if any(root.compiled for root in program.roots) else EAGER)
+        return [Candidate(name=self.name, params={}, numerics=self.numerics, prior=expected(part, factor))]
 
     def validate(self, params: Mapping[str, Any]) -> None:
         """It has no parameters."""
