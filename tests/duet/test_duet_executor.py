@@ -275,6 +275,32 @@ def test_an_arm_that_ends_is_a_failure_with_its_last_words(
         assert "no luck" in failed.failure.log_end
 
 
+TRAINED_BY_A_CHILD = """
+    import torch, torch.multiprocessing
+    from torch import nn
+
+    def train(_, model):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        while True:
+            model(torch.ones(4, 16)).mean().backward()
+            optimizer.step()
+
+    if __name__ == "__main__":
+        model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 2))
+        print(model(torch.ones(1, 16)).shape)
+        torch.multiprocessing.spawn(train, args=(model,), nprocs=1)
+"""
+
+
+def test_a_process_that_forwards_and_never_steps_holds_up_nobody(project: Path) -> None:
+    (project / "train.py").write_text(textwrap.dedent(TRAINED_BY_A_CHILD))
+    runner = executor(project, [sys.executable, "train.py"])
+    record = runner.run(SetOrder(plans=((), ()), max_rounds=2), lambda _: (0, 1))
+    runner.close()
+    assert isinstance(record, SetRecord), record
+    assert len(record.rounds) == 2
+
+
 def test_two_arms_of_two_ranks_do_not_collide(project: Path) -> None:
     source = (project / "train.py").read_text()
     source = source.replace(
