@@ -34,6 +34,15 @@ def test_tf32_is_checked_for_parity() -> None:
     assert candidate.numerics == "tolerance"
 
 
+@pytest.mark.parametrize(
+    ("layers", "expects_much"),
+    [({"Linear": 8}, True), ({"Conv2d": 1, "Linear": 50}, True), ({"Conv2d": 53, "Linear": 1}, False)],
+)
+def test_convolutions_are_in_tf32_already(layers: dict[str, int], expects_much: bool) -> None:
+    (candidate,) = Tf32Matmul().candidates(observation(device="cuda", roots=(root(layer_counts=layers),)))
+    assert (candidate.expected > 1.2) is expects_much
+
+
 def test_tf32_wins_against_the_program_and_is_no_effect_on_the_cpu() -> None:
     activation = Tf32Matmul().activation({})
     activation.on_torch()
