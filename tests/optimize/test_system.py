@@ -15,7 +15,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from hotloop.model.errors import HotloopError
-from hotloop.model.observation import Observation
+from hotloop.model.observation import Observation, Phase
 from hotloop.optimize import registry
 from hotloop.optimize.catalogue.system import allocator_library, cpu_allocator, huge_pages
 from hotloop.optimize.catalogue.system.cpu_allocator import CpuAllocator
@@ -123,6 +123,14 @@ def test_oversubscription_is_tried_first() -> None:
 def test_there_may_be_no_other_count() -> None:
     with pytest.raises(DoesNotApply, match="2 processes on 2 cores"):
         ThreadCount().candidates(observation(machine={"num_cores": 2}, num_threads=1, ranks=2))
+
+
+def test_threads_of_the_host_do_nothing_for_a_device_that_does_it_all() -> None:
+    busy = {Phase.DATA: 0.01, Phase.FORWARD: 0.35, Phase.BACKWARD: 0.64}
+    with pytest.raises(DoesNotApply, match="99% of the step is work of cuda"):
+        ThreadCount().candidates(observation(busy, device="cuda"))
+    assert ThreadCount().candidates(observation(device="cuda"))
+    assert ThreadCount().candidates(observation(busy))
 
 
 @pytest.mark.parametrize("value", [0, -2, 1.5, "2", True])
