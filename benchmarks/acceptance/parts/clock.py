@@ -9,7 +9,7 @@ from statistics import median
 from benchmarks.acceptance.place import Place
 from benchmarks.acceptance.row import Row
 
-SECONDS_GPU, SECONDS_CPU = 60.0, 20.0
+SECONDS_GPU, SECONDS_CPU = 40.0, 20.0
 
 
 def run(place: Place) -> Iterator[Row]:

@@ -16,7 +16,7 @@ from hotloop.model.machine import DeviceRates
 
 def run(place: Place) -> Iterator[Row | Skipped]:
     """Look at large products, eager and compiled."""
-    width, layers = place.size(8192, 384), 4
+    width, layers = place.size(4096, 384), 4
     # Forward, and two products of the same size in the backward; the first layer's input needs no gradient.
     true = 2.0 * width**3 * (3 * layers - 1)
     for words in ((), ("--compile", "default")):

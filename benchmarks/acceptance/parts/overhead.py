@@ -13,7 +13,7 @@ ROUNDS = 3
 
 def run(place: Place) -> Iterator[Row]:
     """Alternate."""
-    steps = place.size(1500, 150)
+    steps = place.size(300, 150)
     times: dict[bool, list[float]] = {False: [], True: []}
     for number in range(ROUNDS):
         for watched in (False, True) if number % 2 == 0 else (True, False):

@@ -22,10 +22,10 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
 
 LARGE: dict[str, Any] = {
-    "gemm": {"width": 8192, "layers": 4, "batch": 8192},
+    "gemm": {"width": 4096, "layers": 4, "batch": 4096},
     "launches": {"num": 200, "batch": 64},
     "resnet": {"blocks": (3, 4, 6, 3), "width": 64, "batch": 64, "side": 224},
-    "gpt": {"layers": 6, "width": 768, "heads": 12, "length": 256, "batch": 64},
+    "gpt": {"layers": 6, "width": 768, "heads": 12, "length": 256, "batch": 32},
     "unet3d": {"base": 32, "batch": 2, "side": 96},
 }
 SMALL: dict[str, Any] = {
