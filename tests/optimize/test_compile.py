@@ -158,6 +158,17 @@ def test_varying_shapes_and_repeated_blocks_are_candidates_of_their_own() -> Non
     assert all("blocks" not in candidate.params for candidate in two)
 
 
+def test_on_a_device_less_is_expected_of_blocks() -> None:
+    """They keep the launches that hold back a device whose host is the limit."""
+    model = root(blocks={"h": 12})
+    on_cpu, on_gpu = (
+        [c.prior for c in Compile().candidates(observation(device=device, roots=(model,)))]
+        for device in ("cpu", "cuda")
+    )
+    assert on_cpu[0] - on_cpu[-1] < on_gpu[0] - on_gpu[-1]
+    assert on_gpu[-1] == min(on_gpu)
+
+
 def test_little_is_expected_of_a_recurrent_model() -> None:
     """Its kernels are a library's; compilation is not tried before anything else."""
     plain, recurrent = (
