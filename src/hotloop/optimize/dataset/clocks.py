@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +16,8 @@ _NAMES = frozenset(
 def asks_for_time(run: Callable[[], Any]) -> str | None:
     """Run something and return the first clock or entropy source that it called, None where it called none.
 
-    Uses the interpreter's profile hook for as long as it runs, and puts back whatever was set.
+    Uses the interpreter's profile hook for as long as it runs, and puts back whatever was set. Garbage is not collected
+    meanwhile: what others do at a collection (hypothesis times it) is none of its calls.
     """
     seen: list[str] = []
 
@@ -26,10 +28,13 @@ def asks_for_time(run: Callable[[], Any]) -> str | None:
             if (module in _MODULES and name != "sleep") or name in _NAMES:
                 seen.append(f"{module}.{name}" if module else name)
 
-    before = sys.getprofile()
+    before, collects = sys.getprofile(), gc.isenabled()
+    gc.disable()
     sys.setprofile(watch)
     try:
         run()
     finally:
         sys.setprofile(before)
+        if collects:
+            gc.enable()
     return seen[0] if seen else None
