@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import dis
-import gc
-import sys
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
+from hotloop.optimize.dataset.own_calls import own_calls
+
 
 def decides(run: Callable[[], Any]) -> str | None:
-    """Run something; return the first function of the user's that it called and that has an `if` in it, None: none has.
-
-    Uses the interpreter's profile hook for as long as it runs, and puts back whatever was set. Garbage is not collected
-    meanwhile: destructors and callbacks of a collection are no part of what runs.
-    """
+    """Run something and return the first function of the user's that it called with an `if` in it, None: there is none."""
     from hotloop.probe.instruments.frames import Frames, Owner
 
     frames = Frames()
@@ -25,15 +21,8 @@ def decides(run: Callable[[], Any]) -> str | None:
         if event == "call" and frames.owner(frame) is Owner.USER:
             called[frame.f_code] = None
 
-    before, collects = sys.getprofile(), gc.isenabled()
-    gc.disable()
-    sys.setprofile(watch)
-    try:
+    with own_calls(watch):
         run()
-    finally:
-        sys.setprofile(before)
-        if collects:
-            gc.enable()
     return next((code.co_name for code in called if code is not run.__code__ and has_branch(code)), None)
 
 

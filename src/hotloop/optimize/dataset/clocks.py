@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import gc
-import sys
 from collections.abc import Callable
 from typing import Any
+
+from hotloop.optimize.dataset.own_calls import own_calls
 
 _MODULES = ("time",)
 _NAMES = frozenset(
@@ -14,11 +14,7 @@ _NAMES = frozenset(
 
 
 def asks_for_time(run: Callable[[], Any]) -> str | None:
-    """Run something and return the first clock or entropy source that it called, None where it called none.
-
-    Uses the interpreter's profile hook for as long as it runs, and puts back whatever was set. Garbage is not collected
-    meanwhile: what others do at a collection (hypothesis times it) is none of its calls.
-    """
+    """Run something and return the first clock or entropy source that it called, None where it called none."""
     seen: list[str] = []
 
     def watch(_: Any, event: str, function: Any) -> None:
@@ -28,13 +24,6 @@ def asks_for_time(run: Callable[[], Any]) -> str | None:
             if (module in _MODULES and name != "sleep") or name in _NAMES:
                 seen.append(f"{module}.{name}" if module else name)
 
-    before, collects = sys.getprofile(), gc.isenabled()
-    gc.disable()
-    sys.setprofile(watch)
-    try:
+    with own_calls(watch):
         run()
-    finally:
-        sys.setprofile(before)
-        if collects:
-            gc.enable()
     return seen[0] if seen else None
