@@ -11,7 +11,7 @@ from hotloop.optimize.dataset.own_calls import own_calls
 
 
 def decides(run: Callable[[], Any]) -> str | None:
-    """Run something and return the first function of the user's that it called with an `if` in it, None: there is none."""
+    """Run something; return the first function of the user's that it called and that has an `if`, None: none has."""
     from hotloop.probe.instruments.frames import Frames, Owner
 
     frames = Frames()
