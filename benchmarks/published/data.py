@@ -105,6 +105,12 @@ def _shakespeare(folder: Path) -> None:
     (folder / "meta.pkl").write_bytes(pickle.dumps(meta))
 
 
+def _tokens(folder: Path) -> None:
+    for shard in range(3):
+        picked = np.random.default_rng(_SEED + shard).zipf(1.4, 60_000) % 512
+        picked.astype(np.uint16).tofile(folder / f"data{shard:02}.bin")
+
+
 def _penn_treebank(folder: Path) -> None:
     (folder / "train.txt").write_text(_words(200_000))
 
@@ -190,6 +196,7 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "wikitext": _wikitext,
     "text": _text,
     "shakespeare": _shakespeare,
+    "tokens": _tokens,
     "penn_treebank": _penn_treebank,
     "series": _series,
     "photographs": _photographs,
