@@ -69,7 +69,7 @@ def page(rows: Sequence[Tuned]) -> Iterator[str]:
     letters = [chr(ord("A") + number) for number in range(len(RECIPES))]
     yield (
         "Each program of `tests/programs` gets one session of `hotloop tune` with its budget and nothing else. Then "
-        "the program as it was, the session's plan, two plans by hand (the faster one counts) and the recipes run "
+        "the program as it was, the session's plan, the plans by hand (the fastest one counts) and the recipes run "
         "beside one another in 3 fresh sets: ratios over the program as it was, 95% intervals over sets and blocks."
     )
     yield ""

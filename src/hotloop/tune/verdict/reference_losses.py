@@ -66,7 +66,7 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
         seen = self.judge(run.losses, numerics=numerics, touches_numbers=touches_numbers, begins_alike=alike)
         if seen.statistic is None or run.invariants is None or not self.invariants:
             return seen
-        if seen.decided and not seen.passed and self._needs_more_runs(run, plan):
+        if seen.decided and not seen.passed and self._needs_more_runs(len(run.losses), run.invariants, plan):
             evidence = f"{seen.evidence}{UNDECIDED}; the gradients of the first steps are the original's"
             return msgspec.structs.replace(seen, decided=False, evidence=evidence)
         num = 0 if seen.decided else self._num_alike(run.invariants, plan)
@@ -76,18 +76,18 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
             return msgspec.structs.replace(seen, passed=True, decided=True, evidence=same)
         return msgspec.structs.replace(seen, evidence=f"{seen.evidence}; invariants hold")
 
-    def _needs_more_runs(self, run: Learned, plan: Sequence[Candidate]) -> bool:
+    def _needs_more_runs(self, num_losses: int, seen: TrainingInvariants, plan: Sequence[Candidate]) -> bool:
         """Return whether a change that is exact but for rounding departs too far for the few runs that are known alone.
 
         Rewards of reinforcement learning wander for as long as the run is: one thread, with the gradients of fifteen
         steps equal, was twice as far away as one other run let expect, and was never looked at again.
         """
-        if run.invariants is None or any(one.numerics is not Numerics.EXACT for one in plan):
+        if any(one.numerics is not Numerics.EXACT for one in plan):
             return False
-        num = min(len(run.losses), max(map(len, self._whole), default=0))
+        num = min(num_losses, max(map(len, self._whole), default=0))
         few = sum(len(other) >= num for other in self._whole) < TELLING_DRAWS
         wanted = few and self.wants_perturbed()
-        return wanted and num_agreeing(self.invariants, run.invariants) >= ENOUGH_AGREEING
+        return wanted and num_agreeing(self.invariants, seen) >= ENOUGH_AGREEING
 
     def _num_alike(self, seen: TrainingInvariants, plan: Sequence[Candidate]) -> int:
         """Return of how many first steps the gradients show that a change leaves training as it was."""
