@@ -8,17 +8,15 @@ import msgspec
 
 from hotloop.model.observation import (
     Anchor,
-    LoaderFacts,
     Memory,
     Observation,
-    OptimizerFacts,
     Phase,
     PhaseTime,
-    ProgramFacts,
     RankObservation,
     RunAccount,
     StepTime,
 )
+from hotloop.model.program import LoaderFacts, OptimizerFacts, ProgramFacts
 
 STEP_S = 0.1
 SHARES = {

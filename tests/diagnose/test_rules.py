@@ -9,17 +9,9 @@ from hotloop.diagnose.check.bottleneck import bottleneck
 from hotloop.diagnose.check.engine import diagnose
 from hotloop.diagnose.check.registry import all_rules
 from hotloop.model.finding import Finding, Severity
-from hotloop.model.observation import (
-    Coverage,
-    Inference,
-    Latency,
-    Memory,
-    ModuleFacts,
-    Observation,
-    Phase,
-    PhaseTime,
-    RankObservation,
-)
+from hotloop.model.inference import Inference, Latency
+from hotloop.model.observation import Coverage, Memory, Observation, Phase, PhaseTime, RankObservation
+from hotloop.model.program import ModuleFacts
 
 from . import deep_observations
 from .observations import (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hotloop.model.observation import LoaderFacts
+from hotloop.model.program import LoaderFacts
 from hotloop.observe.decode.processes import program_facts, read_processes
 from hotloop.optimize.catalogue.input.training_loaders import training_loaders
 from hotloop.optimize.optimization import DoesNotApply

@@ -9,18 +9,15 @@ from typing import Any
 import torch
 
 from hotloop.model.observation import (
-    LoaderFacts,
     Memory,
-    ModuleFacts,
     Observation,
-    OptimizerFacts,
     Phase,
     PhaseTime,
-    ProgramFacts,
     RankObservation,
     RunAccount,
     StepTime,
 )
+from hotloop.model.program import LoaderFacts, ModuleFacts, OptimizerFacts, ProgramFacts
 from hotloop.probe.activation.activation import Activation
 
 

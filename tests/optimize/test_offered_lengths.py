@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from hotloop.model.observation import ProgramFacts
 from hotloop.model.optimization import Numerics
+from hotloop.model.program import ProgramFacts
 from hotloop.optimize.catalogue.input.pad_to_multiple import PadToMultiple
 from hotloop.optimize.catalogue.input.preallocate_longest import PreallocateLongest
 from hotloop.optimize.optimization import DoesNotApply

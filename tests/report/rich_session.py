@@ -30,7 +30,6 @@ from hotloop.model.observation import (
     Observation,
     Phase,
     PhaseTime,
-    ProgramFacts,
     RankObservation,
     RunAccount,
     StepTime,
@@ -38,6 +37,7 @@ from hotloop.model.observation import (
 from hotloop.model.operators import DetailedTimeline, Efficiency, Operator, Operators, TimelineLane
 from hotloop.model.optimization import Candidate, Numerics, Refusal
 from hotloop.model.origin import CodeState, Origin
+from hotloop.model.program import ProgramFacts
 from hotloop.model.ratio import Ratio
 from hotloop.model.step_memory import ModuleMemory, PhaseMemory, StepMemory
 from hotloop.model.step_series import StepKind, StepSeries, TimelineSpan

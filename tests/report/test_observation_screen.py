@@ -8,20 +8,19 @@ from typing import Any
 import msgspec
 import pytest
 
+from hotloop.model.inference import Inference, Latency
 from hotloop.model.observation import (
     Anchor,
     Coverage,
-    Inference,
-    Latency,
     Memory,
     Observation,
     Phase,
     PhaseTime,
-    ProgramFacts,
     RankObservation,
     RunAccount,
     StepTime,
 )
+from hotloop.model.program import ProgramFacts
 from hotloop.report.document import Table
 from hotloop.report.sections.step import step
 from hotloop.report.terminal.observation import render, render_next

@@ -10,8 +10,9 @@ from statistics import median
 import msgspec
 import numpy as np
 
-from hotloop.model.observation import Anchor, Memory, Observation, ProgramFacts, RunAccount, StepTime
+from hotloop.model.observation import Anchor, Memory, Observation, RunAccount, StepTime
 from hotloop.model.optimization import Candidate, Effect, Numerics
+from hotloop.model.program import ProgramFacts
 from hotloop.model.tuning import Contention, Failure, FailureKind
 from hotloop.tune.executor import (
     ArmRecord,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from hotloop.model.observation import LoaderFacts, Observation
+from hotloop.model.observation import Observation
+from hotloop.model.program import LoaderFacts
 from hotloop.tune.compare.compare import compare_observations
 
 from .simulated import observation

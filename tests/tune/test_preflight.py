@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hotloop.machine.devices.gpu import GpuDevice
-from hotloop.model.observation import ModuleFacts, Observation
+from hotloop.model.observation import Observation
+from hotloop.model.program import ModuleFacts
 from hotloop.tune.design.preflight import Surroundings, hindrances
 
 from ..diagnose.observations import with_loader, with_program

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from hotloop.model.observation import Inference, Latency
+from hotloop.model.inference import Inference, Latency
 from hotloop.whatif import batch_sizes, orders, read
 from hotloop.whatif.batch_sizes import BatchSizes
 from hotloop.whatif.run import Outcome, Report

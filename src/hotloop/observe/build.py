@@ -8,16 +8,8 @@ from typing import Any
 
 import msgspec
 
-from hotloop.model.observation import (
-    Anchor,
-    Coverage,
-    Memory,
-    Observation,
-    Phase,
-    ProgramFacts,
-    RankObservation,
-    StepTime,
-)
+from hotloop.model.observation import Anchor, Coverage, Memory, Observation, Phase, RankObservation, StepTime
+from hotloop.model.program import ProgramFacts
 from hotloop.model.secrets import redacted_words
 from hotloop.model.sites import SiteKind, Sites
 from hotloop.model.step_series import StepSeries

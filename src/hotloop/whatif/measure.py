@@ -10,7 +10,8 @@ import msgspec
 
 from hotloop.launch.isolation.decide import Isolation
 from hotloop.model.ceilings import Ceilings, Prediction
-from hotloop.model.observation import Coverage, Latency, Observation
+from hotloop.model.inference import Latency
+from hotloop.model.observation import Coverage, Observation
 from hotloop.model.optimization import Candidate
 from hotloop.whatif import read, unswitched
 from hotloop.whatif.orders import BATCHES, batch_orders, ceiling_orders, knob_orders, whatif_config

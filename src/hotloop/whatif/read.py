@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from hotloop.model.ceilings import Ceilings, Prediction
-from hotloop.model.observation import Coverage, Latency, Observation
+from hotloop.model.inference import Latency
+from hotloop.model.observation import Coverage, Observation
 from hotloop.model.optimization import Candidate
 from hotloop.model.ratio import Ratio
 from hotloop.observe.steps.requests import latency

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.model.observation import LoaderFacts, Observation
+from hotloop.model.observation import Observation
+from hotloop.model.program import LoaderFacts
 
 BUSY = 0.1
 """Under 10% of the machine in foreign hands was a workable limit for comparisons on two cores."""

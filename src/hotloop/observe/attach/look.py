@@ -12,7 +12,8 @@ import psutil
 from hotloop.machine.host.identity import identity
 from hotloop.model.deep import Deep, Frame, HostSamples, Sample
 from hotloop.model.errors import ExitCode, HotloopError
-from hotloop.model.observation import Coverage, Memory, Observation, Phase, ProgramFacts, RunAccount
+from hotloop.model.observation import Coverage, Memory, Observation, Phase, RunAccount
+from hotloop.model.program import ProgramFacts
 from hotloop.model.secrets import redacted_words
 from hotloop.observe.attach.frames import phase_of, read_frame
 from hotloop.observe.attach.py_spy import RATE, sampled_stacks

@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-from hotloop.model.observation import DeviceMemory, LoaderFacts, ModuleFacts, OptimizerFacts, ProgramFacts
+from hotloop.model.observation import DeviceMemory
+from hotloop.model.program import LoaderFacts, ModuleFacts, OptimizerFacts, ProgramFacts
 from hotloop.model.sites import Place, Site, SiteKind, Sites
 
 

@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean
 
-from hotloop.model.observation import Anchor, Inference, Latency
+from hotloop.model.inference import Inference, Latency
+from hotloop.model.observation import Anchor
 from hotloop.observe.decode.spans import Span, Timeline
 from hotloop.observe.steps.rhythm import generates
 from hotloop.observe.steps.step_windows import Window

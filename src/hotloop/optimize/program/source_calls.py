@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from hotloop.model.deep import Deep
-from hotloop.model.observation import ModuleFacts, Observation
+from hotloop.model.observation import Observation
+from hotloop.model.program import ModuleFacts
 
 
 def program_files(observation: Observation) -> Iterator[tuple[str, str]]:

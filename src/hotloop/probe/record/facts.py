@@ -214,7 +214,7 @@ def num_values(parameters: Iterable[Any]) -> int:
 def describe_root(
     module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, compiled: bool
 ) -> dict[str, Any]:
-    """Return what a root module is made of (see `hotloop.model.observation.ModuleFacts`)."""
+    """Return what a root module is made of (see `hotloop.model.program.ModuleFacts`)."""
     parameters = list(module.parameters())
     inputs = [
         value for value in (*args, *kwargs.values()) if hasattr(value, "dtype") and hasattr(value, "shape")

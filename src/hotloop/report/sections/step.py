@@ -7,7 +7,8 @@ from statistics import median
 
 import numpy as np
 
-from hotloop.model.observation import Inference, Latency, Observation, Phase, StepTime
+from hotloop.model.inference import Inference, Latency
+from hotloop.model.observation import Observation, Phase, StepTime
 from hotloop.model.quantities import counted, duration, parts, percent, rate, shares
 from hotloop.model.step_series import StepSeries
 from hotloop.report.charts.histogram import histogram

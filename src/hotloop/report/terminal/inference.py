@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.model.observation import Inference, Latency
+from hotloop.model.inference import Inference, Latency
 from hotloop.model.quantities import counted, duration, rate
 
 

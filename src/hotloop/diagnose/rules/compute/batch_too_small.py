@@ -34,7 +34,8 @@ from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.price.cost import MIDWAY, Cost, phase_cost, phase_share
 from hotloop.diagnose.price.facts import batch_samples, trains
 from hotloop.diagnose.rule import Rule, Symptom
-from hotloop.model.observation import ModuleFacts, Observation, Phase
+from hotloop.model.observation import Observation, Phase
+from hotloop.model.program import ModuleFacts
 
 LAYER_S = 50e-6
 """Forward and backward of a layer on one sample of four features: 29 us (ReLU), 58 us (Linear), 74 us (BatchNorm),

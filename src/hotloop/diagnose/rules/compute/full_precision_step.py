@@ -34,7 +34,8 @@ from hotloop.diagnose.price.cost import phase_share
 from hotloop.diagnose.price.facts import on_cpu
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
-from hotloop.model.observation import ModuleFacts, Observation, Phase
+from hotloop.model.observation import Observation, Phase
+from hotloop.model.program import ModuleFacts
 from hotloop.model.ratio import Ratio
 
 _UNITS = {"amx_bf16", "avx512_bf16", "amx_fp16", "avx512_fp16", "sve2", "bf16"}

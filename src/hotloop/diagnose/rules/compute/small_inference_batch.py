@@ -34,7 +34,8 @@ from collections.abc import Iterator
 
 from hotloop.diagnose.price.cost import Cost, phase_cost
 from hotloop.diagnose.rule import Rule, Symptom
-from hotloop.model.observation import Latency, Observation, Phase
+from hotloop.model.inference import Latency
+from hotloop.model.observation import Observation, Phase
 from hotloop.model.quantities import counted, duration, significant
 
 MUCH = 1.2

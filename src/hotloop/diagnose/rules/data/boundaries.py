@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.price.cost import Cost, between_steps, measured_step
-from hotloop.model.observation import LoaderFacts, Observation
+from hotloop.model.observation import Observation
+from hotloop.model.program import LoaderFacts
 
 
 def boundary_cost(observation: Observation, loader: LoaderFacts) -> Cost:

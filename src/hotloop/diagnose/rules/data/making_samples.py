@@ -8,7 +8,8 @@ from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.price.cost import Cost, phase_cost
 from hotloop.diagnose.price.facts import step_loader
 from hotloop.model.deep import Loading, LoadingPart
-from hotloop.model.observation import LoaderFacts, Observation, Phase
+from hotloop.model.observation import Observation, Phase
+from hotloop.model.program import LoaderFacts
 
 MUCH = 0.25
 """Of a sample's time: what takes less is one part of many."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from hotloop.model.observation import ModuleFacts, Observation, Phase
+from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
+from hotloop.model.program import ModuleFacts
 from hotloop.optimize.catalogue.compute.memory_format import MemoryFormat
 from hotloop.optimize.catalogue.compute.memory_format_knob import MemoryFormatKnob
 from hotloop.optimize.optimization import DoesNotApply, Optimization

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from hotloop.model.observation import ModuleFacts, Observation, Phase
+from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
+from hotloop.model.program import ModuleFacts
 from hotloop.optimize.norms.live import NormSwap
 from hotloop.optimize.norms.pattern import RMS_NORM, WrittenNorm, written_norms
 from hotloop.optimize.optimization import DoesNotApply, Optimization

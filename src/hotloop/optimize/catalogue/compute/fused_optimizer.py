@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from hotloop.model.observation import Observation, OptimizerFacts, Phase
+from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
+from hotloop.model.program import OptimizerFacts
 from hotloop.model.sites import SiteKind, Sites
 from hotloop.optimize.catalogue.compute.optimizer_keywords import OptimizerKeywords
 from hotloop.optimize.catalogue.compute.optimizer_knob import OptimizerKnob

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from hotloop.model.observation import LoaderFacts, Observation, Phase
+from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
+from hotloop.model.program import LoaderFacts
 from hotloop.optimize.catalogue.input.dataset_cache import DatasetCache
 from hotloop.optimize.catalogue.input.training_loaders import training_loaders
 from hotloop.optimize.optimization import DoesNotApply, Optimization

@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from hotloop.model.observation import LoaderFacts, Observation, Phase
+from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
+from hotloop.model.program import LoaderFacts
 from hotloop.optimize.catalogue.input.training_loaders import training_loaders
 from hotloop.optimize.catalogue.input.worker_keywords import WorkerKeywords
 from hotloop.optimize.catalogue.input.worker_knob import WorkerKnob

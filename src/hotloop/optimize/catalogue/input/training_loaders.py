@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hotloop.model.observation import LoaderFacts, Observation
+from hotloop.model.observation import Observation
+from hotloop.model.program import LoaderFacts
 from hotloop.optimize.optimization import DoesNotApply
 
 SELDOM = 0.02

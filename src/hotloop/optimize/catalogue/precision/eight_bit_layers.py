@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hotloop.model.observation import ProgramFacts
+from hotloop.model.program import ProgramFacts
 from hotloop.model.quantities import counted
 from hotloop.optimize.optimization import DoesNotApply
 

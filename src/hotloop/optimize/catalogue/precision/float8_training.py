@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from hotloop.model.observation import Observation, Phase, ProgramFacts
+from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
+from hotloop.model.program import ProgramFacts
 from hotloop.model.sites import Sites
 from hotloop.optimize.catalogue.precision.eight_bit_layers import FITS, require_layers
 from hotloop.optimize.catalogue.precision.float8_layers import Float8Layers
