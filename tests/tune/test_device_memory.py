@@ -70,16 +70,21 @@ class _Crew(Crew):
         self.most_alive = 0
         self.retries_beside = 0
         """Of the allocator of an arm that is not alone."""
+        self.with_noise: list[bool] = []
+        self.noise_fails = False
 
     def start(self, order: SetOrder, at: int) -> Arm:
         plan = order.plans[at]
         arm = cast("Arm", _Arm(self._device, _Run(100 + len(self.order)), plan))
         self.order.append("+".join(step.name for step in plan) or "original")
+        self.with_noise.append(at in order.perturbed)
         self.events.append(f"start {self.order[-1]}")
         self.alive.append(arm)
         return arm
 
     def warm(self, arm: Any, ready_by: float = math.inf) -> None:
+        if self.noise_fails and self.with_noise[arm.run.pid - 100]:
+            raise ArmFailed(arm, Failure(kind=FailureKind.CRASH, message="it failed"))
         growth = self._grown if arm.plan else 1.0
         self.events.append(f"warm {self.order[arm.run.pid - 100]}")
         try:
@@ -270,6 +275,15 @@ def test_a_candidate_that_has_no_room_alone_is_to_blame() -> None:
     assert failure is not None
     assert failure.kind is FailureKind.OUT_OF_MEMORY
     assert executor.device.held == {}
+
+
+def test_noise_that_failed_is_not_given_to_the_plan_in_its_place() -> None:
+    executor = _Executor(_device(), 48)
+    executor.crew.noise_fails = True
+    record = executor.run(SetOrder(plans=((), (), (LARGER,)), max_rounds=8, perturbed=(1,)), _both)
+    assert isinstance(record, SetRecord)
+    assert [record.failure(at) is not None for at in range(3)] == [False, True, False]
+    assert executor.crew.with_noise == [False, True, False, False, False, False]
 
 
 def test_without_a_driver_to_ask_the_devices_size_counts() -> None:

@@ -13,18 +13,18 @@ from hotloop.tune.design.switchable import Switchables
 from hotloop.tune.executor import PlanSteps, SetOrder
 from hotloop.tune.search.along import Along
 from hotloop.tune.search.arms import Arms
-from hotloop.tune.search.batches import CONTEST_ROUNDS, SLOW_S, Batches, expected_together
+from hotloop.tune.search.batches import CONTEST_ROUNDS, Batches, expected_together
 from hotloop.tune.search.belief import NO_TIME, UNPROVEN, Belief
 from hotloop.tune.search.confirms import Confirms
-from hotloop.tune.search.contest import WORTH_A_LOOK, Contest
-from hotloop.tune.search.knob_screen import NOT_SURE
+from hotloop.tune.search.contest import Contest
+from hotloop.tune.search.fallback import Fallback
 from hotloop.tune.search.screening import MOVES_MUCH, Screening, hoped
 from hotloop.tune.search.stand_ins import stand_ins, waiting
 from hotloop.tune.search.switching import MOVES, Switching
 from hotloop.tune.search.variant_order import in_turns
 from hotloop.tune.session.ledger import Ledger
 from hotloop.tune.session.standing import standing
-from hotloop.tune.verdict.decision import ACCEPTED, NO_DIFFERENCE
+from hotloop.tune.verdict.decision import ACCEPTED
 
 MAX_MOVERS = 2
 """So many of what is expected to move the bottleneck are tried before knobs are switched."""
@@ -34,8 +34,6 @@ LARGE = 1.15
 """Gain that is proven before what is expected to bring less is tried beside it."""
 MOVER_WORTH = 1.1
 """A mover below it has not moved anything; how far below does not matter to what comes next."""
-OPEN = (NO_DIFFERENCE, NOT_SURE)
-"""How decisions begin that leave open whether something helps."""
 WAITING = "openmp_wait_policy"
 """It is what screening beside a neighbour does itself."""
 
@@ -79,6 +77,7 @@ class Search:
         self._switching = Switching(
             arms, screening, contest, self._batches, self.belief, design, switchable, self._take
         )
+        self._fallback = Fallback(arms, screening, confirmer, self.belief)
         self._assumed: list[Candidate] = []
         """Passive waiting, which nothing has shown to help: screening waits so itself."""
         self._num_sets = 0
@@ -162,7 +161,7 @@ class Search:
                 if self._switching.moved(fixed):
                     self._switching.screen(knobs)
             elif todo or self._num_sets == 0 or refuted:
-                self.belief.plan = self._guessed([*self.screening.told.unknown, *self._untried(knobs), *todo])
+                self.belief.plan = self._fallback.guess(todo, knobs, self.trials)
             todo = self._without_waiting(todo)
             self._switching.as_it_runs(knobs)
             self._say_standing()
@@ -183,7 +182,7 @@ class Search:
         while self._confirmer.proven() is None and self._believes_another():
             self._confirm((), 0.0)
         if self._confirmer.proven() is None:
-            self.belief.plan = self.belief.plan or self._hinted()
+            self.belief.plan = self.belief.plan or self._fallback.hinted(self.trials)
             self._confirm((), 0.0)
             self._confirmer.exhaust()
             self._say_standing()
@@ -209,26 +208,6 @@ class Search:
             elif told is None:
                 return False
         return True
-
-    def _hinted(self) -> PlanSteps:
-        """Return all that was estimated to be faster, and could not be told from nothing: together it may be told.
-
-        Of 300 s a reinforcement learner left 135 unspent with two knobs at 1.05 and 1.02, within a tenth; both together
-        were 1.10. What takes long to begin is left out beside others: compilation took the time of a GAN's layout.
-        """
-        latest = {trial.candidate.label: trial for trial in self.trials}
-        hints = [
-            (trial.ratio.ratio, trial.candidate)
-            for label, trial in latest.items()
-            if trial.ratio is not None
-            and trial.ratio.ratio > WORTH_A_LOOK
-            and trial.decision.startswith(OPEN)
-            if label not in self._confirmer.dropped
-        ]
-        best_first = [one for _, one in sorted(hints, key=lambda hint: -hint[0])]
-        return self.belief.joined(
-            (), [one for one in best_first if (one.one_off_s or 0.0) < SLOW_S] or best_first
-        )
 
     def _is_proven_first(self, batch: Sequence[Candidate]) -> bool:
         """Whether what is believed in has gained more than is expected of what would be tried next.
@@ -293,15 +272,6 @@ class Search:
         self.belief.plan = self.belief.joined(kept, found)
         return self.belief.joined(left, found)
 
-    def _untried(self, knobs: Sequence[Candidate]) -> list[Candidate]:
-        """Return the knobs of which nothing is known, because there was no time to switch them."""
-        told = {
-            *self._confirmer.dropped,
-            *(one.label for one in self.screening.told.unknown),
-            *(trial.candidate.label for trial in self.trials),
-        }
-        return [knob for knob in knobs if knob.label not in told]
-
     def _without_waiting(self, todo: list[Candidate]) -> list[Candidate]:
         """Where screening waits passively, that cannot be screened: it is part of the plan, and confirmed with it."""
         if self._switching.passive:
@@ -365,12 +335,3 @@ class Search:
                 hoped(one) for one in self.screening.told.unknown if one.label not in self._confirmer.dropped
             )
         )
-
-    def _guessed(self, untried: Sequence[Candidate]) -> PlanSteps:
-        """No time to try anything: what was measured, else what is expected, else the best single candidate."""
-        if self.belief.plan or self._confirmer.proven() is not None:
-            return self.belief.plan
-        untried = [one for one in untried if one.label not in self._confirmer.dropped]
-        cheap = [one for one in untried if (one.one_off_s or 0.0) < self._arms.left_s() / 4]
-        likely = [one for one in cheap if hoped(one)]
-        return self.belief.joined((), likely or cheap[:1])

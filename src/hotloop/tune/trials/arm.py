@@ -50,6 +50,11 @@ class ArmFailed(Exception):  # noqa: N818 - carries an outcome
         self.arm = arm
         self.failure = failure
 
+    @property
+    def timed_out(self) -> bool:
+        """Whether it was given up; where the time is over that says nothing of the arm."""
+        return self.failure.kind is FailureKind.TIMEOUT
+
 
 class Arm:
     """A running program that takes so many steps when told to and is frozen in between.

@@ -18,6 +18,7 @@ from hotloop.tune.trials.arm import Arm, ArmFailed
 from hotloop.tune.trials.patience import Patience
 from hotloop.tune.trials.setting import Setting
 from hotloop.tune.trials.start_arm import compiled_in, start_arm
+from hotloop.tune.trials.void_blocks import MAX_REPEATS, ContentionWatch
 
 LAST_PATIENCE_S = 5.0
 """What is under way when the time is over may take so much longer."""
@@ -128,7 +129,7 @@ class Crew:
         try:
             spent = arm.advance(steps, discard=1, timeout_s=self._within_budget(least))
         except ArmFailed as failed:
-            if failed.failure.kind is FailureKind.TIMEOUT and least < patience:
+            if failed.timed_out and least < patience:
                 raise ArmFailed(arm, _LATE) from failed
             raise
         self._patience.warmed(arm.plan, spent)
@@ -144,9 +145,21 @@ class Crew:
         spent = arm.advance(blocks.per_turn(), discard=blocks.discard, timeout_s=patience)
         return spent / blocks.num_steps
 
-    def blocks_used(self, arm: Arm) -> int:
-        """Return how many blocks an arm has run."""
-        return (arm.steps - self._blocks.warm_steps) // self._blocks.per_block()
+    def watched_turn(self, arm: Arm, watchman: ContentionWatch, left: int) -> float:
+        """Give an arm its turn, again where others were busy; return seconds a step.
+
+        Args:
+            arm: alive and warm.
+            watchman: knows if others were busy.
+            left: the blocks that the arm is still to run, with this one.
+        """
+        return watchman.block(lambda: self.turn(arm), arm.run.pid, self.spare_blocks(arm, left))
+
+    def spare_blocks(self, arm: Arm, left: int) -> int:
+        """Return the blocks that an arm may repeat before the program ends by itself."""
+        most = self._blocks.max_rounds
+        used = (arm.steps - self._blocks.warm_steps) // self._blocks.per_block()
+        return MAX_REPEATS if most is None else max(0, most - used - left)
 
     def record(self, arm: Arm) -> ArmRecord:
         """Return what an arm gave."""

@@ -33,8 +33,8 @@ from hotloop.tune.trials.ranks import port_is_taken
 from hotloop.tune.trials.setting import Setting
 from hotloop.tune.trials.switching import switch_knobs
 from hotloop.tune.trials.turns import Turn, block_times, is_late, undisturbed
-from hotloop.tune.trials.void_blocks import MAX_REPEATS, ContentionWatch
-from hotloop.tune.trials.whole_processes import Lived, in_abba_order
+from hotloop.tune.trials.void_blocks import ContentionWatch
+from hotloop.tune.trials.whole_processes import WholeProcesses
 
 
 class _Course(msgspec.Struct):
@@ -44,8 +44,9 @@ class _Course(msgspec.Struct):
     failures: dict[int, Failure] = {}
     rounds: list[tuple[float, ...]] = []
     aside: list[int] = []
+    """Rounds beside busy neighbours, or with an evaluation or a new epoch in all turns of an arm."""
     interrupted: bool = False
-    """Whether each turn of the round under way had an evaluation or a new epoch in it."""
+    """Whether the round under way has such a break."""
     records: dict[int, ArmRecord] = {}
     contention: Contention = Contention(num_blocks=0, num_void=0)
     start_s: float = 0.0
@@ -93,6 +94,9 @@ class DuetExecutor:
         self._cramped = False
         """Whether an arm beside another had too little of a device's memory, and was slow for it."""
         self._device_budget = device_budget or DeviceBudget(setting.devices)
+        self._whole = WholeProcesses(
+            self._crew, blocks, self._device_budget, left_s, lambda num: self._watch(progress, num)
+        )
 
     @property
     def isolation(self) -> Isolation:
@@ -117,19 +121,19 @@ class DuetExecutor:
             self._progress(
                 "copies of your program have no room beside one another: whole processes take turns"
             )
-            return self._alone(order)
+            return self._whole.run(order)
         course = self._beside(order, steer)
         if any(_for_want_of_room(one) for one in course.failures.values()):
             self._progress(
                 "no room beside others (memory, or a fixed port): each copy of your program again, alone"
             )
-            return self._alone(order)
+            return self._whole.run(order)
         if any(record.num_alloc_retries for record in course.records.values()):
             self._cramped = True
             self._progress(
                 "a device's memory ran short beside another copy (allocator retries): each copy again, alone"
             )
-            return self._alone(order)
+            return self._whole.run(order)
         return self._recorded(course)
 
     def _beside(self, order: SetOrder, steer: Steer) -> _Course:
@@ -167,70 +171,6 @@ class DuetExecutor:
                 course.records[at] = msgspec.structs.replace(course.records[at], deep=deep)
         course.look_s = time.monotonic() - began
 
-    def _alone(self, order: SetOrder) -> SetRecord | SetFailed:
-        """Run whole processes in ABBA order, one alive at a time."""
-        began = time.monotonic()
-        watchman = self._watch(self._progress, len(order.plans) * order.max_rounds)
-        under_way = num_lived = 0
-        aside: set[int] = set()
-
-        def live(index: int, num_blocks: int) -> Lived:
-            nonlocal under_way, num_lived
-            under_way = index
-            first = 0 if num_lived < len(order.plans) else order.max_rounds - num_blocks
-            num_lived += 1
-            self._device_budget.fits(
-                1, 0
-            )  # memory of the process before this one is back a moment after its end
-            arm = self._crew.start(order, index)
-            try:
-                self._crew.warm(arm)
-                blocks = []
-                for number in range(num_blocks):
-                    noisy = watchman.num_noisy
-                    blocks.append(self._watched_block(arm, watchman, num_blocks - number))
-                    if watchman.num_noisy > noisy or (self._blocks.trains and arm.interrupted):
-                        aside.add(first + number)
-                return blocks, self._crew.record(arm)
-            finally:
-                self._crew.end([arm])
-
-        try:
-            rounds, records = in_abba_order(len(order.plans), order.max_rounds, live)
-        except ArmFailed as failed:
-            if self._over(failed):
-                raise BudgetOver(failed.failure.message) from failed
-            if under_way == 0:
-                return SetFailed(failed.failure)
-            return self._without(order, under_way, failed.failure)
-        spent = time.monotonic() - began
-        blocks_s = sum(sum(times) for times in rounds) * self._blocks.per_turn()
-        return SetRecord(
-            rounds=rounds,
-            arms=records,
-            contention=watchman.report(),
-            start_s=max(0.0, spent - blocks_s),
-            aside=tuple(sorted(aside)),
-        )
-
-    def _without(self, order: SetOrder, at: int, failure: Failure) -> SetRecord | SetFailed:
-        """Run the set without an arm that failed, and say so in its place."""
-        rest = tuple(plan for index, plan in enumerate(order.plans) if index != at)
-        if len(rest) < 2:
-            empty = ArmRecord(step_s=math.nan)
-            return SetRecord(
-                rounds=(), arms=(empty, failure), contention=Contention(num_blocks=0, num_void=0)
-            )
-        moved = tuple(index - (index > at) for index in order.perturbed)
-        found = self._alone(msgspec.structs.replace(order, plans=rest, perturbed=moved))
-        if isinstance(found, SetFailed):
-            return found
-        return msgspec.structs.replace(
-            found,
-            rounds=tuple((*times[:at], math.nan, *times[at:]) for times in found.rounds),
-            arms=(*found.arms[:at], failure, *found.arms[at:]),
-        )
-
     def switch(self, order: SwitchOrder, enough: Callable[[SwitchRecord], bool]) -> SwitchRecord:
         """Switch knobs within one process."""
         return switch_knobs(
@@ -267,8 +207,10 @@ class DuetExecutor:
     ) -> tuple[float, ...]:
         """Run a round, repeated where others were busy; of a device each block, where its driver can tell of one."""
         if self._setting.devices and self._blocks.turn_s >= SHORTEST_LOOK_S:
-            return self._round(course, on, backwards, lambda arm: self._watched_block(arm, watchman, left))
-        spare = min(self._spare(course.arms[at], left) for at in on)
+            return self._round(
+                course, on, backwards, lambda arm: self._crew.watched_turn(arm, watchman, left)
+            )
+        spare = min(self._crew.spare_blocks(course.arms[at], left) for at in on)
         return watchman.block(
             lambda: self._round(course, on, backwards, self._crew.turn), course.arms[0].run.pid, spare
         )
@@ -307,16 +249,12 @@ class DuetExecutor:
         try:
             return work(course.arms[at])
         except ArmFailed as failed:
-            if self._over(failed):
+            if failed.timed_out and self._left_s() <= 0:
                 if len(course.rounds) < MIN_BLOCKS:
                     raise BudgetOver(failed.failure.message) from failed
                 raise _TimeOver from failed
             course.failures[at] = failed.failure
             return None
-
-    def _over(self, failed: ArmFailed) -> bool:
-        """Whether it was given up because the time is over, which says nothing of the arm."""
-        return failed.failure.kind is FailureKind.TIMEOUT and self._left_s() <= 0
 
     def _recorded(self, course: _Course) -> SetRecord | SetFailed:
         told = len(course.rounds) >= MIN_BLOCKS
@@ -336,14 +274,6 @@ class DuetExecutor:
             look_s=course.look_s,
             aside=tuple(course.aside),
         )
-
-    def _watched_block(self, arm: Arm, watchman: ContentionWatch, left: int) -> float:
-        return watchman.block(lambda: self._crew.turn(arm), arm.run.pid, self._spare(arm, left))
-
-    def _spare(self, arm: Arm, left: int) -> int:
-        """Return the blocks that an arm may repeat before the program ends by itself."""
-        most = self._blocks.max_rounds
-        return MAX_REPEATS if most is None else max(0, most - self._crew.blocks_used(arm) - left)
 
     def close(self) -> None:
         """End all arms."""
