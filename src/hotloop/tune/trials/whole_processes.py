@@ -96,7 +96,7 @@ class WholeProcesses:
 
     def _without(self, order: SetOrder, at: int, failure: Failure) -> SetRecord | SetFailed:
         """Run the set without an arm that failed, and say so in its place."""
-        rest = tuple(plan for index, plan in enumerate(order.plans))
+        rest = tuple(plan for index, plan in enumerate(order.plans) if index != at)
         if len(rest) < 2:
             empty = ArmRecord(step_s=math.nan)
             return SetRecord(
