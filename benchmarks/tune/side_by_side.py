@@ -15,7 +15,7 @@ from hotloop.launch.command import resolve
 from hotloop.model.observation import Observation
 from hotloop.stats.pairs import MIN_BLOCKS, ratio_interval
 from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
-from hotloop.tune.pipeline import executor_like_a_session
+from hotloop.tune.prepared import executor_like_a_session
 
 SETS, ROUNDS, SLOW_ROUNDS = 3, 8, 5
 SLOW_STEP_S = 0.2

@@ -75,6 +75,7 @@ class Simulation:
         switchable: Callable[[Candidate], bool] = lambda _: False,
         busy: bool = False,
         observed_s: float = STEP_S,
+        observed_busy: bool = False,
         start_s: float = STARTUP_S,
         free: bool = False,
         disturbance: Disturbance | None = None,
@@ -98,6 +99,7 @@ class Simulation:
             heed_neighbours=heed_neighbours,
             busy=busy,
             observed_s=observed_s,
+            observed_busy=observed_busy,
         )
         self._tuner = Tuner(observation(), self.executor, self._ledger, design, self._tell)
 

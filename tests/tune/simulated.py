@@ -79,8 +79,8 @@ class Truth(msgspec.Struct, frozen=True, kw_only=True):
     """So many arms can be alive at once."""
     ends_after_steps: int | None = None
     """The program comes to its own end."""
-    beside_others: bool = False
-    """Others are busy in every round."""
+    others_cost: float | None = None
+    """Others are busy in every round, and make its steps so many times as long; None: nobody is."""
 
 
 class Disturbance:
@@ -166,11 +166,11 @@ class SimulatedExecutor:
             contention=Contention(
                 num_blocks=len(rounds) * len(arms),
                 num_void=0,
-                num_noisy=len(rounds) * len(arms) if self.truth.beside_others else 0,
+                num_noisy=len(rounds) * len(arms) if self.truth.others_cost else 0,
                 max_foreign_share=0.02,
             ),
             start_s=start_s,
-            aside=tuple(range(len(rounds))) if self.truth.beside_others else (),
+            aside=tuple(range(len(rounds))) if self.truth.others_cost else (),
         )
 
     def switch(self, order: SwitchOrder, enough: Callable[[SwitchRecord], bool]) -> SwitchRecord:
@@ -254,6 +254,7 @@ class SimulatedExecutor:
         if step_s is None:
             arms[at] = _failure(FailureKind.ENDED)
             return math.nan
+        step_s *= self.truth.others_cost or 1.0
         self._clock.pass_by(step_s * (BLOCK_STEPS + DISCARD))
         return step_s
 

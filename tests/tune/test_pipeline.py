@@ -19,6 +19,7 @@ from hotloop.model.tuning import Failure, FailureKind
 from hotloop.observe.run.live import Interrupted
 from hotloop.observe.run.origin import origin
 from hotloop.store.session import find_session, new_session
+from hotloop.tune import observing, prepared
 from hotloop.tune import pipeline as whole
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.design.candidates import Wishes
@@ -60,11 +61,11 @@ def program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Program:
     (tmp_path / "train.py").write_text("pass\n")
     (tmp_path / "other.py").write_text("pass\n")
     monkeypatch.setattr("sys.stdin", None)
-    monkeypatch.setattr(whole, "observe", program.observe)
-    monkeypatch.setattr(whole, "_executor", program.executor)
+    monkeypatch.setattr(observing, "observe", program.observe)
+    monkeypatch.setattr(whole, "executor_of", program.executor)
     monkeypatch.setattr(whole, "_coverage", lambda _: ())
     monkeypatch.setattr(whole, "propose", lambda *_: (candidates("a", "null"), []))
-    monkeypatch.setattr(whole, "switchable", lambda _: False)
+    monkeypatch.setattr(prepared, "switchable", lambda _: False)
     monkeypatch.setattr(SimulatedExecutor, "isolation", None, raising=False)
     return program
 
@@ -195,7 +196,7 @@ def test_a_program_whose_end_nobody_saw_coming_gets_blocks_that_fit(
             monkeypatch.setattr(made, "run", lambda *_: SetFailed(failure))
         return made
 
-    monkeypatch.setattr(whole, "_executor", executor)
+    monkeypatch.setattr(whole, "executor_of", executor)
     assert names(tune(_order(), _silent, _silent).result) == ["a"]
     assert seen[0].max_rounds is None
     assert seen[1].max_rounds is not None

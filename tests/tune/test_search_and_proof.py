@@ -381,14 +381,41 @@ def test_a_knob_that_a_short_program_left_no_time_to_switch_gets_a_process_of_it
     assert set(names(result)) == {"first", "last"}
 
 
-@pytest.mark.parametrize("beside_others", [True, False])
-def test_what_was_measured_beside_others_may_cost_time_without_them(beside_others: bool) -> None:
-    truth = Truth(factors={"sleeps": 1.5, "arm": 1.4}, beside_others=beside_others)
-    result = Simulation(truth, heed_neighbours=frozenset({"sleeps"})).run(candidates("sleeps", "arm"))
+@pytest.mark.parametrize("others_cost", [1.5, None])
+def test_what_was_measured_beside_others_may_cost_time_without_them(others_cost: float | None) -> None:
+    truth = Truth(factors={"sleeps": 1.5, "arm": 1.4}, others_cost=others_cost)
+    session = Simulation(truth, heed_neighbours=frozenset({"sleeps"}), observed_busy=others_cost is not None)
+    result = session.run(candidates("sleeps", "arm"))
     cautions = {step.name: step.caution for step in result.plan.steps}
     assert set(cautions) == {"sleeps", "arm"}
-    assert ("on a quiet machine it may cost time" in cautions["sleeps"]) == beside_others
+    assert ("on a quiet machine it may cost time" in cautions["sleeps"]) == (others_cost is not None)
     assert not cautions["arm"]
+
+
+def test_what_gains_what_others_take_is_not_proven_where_they_came_later() -> None:
+    """One thread was "proven" 14 times as fast beside tests of ours, and 1.1 alone; the rest may be proven there."""
+    truth = Truth(factors={"sleeps": 8.0, "arm": 1.4}, others_cost=1.5)
+    result = Simulation(truth, heed_neighbours=frozenset({"sleeps"})).run(candidates("sleeps", "arm"))
+    assert names(result) == ["arm"]
+    assert result.plan.steps[0].ratio == pytest.approx(1.4, rel=0.05)
+    assert "sleeps gains what they take" in reasons(result)["sleeps"]
+    assert not result.likely
+
+
+@pytest.mark.parametrize(
+    ("others_cost", "observed_s", "holds"), [(1.8, 1, True), (9, 1, False), (9, 9, True)]
+)
+def test_a_program_that_others_made_another_proves_nothing(
+    others_cost: float, observed_s: float, holds: bool
+) -> None:
+    """Threads that wait at barriers for one without a core: all that waits less often looks many times as fast."""
+    truth = Truth(factors={"a": 1.4}, others_cost=others_cost)
+    result = Simulation(truth, observed_s=observed_s * STEP_S).run(candidates("a", "null"))
+    assert names(result) == (["a"] if holds else [])
+    assert not result.likely
+    if not holds:
+        assert "beside them" in reasons(result)["a"]
+        assert "stop them and tune again" in reasons(result)["a"]
 
 
 @pytest.mark.parametrize("changes", [True, False])

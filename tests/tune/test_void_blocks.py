@@ -78,6 +78,23 @@ def test_no_more_is_repeated_than_the_program_has_steps_for(spare: int) -> None:
     assert watchman.report().num_noisy == 1
 
 
+@pytest.mark.parametrize(("shares", "waited_s", "tells"), [([0.5] * 9, 2.5, True), ([], 0.25, False)])
+def test_a_set_waits_for_others_to_leave(shares: list[float], waited_s: float, tells: bool) -> None:
+    pauses: list[float] = []
+    said: list[str] = []
+    # Of two looks each the first one begins an interval, the second one ends it.
+    load = _Load([share for one in shares for share in (one, one)], 0.0)
+    ContentionWatch(said.append, 10, load, pauses.append).wait_for_quiet(20.0)
+    assert sum(pauses) == pytest.approx(waited_s)
+    assert bool(said) == tells
+
+
+def test_nobody_is_waited_for_longer_than_that() -> None:
+    pauses: list[float] = []
+    ContentionWatch(lambda _: None, 10, _Load((), 0.6), pauses.append).wait_for_quiet(5.0)
+    assert sum(pauses) == pytest.approx(5.0)
+
+
 def test_the_wait_for_quiet_ends_early_when_it_is() -> None:
     pauses: list[float] = []
     watchman = ContentionWatch(lambda _: None, 10, _Load([0.5, 0.5], 0.0), pauses.append)

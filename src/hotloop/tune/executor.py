@@ -95,6 +95,11 @@ class SetRecord(msgspec.Struct, frozen=True, kw_only=True, tag="measured"):
         """Whether too few rounds are left without those that say little, so that all of them count."""
         return bool(self.aside) and telling(self.rounds, self.aside) is self.rounds
 
+    @property
+    def beside_others(self) -> bool:
+        """Whether others were busy in so many rounds that those count, too."""
+        return self.disturbed and 2 * self.contention.num_noisy > self.contention.num_blocks
+
     def arm(self, at: int) -> ArmRecord | None:
         """Return what an arm did, or None where it failed."""
         arm = self.arms[at]

@@ -16,15 +16,18 @@ from hotloop.model.tuning import (
     Compatibility,
     Contention,
     LikelyPlan,
+    Measured,
     OwnRun,
     Plan,
     PlanStep,
+    Switched,
     TuneResult,
 )
 from hotloop.tune.confirm.confirmation import Confirmer
 from hotloop.tune.confirm.evidence import MIN_SETS, TELLING, Confirmation
 from hotloop.tune.confirm.factors import Factors
 from hotloop.tune.confirm.likely import likely_from_search, likely_from_sets, why_open
+from hotloop.tune.design.neighbours import was_busy
 from hotloop.tune.executor import PlanSteps
 from hotloop.tune.search.arms import Arms
 from hotloop.tune.search.contest import METHOD, Contest
@@ -136,11 +139,26 @@ def _likely(observation: Observation, found: Found, proven: Confirmation | None)
     known = proven is not None and all(step in proven.plan for step in believed)
     if not believed or known or found.confirmer.sets.num(believed):
         return
+    heeding = any(step.name in found.heed_neighbours for step in believed)
+    if heeding and _beside_others(found, believed) and not was_busy(observation):
+        return  # the neighbours' doing, and they were not there when the program was observed
     guess = _search_ratio(found, believed)
     if guess is None or math.sqrt(guess[0].high / guess[0].low) - 1 > TELLING:
         return
     if guess[0].ratio > 1.01 * (proven.speed if proven else 1.0):
         yield likely_from_search(believed, *guess, observation.command)
+
+
+def _beside_others(found: Found, plan: PlanSteps) -> bool:
+    """Whether others were busy in most of what the search measured of a plan."""
+    num_noisy = num = 0
+    for outcome in (trial.outcome for trial in found.search.trials if trial.candidate in plan):
+        if isinstance(outcome, Switched):
+            num_noisy, num = num_noisy + outcome.num_noisy, num + outcome.num_holds
+        elif isinstance(outcome, Measured):
+            blocks = outcome.contention
+            num_noisy, num = num_noisy + blocks.num_noisy, num + blocks.num_blocks
+    return 2 * num_noisy > num
 
 
 def _search_ratio(found: Found, plan: PlanSteps) -> tuple[Ratio, str] | None:

@@ -18,6 +18,7 @@ from hotloop.model.optimization import Candidate, Refusal
 from hotloop.model.tuning import TuneResult
 from hotloop.stats.verdict import MIN_MARGIN
 from hotloop.tune.confirm.confirmation import Confirmer
+from hotloop.tune.confirm.usual_pace import UsualPace
 from hotloop.tune.design.experiment import Design
 from hotloop.tune.design.switchable import Switchables
 from hotloop.tune.executor import BudgetOver, Executor
@@ -62,7 +63,13 @@ class Tuner:
         self._arms = arms
         switchable = Switchables(design.switchable)
         self._heed_neighbours = design.heed_neighbours
-        self._confirmer = Confirmer(arms, switchable, progress, _look_s(observation, ledger))
+        pace = UsualPace(
+            arms.originals,
+            design.observed_s,
+            observed_busy=design.observed_busy,
+            heed_neighbours=design.heed_neighbours,
+        )
+        self._confirmer = Confirmer(arms, switchable, progress, pace, _look_s(observation, ledger))
         self._contest = Contest(arms, design.conflicts, design.interactions, progress)
         screen = KnobScreen(
             executor, design.conflicts, design.interactions, typical=design.typical, alike=design.alike

@@ -14,6 +14,7 @@ from hotloop.model.optimization import Candidate, Numerics, Refusal
 from hotloop.model.tuning import FailureKind
 from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.tune.confirm.evidence import MAX_SETS, MIN_SETS, TELLING, WORTH, Confirmation, ConfirmedSets
+from hotloop.tune.confirm.usual_pace import UsualPace
 from hotloop.tune.executor import PlanSteps, SetOrder
 from hotloop.tune.search.arms import Arms, while_time
 from hotloop.tune.search.batches import AGAIN, PROOF_ROUNDS
@@ -39,6 +40,7 @@ class Confirmer:
         arms: runs the sets.
         switchable: whether a step can be switched in a running program: its factor then needs no arm.
         progress: told of what is measured.
+        pace: knows which sets show the program as its user runs it.
         look_s: seconds that detailed profiling of the program and the plan takes; None: it is left out.
     """
 
@@ -47,6 +49,7 @@ class Confirmer:
         arms: Arms,
         switchable: Callable[[Candidate], bool],
         progress: Callable[[str], None],
+        pace: UsualPace,
         look_s: float | None = None,
     ) -> None:
         self._look_s = look_s
@@ -57,7 +60,8 @@ class Confirmer:
         self._to_the_end = False
         """Nothing is left that time would be better spent on."""
         self.goals: list[PlanSteps] = []
-        self.sets = ConfirmedSets(arms.originals)
+        self._pace = pace
+        self.sets = ConfirmedSets(arms.originals, pace)
         self.dropped: dict[str, Refusal] = {}
         self.instead: Callable[[PlanSteps, Sequence[Refusal]], PlanSteps] = lambda left, _: left
 
@@ -128,7 +132,18 @@ class Confirmer:
             # A set of the session before, whose steps were others of these names, does not tell of this plan.
             if self.sets.num(plan) == num:
                 break
-        return ()
+        return self._without_heeding(plan)
+
+    def _without_heeding(self, plan: PlanSteps) -> PlanSteps:
+        """Return what is left of a plan that gains what neighbours take, if nothing but that is against it.
+
+        The rest may be proven beside them.
+        """
+        seen = self.sets.standing(plan)
+        heeding = self._pace.heeding(plan)
+        if seen is None or not seen.beside or seen.num_sets < MIN_SETS or not heeding:
+            return ()
+        return tuple(step for step in plan if step not in heeding)
 
     def _refuted(self, plan: PlanSteps) -> dict[str, Refusal]:
         """Return the steps of a guess whose first set shows no gain; one that leaves room for a gain stays."""
@@ -153,13 +168,14 @@ class Confirmer:
             # Without a curve of losses a first set still says what is likely.
             least = self._least(plan) if num else MIN_ROUNDS
             return not _hopeless(seen) and self._fits(1, arms, -late_s, least)
-        if num >= MAX_SETS:
-            return False
+        if num >= MAX_SETS or (seen.beside and self._pace.heeding(plan)):
+            return False  # whatever gains what neighbours take is not waited for: the rest may be proven
         wide = seen.held and seen.width > WIDE
         # One more run with rounding noise may tell whether it learns the same.
         undecided = not seen.parity.decided and self._arms.wants_perturbed(unsettled=True)
         unlikely = self._to_the_end and not seen.held and seen.speed > WORTH
-        return (seen.total.more or wide or undecided or unlikely) and self._fits(1, arms, until_left_s)
+        more = seen.total.more or bool(seen.beside)
+        return (more or wide or undecided or unlikely) and self._fits(1, arms, until_left_s)
 
     def _fits(
         self, num_sets: int, arms: Sequence[PlanSteps], until_left_s: float, rounds: int = MIN_ROUNDS
@@ -302,7 +318,11 @@ def _departs(seen: Confirmation) -> bool:
 def _hopeless(seen: Confirmation | None) -> bool:
     """Whether two sets or more say that a plan is slower."""
     return (
-        seen is not None and seen.num_sets > 1 and seen.total.ratio is not None and seen.total.ratio.high < 1
+        seen is not None
+        and not seen.beside
+        and seen.num_sets > 1
+        and seen.total.ratio is not None
+        and seen.total.ratio.high < 1
     )
 
 

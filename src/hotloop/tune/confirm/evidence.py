@@ -13,6 +13,7 @@ from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import FailureKind, ParityEvidence
 from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.stats.verdict import Decision, Verdict, decide
+from hotloop.tune.confirm.usual_pace import UsualPace
 from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
 from hotloop.tune.verdict.baseline import NoiseBaseline, Originals
 from hotloop.tune.verdict.decision import not_proven
@@ -31,11 +32,13 @@ class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
     total: Decision
     parity: ParityEvidence
     num_sets: int
+    beside: str = ""
+    """Why none of its sets tells what it gains when the user runs it, in words; empty: they do."""
 
     @property
     def held(self) -> bool:
         """Whether it is faster and learns the same."""
-        return self.total.verdict is Verdict.FASTER and self.parity.passed
+        return self.total.verdict is Verdict.FASTER and self.parity.passed and not self.beside
 
     @property
     def ratio(self) -> Ratio | None:
@@ -58,10 +61,12 @@ class ConfirmedSets:
 
     Args:
         originals: what the program against itself gave.
+        pace: knows which sets show the program as its user runs it.
     """
 
-    def __init__(self, originals: Originals) -> None:
+    def __init__(self, originals: Originals, pace: UsualPace) -> None:
         self._originals = originals
+        self._pace = pace
         self._sets: list[tuple[SetOrder, SetRecord]] = []
 
     def add(self, order: SetOrder, record: SetRecord) -> list[Refusal]:
@@ -102,7 +107,10 @@ class ConfirmedSets:
         return [(order, record) for order, record in self._sets if plan in order.plans]
 
     def standing(self, plan: PlanSteps) -> Confirmation | None:
-        """Return where a plan stands; None: it was in no set, or failed in one."""
+        """Return where a plan stands; None: it was in no set, or failed in one.
+
+        Sets beside neighbours that made another program of it do not count where others tell.
+        """
         ground = self._originals.baseline()
         pairs: list[_Pair] = []
         parities = []
@@ -113,9 +121,15 @@ class ConfirmedSets:
                 continue
             if arm is None:
                 return None
-            pairs.append(_Pair(record.log_ratios(record.originals(order), at), record.disturbed))
+            pairs.append(
+                _Pair(
+                    record.log_ratios(record.originals(order), at),
+                    record.disturbed,
+                    self._pace.left(order, record, plan),
+                )
+            )
             parities.append(ground.references.check(arm, plan))
-        pairs = [pair for pair in pairs if len(pair.blocks) >= MIN_BLOCKS]
+        pairs = _counted(pairs)
         if not pairs:
             return None
         return Confirmation(
@@ -124,16 +138,21 @@ class ConfirmedSets:
             # A set that the end of the time cut short has too few losses to say anything.
             parity=max([one for one in parities if one.measured] or parities, key=_departure),
             num_sets=len(pairs),
+            beside=pairs[-1].beside,
         )
 
     def between(self, before: PlanSteps, after: PlanSteps) -> Decision | None:
         """Return what a plan is worth against its own beginning, from the sets that held both."""
         pairs = [
-            _Pair(record.log_ratios(record.same(order, before), order.plans.index(after)), record.disturbed)
+            _Pair(
+                record.log_ratios(record.same(order, before), order.plans.index(after)),
+                record.disturbed,
+                self._pace.left(order, record, after),
+            )
             for order, record in self.of(after)
             if before in order.plans and record.arm(order.plans.index(before)) is not None
         ]
-        pairs = [pair for pair in pairs if len(pair.blocks) >= MIN_BLOCKS]
+        pairs = _counted(pairs)
         return _decision(pairs, self._originals.baseline()) if pairs else None
 
     def proven(self) -> Confirmation | None:
@@ -150,6 +169,7 @@ class ConfirmedSets:
                 one
                 for one in self._all()
                 if not one.held
+                and not one.beside
                 and (one.parity.passed or not one.parity.decided)
                 and one.speed > edge
                 and one.width < TELLING
@@ -179,6 +199,14 @@ class _Pair(NamedTuple):
     blocks: tuple[float, ...]
     """Log ratios."""
     disturbed: bool
+    beside: str
+    """Why it does not tell what is gained when the user runs it; empty: it does."""
+
+
+def _counted(pairs: Sequence[_Pair]) -> list[_Pair]:
+    """Return the pairs that say enough: those of the program as its user runs it, if there is one."""
+    enough = [pair for pair in pairs if len(pair.blocks) >= MIN_BLOCKS]
+    return [pair for pair in enough if not pair.beside] or enough
 
 
 def _decision(pairs: Sequence[_Pair], ground: NoiseBaseline) -> Decision:

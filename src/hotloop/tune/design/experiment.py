@@ -20,6 +20,7 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
         max_rounds: rounds until the program ends by itself; None: it does not.
         busy: whether others use the machine, when the experiment begins.
         observed_s: of a step, as the program was observed; None: not known.
+        observed_busy: whether others used the machine then.
         curve_rounds: rounds after which an arm's losses can be compared.
         typical: whether a hold is summed up by its median step.
         conflicts: names that cannot be on together.
@@ -40,6 +41,7 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
     curve_rounds: int = 0
     busy: bool = False
     observed_s: float | None = None
+    observed_busy: bool = False
     typical: bool = True
     conflicts: Mapping[str, frozenset[str]] = {}
     interactions: Mapping[str, frozenset[str]] = {}

@@ -142,6 +142,7 @@ class DuetExecutor:
         course = _Course()
         try:
             self._crew.start_all(order, course.arms, lambda at, work: self._guarded(course, at, work))
+            watchman.wait_for_quiet(0.0 if order.passive else self._setting.quiet_wait_s)
             course.start_s = time.monotonic() - began
             self._rounds(course, order, steer, watchman)
             course.contention = watchman.report()

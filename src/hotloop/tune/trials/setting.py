@@ -29,6 +29,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         typical_s: the median step of the original program.
         hold_s: how long a pattern of knobs is held.
         grace_s: after the end of the time, until a set that has said nothing yet is given up.
+        quiet_wait_s: that a set waits for other processes to leave the machine; 0: it does not.
     """
 
     argv: tuple[str, ...]
@@ -46,3 +47,4 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     typical_s: float = 0.1
     hold_s: float = 0.3
     grace_s: float = 30.0
+    quiet_wait_s: float = 0.0

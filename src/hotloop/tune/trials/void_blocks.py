@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from hotloop.machine.environment.contention import ForeignLoad, foreign_share, steal_share
+from hotloop.model.quantities import duration
 from hotloop.model.tuning import Contention
 from hotloop.tune.trials.device_neighbours import DeviceNeighbours
 
@@ -76,21 +77,33 @@ class ContentionWatch:
             if repeat < min(MAX_REPEATS, spare) and self._void < self._max_void:
                 self._void += 1
                 self._progress(f"repeating a block ({disturbed})")
-                self._wait_for_quiet(ours)
+                self._wait(ours, WAIT_FOR_QUIET_S)
             else:
                 break
         self.num_noisy += 1
         return result
 
-    def _wait_for_quiet(self, ours: tuple[int, ...]) -> None:
+    def wait_for_quiet(self, limit_s: float) -> None:
+        """Wait while others are busy, so long at most: what a program does beside them is not what it does alone.
+
+        Args:
+            limit_s: 0: not at all.
+        """
+        said = f"waiting up to {duration(limit_s)} for other processes to leave the CPU"
+        self._wait((os.getpid(),), limit_s, said)
+
+    def _wait(self, ours: tuple[int, ...], limit_s: float, said: str = "") -> None:
         waited = 0.0
-        while waited < WAIT_FOR_QUIET_S:
+        while waited < limit_s:
             before = self._load.snapshot(ours)
             self._pause(LOOK_S)
             waited += LOOK_S
             share = foreign_share(before, self._load.snapshot(ours))
             if share is None or share <= MAX_FOREIGN / 2:
                 return
+            if said:
+                self._progress(said)
+                said = ""
 
     def report(self) -> Contention:
         """Return what others did."""

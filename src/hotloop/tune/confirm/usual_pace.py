@@ -1,0 +1,72 @@
+"""Whether a set of fresh processes shows the program as its user runs it, or what a neighbour has made of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from statistics import median
+
+from hotloop.model.quantities import duration
+from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
+from hotloop.tune.verdict.baseline import Originals
+
+FAIR_SHARE = 2.0
+"""Times the usual step: what a neighbour takes that keeps one of two cores busy. Beyond it threads wait at barriers for
+one that has no core. Beside tests of ours PPO's step of 11 ms took 200, and one thread instead of two was "14 times as
+fast", which was 1.1 alone."""
+
+
+class UsualPace:
+    """Knows how fast the program is when its user runs it.
+
+    Args:
+        originals: of all sets.
+        observed_s: of a step, as the program was observed; None: not known.
+        observed_busy: whether others used the machine then. Who always works beside others is told what that brings.
+        heed_neighbours: names of optimizations whose gain is what other processes take.
+    """
+
+    def __init__(
+        self,
+        originals: Originals,
+        observed_s: float | None,
+        *,
+        observed_busy: bool = False,
+        heed_neighbours: Collection[str] = (),
+    ) -> None:
+        self._originals = originals
+        self._observed_s = observed_s
+        self._observed_busy = observed_busy
+        self._heed_neighbours = heed_neighbours
+
+    def heeding(self, plan: PlanSteps) -> PlanSteps:
+        """Return the steps of a plan whose gain is what other processes take."""
+        return tuple(step for step in plan if step.name in self._heed_neighbours)
+
+    def left(self, order: SetOrder, record: SetRecord, plan: PlanSteps) -> str:
+        """Return why a set does not tell what a plan gains when the user runs it, in words; empty: it does.
+
+        Args:
+            order: the set.
+            record: what it did.
+            plan: an arm of it.
+        """
+        if not record.beside_others:
+            return ""
+        heeding = self.heeding(plan)
+        if heeding and not self._observed_busy:
+            return f"other processes used the machine, and {heeding[-1].name} gains what they take"
+        usual_s = max(self._observed_s or 0.0, self._originals.range_s[1])
+        step_s = _step_s(order, record)
+        if not usual_s or step_s <= FAIR_SHARE * usual_s:
+            return ""
+        return (
+            f"other processes used the machine: your program as it is took {duration(step_s)} a step beside them, "
+            f"{duration(usual_s)} otherwise"
+        )
+
+
+def _step_s(order: SetOrder, record: SetRecord) -> float:
+    originals = record.originals(order)
+    times = [times[at] for times in record.rounds for at in originals if math.isfinite(times[at])]
+    return median(times) if times else 0.0

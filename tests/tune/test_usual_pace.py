@@ -1,0 +1,80 @@
+"""Which sets of a proof show the program as its user runs it."""
+
+from __future__ import annotations
+
+import pytest
+
+from hotloop.model.optimization import Candidate, Effect
+from hotloop.model.tuning import Contention
+from hotloop.tune.confirm.evidence import ConfirmedSets
+from hotloop.tune.confirm.usual_pace import FAIR_SHARE, UsualPace
+from hotloop.tune.executor import ArmRecord, SetOrder, SetRecord
+from hotloop.tune.verdict.baseline import Originals
+
+PLAN = (Candidate(name="a"),)
+ORDER = SetOrder(plans=((), PLAN), max_rounds=6)
+USUAL_S = 0.01
+
+
+def _set(original_s: float, ratio: float, *, num_beside: int = 0) -> SetRecord:
+    """Six rounds, the first ones of them beside others."""
+    return SetRecord(
+        rounds=((original_s, original_s / ratio),) * 6,
+        arms=(
+            ArmRecord(step_s=original_s),
+            ArmRecord(step_s=original_s / ratio, effects=(Effect("a", True, "it acts"),)),
+        ),
+        contention=Contention(num_blocks=6, num_void=0, num_noisy=num_beside),
+        aside=tuple(range(num_beside)),
+    )
+
+
+def _sets(*records: SetRecord) -> ConfirmedSets:
+    originals = Originals()
+    sets = ConfirmedSets(originals, UsualPace(originals, USUAL_S))
+    for record in records:
+        originals.add(ORDER, record)
+        sets.add(ORDER, record)
+    return sets
+
+
+def test_sets_of_the_program_as_it_is_run_outvote_those_that_others_made_longer() -> None:
+    seen = _sets(_set(0.2, 14.0, num_beside=6), _set(USUAL_S, 1.1), _set(USUAL_S, 1.1)).standing(PLAN)
+    assert seen is not None
+    assert (seen.num_sets, seen.beside) == (2, "")
+    assert seen.speed == pytest.approx(1.1)
+
+
+def test_factors_come_from_the_sets_that_count() -> None:
+    sets = _sets(_set(0.2, 14.0, num_beside=6), _set(USUAL_S, 1.1))
+    decision = sets.between((), PLAN)
+    assert decision is not None
+    assert decision.ratio is not None
+    assert decision.ratio.ratio == pytest.approx(1.1)
+
+
+def test_quiet_rounds_are_enough_of_a_set() -> None:
+    seen = _sets(_set(0.2, 1.1, num_beside=3)).standing(PLAN)
+    assert seen is not None
+    assert not seen.beside
+
+
+@pytest.mark.parametrize(("slower", "told"), [(0.9 * FAIR_SHARE, True), (1.1 * FAIR_SHARE, False)])
+def test_a_fair_share_leaves_the_program_what_it_is(slower: float, told: bool) -> None:
+    seen = _sets(_set(slower * USUAL_S, 1.1, num_beside=6)).standing(PLAN)
+    assert seen is not None
+    assert (not seen.beside) == told
+
+
+def test_it_is_held_to_the_slowest_that_it_was_alone() -> None:
+    """A machine may run at several speeds by itself."""
+    beside = _set(3.5 * USUAL_S, 1.1, num_beside=6)
+    for quiet_s, told in ((USUAL_S, False), (2 * USUAL_S, True)):
+        originals = Originals()
+        originals.add(ORDER, _set(quiet_s, 1.0))
+        said = UsualPace(originals, USUAL_S).left(ORDER, beside, PLAN)
+        assert (not said) == told
+
+
+def test_where_nothing_is_known_of_it_alone_a_set_counts() -> None:
+    assert not UsualPace(Originals(), None).left(ORDER, _set(0.2, 14.0, num_beside=6), PLAN)
