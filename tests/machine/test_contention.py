@@ -16,6 +16,7 @@ from hotloop.machine.environment.contention import (
     ForeignLoad,
     foreign_processes,
     foreign_share,
+    others_share,
     own_ticks,
     steal_share,
     throttled_s,
@@ -198,6 +199,7 @@ def test_steal_is_not_foreign_load(proc: FakeProc, load: ForeignLoad) -> None:
     after = load.snapshot(())
     assert steal_share(before, after) == pytest.approx(0.25)
     assert foreign_share(before, after) == 0.0
+    assert others_share(before, after) == pytest.approx(0.25), "but nor is it ours"
 
 
 def test_only_the_cores_that_we_may_use_count(proc: FakeProc) -> None:

@@ -100,6 +100,7 @@ class Simulation:
             busy=busy,
             observed_s=observed_s,
             observed_busy=observed_busy,
+            usual_s=observed_s,
         )
         self._tuner = Tuner(observation(), self.executor, self._ledger, design, self._tell)
 

@@ -167,10 +167,11 @@ class SimulatedExecutor:
                 num_blocks=len(rounds) * len(arms),
                 num_void=0,
                 num_noisy=len(rounds) * len(arms) if self.truth.others_cost else 0,
-                max_foreign_share=0.02,
+                max_foreign_share=0.48 if self.truth.others_cost else 0.02,
             ),
             start_s=start_s,
             aside=tuple(range(len(rounds))) if self.truth.others_cost else (),
+            noisy=tuple(range(len(rounds))) if self.truth.others_cost else (),
         )
 
     def switch(self, order: SwitchOrder, enough: Callable[[SwitchRecord], bool]) -> SwitchRecord:

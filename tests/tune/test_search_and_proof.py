@@ -393,7 +393,7 @@ def test_what_was_measured_beside_others_may_cost_time_without_them(others_cost:
 
 
 def test_what_gains_what_others_take_is_not_proven_where_they_came_later() -> None:
-    """One thread was "proven" 14 times as fast beside tests of ours, and 1.1 alone; the rest may be proven there."""
+    """One thread was "proven" 14 times as fast beside tests of ours, and 1.1 alone; the rest can be proven there."""
     truth = Truth(factors={"sleeps": 8.0, "arm": 1.4}, others_cost=1.5)
     result = Simulation(truth, heed_neighbours=frozenset({"sleeps"})).run(candidates("sleeps", "arm"))
     assert names(result) == ["arm"]
@@ -414,8 +414,8 @@ def test_a_program_that_others_made_another_proves_nothing(
     assert names(result) == (["a"] if holds else [])
     assert not result.likely
     if not holds:
-        assert "beside them" in reasons(result)["a"]
-        assert "stop them and tune again" in reasons(result)["a"]
+        assert "the machine was disturbed: your program as it is took" in reasons(result)["a"]
+        assert "tune on a quiet machine" in reasons(result)["a"]
 
 
 @pytest.mark.parametrize("changes", [True, False])

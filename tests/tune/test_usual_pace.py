@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from hotloop.model.optimization import Candidate, Effect
@@ -24,8 +25,11 @@ def _set(original_s: float, ratio: float, *, num_beside: int = 0) -> SetRecord:
             ArmRecord(step_s=original_s),
             ArmRecord(step_s=original_s / ratio, effects=(Effect("a", True, "it acts"),)),
         ),
-        contention=Contention(num_blocks=6, num_void=0, num_noisy=num_beside),
+        contention=Contention(
+            num_blocks=6, num_void=0, num_noisy=num_beside, max_foreign_share=0.5 if num_beside else None
+        ),
         aside=tuple(range(num_beside)),
+        noisy=tuple(range(num_beside)),
     )
 
 
@@ -41,7 +45,7 @@ def _sets(*records: SetRecord) -> ConfirmedSets:
 def test_sets_of_the_program_as_it_is_run_outvote_those_that_others_made_longer() -> None:
     seen = _sets(_set(0.2, 14.0, num_beside=6), _set(USUAL_S, 1.1), _set(USUAL_S, 1.1)).standing(PLAN)
     assert seen is not None
-    assert (seen.num_sets, seen.beside) == (2, "")
+    assert (seen.num_sets, seen.beside) == (2, None)
     assert seen.speed == pytest.approx(1.1)
 
 
@@ -56,14 +60,14 @@ def test_factors_come_from_the_sets_that_count() -> None:
 def test_quiet_rounds_are_enough_of_a_set() -> None:
     seen = _sets(_set(0.2, 1.1, num_beside=3)).standing(PLAN)
     assert seen is not None
-    assert not seen.beside
+    assert seen.beside is None
 
 
 @pytest.mark.parametrize(("slower", "told"), [(0.9 * FAIR_SHARE, True), (1.1 * FAIR_SHARE, False)])
 def test_a_fair_share_leaves_the_program_what_it_is(slower: float, told: bool) -> None:
     seen = _sets(_set(slower * USUAL_S, 1.1, num_beside=6)).standing(PLAN)
     assert seen is not None
-    assert (not seen.beside) == told
+    assert (seen.beside is None) == told
 
 
 def test_it_is_held_to_the_slowest_that_it_was_alone() -> None:
@@ -72,9 +76,27 @@ def test_it_is_held_to_the_slowest_that_it_was_alone() -> None:
     for quiet_s, told in ((USUAL_S, False), (2 * USUAL_S, True)):
         originals = Originals()
         originals.add(ORDER, _set(quiet_s, 1.0))
-        said = UsualPace(originals, USUAL_S).left(ORDER, beside, PLAN)
-        assert (not said) == told
+        found = UsualPace(originals, USUAL_S).beside(ORDER, beside, PLAN)
+        assert (found is None) == told
 
 
 def test_where_nothing_is_known_of_it_alone_a_set_counts() -> None:
-    assert not UsualPace(Originals(), None).left(ORDER, _set(0.2, 14.0, num_beside=6), PLAN)
+    assert UsualPace(Originals(), None).beside(ORDER, _set(0.2, 14.0, num_beside=6), PLAN) is None
+
+
+@pytest.mark.parametrize(
+    ("num_beside", "busy", "share", "told"),
+    [(0, False, 0.5, True), (4, False, 0.5, False), (4, True, 0.5, True), (4, False, None, True)],
+)
+def test_what_gains_what_others_take_needs_quiet_sets(
+    num_beside: int, busy: bool, share: float | None, told: bool
+) -> None:
+    """Unless others were there when the program was observed, or it was a device that was slow."""
+    record = _set(USUAL_S, 1.1, num_beside=num_beside)
+    record = msgspec.structs.replace(
+        record, contention=msgspec.structs.replace(record.contention, max_foreign_share=share)
+    )
+    pace = UsualPace(Originals(), USUAL_S, observed_busy=busy, heed_neighbours=frozenset({"a"}))
+    found = pace.beside(ORDER, record, PLAN)
+    assert (found is None) == told
+    assert found is None or found.heeding == PLAN

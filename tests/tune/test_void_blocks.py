@@ -84,14 +84,14 @@ def test_a_set_waits_for_others_to_leave(shares: list[float], waited_s: float, t
     said: list[str] = []
     # Of two looks each the first one begins an interval, the second one ends it.
     load = _Load([share for one in shares for share in (one, one)], 0.0)
-    ContentionWatch(said.append, 10, load, pauses.append).wait_for_quiet(20.0)
+    assert ContentionWatch(said.append, 10, load, pauses.append).wait_for_quiet(20.0)
     assert sum(pauses) == pytest.approx(waited_s)
     assert bool(said) == tells
 
 
 def test_nobody_is_waited_for_longer_than_that() -> None:
     pauses: list[float] = []
-    ContentionWatch(lambda _: None, 10, _Load((), 0.6), pauses.append).wait_for_quiet(5.0)
+    assert not ContentionWatch(lambda _: None, 10, _Load((), 0.6), pauses.append).wait_for_quiet(5.0)
     assert sum(pauses) == pytest.approx(5.0)
 
 

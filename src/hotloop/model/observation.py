@@ -237,6 +237,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a connection beyond this machine was seen; None: could not be looked at."""
     foreign_share: float | None = None
     """Share of the machine's processor time that others took meanwhile, 0 to 1; None: not measured."""
+    steal_share: float | None = None
+    """Share of it in which the hypervisor ran another machine; None: not measured."""
     ceilings: Ceilings | None = None
     """What the step would be with perfect input, and with a perfect device; None: not measured."""
     predictions: tuple[Prediction, ...] = ()

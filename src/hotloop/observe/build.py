@@ -62,6 +62,7 @@ def build(
     exit_code: int | None,
     uses_network: bool | None = None,
     foreign_share: float | None = None,
+    steal_share: float | None = None,
 ) -> Observation:
     """Return the Observation of a run that has ended.
 
@@ -76,6 +77,7 @@ def build(
         exit_code: the program's; None: it was ended by us.
         uses_network: whether a connection beyond this machine was seen.
         foreign_share: share of the machine's processor time that others took.
+        steal_share: share of it in which the hypervisor ran another machine.
     """
     processes = read_processes(folder)
     lead = leading(timelines)
@@ -111,6 +113,7 @@ def build(
         total_steps=len(boundaries(lead, anchor)) if lead and anchor and exit_code is not None else None,
         uses_network=uses_network,
         foreign_share=foreign_share,
+        steal_share=steal_share,
         series=tuple(_series(trained, timelines, on_device, anchor, begin_s)) if anchor else (),
         sites=_feeding(sites, program),
     )

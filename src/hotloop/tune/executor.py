@@ -78,6 +78,10 @@ class SetRecord(msgspec.Struct, frozen=True, kw_only=True, tag="measured"):
     aside: tuple[int, ...] = ()
     """Rounds that say little of the step, by number: others were busy, or each turn had an evaluation or a new epoch in
     it."""
+    noisy: tuple[int, ...] = ()
+    """Those of them in which others were busy."""
+    wait_s: float = 0.0
+    """Waited for others to leave."""
 
     def log_ratios(self, before: Sequence[int], after: int) -> tuple[float, ...]:
         """Return log(time of the arms `before` / time of the arm `after`), round by round.
@@ -97,8 +101,8 @@ class SetRecord(msgspec.Struct, frozen=True, kw_only=True, tag="measured"):
 
     @property
     def beside_others(self) -> bool:
-        """Whether others were busy in so many rounds that those count, too."""
-        return self.disturbed and 2 * self.contention.num_noisy > self.contention.num_blocks
+        """Whether rounds count in which others were busy."""
+        return self.disturbed and bool(self.noisy)
 
     def arm(self, at: int) -> ArmRecord | None:
         """Return what an arm did, or None where it failed."""

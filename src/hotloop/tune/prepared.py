@@ -19,6 +19,7 @@ from hotloop.optimize.registry import get
 from hotloop.tune.design.block_length import Blocks, shape_blocks
 from hotloop.tune.design.candidates import conflicts
 from hotloop.tune.design.costs import expected_costs
+from hotloop.tune.design.elapsed import elapsed_step_s
 from hotloop.tune.design.experiment import Design
 from hotloop.tune.design.neighbours import is_busy, was_busy
 from hotloop.tune.design.preflight import Hindrance
@@ -73,6 +74,7 @@ def design_of(
         busy=was_busy(observation) and is_busy(),
         observed_s=observation.step.median_s if observation.step is not None else None,
         observed_busy=was_busy(observation),
+        usual_s=elapsed_step_s(observation),
         hold_s=HOLD_S + 3 * step.median_s,
         max_rounds=blocks.max_rounds,
         curve_rounds=blocks.curve_rounds(),

@@ -15,6 +15,7 @@ from hotloop.model.tuning import (
     Baseline,
     Compatibility,
     Contention,
+    Failure,
     LikelyPlan,
     Measured,
     OwnRun,
@@ -135,13 +136,10 @@ def _likely(observation: Observation, found: Found, proven: Confirmation | None)
     if seen is not None:
         yield likely_from_sets(seen, found.factors().steps(seen), observation.command)
         return
-    believed = found.search.belief.plan
+    believed = _told(observation, found, found.search.belief.plan)
     known = proven is not None and all(step in proven.plan for step in believed)
     if not believed or known or found.confirmer.sets.num(believed):
         return
-    heeding = any(step.name in found.heed_neighbours for step in believed)
-    if heeding and _beside_others(found, believed) and not was_busy(observation):
-        return  # the neighbours' doing, and they were not there when the program was observed
     guess = _search_ratio(found, believed)
     if guess is None or math.sqrt(guess[0].high / guess[0].low) - 1 > TELLING:
         return
@@ -149,16 +147,18 @@ def _likely(observation: Observation, found: Found, proven: Confirmation | None)
         yield likely_from_search(believed, *guess, observation.command)
 
 
-def _beside_others(found: Found, plan: PlanSteps) -> bool:
-    """Whether others were busy in most of what the search measured of a plan."""
-    num_noisy = num = 0
-    for outcome in (trial.outcome for trial in found.search.trials if trial.candidate in plan):
-        if isinstance(outcome, Switched):
-            num_noisy, num = num_noisy + outcome.num_noisy, num + outcome.num_holds
-        elif isinstance(outcome, Measured):
-            blocks = outcome.contention
-            num_noisy, num = num_noisy + blocks.num_noisy, num + blocks.num_blocks
-    return 2 * num_noisy > num
+def _told(observation: Observation, found: Found, plan: PlanSteps) -> PlanSteps:
+    """Return a plan without what gains from neighbours and was tried beside some, if there were none before."""
+    if was_busy(observation):
+        return plan
+    beside = {trial.candidate.label for trial in found.search.trials if _num_noisy(trial.outcome)}
+    return tuple(step for step in plan if step.name not in found.heed_neighbours or step.label not in beside)
+
+
+def _num_noisy(outcome: Measured | Switched | Failure) -> int:
+    if isinstance(outcome, Measured):
+        return outcome.contention.num_noisy
+    return outcome.num_noisy if isinstance(outcome, Switched) else 0
 
 
 def _search_ratio(found: Found, plan: PlanSteps) -> tuple[Ratio, str] | None:
@@ -218,7 +218,7 @@ def _open(found: Found, label: str) -> str:
 def _so_far(seen: Confirmation) -> str:
     """Return what too few sets gave; with enough of them the reason says it."""
     ratio = seen.total.ratio
-    if ratio is None or seen.num_sets >= MIN_SETS:
+    if ratio is None or seen.num_sets >= MIN_SETS or seen.beside is not None:
         return ""
     return f"{ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}], "
 
@@ -245,7 +245,7 @@ def _peaks(found: Found, proven: Confirmation | None) -> tuple[int | None, int |
 def _how(found: Found, proven: Confirmation | None) -> str:
     if proven is None:
         return "no change was proven faster"
-    sets = [record for _, record in found.confirmer.sets.of(proven.plan)]
+    sets = [record for _, record in found.confirmer.sets.counted(proven.plan)]
     rounds = sorted(len(record.rounds) for record in sets)
     many = f"{rounds[0]} to {rounds[-1]}" if rounds[0] != rounds[-1] else f"{rounds[0]}"
     return (

@@ -65,7 +65,7 @@ class Tuner:
         self._heed_neighbours = design.heed_neighbours
         pace = UsualPace(
             arms.originals,
-            design.observed_s,
+            design.usual_s,
             observed_busy=design.observed_busy,
             heed_neighbours=design.heed_neighbours,
         )

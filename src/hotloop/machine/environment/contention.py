@@ -95,6 +95,12 @@ def steal_share(before: LoadSnapshot, after: LoadSnapshot) -> float | None:
     return None if total is None else max(0.0, (after.steal_ticks - before.steal_ticks) / total)
 
 
+def others_share(before: LoadSnapshot, after: LoadSnapshot) -> float | None:
+    """Return the share that other processes and other machines of the hypervisor had, 0 to 1; None as above."""
+    foreign, steal = foreign_share(before, after), steal_share(before, after)
+    return None if foreign is None or steal is None else min(1.0, foreign + steal)
+
+
 def throttled_s(before: LoadSnapshot, after: LoadSnapshot) -> float | None:
     """Return how long the cgroup's quota held this group back within the interval."""
     if before.throttled_s is None or after.throttled_s is None:

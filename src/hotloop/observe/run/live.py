@@ -19,7 +19,7 @@ from hotloop.launch.isolation.network import reaches_out
 from hotloop.launch.isolation.scratch import new_scratch, remove, scratch_root
 from hotloop.launch.process import Run, start
 from hotloop.machine.card.cache import kept_card
-from hotloop.machine.environment.contention import ForeignLoad, foreign_share
+from hotloop.machine.environment.contention import ForeignLoad, foreign_share, steal_share
 from hotloop.machine.host.identity import identity
 from hotloop.machine.monitor.monitor import Monitor
 from hotloop.model.observation import Observation
@@ -165,6 +165,7 @@ def _observe(
         exit_code=exit_code,
         uses_network=watch.uses_network,
         foreign_share=watch.foreign_share,
+        steal_share=watch.steal_share,
     )
     observation = with_gaps(observation, isolation, lost=lost, interrupted=interrupted)
     observation = with_monitors(observation, monitor.columns, monitor.errors, known, begin_s)
@@ -235,6 +236,7 @@ class _Watch:
         self.exit_code: int | None = None
         self.uses_network: bool | None = None
         self.foreign_share: float | None = None
+        self.steal_share: float | None = None
         self.why_not_closer: str | None = (
             "the whole run is the user's own"
             if live.rule.full
@@ -249,7 +251,8 @@ class _Watch:
         try:
             self._follow()
         finally:
-            self.foreign_share = foreign_share(before, load.snapshot((os.getpid(),)))
+            after = load.snapshot((os.getpid(),))
+            self.foreign_share, self.steal_share = foreign_share(before, after), steal_share(before, after)
 
     def _follow(self) -> None:
         while self._run.exit_code() is None:

@@ -8,12 +8,14 @@ process of its own, and a beginning that was run as it is can be proven itself.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from hotloop.model.optimization import Candidate, Numerics, Refusal
 from hotloop.model.tuning import FailureKind
 from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.tune.confirm.evidence import MAX_SETS, MIN_SETS, TELLING, WORTH, Confirmation, ConfirmedSets
+from hotloop.tune.confirm.likely import why_open
 from hotloop.tune.confirm.usual_pace import UsualPace
 from hotloop.tune.executor import PlanSteps, SetOrder
 from hotloop.tune.search.arms import Arms, while_time
@@ -61,6 +63,8 @@ class Confirmer:
         """Nothing is left that time would be better spent on."""
         self.goals: list[PlanSteps] = []
         self._pace = pace
+        self._in_vain: Counter[str] = Counter()
+        """Sets of each plan that did not tell of it, because of neighbours; not those of a session before."""
         self.sets = ConfirmedSets(arms.originals, pace)
         self.dropped: dict[str, Refusal] = {}
         self.instead: Callable[[PlanSteps, Sequence[Refusal]], PlanSteps] = lambda left, _: left
@@ -77,6 +81,8 @@ class Confirmer:
         """
         self._rounds = MAX_ROUNDS
         self._settle(plan, until_left_s, guessed=guessed)
+        if self._in_vain[_labels(plan)] and not self._arms.noisy():
+            self._settle(plan, until_left_s, guessed=guessed)  # the neighbours have left
 
     def prove(self, plan: PlanSteps) -> None:
         """Run the sets that a proof needs, and no more."""
@@ -95,6 +101,13 @@ class Confirmer:
         """Whether a plan had the sets of a proof, and they cannot tell if it learns the same."""
         seen = self.sets.standing(plan)
         return seen is not None and seen.num_sets >= MIN_SETS and not seen.parity.decided
+
+    def beside(self, plan: PlanSteps) -> tuple[PlanSteps, str]:
+        """Return the steps of a plan of which no set tells, because neighbours gave them what they gain, and why."""
+        seen = self.sets.standing(tuple(step for step in plan if step.label not in self.dropped))
+        if seen is None or seen.beside is None:
+            return (), ""
+        return seen.beside.heeding, why_open(seen)
 
     def tells(self, plan: PlanSteps) -> bool:
         """Whether a proof has time to run a plan with and without its last step side by side."""
@@ -132,23 +145,15 @@ class Confirmer:
             # A set of the session before, whose steps were others of these names, does not tell of this plan.
             if self.sets.num(plan) == num:
                 break
-        return self._without_heeding(plan)
-
-    def _without_heeding(self, plan: PlanSteps) -> PlanSteps:
-        """Return what is left of a plan that gains what neighbours take, if nothing but that is against it.
-
-        The rest may be proven beside them.
-        """
-        seen = self.sets.standing(plan)
-        heeding = self._pace.heeding(plan)
-        if seen is None or not seen.beside or seen.num_sets < MIN_SETS or not heeding:
-            return ()
-        return tuple(step for step in plan if step not in heeding)
+        # What gains from neighbours cannot be told beside them; the rest can.
+        heeding, _ = self.beside(plan)
+        return tuple(step for step in plan if step not in heeding) if heeding else ()
 
     def _refuted(self, plan: PlanSteps) -> dict[str, Refusal]:
         """Return the steps of a guess whose first set shows no gain; one that leaves room for a gain stays."""
         seen = self.sets.standing(plan)
-        ratio = seen.total.ratio if seen is not None and seen.num_sets == 1 else None
+        told = seen is not None and seen.num_sets == 1 and seen.beside is None
+        ratio = seen.total.ratio if seen is not None and told else None
         if ratio is None or ratio.ratio > 1 or ratio.high > HOPED:
             return {}
         why = f"no gain in a set of fresh processes: {ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
@@ -156,26 +161,32 @@ class Confirmer:
 
     def _wanted(self, plan: PlanSteps, until_left_s: float) -> bool:
         """Whether one more set is worth its time, and fits: a single pair is better than nothing."""
-        num = self.sets.num(plan)
+        num, told = self.sets.num(plan), len(self.sets.counted(plan))
         if self._arms.knows(self._key(plan, num)):
             return True
         seen, arms = self.sets.standing(plan), (*self._originals(plan)[0], plan)
         if num and (seen is None or _departs(seen)):
             return False
-        if seen is None or num < MIN_SETS:
+        if self._is_in_vain(plan):
+            return False
+        if seen is None or told < MIN_SETS:
             # The last set of a proof is worth being a little late.
-            late_s = self._arms.grace_s if num == MIN_SETS - 1 else 0.0
+            late_s = self._arms.grace_s if told == MIN_SETS - 1 else 0.0
             # Without a curve of losses a first set still says what is likely.
             least = self._least(plan) if num else MIN_ROUNDS
             return not _hopeless(seen) and self._fits(1, arms, -late_s, least)
-        if num >= MAX_SETS or (seen.beside and self._pace.heeding(plan)):
-            return False  # whatever gains what neighbours take is not waited for: the rest may be proven
+        if told >= MAX_SETS:
+            return False
         wide = seen.held and seen.width > WIDE
         # One more run with rounding noise may tell whether it learns the same.
         undecided = not seen.parity.decided and self._arms.wants_perturbed(unsettled=True)
         unlikely = self._to_the_end and not seen.held and seen.speed > WORTH
-        more = seen.total.more or bool(seen.beside)
-        return (more or wide or undecided or unlikely) and self._fits(1, arms, until_left_s)
+        return (seen.total.more or wide or undecided or unlikely) and self._fits(1, arms, until_left_s)
+
+    def _is_in_vain(self, plan: PlanSteps) -> bool:
+        """Whether neighbours kept so many sets from telling of a plan that no more are run while they are there."""
+        num = self._in_vain[_labels(plan)]
+        return num >= MAX_SETS or (num >= MIN_SETS and self._arms.noisy())
 
     def _fits(
         self, num_sets: int, arms: Sequence[PlanSteps], until_left_s: float, rounds: int = MIN_ROUNDS
@@ -185,15 +196,16 @@ class Confirmer:
         return num_sets * set_s <= self._arms.left_s() - until_left_s
 
     def _key(self, plan: PlanSteps, number: int) -> str:
-        return f"confirm|{'+'.join(step.label for step in plan)}|{number}"
+        return f"confirm|{_labels(plan)}|{number}"
 
     def _set(self, plan: PlanSteps) -> list[Refusal]:
         """Run a set; return the steps that have to go."""
         number = self.sets.num(plan)
         seen = self.sets.standing(plan)
-        so_far = f", so far {seen.ratio}" if seen is not None and seen.width < TELLING else ""
+        known = seen is not None and seen.beside is None and seen.width < TELLING
+        so_far = f", so far {seen.ratio}" if seen is not None and known else ""
         self._progress(f"confirming the plan in fresh processes ({number + 1}){so_far}")
-        to_come = max(1, MIN_SETS - number)
+        to_come = max(1, MIN_SETS - len(self.sets.counted(plan)))
         order = self._order(plan, to_come)
         steer = while_time(
             self._arms.left_s,
@@ -204,8 +216,11 @@ class Confirmer:
             # Beside neighbours a set takes several times as long as it was expected to.
             rest_s=self._arms.left_s() * (to_come - 1) / to_come,
         )
+        fresh = not self._arms.knows(self._key(plan, number))
         order, record = self._arms.run(self._key(plan, number), order, steer)
         idle = self.sets.add(order, record)
+        if fresh and plan in order.plans and self._pace.beside(order, record, plan) is not None:
+            self._in_vain[_labels(plan)] += 1
         culprit = self._culprit()
         return [*idle, *([culprit] if culprit is not None else [])]
 
@@ -244,7 +259,7 @@ class Confirmer:
     def _rounds_of_sets(self, plan: PlanSteps, left_s: float, arms: Sequence[PlanSteps], to_come: int) -> int:
         """Return the rounds of a set: no more than tell something, unless there is time for that in all sets."""
         costs, num_arms, again_s = self._arms.costs, len(arms), _again_s(arms)
-        all_s = left_s / max(1, MAX_SETS - self.sets.num(plan))
+        all_s = left_s / max(1, MAX_SETS - len(self.sets.counted(plan)))
         telling = max(TAME_ROUNDS, costs.telling_rounds(num_arms), costs.rounds_in(all_s, num_arms, again_s))
         return min(telling, costs.rounds_in(left_s / to_come, num_arms, again_s))
 
@@ -305,6 +320,10 @@ class Confirmer:
         return None
 
 
+def _labels(plan: PlanSteps) -> str:
+    return "+".join(step.label for step in plan)
+
+
 def _again_s(arms: Sequence[PlanSteps]) -> float:
     """Return what the first steps of arms take more although each plan was started before."""
     return AGAIN * sum(step.one_off_s or 0.0 for plan in arms for step in plan)
@@ -319,7 +338,7 @@ def _hopeless(seen: Confirmation | None) -> bool:
     """Whether two sets or more say that a plan is slower."""
     return (
         seen is not None
-        and not seen.beside
+        and seen.beside is None
         and seen.num_sets > 1
         and seen.total.ratio is not None
         and seen.total.ratio.high < 1

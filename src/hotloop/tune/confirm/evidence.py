@@ -13,7 +13,7 @@ from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import FailureKind, ParityEvidence
 from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.stats.verdict import Decision, Verdict, decide
-from hotloop.tune.confirm.usual_pace import UsualPace
+from hotloop.tune.confirm.usual_pace import Beside, UsualPace
 from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
 from hotloop.tune.verdict.baseline import NoiseBaseline, Originals
 from hotloop.tune.verdict.decision import not_proven
@@ -32,8 +32,8 @@ class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
     total: Decision
     parity: ParityEvidence
     num_sets: int
-    beside: str = ""
-    """Why none of its sets tells what it gains when the user runs it, in words; empty: they do."""
+    beside: Beside | None = None
+    """Why none of its sets tells what it gains when the user runs it; None: they do."""
 
     @property
     def held(self) -> bool:
@@ -106,6 +106,14 @@ class ConfirmedSets:
         """Return the sets in which a plan was an arm."""
         return [(order, record) for order, record in self._sets if plan in order.plans]
 
+    def counted(self, plan: PlanSteps) -> list[tuple[SetOrder, SetRecord]]:
+        """Return the sets that tell what a plan gains when the user runs it."""
+        return [
+            (order, record)
+            for order, record in self.of(plan)
+            if self._pace.beside(order, record, plan) is None
+        ]
+
     def standing(self, plan: PlanSteps) -> Confirmation | None:
         """Return where a plan stands; None: it was in no set, or failed in one.
 
@@ -125,7 +133,7 @@ class ConfirmedSets:
                 _Pair(
                     record.log_ratios(record.originals(order), at),
                     record.disturbed,
-                    self._pace.left(order, record, plan),
+                    self._pace.beside(order, record, plan),
                 )
             )
             parities.append(ground.references.check(arm, plan))
@@ -142,17 +150,17 @@ class ConfirmedSets:
         )
 
     def between(self, before: PlanSteps, after: PlanSteps) -> Decision | None:
-        """Return what a plan is worth against its own beginning, from the sets that held both."""
+        """Return what a plan is worth against its own beginning; None: no set that tells held both."""
         pairs = [
             _Pair(
                 record.log_ratios(record.same(order, before), order.plans.index(after)),
                 record.disturbed,
-                self._pace.left(order, record, after),
+                self._pace.beside(order, record, after),
             )
             for order, record in self.of(after)
             if before in order.plans and record.arm(order.plans.index(before)) is not None
         ]
-        pairs = _counted(pairs)
+        pairs = [pair for pair in _counted(pairs) if pair.beside is None]
         return _decision(pairs, self._originals.baseline()) if pairs else None
 
     def proven(self) -> Confirmation | None:
@@ -199,14 +207,14 @@ class _Pair(NamedTuple):
     blocks: tuple[float, ...]
     """Log ratios."""
     disturbed: bool
-    beside: str
-    """Why it does not tell what is gained when the user runs it; empty: it does."""
+    beside: Beside | None
+    """Why it does not tell what is gained when the user runs it; None: it does."""
 
 
 def _counted(pairs: Sequence[_Pair]) -> list[_Pair]:
     """Return the pairs that say enough: those of the program as its user runs it, if there is one."""
     enough = [pair for pair in pairs if len(pair.blocks) >= MIN_BLOCKS]
-    return [pair for pair in enough if not pair.beside] or enough
+    return [pair for pair in enough if pair.beside is None] or enough
 
 
 def _decision(pairs: Sequence[_Pair], ground: NoiseBaseline) -> Decision:

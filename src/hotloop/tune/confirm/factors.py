@@ -133,7 +133,7 @@ class Factors:
         # Whatever compiled it first was cold.
         costs = [one.one_off_s or 0.0 for one in outcomes if isinstance(one, (Measured, Switched))]
         gains = []
-        for order, record in self._sets.of(plan):
+        for order, record in self._sets.counted(plan):
             if before not in order.plans or after not in order.plans:
                 continue
             first, last = record.arm(order.plans.index(before)), record.arm(order.plans.index(after))
@@ -148,8 +148,7 @@ class Factors:
 
     def _caution(self, plan: PlanSteps, step: Candidate) -> str:
         """Say where a step may cost time: threads that sleep at barriers were 7.5 beside others, and 0.57 alone."""
-        seen = [record.contention for _, record in self._sets.of(plan)]
-        noisy = 2 * sum(one.num_noisy for one in seen) > sum(one.num_blocks for one in seen)
+        noisy = any(record.beside_others for _, record in self._sets.counted(plan))
         if step.name not in self._heed_neighbours or not noisy:
             return ""
         return (

@@ -21,8 +21,8 @@ def likely_from_sets(seen: Confirmation, steps: tuple[PlanStep, ...], command: S
 
 def why_open(seen: Confirmation) -> str:
     """Return what a proof lacks: sets, that it learns the same, or a clear difference."""
-    if seen.beside:
-        return f"{seen.beside}: stop them and tune again"
+    if seen.beside is not None:
+        return f"{seen.beside.reason}; tune on a quiet machine"
     if seen.num_sets < MIN_SETS:
         return f"measured in {seen.num_sets} of the {MIN_SETS} sets of fresh processes that a proof needs"
     if not seen.parity.passed:

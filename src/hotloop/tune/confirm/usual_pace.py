@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from statistics import median
+from typing import NamedTuple
 
 from hotloop.model.quantities import duration
 from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
@@ -16,12 +17,20 @@ one that has no core. Beside tests of ours PPO's step of 11 ms took 200, and one
 fast", which was 1.1 alone."""
 
 
+class Beside(NamedTuple):
+    """Why a set does not tell what a plan gains when the user runs it."""
+
+    reason: str
+    heeding: PlanSteps = ()
+    """The steps of the plan that gain what others take; without them it would tell. Empty: it tells of no plan."""
+
+
 class UsualPace:
     """Knows how fast the program is when its user runs it.
 
     Args:
         originals: of all sets.
-        observed_s: of a step, as the program was observed; None: not known.
+        usual_s: of a step on the clock, as the program was observed; None: not known.
         observed_busy: whether others used the machine then. Who always works beside others is told what that brings.
         heed_neighbours: names of optimizations whose gain is what other processes take.
     """
@@ -29,22 +38,18 @@ class UsualPace:
     def __init__(
         self,
         originals: Originals,
-        observed_s: float | None,
+        usual_s: float | None,
         *,
         observed_busy: bool = False,
         heed_neighbours: Collection[str] = (),
     ) -> None:
         self._originals = originals
-        self._observed_s = observed_s
+        self._usual_s = usual_s
         self._observed_busy = observed_busy
         self._heed_neighbours = heed_neighbours
 
-    def heeding(self, plan: PlanSteps) -> PlanSteps:
-        """Return the steps of a plan whose gain is what other processes take."""
-        return tuple(step for step in plan if step.name in self._heed_neighbours)
-
-    def left(self, order: SetOrder, record: SetRecord, plan: PlanSteps) -> str:
-        """Return why a set does not tell what a plan gains when the user runs it, in words; empty: it does.
+    def beside(self, order: SetOrder, record: SetRecord, plan: PlanSteps) -> Beside | None:
+        """Return why a set does not tell what a plan gains when the user runs it; None: it does.
 
         Args:
             order: the set.
@@ -52,17 +57,21 @@ class UsualPace:
             plan: an arm of it.
         """
         if not record.beside_others:
-            return ""
-        heeding = self.heeding(plan)
-        if heeding and not self._observed_busy:
-            return f"other processes used the machine, and {heeding[-1].name} gains what they take"
-        usual_s = max(self._observed_s or 0.0, self._originals.range_s[1])
+            return None
+        usual_s = max(self._usual_s or 0.0, self._originals.range_s[1])
         step_s = _step_s(order, record)
-        if not usual_s or step_s <= FAIR_SHARE * usual_s:
-            return ""
-        return (
-            f"other processes used the machine: your program as it is took {duration(step_s)} a step beside them, "
-            f"{duration(usual_s)} otherwise"
+        if usual_s and step_s > FAIR_SHARE * usual_s:
+            return Beside(
+                f"the machine was disturbed: your program as it is took {duration(step_s)} a step, "
+                f"{duration(usual_s)} otherwise"
+            )
+        heeding = tuple(step for step in plan if step.name in self._heed_neighbours)
+        share = record.contention.max_foreign_share
+        if not heeding or share is None or self._observed_busy:
+            return None
+        return Beside(
+            f"other processes used up to {share:.0%} of the CPU, and {heeding[-1].name} gains what they take",
+            heeding,
         )
 
 

@@ -47,7 +47,7 @@ class Costs:
         start_s = max(0.1, record.start_s - _one_off_s(record)) / arms
         finite = sum(math.isfinite(spent) for times in record.rounds for spent in times)
         blocks = max(1, finite + record.contention.num_void * arms)
-        round_s = max(SWITCH_S, (seconds - record.start_s - record.look_s) / blocks)
+        round_s = max(SWITCH_S, (seconds - record.start_s - record.look_s - record.wait_s) / blocks)
         # What was learned before counts half: one set beside a neighbour does not set the rule.
         share = 0.5 if self._learned else 1.0
         self._warm_s = 0.0  # it is part of what was learned

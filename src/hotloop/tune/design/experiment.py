@@ -21,6 +21,7 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
         busy: whether others use the machine, when the experiment begins.
         observed_s: of a step, as the program was observed; None: not known.
         observed_busy: whether others used the machine then.
+        usual_s: of a step then, with all that lies between steps; None: not known.
         curve_rounds: rounds after which an arm's losses can be compared.
         typical: whether a hold is summed up by its median step.
         conflicts: names that cannot be on together.
@@ -42,6 +43,7 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
     busy: bool = False
     observed_s: float | None = None
     observed_busy: bool = False
+    usual_s: float | None = None
     typical: bool = True
     conflicts: Mapping[str, frozenset[str]] = {}
     interactions: Mapping[str, frozenset[str]] = {}

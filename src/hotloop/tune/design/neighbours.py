@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from hotloop.machine.environment.contention import ForeignLoad, foreign_share
+from hotloop.machine.environment.contention import ForeignLoad, others_share
 from hotloop.model.observation import Observation
 
 BUSY = 0.08
@@ -15,7 +15,7 @@ LOOK_S = 0.5
 
 def was_busy(observation: Observation) -> bool:
     """Whether others used the machine while the program was observed."""
-    return (observation.foreign_share or 0.0) > BUSY
+    return (observation.foreign_share or 0.0) + (observation.steal_share or 0.0) > BUSY
 
 
 def is_busy(seconds: float = LOOK_S) -> bool:
@@ -23,5 +23,5 @@ def is_busy(seconds: float = LOOK_S) -> bool:
     load = ForeignLoad()
     before = load.snapshot((os.getpid(),))
     time.sleep(seconds)
-    share = foreign_share(before, load.snapshot((os.getpid(),)))
+    share = others_share(before, load.snapshot((os.getpid(),)))
     return share is None or share > BUSY

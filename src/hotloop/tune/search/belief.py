@@ -27,7 +27,7 @@ class Belief:
         self.refused: dict[str, Refusal] = {}
         """Why each candidate is not in the plan, by label; of those in it, what was said before."""
         self.aside: list[Candidate] = []
-        """What could not be told to learn the same."""
+        """What could not be told: whether it learns the same, or what it gains when nobody else uses the machine."""
 
     @property
     def plan(self) -> PlanSteps:
@@ -58,9 +58,12 @@ class Belief:
 
     def set_aside_loose(self) -> None:
         """Go on without what changes the numbers."""
-        loose = [step for step in self.plan if _is_loose(step)]
-        self.aside += loose
-        self.refuse(loose, UNPROVEN)
+        self.set_aside([step for step in self.plan if _is_loose(step)], UNPROVEN)
+
+    def set_aside(self, steps: Sequence[Candidate], reason: str) -> None:
+        """Go on without steps that could not be told."""
+        self.aside += steps
+        self.refuse(steps, reason)
         self.plan = self.without_aside(self.plan)
 
     def refuse(self, candidates: Sequence[Candidate], reason: str) -> None:

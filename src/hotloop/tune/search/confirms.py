@@ -47,5 +47,8 @@ class Confirms(Protocol):
     def undecided(self, plan: PlanSteps) -> bool:
         """Whether a plan had the sets of a proof, and they cannot tell if it learns the same."""
 
+    def beside(self, plan: PlanSteps) -> tuple[PlanSteps, str]:
+        """Return the steps of a plan of which no set tells, because neighbours gave them what they gain, and why."""
+
     def tells(self, plan: PlanSteps) -> bool:
         """Whether a proof has time for a plan with and without its last step."""

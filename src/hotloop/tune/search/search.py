@@ -248,6 +248,8 @@ class Search:
             self.belief.set_aside_loose()
 
     def _take_what_is_left(self) -> None:
+        heeding, reason = self._confirmer.beside(self.belief.plan)
+        self.belief.set_aside(heeding, reason)
         self.belief.plan, idle = self._along.left(self.belief.plan)
         self.belief.refused |= {refusal.name: refusal for refusal in idle}
         self._set_aside()

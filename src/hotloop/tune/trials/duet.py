@@ -36,6 +36,9 @@ from hotloop.tune.trials.turns import Turn, block_times, is_late, undisturbed
 from hotloop.tune.trials.void_blocks import ContentionWatch
 from hotloop.tune.trials.whole_processes import WholeProcesses
 
+WAIT_SHARE = 0.1
+"""Of the time that is left, at most, that a set waits for others to leave."""
+
 
 class _Course(msgspec.Struct):
     """A set under way."""
@@ -45,12 +48,15 @@ class _Course(msgspec.Struct):
     rounds: list[tuple[float, ...]] = []
     aside: list[int] = []
     """Rounds beside busy neighbours, or with an evaluation or a new epoch in all turns of an arm."""
+    noisy: list[int] = []
+    """Those beside busy neighbours."""
     interrupted: bool = False
     """Whether the round under way has such a break."""
     records: dict[int, ArmRecord] = {}
     contention: Contention = Contention(num_blocks=0, num_void=0)
     start_s: float = 0.0
     look_s: float = 0.0
+    wait_s: float = 0.0
 
 
 _Time = TypeVar("_Time")
@@ -88,6 +94,7 @@ class DuetExecutor:
         self._crew = crew or Crew(setting, blocks, left_s)
         self._progress = progress
         self._left_s = left_s
+        self._quiet_wait_s = setting.quiet_wait_s
         self._open = contextlib.ExitStack()
         self._neighbours = self._open.enter_context(watch_devices(setting.devices))
         self._watch = watch or (lambda say, num: ContentionWatch(say, num, device=self._neighbours))
@@ -142,8 +149,8 @@ class DuetExecutor:
         course = _Course()
         try:
             self._crew.start_all(order, course.arms, lambda at, work: self._guarded(course, at, work))
-            watchman.wait_for_quiet(0.0 if order.passive else self._setting.quiet_wait_s)
             course.start_s = time.monotonic() - began
+            course.wait_s = self._wait_for_quiet(watchman, order)
             self._rounds(course, order, steer, watchman)
             course.contention = watchman.report()
             course.records = {
@@ -155,6 +162,16 @@ class DuetExecutor:
             return course
         finally:
             self._crew.end(course.arms)
+
+    def _wait_for_quiet(self, watchman: ContentionWatch, order: SetOrder) -> float:
+        """Wait for others to leave, until that was in vain once; return the seconds."""
+        limit_s = min(self._quiet_wait_s, WAIT_SHARE * self._left_s())
+        if order.passive or limit_s <= 0:
+            return 0.0
+        began = time.monotonic()
+        if not watchman.wait_for_quiet(limit_s):
+            self._quiet_wait_s = 0.0
+        return time.monotonic() - began
 
     def _look(self, course: _Course, order: SetOrder) -> None:
         """Look at the original and the plan in detail, where there is time for it."""
@@ -199,6 +216,8 @@ class DuetExecutor:
                 return
             if 0 in course.failures or all(math.isnan(spent) for spent in times[1:]):
                 return
+            if watchman.num_noisy > noisy:
+                course.noisy.append(len(course.rounds))
             if watchman.num_noisy > noisy or course.interrupted:
                 course.aside.append(len(course.rounds))
             course.rounds.append(times)
@@ -273,7 +292,9 @@ class DuetExecutor:
             contention=course.contention,
             start_s=course.start_s,
             look_s=course.look_s,
+            wait_s=course.wait_s,
             aside=tuple(course.aside),
+            noisy=tuple(course.noisy),
         )
 
     def close(self) -> None:

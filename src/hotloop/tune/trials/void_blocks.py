@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from hotloop.machine.environment.contention import ForeignLoad, foreign_share, steal_share
+from hotloop.machine.environment.contention import ForeignLoad, others_share
 from hotloop.model.quantities import duration
 from hotloop.model.tuning import Contention
 from hotloop.tune.trials.device_neighbours import DeviceNeighbours
@@ -66,9 +66,7 @@ class ContentionWatch:
             result, disturbed = self._device.during(run, pid) if self._device else (run(), None)
             after = self._load.snapshot(ours)
             self._blocks += 1
-            share = foreign_share(before, after)
-            steal = steal_share(before, after)
-            share = share if steal is None or share is None else share + steal
+            share = others_share(before, after)
             if share is not None and share > MAX_FOREIGN:
                 self._most = max(share, self._most or 0.0)
                 disturbed = f"other processes used {share:.0%} of the CPU"
@@ -77,33 +75,33 @@ class ContentionWatch:
             if repeat < min(MAX_REPEATS, spare) and self._void < self._max_void:
                 self._void += 1
                 self._progress(f"repeating a block ({disturbed})")
-                self._wait(ours, WAIT_FOR_QUIET_S)
+                self._wait(ours, WAIT_FOR_QUIET_S, MAX_FOREIGN / 2)
             else:
                 break
         self.num_noisy += 1
         return result
 
-    def wait_for_quiet(self, limit_s: float) -> None:
-        """Wait while others are busy, so long at most: what a program does beside them is not what it does alone.
+    def wait_for_quiet(self, limit_s: float) -> bool:
+        """Wait while others are busy, so long at most; return whether they have left.
 
-        Args:
-            limit_s: 0: not at all.
+        What a program does beside them is not what it does alone.
         """
         said = f"waiting up to {duration(limit_s)} for other processes to leave the CPU"
-        self._wait((os.getpid(),), limit_s, said)
+        return self._wait((os.getpid(),), limit_s, MAX_FOREIGN, said)
 
-    def _wait(self, ours: tuple[int, ...], limit_s: float, said: str = "") -> None:
+    def _wait(self, ours: tuple[int, ...], limit_s: float, quiet: float, said: str = "") -> bool:
         waited = 0.0
         while waited < limit_s:
             before = self._load.snapshot(ours)
             self._pause(LOOK_S)
             waited += LOOK_S
-            share = foreign_share(before, self._load.snapshot(ours))
-            if share is None or share <= MAX_FOREIGN / 2:
-                return
+            share = others_share(before, self._load.snapshot(ours))
+            if share is None or share <= quiet:
+                return True
             if said:
                 self._progress(said)
                 said = ""
+        return False
 
     def report(self) -> Contention:
         """Return what others did."""

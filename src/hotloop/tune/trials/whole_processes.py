@@ -55,6 +55,7 @@ class WholeProcesses:
         watchman = self._watch(len(order.plans) * order.max_rounds)
         under_way = num_lived = 0
         aside: set[int] = set()
+        noisy: set[int] = set()
 
         def live(index: int, num_blocks: int) -> Lived:
             nonlocal under_way, num_lived
@@ -68,9 +69,11 @@ class WholeProcesses:
                 self._crew.warm(arm)
                 blocks = []
                 for number in range(num_blocks):
-                    noisy = watchman.num_noisy
+                    before = watchman.num_noisy
                     blocks.append(self._crew.watched_turn(arm, watchman, num_blocks - number))
-                    if watchman.num_noisy > noisy or (self._blocks.trains and arm.interrupted):
+                    if watchman.num_noisy > before:
+                        noisy.add(first + number)
+                    elif self._blocks.trains and arm.interrupted:
                         aside.add(first + number)
                 return blocks, self._crew.record(arm)
             finally:
@@ -91,7 +94,8 @@ class WholeProcesses:
             arms=records,
             contention=watchman.report(),
             start_s=max(0.0, spent - blocks_s),
-            aside=tuple(sorted(aside)),
+            aside=tuple(sorted(aside | noisy)),
+            noisy=tuple(sorted(noisy)),
         )
 
     def _without(self, order: SetOrder, at: int, failure: Failure) -> SetRecord | SetFailed:
