@@ -81,6 +81,8 @@ class Truth(msgspec.Struct, frozen=True, kw_only=True):
     """The program comes to its own end."""
     others_cost: float | None = None
     """Others are busy in every round, and make its steps so many times as long; None: nobody is."""
+    others_sets: int = 999
+    """Sets after which they leave."""
 
 
 class Disturbance:
@@ -166,12 +168,12 @@ class SimulatedExecutor:
             contention=Contention(
                 num_blocks=len(rounds) * len(arms),
                 num_void=0,
-                num_noisy=len(rounds) * len(arms) if self.truth.others_cost else 0,
-                max_foreign_share=0.48 if self.truth.others_cost else 0.02,
+                num_noisy=len(rounds) * len(arms) if self._others_cost else 0,
+                max_foreign_share=0.48 if self._others_cost else 0.02,
             ),
             start_s=start_s,
-            aside=tuple(range(len(rounds))) if self.truth.others_cost else (),
-            noisy=tuple(range(len(rounds))) if self.truth.others_cost else (),
+            aside=tuple(range(len(rounds))) if self._others_cost else (),
+            noisy=tuple(range(len(rounds))) if self._others_cost else (),
         )
 
     def switch(self, order: SwitchOrder, enough: Callable[[SwitchRecord], bool]) -> SwitchRecord:
@@ -218,6 +220,11 @@ class SimulatedExecutor:
         """Count."""
         self.closed += 1
 
+    @property
+    def _others_cost(self) -> float | None:
+        """What others cost in the set under way."""
+        return self.truth.others_cost if len(self.orders) <= self.truth.others_sets else None
+
     def _is_over(self, num_holds: int) -> bool:
         """Whether a program that ends by itself has no step left for another hold."""
         ends_after = self.truth.ends_after_steps
@@ -255,7 +262,7 @@ class SimulatedExecutor:
         if step_s is None:
             arms[at] = _failure(FailureKind.ENDED)
             return math.nan
-        step_s *= self.truth.others_cost or 1.0
+        step_s *= self._others_cost or 1.0
         self._clock.pass_by(step_s * (BLOCK_STEPS + DISCARD))
         return step_s
 

@@ -402,6 +402,26 @@ def test_what_gains_what_others_take_is_not_proven_where_they_came_later() -> No
     assert not result.likely
 
 
+def test_it_is_measured_again_once_they_have_left() -> None:
+    truth = Truth(factors={"sleeps": 1.5, "arm": 1.4}, others_cost=1.5, others_sets=5)
+    session = Simulation(truth, heed_neighbours=frozenset({"sleeps"}), budget_s=1200.0)
+    result = session.run(candidates("sleeps", "arm"))
+    assert set(names(result)) == {"sleeps", "arm"}
+    assert not any(step.caution for step in result.plan.steps)
+
+
+def test_a_session_that_goes_on_when_they_have_left_measures_it_again() -> None:
+    journal = Memory()
+    heed = frozenset({"sleeps"})
+    beside = Truth(factors={"sleeps": 1.5}, others_cost=1.5)
+    first = Simulation(beside, heed_neighbours=heed, journal=journal).run(candidates("sleeps"))
+    assert not names(first)
+    alone = Truth(factors={"sleeps": 1.5})
+    again = Simulation(alone, heed_neighbours=heed, journal=journal, free=True).run(candidates("sleeps"))
+    assert names(again) == ["sleeps"]
+    assert not again.plan.steps[0].caution
+
+
 @pytest.mark.parametrize(
     ("others_cost", "observed_s", "holds"), [(1.8, 1, True), (9, 1, False), (9, 9, True)]
 )
