@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
 from hotloop.model.observation import Observation
 from hotloop.model.program import LoaderFacts
+from hotloop.model.ratio import Ratio
+from hotloop.stats.verdict import Decision, Verdict
+from hotloop.tune.compare import compare
 from hotloop.tune.compare.compare import compare_observations
+from hotloop.tune.compare.pairs import PairRecord
+from hotloop.tune.compare.program import Program
 
 from .simulated import observation
 
@@ -65,3 +72,31 @@ def test_tokens_count_where_both_have_them() -> None:
     more = compare_observations(first, _seen(0.010, 24, 24 * 1024), ("first", "second"))
     assert (more.per, more.verdict) == ("token", "faster")
     assert more.reason.startswith("per token, as a step has 12,288 of them and 24,576: 2.000")
+
+
+@pytest.mark.parametrize(
+    ("slower", "disturbed", "verdict"),
+    [(1.5, 3, "faster"), (20.0, 3, "inconclusive"), (20.0, 1, "faster"), (20.0, 0, "faster")],
+)
+def test_what_neighbours_have_made_of_a_program_is_no_verdict(
+    slower: float, disturbed: int, verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Threads that wait at barriers for one without a core make steps many times as long."""
+    step_s = 0.005
+    records = [
+        PairRecord(
+            rounds=((slower * step_s, slower * step_s / 3),) * 4,
+            phases=({}, {}),
+            peak_bytes=(None, None),
+            foreign_share=0.48 if number < disturbed else None,
+        )
+        for number in range(3)
+    ]
+    decided = Decision(Verdict.FASTER, Ratio(3.0, 2.5, 3.5), False, "3.000 [2.500, 3.500]")
+    monkeypatch.setattr(compare, "pairs", lambda *_, **__: (records, decided))
+    both = [
+        Program(name=name, words=(), argv=(), folder=Path(), observation=_seen(step_s, 32)) for name in "ab"
+    ]
+    found = compare.compare_programs(both[0], both[1], floor=0.0, limit_s=60.0, progress=print)
+    assert found.verdict == verdict
+    assert ("the machine was disturbed: a took 100 ms a step" in found.reason) == (verdict == "inconclusive")

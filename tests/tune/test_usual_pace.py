@@ -7,8 +7,9 @@ import pytest
 
 from hotloop.model.optimization import Candidate, Effect
 from hotloop.model.tuning import Contention
+from hotloop.stats.quietness import FAIR_SHARE
 from hotloop.tune.confirm.evidence import ConfirmedSets
-from hotloop.tune.confirm.usual_pace import FAIR_SHARE, UsualPace
+from hotloop.tune.confirm.usual_pace import UsualPace
 from hotloop.tune.executor import ArmRecord, SetOrder, SetRecord
 from hotloop.tune.verdict.baseline import Originals
 

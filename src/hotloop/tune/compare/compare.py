@@ -11,15 +11,16 @@ import msgspec
 
 from hotloop.model.comparison import Comparison, PhaseChange, Side
 from hotloop.model.observation import Observation
-from hotloop.model.quantities import percent
+from hotloop.model.quantities import duration, percent
 from hotloop.model.ratio import Ratio
 from hotloop.model.secrets import redacted_words
 from hotloop.stats.pairs import ratio_interval
-from hotloop.stats.quietness import is_too_busy
+from hotloop.stats.quietness import FAIR_SHARE, is_too_busy
 from hotloop.stats.runs import run_of_interval, runs_ratio
-from hotloop.stats.verdict import MIN_MARGIN, Verdict
+from hotloop.stats.verdict import MIN_MARGIN, Decision, Verdict
 from hotloop.tune.compare.pairs import MIN_PAIRS, PairRecord, pairs
 from hotloop.tune.compare.program import Program
+from hotloop.tune.design.elapsed import elapsed_step_s
 
 LEAST_PHASE = 0.002
 """Of the step: of a shorter phase no ratio is told."""
@@ -48,19 +49,39 @@ def compare_programs(
         step_s = scale * sides[0].step_s / found.ratio.ratio
         sides[1] = msgspec.structs.replace(sides[1], step_s=step_s)
     names = dict.fromkeys((*sides[0].phases, *sides[1].phases))
+    verdict, reason = _told_alone(found, (before, after), records)
     return Comparison(
         before=sides[0],
         after=sides[1],
         ratio=found.ratio,
-        verdict=found.verdict.value,
+        verdict=verdict.value,
         per=per,
         scale=scale,
-        reason=_told(found.reason, sides, per),
+        reason=_told(reason, sides, per),
         phases={name: _phase(records, sides, name, scale) for name in names},
         rounds=tuple(record.rounds for record in records),
         method=_DUET.format(num=len(records)),
         foreign_share=_most(record.foreign_share for record in records),
     )
+
+
+def _told_alone(
+    found: Decision, both: Sequence[Program], records: Sequence[PairRecord]
+) -> tuple[Verdict, str]:
+    """Return the verdict; what neighbours have made of a program does not tell what it is when it is alone."""
+    disturbed = [record for record in records if record.foreign_share is not None]
+    if found.ratio is None or found.verdict not in (Verdict.FASTER, Verdict.SLOWER):
+        return found.verdict, found.reason
+    for at, one in enumerate(both):
+        beside_s = median([times[at] for record in disturbed for times in record.rounds] or [0.0])
+        usual_s = elapsed_step_s(one.observation)
+        if beside_s > FAIR_SHARE * usual_s and 2 * len(disturbed) > len(records):
+            return Verdict.INCONCLUSIVE, (
+                f"{found.ratio.ratio:.3f} [{found.ratio.low:.3f}, {found.ratio.high:.3f}], but the machine was "
+                f"disturbed: {one.name} took {duration(beside_s)} a step, {duration(usual_s)} otherwise, so no "
+                "difference is proven"
+            )
+    return found.verdict, found.reason
 
 
 def _side(one: Program, records: Sequence[PairRecord], at: int) -> Side:

@@ -8,13 +8,9 @@ from statistics import median
 from typing import NamedTuple
 
 from hotloop.model.quantities import duration
+from hotloop.stats.quietness import FAIR_SHARE
 from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
 from hotloop.tune.verdict.baseline import Originals
-
-FAIR_SHARE = 2.0
-"""Times the usual step: what a neighbour takes that keeps one of two cores busy. Beyond it threads wait at barriers for
-one that has no core. Beside tests of ours PPO's step of 11 ms took 200, and one thread instead of two was "14 times as
-fast", which was 1.1 alone."""
 
 
 class Beside(NamedTuple):
