@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -133,3 +134,25 @@ def test_knowing_exactly_leaves_nothing_to_lose() -> None:
     assert opportunity_cost(
         exact, [Candidate(name="batched"), Candidate(name="kept")], NONE
     ) == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("slower", "error", "taken"),
+    [(1.06, 0.05, "fused"), (1.06, 0.005, "foreach"), (1.09, 0.005, "fused")],
+)
+def test_of_variants_that_are_not_told_apart_the_expected_one_is_taken(
+    slower: float, error: float, taken: str
+) -> None:
+    variants = [
+        Candidate(name="optimizer", params={"implementation": name}, prior=prior)
+        for name, prior in (("fused", 1.10), ("foreach", 1.05))
+    ]
+    labels = [one.label for one in variants]
+    seen = SwitchFit(
+        terms=tuple((label,) for label in labels),
+        gains=(math.log(slower), math.log(1.08)),
+        covariance=((error**2, 0.0), (0.0, error**2)),
+        df=100.0,
+    )
+    sure = [msgspec.structs.replace(one, max_gain=1.2) for one in variants]
+    assert [one.params["implementation"] for one in leaning(seen, [LAYOUT], sure, {})] == [taken]
