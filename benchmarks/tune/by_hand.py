@@ -2,7 +2,7 @@
 
     python -m benchmarks.tune.by_hand FOLDER [--sets 5]
 
-FOLDER is what `hotloop demo` left: the program, its data, its session. The plan by hand is what stands in
+FOLDER is where `hotloop demo` was run: it holds the program, its data, its session. The plan by hand is what stands in
 examples/jpeg_classifier/train_by_hand.py, as optimizations of the catalogue, so that both run in the same sets.
 """
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Dataset
 
-from hotloop.probe.record.samples import are_rows, look_once
+from hotloop.probe.record.samples import are_rows, draws_once, look_once
 
 
 @pytest.mark.parametrize(
@@ -57,3 +58,48 @@ def test_a_collate_function_or_order_of_the_programs_own_tells_nothing(keywords:
     look_once(iterator, told.append)
     assert len(list(iterator)) == 2
     assert told == []
+
+
+class Pictures(Dataset[Any]):
+    """Draws a number once, when it is first read, and for each sample if it is told to."""
+
+    def __init__(self, *, flips: bool) -> None:
+        self._flips, self._order = flips, None
+
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        self._order = self._order or random.random()
+        return torch.full((2,), float(index)) * (random.choice((-1, 1)) if self._flips else 1)
+
+
+@pytest.mark.parametrize(("flips", "told"), [(True, [("random",)]), (False, [()])])
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_what_reading_samples_draws_from_is_told(
+    flips: bool, told: list[tuple[str, ...]], shuffle: bool
+) -> None:
+    """Whatever orders and collates them draws as it likes."""
+
+    def jittered(samples: list[torch.Tensor]) -> torch.Tensor:
+        return torch.stack(samples) + torch.rand(1)
+
+    def batches(seen: list[tuple[str, ...]] | None) -> list[torch.Tensor]:
+        random.seed(0), torch.manual_seed(0)
+        loader = DataLoader(Pictures(flips=flips), batch_size=2, shuffle=shuffle, collate_fn=jittered)
+        iterator = iter(loader)
+        if seen is not None:
+            draws_once(iterator, seen.append)
+        return [*iterator]
+
+    seen: list[tuple[str, ...]] = []
+    assert all(map(torch.equal, batches(seen), batches(None)))
+    assert seen == told
+
+
+def test_of_samples_that_workers_read_nothing_is_told() -> None:
+    seen: list[tuple[str, ...]] = []
+    iterator = iter(DataLoader(Pictures(flips=True), batch_size=2, num_workers=1))
+    draws_once(iterator, seen.append)
+    assert len([*iterator]) == 4
+    assert not seen

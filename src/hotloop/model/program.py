@@ -45,6 +45,8 @@ class LoaderFacts(msgspec.Struct, frozen=True, kw_only=True):
     """How often it was iterated anew."""
     batches_per_step: float | None = None
     """Batches that any thread took from it, over the steps of the process; None: no step was seen."""
+    draws: tuple[str, ...] | None = None
+    """Global generators of random numbers that reading its samples draws from; None: not looked at (workers read)."""
     path: str | None = None
     line: int | None = None
     used_in_step: bool = False

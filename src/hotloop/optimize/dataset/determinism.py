@@ -17,7 +17,7 @@ from hotloop.optimize.dataset.pace import Pace
 from hotloop.optimize.dataset.refusal import CannotKeep
 from hotloop.optimize.dataset.samples import copy_of, same
 from hotloop.optimize.dataset.state import changed, state_of
-from hotloop.probe.instruments.generators import GlobalGenerators
+from hotloop.probe.record.generators import GlobalGenerators
 
 NUM_PROBED = 12
 """A sample that is changed with probability 1/4 stays unseen in all of 3 x 12 fetches in 3 of 100,000 runs."""

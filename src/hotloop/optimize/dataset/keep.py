@@ -11,7 +11,7 @@ from hotloop.optimize.dataset.determinism import DeterminismCheck, refuse_if_dra
 from hotloop.optimize.dataset.kept_samples import Columns, KeptSamples, ListOfSamples
 from hotloop.optimize.dataset.refusal import CannotKeep
 from hotloop.optimize.dataset.samples import num_bytes, same
-from hotloop.probe.instruments.generators import GlobalGenerators
+from hotloop.probe.record.generators import GlobalGenerators
 
 CHUNK, CHUNK_BYTES = 256, 16 << 20
 """Samples that are read at a time, and what they take at most: while they are kept they are in memory twice."""

@@ -17,7 +17,7 @@ from hotloop.optimize.dataset.refusal import CannotKeep
 from hotloop.optimize.dataset.samples import copy_of, num_bytes, same
 from hotloop.optimize.dataset.state import changed, state_of
 from hotloop.optimize.dataset.transform_chain import chain_of, held_in, put_in
-from hotloop.probe.instruments.generators import GlobalGenerators
+from hotloop.probe.record.generators import GlobalGenerators
 
 
 class KeptPrefix:

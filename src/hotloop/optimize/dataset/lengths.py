@@ -7,8 +7,8 @@ from typing import Any
 
 from hotloop.model.quantities import listed
 from hotloop.optimize.dataset.refusal import CannotKeep
-from hotloop.probe.instruments.generators import GlobalGenerators
 from hotloop.probe.instruments.sample_length import length_of
+from hotloop.probe.record.generators import GlobalGenerators
 
 MAX_READ_S = 120.0
 """Longer than that before the first step would be taken for a hang."""

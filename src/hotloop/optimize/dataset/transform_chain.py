@@ -13,7 +13,7 @@ from hotloop.optimize.dataset.clocks import asks_for_time
 from hotloop.optimize.dataset.refusal import CannotKeep
 from hotloop.optimize.dataset.samples import copy_of, same
 from hotloop.optimize.dataset.state import state_of
-from hotloop.probe.instruments.generators import GlobalGenerators
+from hotloop.probe.record.generators import GlobalGenerators
 
 MAX_DEPTH = 3
 """A data set inside a data set (Subset) inside another."""

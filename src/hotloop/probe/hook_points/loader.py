@@ -11,7 +11,7 @@ from hotloop.probe.frameless import Before, TimedSlot
 from hotloop.probe.probe import Probe
 from hotloop.probe.record.call_site import user_line
 from hotloop.probe.record.events import MAX_SLOT, Kind
-from hotloop.probe.record.samples import look_once
+from hotloop.probe.record.samples import draws_once, look_once
 from hotloop.probe.sections import Section, section
 
 _SLOT = "_hotloop_slot"
@@ -192,6 +192,7 @@ def _look_at_samples(probe: Probe, iterator: Any, slot: int) -> None:
     loaders = probe.facts.loaders
     if slot < len(loaders):
         look_once(iterator, lambda rows: loaders[slot].update(rows=rows))
+        draws_once(iterator, lambda names: loaders[slot].update(draws=names))
 
 
 def _handing_on(probe: Probe, original: Any, acting: list[Activation]) -> Any:

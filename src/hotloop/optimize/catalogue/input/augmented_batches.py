@@ -8,7 +8,7 @@ from hotloop.optimize.catalogue.input.batch_transforms import for_batches, known
 from hotloop.optimize.dataset.refusal import CannotKeep
 from hotloop.optimize.dataset.transform_chain import Held, chain_of
 from hotloop.probe.activation.activation import Activation
-from hotloop.probe.instruments.generators import GlobalGenerators
+from hotloop.probe.record.generators import GlobalGenerators
 
 Path = tuple[Any, ...]
 

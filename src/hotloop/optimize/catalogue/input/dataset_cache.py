@@ -10,7 +10,7 @@ from hotloop.optimize.dataset.keep import KeptDataset
 from hotloop.optimize.dataset.memory import give_large_blocks_back
 from hotloop.optimize.dataset.refusal import CannotKeep
 from hotloop.probe.activation.knob import Knob
-from hotloop.probe.instruments.generators import GlobalGenerators
+from hotloop.probe.record.generators import GlobalGenerators
 
 _IN_PROCESS = {"num_workers": 0, "prefetch_factor": None, "persistent_workers": False, "timeout": 0}
 """What torch demands of a loader without workers."""

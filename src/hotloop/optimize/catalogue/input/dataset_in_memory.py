@@ -9,7 +9,7 @@ from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.program import LoaderFacts
 from hotloop.optimize.catalogue.input.dataset_cache import DatasetCache
-from hotloop.optimize.catalogue.input.training_loaders import training_loaders
+from hotloop.optimize.catalogue.input.training_loaders import refuse_random_samples, training_loaders
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import boolean, only
 from hotloop.optimize.program.bounds import bound, expected, require_share, share
@@ -73,6 +73,7 @@ class DatasetInMemory(Optimization):
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return it for map-style loaders; those with workers get it in the training process, too."""
         loaders = kept_loaders(observation)
+        refuse_random_samples(loaders)
         limit = bound(observation, Phase.DATA)
         workers = any(loader.num_workers for loader in loaders)
         # From memory loading takes next to nothing: a tenth of the wait is a guess that orders trials.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.input.next_batch import NextBatch
-from hotloop.optimize.catalogue.input.training_loaders import training_loaders
+from hotloop.optimize.catalogue.input.training_loaders import refuse_random_samples, training_loaders
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import MIN_SHARE, bound, share
@@ -72,6 +72,7 @@ class DevicePrefetch(Optimization):
         part = share(observation, *phases)
         if part is not None and part < MIN_SHARE:
             raise DoesNotApply(f"waiting for batches takes {part:.1%} of the step: there is nothing to gain")
+        refuse_random_samples(loaders)
         # Beside each other the longer of the two sets the pace; on a CPU they share its cores: half of that.
         best = 1.0 if part is None else 1.0 / max(part, 1.0 - part)
         return [

@@ -7,7 +7,7 @@ from typing import Any
 
 from hotloop.model.quantities import listed
 from hotloop.optimize.dataset.state import changed, state_of
-from hotloop.probe.instruments.generators import GlobalGenerators
+from hotloop.probe.record.generators import GlobalGenerators
 
 
 class PrefetchHazards:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hotloop.model.observation import Observation
 from hotloop.model.program import LoaderFacts
+from hotloop.model.quantities import listed
 from hotloop.optimize.optimization import DoesNotApply
 
 SELDOM = 0.02
@@ -26,6 +29,17 @@ def training_loaders(observation: Observation) -> tuple[LoaderFacts, ...]:
     if not feeding:
         raise DoesNotApply(f"fewer than one batch in {1 / SELDOM:.0f} steps is taken from a DataLoader")
     return feeding
+
+
+def refuse_random_samples(loaders: Sequence[LoaderFacts]) -> None:
+    """Refuse where the samples of all loaders are others each time that they are read.
+
+    Raises:
+        DoesNotApply: reading them was seen to draw random numbers.
+    """
+    if loaders and all(loader.draws for loader in loaders):
+        names = listed(loaders[0].draws or ())
+        raise DoesNotApply(f"reading samples of {loaders[0].dataset} draws random numbers from {names}")
 
 
 def loaders_with_workers(observation: Observation) -> tuple[LoaderFacts, ...]:

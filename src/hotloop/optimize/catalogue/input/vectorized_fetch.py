@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.input.dataset_cache import DatasetCache
-from hotloop.optimize.catalogue.input.training_loaders import training_loaders
+from hotloop.optimize.catalogue.input.training_loaders import refuse_random_samples, training_loaders
 from hotloop.optimize.dataset.whole_batches import WholeBatches
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
@@ -62,6 +62,7 @@ class VectorizedFetch(Optimization):
         if all(loader.batch_size is None for loader in loaders):
             raise DoesNotApply("the data set gives whole batches already, or a sampler of batches is in use")
         require_share(observation, Phase.DATA, "waiting for data")
+        refuse_random_samples(loaders)
         _refuse_files(observation.deep.loading if observation.deep else None)
         workers = any(loader.num_workers for loader in loaders)
         # A fifth of the wait stays: a guess that orders trials.
