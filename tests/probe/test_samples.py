@@ -10,7 +10,8 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from hotloop.probe.record.samples import are_rows, draws_once, look_once
+from hotloop.probe.hook_points.sample_draws import draws_once
+from hotloop.probe.record.samples import are_rows, look_once
 
 
 @pytest.mark.parametrize(

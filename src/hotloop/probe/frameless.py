@@ -155,6 +155,26 @@ class Before:
         return MethodType(self._original, instance)
 
 
+class BeforeCall:
+    """Stands for a function that an object holds: calls something first.
+
+    Args:
+        original: the function.
+        tell: called when it is; never raises.
+    """
+
+    __call__ = _Begin()
+
+    def __init__(self, original: Any, tell: Callable[[], None]) -> None:
+        self._original = original
+        self._tell = tell
+
+    def begin(self) -> Any:
+        """Tell; return what is to be called."""
+        self._tell()
+        return self._original
+
+
 class Around:
     """Stands for a method in its class: instances have the wrapped one, the class itself shows the original.
 

@@ -8,10 +8,11 @@ from typing import Any
 
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.frameless import Before, TimedSlot
+from hotloop.probe.hook_points.sample_draws import draws_once
 from hotloop.probe.probe import Probe
 from hotloop.probe.record.call_site import user_line
 from hotloop.probe.record.events import MAX_SLOT, Kind
-from hotloop.probe.record.samples import draws_once, look_once
+from hotloop.probe.record.samples import look_once
 from hotloop.probe.sections import Section, section
 
 _SLOT = "_hotloop_slot"

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hotloop.probe.record.generators import GlobalGenerators
-
 
 def look_once(iterator: Any, told: Callable[[bool], None]) -> None:
     """Tell of the next samples that an iterator without workers collates whether all of its samples are rows.
@@ -29,41 +27,6 @@ def look_once(iterator: Any, told: Callable[[bool], None]) -> None:
         return default_collate(samples)
 
     fetcher.collate_fn = once
-
-
-def draws_once(iterator: Any, told: Callable[[tuple[str, ...]], None]) -> None:
-    """Tell which global generators of random numbers are drawn from while the samples of a batch are read.
-
-    It is the second batch: what is made once, on first use, is there by then. What orders samples, or collates them,
-    may draw as it likes.
-
-    Args:
-        iterator: of a DataLoader; where workers read the samples nothing is told.
-        told: called once, with the names of the generators.
-    """
-    fetcher = iterator.__dict__.get("_dataset_fetcher")
-    if fetcher is None or "fetch" in fetcher.__dict__:
-        return
-
-    def second(indices: Any) -> Any:
-        del fetcher.fetch
-        before, collate = GlobalGenerators(), fetcher.collate_fn
-
-        def once(samples: Any) -> Any:
-            fetcher.collate_fn = collate
-            told(before.drawn())
-            return collate(samples)
-
-        fetcher.collate_fn = once
-        return fetcher.fetch(indices)
-
-    def first(indices: Any) -> Any:
-        del fetcher.fetch
-        batch = fetcher.fetch(indices)
-        fetcher.fetch = second
-        return batch
-
-    fetcher.fetch = first
 
 
 def _is_shuffled(iterator: Any) -> bool:
