@@ -273,6 +273,25 @@ def test_a_burst_of_others_does_not_make_a_knob_hopeless(
     assert [on for on, _ in written["holds"]] == [["faster"], [], ["faster"]]
 
 
+def test_a_long_step_of_the_program_does_not_make_a_knob_hopeless(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It draws its samples now and then, and did so in each block of the knob."""
+
+    class Draws(World):
+        num_on = 0
+
+        def tick(self) -> None:
+            self.num_on = self.num_on + 1 if self.step_s < 1 else 0
+            self.now += 20.0 if self.num_on == 4 else 0.0
+            super().tick()
+
+    world = Draws()
+    written = course(tmp_path, monkeypatch, world, Faster(world), shape=PATTERNS)
+    assert max(max(times) for _, times in written["blocks"]) > 20.0
+    assert written["holds"]
+
+
 def test_steps_that_scatter_are_no_memory() -> None:
     assert memory([2.0, 1.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]) == 2
     assert memory([1.15, 1.15, 1.0, 1.0, 1.1, 1.0, 0.9, 1.12]) == 0

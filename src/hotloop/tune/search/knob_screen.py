@@ -243,8 +243,8 @@ def _fitted(
 
 def _alone(record: SwitchRecord, label: str) -> Ratio | None:
     """A knob that is left out of the patterns is far slower: so says its first hold."""
-    alone = [fmean(hold.steps_s) for hold in record.holds if hold.on == (label,) and hold.steps_s]
-    off = [fmean(hold.steps_s) for hold in record.holds if not hold.on and hold.steps_s]
+    alone = [quick(hold.steps_s) for hold in record.holds if hold.on == (label,) and hold.steps_s]
+    off = [quick(hold.steps_s) for hold in record.holds if not hold.on and hold.steps_s]
     if not alone or not off:
         return None
     gain = median(off) / median(alone)
