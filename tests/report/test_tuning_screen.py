@@ -63,6 +63,14 @@ def test_a_plan_that_could_not_be_proven_in_time_is_no_lack_of_trials() -> None:
     assert said in " ".join(screen.split())
 
 
+def test_what_others_disturbed_is_not_said_to_be_no_better() -> None:
+    noisy = Contention(num_blocks=11, num_void=2, num_noisy=5, max_foreign_share=0.48)
+    screen = " ".join(shown(render(empty(contention=noisy))).split())
+    said = "other processes disturbed 7 of 11 blocks (up to 48% of the CPU), too many to tell."
+    assert f"No change was proven faster: {said}" in screen
+    assert "none beat" not in screen
+
+
 def test_an_interrupted_session() -> None:
     screen = shown(render(empty(interrupted=True, floor=None, trials=())))
     assert screen.startswith("No change was proven faster: the session was interrupted before.")

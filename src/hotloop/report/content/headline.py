@@ -72,14 +72,14 @@ def _tuned(tuning: TuneResult, confirmed: Ratio | None) -> str:
 
 def _beside_others(load: Contention) -> str:
     """Say that others used the machine, where they did: what their absence makes of the gain was not measured."""
-    disturbed = load.num_disturbed
-    if disturbed <= MANY_DISTURBED * load.num_blocks:
+    if load.num_disturbed <= MANY_DISTURBED * load.num_blocks:
         return ""
+    return f" Other processes {_disturbed(load)}: on a quiet machine the gain may be another."
+
+
+def _disturbed(load: Contention) -> str:
     used = f" (up to {load.max_foreign_share:.0%} of the CPU)" if load.max_foreign_share is not None else ""
-    return (
-        f" Other processes disturbed {disturbed:,} of {counted(load.num_blocks, 'block')}{used}: on a quiet machine "
-        "the gain may be another."
-    )
+    return f"disturbed {load.num_disturbed:,} of {counted(load.num_blocks, 'block')}{used}"
 
 
 def why_empty(result: TuneResult) -> str:
@@ -96,6 +96,8 @@ def why_empty(result: TuneResult) -> str:
         return "the time was too short to try anything (--budget gives more)"
     if not num:
         return "there was nothing to try"
+    if 2 * result.contention.num_disturbed > result.contention.num_blocks:
+        return f"other processes {_disturbed(result.contention)}, too many to tell"
     return f"of {counted(num, 'trial')}, none beat the program as it is by more than the noise here"
 
 

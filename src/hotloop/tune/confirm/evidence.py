@@ -38,7 +38,7 @@ class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def held(self) -> bool:
         """Whether it is faster and learns the same."""
-        return self.total.verdict is Verdict.FASTER and self.parity.passed and not self.beside
+        return self.total.verdict is Verdict.FASTER and self.parity.passed and self.beside is None
 
     @property
     def ratio(self) -> Ratio | None:
