@@ -151,7 +151,7 @@ def test_a_trial_shows_its_raw_samples_behind_a_click(browser: Any, files: dict[
     with Opened(browser, files["tuned"]) as opened:
         opened.page.click("#trial-1 > summary")
         # Charts are drawn when they come into view, and charts above that are drawn late push this one out of it again.
-        # The page's policy forbids `wait_for_function`, which evaluates a string in it; a loaded machine takes its time.
+        # The page's policy forbids `wait_for_function`, which evaluates a string in it.
         wait = opened.page.wait_for_timeout
         assert any(opened.ask(_RAW_SAMPLES_DRAWN) or wait(50) for _ in range(600))
         assert opened.page.locator("#trial-1 tbody tr").count() == 16
