@@ -219,8 +219,9 @@ class Search:
             return False
         gains = {one.candidate.label: one.ratio.ratio for one in self.trials if one.ratio is not None}
         gained = math.prod(gains.get(step.label, 1.0) for step in self.belief.plan)
-        if gained < MOVES_MUCH and 2 * self._batches.reserve_s() > self._arms.left_s():
-            return False  # too little would be left for the rest
+        quiet = not (self._arms.noisy() or self._design.observed_busy)
+        if quiet and gained < MOVES_MUCH and 2 * self._batches.reserve_s() > self._arms.left_s():
+            return False  # too little would be left for the rest, and what sets will take is known
         new = [one for one in batch if not self.belief.excluded_by(self.belief.plan, one)]
         return gained >= LARGE and gained > expected_together(new, self._design.conflicts)
 
