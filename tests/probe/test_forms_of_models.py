@@ -13,6 +13,29 @@ from hotloop.probe.record.events import Kind
 from .conftest import RunProgram
 
 CALLS = 200
+WRAPPED = """
+import torch
+from torch import nn
+class Wrapper(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+    def forward(self, time, x):
+        return self.model(x) * time
+class Outer(Wrapper):
+    def forward(self, time, x):
+        return self.model(time, x)
+model = nn.Sequential(nn.Linear(4, 4))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(STEPS):
+    x = torch.ones(2, 4)
+    wrapped = MADE(model)
+    for turn in range(3):
+        x = wrapped(turn, x)
+    del wrapped
+    x.sum().backward()
+    optimizer.step()
+"""
 FORMS = """
 import torch, warnings
 from torch import nn
@@ -47,3 +70,16 @@ def test_each_form_is_found(run_probed: RunProgram, tmp_path: Path) -> None:
             path.unlink()
     assert seen["fused"] == seen["quantized"] == CALLS
     assert seen["frozen"] > CALLS / 2, "what a scripted module without parameters is takes some calls to tell"
+
+
+@pytest.mark.parametrize("made", ["Wrapper", "lambda model: Outer(Wrapper(model))"])
+def test_what_is_made_anew_around_the_model_at_each_step_hides_no_forward(
+    run_probed: RunProgram, tmp_path: Path, made: str
+) -> None:
+    """Solvers of neural ODEs wrap what they integrate: four fifths of a step of torchdiffeq were "your own code"."""
+    steps = 20
+    done = run_probed(WRAPPED.replace("STEPS", str(steps)).replace("MADE", f"({made})"))
+    assert done.returncode == 0, done.stderr
+    known = timelines(tmp_path / "probe", {})
+    forwards = sum(span.kind is Kind.FORWARD for each in known.values() for span in each.spans)
+    assert 3 * (steps - 3) <= forwards <= 3 * steps

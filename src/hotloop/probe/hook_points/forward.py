@@ -18,6 +18,7 @@ from hotloop.probe.hook_points import step_hooks
 from hotloop.probe.hook_points.requests import Requests
 from hotloop.probe.hook_points.root import Root
 from hotloop.probe.hook_points.root_hook import PLACE, hook_of
+from hotloop.probe.hook_points.wrappers import Wrappers
 from hotloop.probe.probe import Probe
 from hotloop.probe.record.events import Kind
 from hotloop.probe.record.facts import num_values
@@ -65,6 +66,7 @@ class Roots:
         self._probe = probe
         self._class: Any = Module
         self._known: list[Root] = []
+        self._wrappers = Wrappers()
         self.searching = False
         """Calls of every module are looked at: nothing may be compiled yet."""
         self._original = Module.__call__
@@ -130,7 +132,7 @@ class Roots:
             return
         if next(module.parameters(), None) is None and not self._is_frozen(module):
             return  # a loss, a transform of each sample
-        self.adopt(module)
+        self.adopt(self._wrappers.lasting(module, self._known))
         self._calls += 1
         if self._calls > DISCOVERY_CALLS and self._probe.boundary.steps == 0:
             self.settle()
@@ -148,9 +150,13 @@ class Roots:
         return self._calls_of_scripted > DISCOVERY_CALLS + self._num_calls()
 
     def _slot_for(self, module: Any) -> int:
-        """A model made anew (a fold, an episode), the old one gone, has the old one's slot."""
+        """A model made anew (a fold, an episode), the old one gone, has the old one's slot; so has what it wrapped."""
         kind = (type(module).__name__, num_values(module.parameters()))
-        gone = [root.slot for root in self._known if root.module is None and root.kind == kind]
+        gone = [
+            root.slot
+            for root in self._known
+            if root.module is None and (root.kind == kind or root.outlived_by() is module)
+        ]
         alive = {root.slot for root in self._alive()}
         free = [slot for slot in gone if slot not in alive]
         return free[0] if free else len(self._probe.facts.roots)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import weakref
-from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from time import monotonic_ns
 from typing import Any, Protocol
 
-from hotloop.probe.activation.activation import Activation
 from hotloop.probe.frameless import call_that
+from hotloop.probe.hook_points.changed_call import ChangedCall, shortest
 from hotloop.probe.hook_points.requests import Requests
 from hotloop.probe.hook_points.root_hook import PLACE, Hook
+from hotloop.probe.hook_points.wrappers import parts_with_all
 from hotloop.probe.probe import INFERRING, Probe
 from hotloop.probe.record.events import MAX_SLOT, TIME_SHIFT, Kind, begin, end, size_event
 from hotloop.probe.record.facts import (
@@ -19,6 +19,7 @@ from hotloop.probe.record.facts import (
     describe_output,
     describe_root,
     distributed_kind,
+    is_described,
     num_values,
 )
 from hotloop.probe.record.invariants import Invariants
@@ -63,6 +64,8 @@ class Root:
         self.calls = 0
         self.slot = min(slot, MAX_SLOT)
         self.kind = (type(module).__name__, num_values(module.parameters()))
+        self.cls = type(module)
+        self._parts = [weakref.ref(part) for part in parts_with_all(module)]
         self._described = False
         self._site: dict[str, Any] | None = None
         """What is known of the call site of the call under way, if it is looked at."""
@@ -77,11 +80,7 @@ class Root:
         """Whether some parameter does; a frozen teacher in evaluation mode keeps no graph of its own."""
         self._shape: Any = ()
         self._size_event = size_event(0, 0)
-        self._contexts: list[AbstractContextManager[Any]] = []
-        self._inputs: list[Activation] = []
-        self._outputs: list[Activation] = []
-        self._activated = False
-        self._wrapped_call: Any = None
+        self._changed = ChangedCall(probe, self._module, infers=self._infers, on_ready=self.wrap_call)
         self._hooked: Hook | None = None
         self._call = call_that(self._leave)
         self._ends = 0
@@ -97,6 +96,12 @@ class Root:
     def module(self) -> Any:
         """The module; None when it is gone."""
         return self._module()
+
+    def outlived_by(self) -> Any:
+        """Return the part with all its parameters that is still there; None: it is not gone, or no such part is."""
+        if self.module is not None:
+            return None
+        return next((part for each in self._parts if (part := each()) is not None), None)
 
     def hook(self) -> None:
         """Put the recording hook into the module."""
@@ -118,16 +123,8 @@ class Root:
 
     def wrap_call(self) -> None:
         """Let the activations replace the call (compilation), once the search for roots is over."""
-        if not self._activated or self._wrapped_call is not None or self._hooked is None:
-            return
-        call: Any = self._hooked.compiled or self.module._call_impl
-        acting = self._probe.acting("wrap_forward")
-        for activation in acting:
-            try:
-                call = activation.wrap_forward(self.module, call)
-            except Exception:  # an optimization that fails is dropped, the program goes on
-                self._probe.drop(activation, "wrap_forward")
-        self._wrapped_call = call if acting else None
+        if not self._roots.searching and self._hooked is not None:
+            self._changed.wrap(self._hooked.compiled)
 
     def begin(self, plain: Any, args: Any, kwargs: Any) -> Any:
         """Mark the beginning of a call; return what is to be called, which marks its end when it goes."""
@@ -152,7 +149,7 @@ class Root:
         if invariants is not None and trains and self._ends and not invariants.enough_forwards:
             return self._call(self._checked, invariants, plain, acts)
         if acts:
-            return self._call(self._acted, plain)
+            return self._call(self._changed, plain)
         if site is not None and "returns" not in site:
             return self._call(self._looked_at, plain, site)
         return self._call(plain)
@@ -219,8 +216,8 @@ class Root:
             self._probe.note("boundary")
 
     def _looked_at(self, plain: Any, site: dict[str, Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Keep what the root returns; stands where `Module._call_impl` would, as `_acted` does."""
-        output = _shortest(self.module, plain)(*args, **kwargs)
+        """Keep what the root returns; stands where `Module._call_impl` would, as `ChangedCall` does."""
+        output = shortest(self.module, plain)(*args, **kwargs)
         with self._probe.survive("sites.returns"):
             site["returns"] = describe_output(output)
         return output
@@ -260,64 +257,7 @@ class Root:
 
     def _callee(self, plain: Any, acts: bool) -> Any:
         """Return what stands where `Module._call_impl` would: the call, changed by the activations if it acts."""
-        return partial(self._acted, plain) if acts else _shortest(self.module, plain)
-
-    # Activations ---------------------------------------------------------------------------------------------------
-
-    def _acted(self, plain: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """Stand where `Module._call_impl` would: there are as many frames as without us."""
-        if not self._activated and not self._activate():
-            return plain(*args, **kwargs)
-        args, kwargs = self._change_inputs(args, kwargs)
-        call = self._wrapped_call or _shortest(self.module, plain)
-        if not self._contexts:
-            return self._change_output(call(*args, **kwargs))
-        with ExitStack() as stack:
-            for context in self._contexts:
-                stack.enter_context(context)
-            output = call(*args, **kwargs)
-        return self._change_output(output)
-
-    def _activate(self) -> bool:
-        """Let the activations prepare the module, at its first training forward; return whether this is one."""
-        module = self.module
-        if not (self._infers or any(parameter.requires_grad for parameter in module.parameters())):
-            return False
-        self._activated = True
-        for activation in list(self._probe.activations):
-            try:
-                activation.on_root(module)
-                context = activation.forward_context(module)
-            except Exception:  # an optimization that fails is dropped, the program goes on
-                self._probe.drop(activation, "on_root")
-                continue
-            if context is not None:
-                self._contexts.append(context)
-        self._inputs = self._probe.acting("on_forward_inputs")
-        self._outputs = self._probe.acting("on_forward_output")
-        if (
-            not self._roots.searching
-        ):  # many calls of other modules ended the search before the first of this one
-            self.wrap_call()
-        return True
-
-    def _change_inputs(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
-        for activation in self._inputs:
-            try:
-                args, kwargs = activation.on_forward_inputs(self.module, args, kwargs)
-            except Exception:  # an optimization that fails is dropped, the program goes on
-                self._inputs = [other for other in self._inputs if other is not activation]
-                self._probe.drop(activation, "on_forward_inputs")
-        return args, kwargs
-
-    def _change_output(self, output: Any) -> Any:
-        for activation in self._outputs:
-            try:
-                output = activation.on_forward_output(self.module, output)
-            except Exception:  # an optimization that fails is dropped, the program goes on
-                self._outputs = [other for other in self._outputs if other is not activation]
-                self._probe.drop(activation, "on_forward_output")
-        return output
+        return partial(self._changed, plain) if acts else shortest(self.module, plain)
 
     def _look(self, trains: bool, args: Any, kwargs: Any) -> None:
         """Keep from where the root is called."""
@@ -354,12 +294,14 @@ class Root:
         self._described = True
         self._learns = any(parameter.requires_grad for parameter in self.module.parameters())
         facts = self._probe.facts
-        if self.slot < len(facts.roots) or len(facts.roots) > MAX_SLOT:
+        before = facts.roots[self.slot : self.slot + 1]
+        if (before and is_described(self.module, before[0])) or len(facts.roots) > MAX_SLOT:
             return
         import torch
 
         compiled = self._hooked is not None and self._hooked.compiled is not None
-        facts.roots.append(describe_root(self.module, args, kwargs, compiled=compiled))
+        described = describe_root(self.module, args, kwargs, compiled=compiled)
+        facts.roots[self.slot : self.slot + 1] = [described]  # in place of a wrapper of this module
         facts.distributed = facts.distributed or distributed_kind(self.module)
         if hasattr(self.module, "_get_ddp_logging_data"):
             facts.ddp_modules.append(self._module)
@@ -380,17 +322,3 @@ def _main_input(args: Any, kwargs: Any) -> Any:
 def _shared(module: Any) -> bool:
     parameter = next(module.parameters(), None)
     return parameter is not None and parameter.device.type == "cpu" and parameter.is_shared()
-
-
-def _shortest(module: Any, plain: Any) -> Any:
-    """Return what `Module._call_impl` would call at once, where it is what is called and has no hooks to call."""
-    from torch.nn.modules.module import _has_any_global_hook
-
-    own = getattr(plain, "__func__", None) is type(module)._call_impl
-    hooked = (
-        module._forward_hooks
-        or module._forward_pre_hooks
-        or module._backward_hooks
-        or module._backward_pre_hooks
-    )
-    return plain if hooked or not own or _has_any_global_hook() else module.forward

@@ -222,7 +222,7 @@ def describe_root(
     layers = Counter(
         type(child).__name__ for child in module.modules() if not any(True for _ in child.children())
     )
-    inner = getattr(module, "_orig_mod", None) or module
+    inner = _uncompiled(module)
     return {
         "cls": type(inner).__name__,
         "num_parameters": num_values(parameters),
@@ -241,6 +241,15 @@ def describe_root(
         "biased_before_norm": biased_before_norm(inner),
         "code_files": code_files({type(child) for child in module.modules()}),
     }
+
+
+def is_described(module: Any, described: dict[str, Any]) -> bool:
+    """Whether what is known of a root is said of modules of this class."""
+    return bool(described["cls"] == type(_uncompiled(module)).__name__)
+
+
+def _uncompiled(module: Any) -> Any:
+    return getattr(module, "_orig_mod", None) or module
 
 
 def _grad_mode() -> str:

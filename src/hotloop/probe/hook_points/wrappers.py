@@ -1,0 +1,57 @@
+"""Modules that are made anew around the model at each call, as solvers of neural ODEs do it."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+
+class Known(Protocol):
+    """What is asked of a root that was found before."""
+
+    def outlived_by(self) -> Any:
+        """Return the part of it that is still there; None: it is not gone, or no such part is."""
+
+    @property
+    def cls(self) -> type:
+        """Its class."""
+
+
+class Wrappers:
+    """Tells wrappers from models. A model made anew (a fold, an episode) has parts of its own."""
+
+    def __init__(self) -> None:
+        self._models: dict[type, Any] = {}
+        """What lies within the wrappers of a class; not kept alive."""
+
+    def lasting(self, module: Any, known: Iterable[Known]) -> Any:
+        """Return a module that is called, or the model within it where it is a wrapper.
+
+        Wrappers of torch itself (DDP, compiled modules) are called for what they do.
+
+        Args:
+            module: that is called.
+            known: the roots that were found before, those that are gone too.
+        """
+        cls = type(module)
+        if cls.__module__.startswith("torch."):
+            return module
+        for root in known:
+            model = root.outlived_by() if root.cls is cls else None
+            if model is not None:
+                self._models[cls] = weakref.ref(model)
+        model = self._models[cls]() if cls in self._models else None
+        return model if any(part is model for part in module.modules()) else module
+
+
+def parts_with_all(module: Any) -> list[Any]:
+    """Return the child that holds all parameters of a module, its child that does, and so on."""
+    parts: list[Any] = []
+    while next(module.parameters(recurse=False), None) is None:
+        holders = [child for child in module.children() if next(child.parameters(), None) is not None]
+        if len(holders) != 1:
+            break
+        module = holders[0]
+        parts.append(module)
+    return parts
