@@ -235,6 +235,16 @@ def test_a_program_that_evaluates_in_most_steps_is_timed_with_it(
     assert max(step for _, times in written["blocks"] for step in times) == pytest.approx(31.0)
 
 
+def test_a_hold_is_known_with_what_lies_between_its_steps_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World()
+    written = course(tmp_path, monkeypatch, world, Faster(world), shape=PATTERNS, evaluates_every=7)
+    assert max(step for _, times in written["holds"] for step in times) == pytest.approx(1.0)
+    assert len(written["hold_whole_s"]) == len(written["holds"]) == 3
+    assert max(written["hold_whole_s"]) > 2.0
+
+
 PATTERNS = Shape(
     warm_steps=4, num_steps=8, discard=0, rounds=2, hold_steps=8, patterns=(("faster",), (), ("faster",))
 )

@@ -33,11 +33,15 @@ def holds(seed: int) -> tuple[Hold, ...]:
     return tuple(found)
 
 
+EFFECTS = {"even": (True, ""), "fetch": (True, "")}
+
+
+def _screen(alike: Callable[[Candidate], bool]) -> KnobScreen:
+    return KnobScreen(SimulatedExecutor(Truth(), QUIET, Clock(), 0), {}, {}, typical=True, alike=alike)
+
+
 def fitted(seed: int, alike: Callable[[Candidate], bool]) -> SwitchFit:
-    executor = SimulatedExecutor(Truth(), QUIET, Clock(), seed)
-    screen = KnobScreen(executor, {}, {}, typical=True, alike=alike)
-    effects = {"even": (True, ""), "fetch": (True, "")}
-    fit = screen.fit(SwitchRecord(holds=holds(seed), effects=effects), ORDER)
+    fit = _screen(alike).fit(SwitchRecord(holds=holds(seed), effects=EFFECTS), ORDER)
     assert fit is not None
     return fit
 
@@ -59,6 +63,22 @@ def test_what_shortens_some_steps_is_not_hidden_by_the_quickest_ones(seed: int) 
     assert mixed.gain(["even", "fetch"])[0] == pytest.approx(
         mixed.gain(["even"])[0] + mixed.gain(["fetch"])[0]
     )
+
+
+@pytest.mark.parametrize(("rollout_s", "wanted"), [(0.008, 1.06), (0.0, 0.97)])
+def test_what_acts_between_the_steps_is_told_from_the_whole(rollout_s: float, wanted: float) -> None:
+    """One thread made a reinforcement learner's steps slower, and its rollouts quicker by more."""
+    rng = np.random.default_rng(0)
+    found = []
+    for pattern in ORDER.patterns[:160]:
+        steps = 0.01 * rng.normal(1.0, 0.01, 20) / (1.05 if "even" in pattern else 1.0)
+        steps *= 1 / 0.97 if "fetch" in pattern else 1.0
+        between = rollout_s * rng.normal(1.0, 0.05) / (1.2 if "fetch" in pattern else 1.0)
+        found.append(Hold(pattern, tuple(map(float, steps)), float(steps.mean()) + between))
+    fit = _screen(lambda one: one == EVEN).fit(SwitchRecord(holds=tuple(found), effects=EFFECTS), ORDER)
+    assert fit is not None
+    assert math.exp(fit.gain(["fetch"])[0]) == pytest.approx(wanted, abs=0.01)
+    assert math.exp(fit.gain(["even"])[0]) == pytest.approx(1.05, abs=0.01)
 
 
 BF16, LAYOUT, ONE_THREAD = "autocast_bf16", "channels_last", "thread_count"

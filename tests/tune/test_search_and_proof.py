@@ -78,18 +78,6 @@ def test_an_arm_does_not_make_up_for_what_switching_overstates() -> None:
         assert ratios["knob"] * ratios["other"] == pytest.approx(1.8, rel=0.03)
 
 
-@pytest.mark.parametrize(("shown", "tried"), [(0.99, True), (0.8, False)])
-def test_what_switching_understates_has_processes_that_start_with_it(shown: float, tried: bool) -> None:
-    """One thread was 0.965 switched on in a running program of reinforcement learning, and 1.05 from the start."""
-    truth = Truth(factors={"threads": 1.15, "knob": 1.1}, switched={"threads": shown / 1.15})
-    threads = frozenset({"threads"})
-    session = Simulation(truth, switchable=lambda _: True, understated=threads)
-    assert set(names(session.run(candidates("threads", "knob")))) == {"knob", *(threads if tried else ())}
-    assert set(names(Simulation(truth, switchable=lambda _: True).run(candidates("threads", "knob")))) == {
-        "knob"
-    }
-
-
 @pytest.mark.parametrize("prior", [1.9, 1.5])
 @pytest.mark.parametrize(
     ("kept", "wanted", "budget_s"),

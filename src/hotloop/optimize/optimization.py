@@ -45,8 +45,6 @@ class Optimization(ABC):
     """Names of optimizations in whose place this one is tried where they do not learn the same."""
     heeds_neighbours: ClassVar[bool] = False
     """Whether what it brings is what other processes take: measured beside them it says nothing of a quiet machine."""
-    understated_by_switching: ClassVar[bool] = False
-    """Whether a process that starts with it gains more than one in which it is switched on later."""
     interacts: ClassVar[frozenset[str]] = frozenset()
     """Names of optimizations beside which this one was seen to bring much more, or much less."""
 

@@ -161,6 +161,8 @@ class Hold(msgspec.Struct, frozen=True):
 
     on: tuple[str, ...]
     steps_s: tuple[float, ...]
+    whole_s: float | None = None
+    """Seconds a step with all that lies between steps (rollouts, evaluations); None: not measured."""
 
 
 class SwitchRecord(msgspec.Struct, frozen=True, kw_only=True):

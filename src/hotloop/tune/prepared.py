@@ -84,7 +84,6 @@ def design_of(
         interactions=interactions(catalogue),
         stands_in_for={one.name: one.stands_in_for for one in catalogue},
         heed_neighbours=frozenset(one.name for one in catalogue if one.heeds_neighbours),
-        understated=frozenset(one.name for one in catalogue if one.understated_by_switching),
         switchable=switchable,
         alike=lambda one: get(one.name).shortens_every_step(),
         buffered=lambda plan: has_workers(observation, plan),

@@ -60,6 +60,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     holds: tuple[tuple[tuple[str, ...], tuple[float, ...]], ...] = ()
     block_spans: tuple[tuple[float, float], ...] = ()
     hold_spans: tuple[tuple[float, float], ...] = ()
+    hold_whole_s: tuple[float, ...] = ()
     settled: dict[str, int] = {}
     switched: dict[str, tuple[float, int]] = {}
     benches: dict[str, dict[str, Any]] = {}

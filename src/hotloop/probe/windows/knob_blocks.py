@@ -14,7 +14,7 @@ import os
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from statistics import median
+from statistics import fmean, median
 from time import monotonic
 from typing import Any
 
@@ -73,6 +73,7 @@ class Report:
         holds: the knobs that were on together, and the seconds of each timed step.
         block_spans: of each block, begin and end in seconds of the machine's monotonic clock.
         hold_spans: of each hold.
+        hold_whole_s: of each hold, seconds a step with all that lies between steps.
         settled: steps after a switch that each knob's patterns wait for.
         effects: whether each knob was seen to act, and the evidence.
         from_start: the knobs that did not, and would if they were on from the start of a process.
@@ -89,6 +90,7 @@ class Report:
     holds: list[tuple[list[str], list[float]]] = field(default_factory=list)
     block_spans: list[tuple[float, float]] = field(default_factory=list)
     hold_spans: list[tuple[float, float]] = field(default_factory=list)
+    hold_whole_s: list[float] = field(default_factory=list)
     settled: dict[str, int] = field(default_factory=dict)
     benches: dict[str, dict[str, Any]] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
@@ -186,7 +188,9 @@ class WhatIf:
         yield max([1, *(self._report.settled.get(knob.name, 1) for knob in changed)])
         since, began = monotonic(), self._began()
         yield from self._timed(began, self._shape.hold_steps)
-        self._report.holds.append(([knob.name for knob in on], self._ended(began)))
+        spent = self._ended(began)
+        self._report.holds.append(([knob.name for knob in on], self._of_training(spent)))
+        self._report.hold_whole_s.append(fmean(spent))
         self._report.hold_spans.append((since, monotonic()))
         if monotonic() - self._written_s > WRITE_EVERY_S:
             self._write()
@@ -273,7 +277,7 @@ class WhatIf:
             before = self._neighbours.look()
             since, began = monotonic(), self._began()
             yield from self._timed(began)
-            times = self._ended(began)
+            times = self._of_training(self._ended(began))
             share = self._neighbours.share(before, self._neighbours.look())
             if share is None or share <= MAX_SHARE or not self._alone:
                 break
@@ -292,10 +296,13 @@ class WhatIf:
         return began
 
     def _ended(self, began: float) -> list[float]:
-        """Return the seconds of each step since then, without those of an evaluation or a new epoch, now and then."""
+        """Return the seconds of each step since then."""
+        self._times[-1] = self._probe.boundary.clock.read() * 1e-9
+        return [after - before for before, after in pairwise([began, *self._times])]
+
+    def _of_training(self, spent: list[float]) -> list[float]:
+        """Return what steps took without those of an evaluation, a rollout or a new epoch, now and then."""
         boundary = self._probe.boundary
-        self._times[-1] = boundary.clock.read() * 1e-9
-        spent = [after - before for before, after in pairwise([began, *self._times])]
         if boundary.num_interrupted > RARE * boundary.steps:
             return spent
         interrupted = [after > before for before, after in pairwise(self._interrupted)]

@@ -28,7 +28,6 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
         interactions: names that may help or hinder one another.
         stands_in_for: names that each optimization is tried in place of, where they do not learn the same.
         heed_neighbours: names of those whose gain is what other processes take.
-        understated: names of those that gain more where a process starts with them than where they are switched on.
         switchable: whether a candidate can be switched in a running program.
         alike: whether a candidate shortens every step alike.
         buffered: whether batches wait in a queue between loader workers and the step with this on.
@@ -50,4 +49,3 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
     interactions: Mapping[str, frozenset[str]] = {}
     stands_in_for: Mapping[str, frozenset[str]] = {}
     heed_neighbours: frozenset[str] = frozenset()
-    understated: frozenset[str] = frozenset()

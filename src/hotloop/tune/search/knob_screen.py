@@ -28,6 +28,8 @@ ERROR = 0.008
 LEAST_SHARE = 0.2
 """Of the time there is, that is measured before switching ends because little is expected of more: within half a minute
 the machine may run at another speed. What was recorded of an LSTM in two minutes gave the same plan after a third."""
+BETWEEN = 1.15
+"""Time of a hold over that of its training steps, from which what acts on the rest, too, is told from the whole."""
 NOT_SURE = "too little to be sure of, among so many"
 METHOD = "switched on and off together with others within one process"
 
@@ -146,11 +148,16 @@ class KnobScreen:
         holds = [hold for hold in record.holds if hold.steps_s and set(hold.on) <= labels]
         pairs = self._pairs(acting)
         typical = self._typical and not order.buffered
-        found = _fitted(holds, median if typical else fmean, acting, pairs)
+        summed_up = median if typical else fmean
+        found = _fitted(holds, lambda hold: summed_up(hold.steps_s), acting, pairs)
         alike = [knob.label for knob in acting if self._alike(knob)]
         if found is not None and typical and alike:
-            quickest = _fitted(holds, quick, acting, pairs)
+            quickest = _fitted(holds, lambda hold: quick(hold.steps_s), acting, pairs)
             found = found.with_terms(quickest, alike) if quickest is not None else found
+        others = [knob.label for knob in acting if not self._alike(knob)]
+        if found is not None and others and _much_between(holds):
+            wholes = _fitted([hold for hold in holds if hold.whole_s], _whole_s, acting, pairs)
+            found = found.with_terms(wholes, others) if wholes is not None else found
         return known.joined(found) if known is not None and found is not None else found
 
     def _pairs(self, knobs: Sequence[Candidate]) -> list[tuple[str, str]]:
@@ -233,12 +240,25 @@ def quick(steps_s: Sequence[float]) -> float:
 
 def _fitted(
     holds: Sequence[Hold],
-    typical_s: Callable[[Sequence[float]], float],
+    step_s: Callable[[Hold], float],
     knobs: Sequence[Candidate],
     pairs: Sequence[tuple[str, str]],
 ) -> SwitchFit | None:
-    switched = [SwitchedHold(frozenset(hold.on), math.log(typical_s(hold.steps_s))) for hold in holds]
+    switched = [SwitchedHold(frozenset(hold.on), math.log(step_s(hold))) for hold in holds]
     return fit_switches(switched, [knob.label for knob in knobs], pairs)
+
+
+def _much_between(holds: Sequence[Hold]) -> bool:
+    """Whether in most holds a good part of the time lies between the steps of training.
+
+    A reinforcement learner's rollouts took half of it: with one thread they were quicker, and its steps were slower.
+    """
+    between = [hold.whole_s > BETWEEN * fmean(hold.steps_s) for hold in holds if hold.whole_s is not None]
+    return 2 * sum(between) > len(between)
+
+
+def _whole_s(hold: Hold) -> float:
+    return hold.whole_s if hold.whole_s is not None else math.nan
 
 
 def _alone(record: SwitchRecord, label: str) -> Ratio | None:

@@ -27,9 +27,6 @@ EXPECTED = 1.08
 """Prior from which a candidate that nothing is known of is part of the predicted plan."""
 MAY_HELP = 1.02
 """Upper end of a knob's interval from which it is switched again where time is left: a proof sees no less."""
-UNDERSTATED = 1.1
-"""One thread of two was 0.965 [0.942, 0.989] switched on in a running program of reinforcement learning, and 1.05 in
-processes that started with it."""
 ALIKE = 1.15
 """What switching does to two knobs may differ by so much: one fills a cache while it is on, the other does not."""
 MOVES_MUCH = 1.5
@@ -261,18 +258,6 @@ class Screening:
                 exclude(step, trial.candidate, self._design.conflicts) and ratio.high > theirs.low / ALIKE
                 for step, theirs in taken
             )
-        ]
-
-    def understated(self) -> list[Candidate]:
-        """Return knobs that switching does not do justice to, and may help where they are on from the start."""
-        latest = {trial.candidate.label: trial for trial in self.trials}
-        return [
-            trial.candidate
-            for trial in latest.values()
-            if trial.candidate.name in self._design.understated
-            and trial.decision != ACCEPTED
-            and trial.ratio is not None
-            and UNDERSTATED * trial.ratio.ratio > MAY_HELP
         ]
 
     def leaning(self, plan: PlanSteps) -> PlanSteps:

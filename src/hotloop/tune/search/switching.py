@@ -101,19 +101,13 @@ class Switching:
         """Return knobs that could not be switched and may help where they are on from the start of a process.
 
         Those that did not act in one that ran already (samples kept before workers fork would be theirs), those that
-        what is believed in has kept out untried, those that could not be told from what they gave way to, and those
-        that switching does not do justice to.
+        what is believed in has kept out untried, and those that could not be told from what they gave way to.
         """
         tried = {trial.candidate.label for trial in self.trials}
         kept_out = [one for one in self._kept_out if one.label not in tried and one.expected >= MOVES]
         acting = [one for one in self._screening.told.from_start if hoped(one)]
         rivals = self._screening.rivals(MOVES)
-        understated = [
-            one
-            for one in self._screening.understated()
-            if not self._belief.excluded_by(self._belief.plan, one)
-        ]
-        return self._separate([*kept_out, *acting, *rivals, *understated])
+        return self._separate([*kept_out, *acting, *rivals])
 
     def untold(self, knobs: Sequence[Candidate]) -> list[Candidate]:
         """Return those of which switching told nothing, to be on from the start of a process.

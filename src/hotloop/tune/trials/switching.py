@@ -131,6 +131,9 @@ def record_of(
 def _holds(report: whatif.Report) -> Iterator[tuple[Hold, Span]]:
     """Yield each knob's blocks, then the patterns, with when they were."""
     alone = (Hold((name,) if name else (), times) for name, times in report.blocks)
-    together = (Hold(on, times) for on, times in report.holds)
+    together = (
+        Hold(on, times, whole_s)
+        for (on, times), whole_s in zip(report.holds, report.hold_whole_s, strict=True)
+    )
     for holds, spans in ((alone, report.block_spans), (together, report.hold_spans)):
         yield from (held for held in zip(holds, spans, strict=True) if held[0].steps_s)

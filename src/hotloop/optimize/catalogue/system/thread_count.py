@@ -51,7 +51,6 @@ class ThreadCount(Optimization):
     family: ClassVar[str] = "system"
     numerics: ClassVar[Numerics] = Numerics.EXACT
     heeds_neighbours: ClassVar[bool] = True
-    understated_by_switching: ClassVar[bool] = True
     conflicts: ClassVar[frozenset[str]] = frozenset({"loader_workers", "cpu_affinity"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
