@@ -116,27 +116,26 @@ def test_a_link_that_leads_nowhere_makes_no_file_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "code"),
     [
-        (RuntimeError("can't start new thread"), True),
-        (BrokenProcessPool("ended"), True),
-        (RuntimeError("a bug"), False),
+        (RuntimeError("can't start new thread"), ExitCode.MACHINE),
+        (BrokenProcessPool("ended"), ExitCode.MACHINE),
+        (RuntimeError("a bug"), ExitCode.DEFECT),
+        (TypeError("a bug"), ExitCode.DEFECT),
     ],
 )
 def test_a_machine_without_processes_is_a_line_and_a_bug_is_not(
-    error: RuntimeError, told: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    error: Exception, code: ExitCode, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fails(**_: object) -> None:
         raise error
 
     monkeypatch.setattr(app.hotloop, "main", fails)
     monkeypatch.setattr(app, "_drop_output", lambda: None)
-    if told:
-        assert app.run(["machine"]) == ExitCode.MACHINE
-        assert "hotloop:" in capsys.readouterr().err
-    else:
-        with pytest.raises(RuntimeError, match="a bug"):
-            app.run(["machine"])
+    assert app.run(["machine"]) == code
+    said = capsys.readouterr().err
+    assert "hotloop:" in said
+    assert ("Traceback" in said) == ("a defect of hotloop" in said) == (code == ExitCode.DEFECT)
 
 
 def test_a_further_line_of_a_hint_starts_no_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hotloop.observe.decode.processes import read_processes
 from hotloop.observe.decode.spans import timelines
 from hotloop.probe.record.events import Kind
 
@@ -55,6 +56,21 @@ with torch.inference_mode():
     for _ in range(200):
         model(images)
 """
+SYMBOLIC = """
+import torch
+from torch import nn
+class Sizes:
+    shape, dtype = (None, 4), "float32"
+class Model(nn.Linear):
+    def forward(self, x):
+        return x if isinstance(x, Sizes) else super().forward(x)
+model = Model(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model(Sizes())
+for _ in range(10):
+    model(torch.ones(2, 4)).sum().backward()
+    optimizer.step()
+"""
 
 
 @pytest.mark.slow
@@ -83,3 +99,13 @@ def test_what_is_made_anew_around_the_model_at_each_step_hides_no_forward(
     known = timelines(tmp_path / "probe", {})
     forwards = sum(span.kind is Kind.FORWARD for each in known.values() for span in each.spans)
     assert 3 * (steps - 3) <= forwards <= 3 * steps
+
+
+def test_a_call_that_builds_a_model_is_none_of_its_forwards(run_probed: RunProgram, tmp_path: Path) -> None:
+    """Keras calls a model with what stands for a tensor of unknown size; hotloop could not read its own record then."""
+    done = run_probed(SYMBOLIC)
+    assert done.returncode == 0, done.stderr
+    known = timelines(tmp_path / "probe", {})
+    assert sum(span.kind is Kind.FORWARD for each in known.values() for span in each.spans) == 10
+    (facts,) = read_processes(tmp_path / "probe").values()
+    assert [root["input_shapes"] for root in facts["roots"]] == [[[2, 4]]]

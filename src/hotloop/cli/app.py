@@ -7,7 +7,9 @@ import inspect
 import io
 import os
 import sys
+import traceback
 from collections.abc import Sequence
+from typing import TypeGuard
 
 import click
 
@@ -113,20 +115,36 @@ def run(args: Sequence[str]) -> int:
             raise
         _drop_output()
         return ExitCode.DONE
-    except (OSError, MemoryError, ImportError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and not _is_of_the_machine(error):
-            raise
+    except Exception as error:
         _drop_output()
+        if not _is_of_the_machine(error):
+            return _show_defect()
         _show(*_refusal(error))
         return ExitCode.MACHINE
     return int(result) if isinstance(result, int) else ExitCode.DONE
 
 
-def _is_of_the_machine(error: RuntimeError) -> bool:
-    """Whether no further thread or process could be had; torch and Python raise the same class for other things."""
+def _is_of_the_machine(error: Exception) -> TypeGuard[OSError | MemoryError | ImportError | RuntimeError]:
+    """Whether the machine does not allow something.
+
+    Where no further thread or process can be had, torch and Python raise what they raise for other things, too.
+    """
     from concurrent.futures import BrokenExecutor
 
+    if not isinstance(error, RuntimeError):
+        return isinstance(error, (OSError, MemoryError, ImportError))
     return isinstance(error, BrokenExecutor) or "can't start new thread" in str(error)
+
+
+def _show_defect() -> int:
+    """Show the exception that is being handled, and say whose fault it is."""
+    with contextlib.suppress(OSError):
+        traceback.print_exc()
+    _show(
+        "that is a defect of hotloop, not of your program",
+        f"please report it, with the lines above and the command; this is hotloop {__version__}",
+    )
+    return ExitCode.DEFECT
 
 
 def _prepare_streams() -> None:

@@ -20,6 +20,7 @@ from hotloop.probe.record.facts import (
     describe_root,
     distributed_kind,
     is_described,
+    is_symbolic,
     num_values,
 )
 from hotloop.probe.record.invariants import Invariants
@@ -133,6 +134,8 @@ class Root:
             self.calls += 1
             return plain
         if self._roots.inside or not self._roots.own_call():
+            return plain
+        if not self._described and is_symbolic(args, kwargs):
             return plain
         if trains and not acts and self._is_as_before(args):
             self._ends = self._codes[1][1]

@@ -243,6 +243,12 @@ def describe_root(
     }
 
 
+def is_symbolic(args: Iterable[Any], kwargs: dict[str, Any]) -> bool:
+    """Whether a module is called with stand-ins of unknown size, as Keras calls a model to build it."""
+    shapes = (getattr(value, "shape", None) for value in (*args, *kwargs.values()))
+    return any(isinstance(shape, tuple) and None in shape for shape in shapes)
+
+
 def is_described(module: Any, described: dict[str, Any]) -> bool:
     """Whether what is known of a root is said of modules of this class."""
     return bool(described["cls"] == type(_uncompiled(module)).__name__)
