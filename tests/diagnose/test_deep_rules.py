@@ -121,9 +121,18 @@ def test_a_line_of_the_model_that_calls_torch_is_no_host_code() -> None:
     assert found(seen, "host-code-in-model") == []
 
 
-def test_lines_that_read_many_values_cost_what_is_sampled_under_them() -> None:
+@pytest.mark.parametrize(("num_computing", "share"), [(0, 0.4), (10, 0.05)])
+def test_lines_that_read_many_values_cost_what_is_sampled_under_them(
+    num_computing: int, share: float
+) -> None:
+    """Not `learner.fit()`, under which the whole step is: it was said to wait for values all the time."""
     seen = with_sites(site(12, 0.05, count_per_step=2000.0))
-    sampled = with_stacks(FINE, ((0, 1), "train", "forward", 60), ((0, 2, 4), "train", "other", 40))
+    sampled = with_stacks(
+        FINE,
+        ((0, 1), "train", "forward", 60),
+        ((0, 2, 4, CALL, HOOK), "train", "forward", num_computing),
+        ((0, 2, 4), "train", "other", 40 - num_computing),
+    )
     assert seen.deep is not None
     assert sampled.deep is not None
     both = msgspec.structs.replace(
@@ -131,7 +140,7 @@ def test_lines_that_read_many_values_cost_what_is_sampled_under_them() -> None:
     )
     (finding,) = found(both, "sync-in-step")
     assert finding.cost_s is not None
-    assert abs(finding.cost_s - 0.4 * STEP_S) < 1e-9
+    assert abs(finding.cost_s - share * STEP_S) < 1e-9
 
 
 def test_without_workers_the_data_set_s_line_is_in_the_training_thread() -> None:

@@ -18,6 +18,8 @@ BELONGS = 0.65
 """And this much of the line's own time has to be in the part: the call of `main()` holds every part."""
 MIN_SAMPLES = 20
 """With fewer, the 95% interval of a half reaches from a quarter to three quarters."""
+COMPUTES = 0.05
+"""Of the time under a line, in modules that it calls."""
 NORMAL_95 = 1.96
 _CALLERS = ("torch/optim/", "torch/autograd/")
 
@@ -108,6 +110,23 @@ def is_under(host: HostSamples, sample: Sample, path: str, lines: range) -> bool
     """Whether a sample's stack goes through lines of a file."""
     frames = (host.frames[number] for number in sample.stack)
     return any(frame.path == path and frame.line in lines for frame in frames)
+
+
+def computes(observation: Observation, path: str, line: int) -> bool:
+    """Whether a line calls modules, or code that does: `trainer.fit()` holds the whole loop.
+
+    Raises:
+        Abstain: there are no samples, or too few.
+    """
+    host, own = samples_of(observation, "train")
+    under = calling = 0.0
+    for sample in own:
+        frames = [host.frames[number] for number in sample.stack]
+        at = next((at for at, frame in enumerate(frames) if frame.path == path and frame.line == line), None)
+        if at is not None:
+            under += sample.spent_s
+            calling += sample.spent_s if any(calls_a_module(frame) for frame in frames[at + 1 :]) else 0.0
+    return calling > COMPUTES * under
 
 
 def calls_a_module(frame: Frame) -> bool:

@@ -33,12 +33,11 @@ from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.lines.call_sites import LineOfCalls, lines_of
-from hotloop.diagnose.lines.hot_line import line_cost
+from hotloop.diagnose.lines.hot_line import computes, line_cost
 from hotloop.diagnose.price.cost import MIDWAY, Cost
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation
 from hotloop.model.quantities import duration
-from hotloop.model.sites import SiteKind
 
 MANY = 16
 """Reads a step: a line that reads so many values does nothing else, and picking each out of its tensor costs, too."""
@@ -63,20 +62,18 @@ def check(observation: Observation) -> Iterator[Symptom]:
 def _with_picking(observation: Observation, line: LineOfCalls) -> Cost:
     """Return the line's cost by the samples under it, where it reads many values and they say more.
 
-    A line that calls the model (`model.generate(...)`, which reads a value for each token) does much else.
+    A line that calls the model (`model.generate(...)`, which reads a value for each token), or a framework's loop
+    (`trainer.fit()`), does much else.
     """
-    if sum(site.count_per_step for site in line.sites) < MANY or _calls_the_model(observation, line):
+    if sum(site.count_per_step for site in line.sites) < MANY:
         return line.cost
     try:
         sampled = line_cost(observation, line.path, line.line)
+        if sampled.share < line.cost.share or computes(observation, line.path, line.line):
+            return line.cost
     except Abstain:
         return line.cost
-    return sampled if sampled.share > line.cost.share else line.cost
-
-
-def _calls_the_model(observation: Observation, line: LineOfCalls) -> bool:
-    called = observation.sites.of(SiteKind.FORWARD, SiteKind.EVALUATE)
-    return any((place.path, place.line) == (line.path, line.line) for site in called for place in site.places)
+    return sampled
 
 
 rule = Rule(
