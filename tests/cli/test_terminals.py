@@ -120,6 +120,7 @@ def test_a_link_that_leads_nowhere_makes_no_file_there(tmp_path: Path) -> None:
     [
         (RuntimeError("can't start new thread"), ExitCode.MACHINE),
         (BrokenProcessPool("ended"), ExitCode.MACHINE),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), ExitCode.MACHINE),
         (RuntimeError("a bug"), ExitCode.DEFECT),
         (TypeError("a bug"), ExitCode.DEFECT),
     ],

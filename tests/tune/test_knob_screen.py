@@ -12,6 +12,7 @@ from hotloop.model.optimization import Candidate
 from hotloop.stats.switching import SwitchFit
 from hotloop.tune.executor import Hold, SwitchOrder, SwitchRecord
 from hotloop.tune.search.knob_screen import KnobScreen, switch_order
+from hotloop.tune.trials.switching import hold_steps
 
 from .sessions import QUIET
 from .simulated import Clock, SimulatedExecutor, Truth
@@ -65,20 +66,31 @@ def test_what_shortens_some_steps_is_not_hidden_by_the_quickest_ones(seed: int) 
     )
 
 
-@pytest.mark.parametrize(("rollout_s", "wanted"), [(0.008, 1.06), (0.0, 0.97)])
-def test_what_acts_between_the_steps_is_told_from_the_whole(rollout_s: float, wanted: float) -> None:
-    """One thread made a reinforcement learner's steps slower, and its rollouts quicker by more."""
+HOPELESS = Candidate(name="hopeless")
+
+
+@pytest.mark.parametrize(("rollout_s", "wanted", "even"), [(0.008, 1.06, 1.027), (0.0, 0.97, 1.05)])
+def test_what_acts_between_the_steps_is_told_from_the_whole(
+    rollout_s: float, wanted: float, even: float
+) -> None:
+    """One thread made a reinforcement learner's steps slower, and its rollouts quicker by more.
+
+    Of a knob that is in no pattern, because it was far slower alone, the whole says nothing.
+    """
     rng = np.random.default_rng(0)
-    found = []
+    found = [Hold(on, (0.02 if on else 0.01,) * 20) for on in ((), ("hopeless",)) * 2]
     for pattern in ORDER.patterns[:160]:
         steps = 0.01 * rng.normal(1.0, 0.01, 20) / (1.05 if "even" in pattern else 1.0)
         steps *= 1 / 0.97 if "fetch" in pattern else 1.0
         between = rollout_s * rng.normal(1.0, 0.05) / (1.2 if "fetch" in pattern else 1.0)
         found.append(Hold(pattern, tuple(map(float, steps)), float(steps.mean()) + between))
-    fit = _screen(lambda one: one == EVEN).fit(SwitchRecord(holds=tuple(found), effects=EFFECTS), ORDER)
+    effects = {**EFFECTS, "hopeless": (True, "")}
+    order = switch_order([EVEN, FETCH, HOPELESS], {}, 60.0)
+    fit = _screen(lambda one: one == EVEN).fit(SwitchRecord(holds=tuple(found), effects=effects), order)
     assert fit is not None
     assert math.exp(fit.gain(["fetch"])[0]) == pytest.approx(wanted, abs=0.01)
-    assert math.exp(fit.gain(["even"])[0]) == pytest.approx(1.05, abs=0.01)
+    assert math.exp(fit.gain(["even"])[0]) == pytest.approx(even, abs=0.01)
+    assert math.exp(fit.gain(["hopeless"])[0]) < 0.8
 
 
 BF16, LAYOUT, ONE_THREAD = "autocast_bf16", "channels_last", "thread_count"
@@ -128,3 +140,12 @@ def test_few_slow_holds_are_enough_once_each_knob_was_on_in_several(limit_s: flo
     record = screen.run(order)
     assert len(record.holds) == num_holds
     assert {step.name for step in screen.read(record, order).plan} == {BF16, LAYOUT}
+
+
+@pytest.mark.parametrize(
+    ("step_s", "period_steps", "steps"), [(0.002, 16, 144), (0.002, 1, 150), (0.1, 5, 5), (0.1, 40, 3)]
+)
+def test_a_hold_is_of_whole_periods_where_they_are_not_much_longer(
+    step_s: float, period_steps: int, steps: int
+) -> None:
+    assert hold_steps(0.3, step_s, period_steps) == steps

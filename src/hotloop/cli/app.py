@@ -18,6 +18,8 @@ from hotloop.launch.readers import nobody_reads
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.foreign_text import shown
 
+_NO_MEMORY = ("out of memory", "can't allocate memory")
+"""What torch says then, with a RuntimeError."""
 _SECTIONS: dict[str, dict[str, str]] = {
     "Your program, measured": {
         "observe": "where the time of a step and of the whole run goes",
@@ -133,7 +135,9 @@ def _is_of_the_machine(error: Exception) -> TypeGuard[OSError | MemoryError | Im
 
     if not isinstance(error, RuntimeError):
         return isinstance(error, (OSError, MemoryError, ImportError))
-    return isinstance(error, BrokenExecutor) or "can't start new thread" in str(error)
+    return isinstance(error, BrokenExecutor) or any(
+        words in str(error) for words in ("can't start new thread", *_NO_MEMORY)
+    )
 
 
 def _show_defect() -> int:
@@ -176,13 +180,13 @@ def _refusal(error: OSError | MemoryError | ImportError | RuntimeError) -> tuple
             f"a library cannot be loaded: {error}",
             "check memory and limits (ulimit -a), or install it again",
         )
+    if isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY):
+        return "out of memory", "free some, or raise the limit (ulimit -v)"
     if isinstance(error, RuntimeError):
         return (
             f"no further process or thread could be started: {error}",
             "raise the limit (ulimit -u), or free some",
         )
-    if isinstance(error, MemoryError):
-        return "out of memory", "free some, or raise the limit (ulimit -v)"
     try:
         os.getcwd()
     except OSError:

@@ -77,12 +77,7 @@ class SwitchFit(msgspec.Struct, frozen=True):
         prior, variances = np.array(means), np.diag(np.square(deviations))
         share = variances @ np.linalg.inv(variances + np.array(self.covariance))
         gains = prior + share @ (np.array(self.gains) - prior)
-        covariance = variances - share @ variances
-        return msgspec.structs.replace(
-            self,
-            gains=tuple(float(gain) for gain in gains),
-            covariance=tuple(tuple(float(value) for value in row) for row in covariance),
-        )
+        return self._with(gains, variances - share @ variances)
 
     def joined(self, other: SwitchFit) -> SwitchFit:
         """Return what this process and another one say together, each term by its precision.
@@ -110,15 +105,31 @@ class SwitchFit(msgspec.Struct, frozen=True):
         Both kinds are taken for independent of one another, as knobs of a balanced design are.
 
         Args:
-            other: with the same terms.
+            other: a term that is not in it stays as it is.
             knobs: all of a term are among these, or it stays as it is.
         """
-        theirs = np.array([set(term) <= set(knobs) for term in self.terms])
-        alike = theirs[:, None] == theirs[None, :]
-        covariance = np.where(theirs[:, None], np.array(other.covariance), np.array(self.covariance)) * alike
+        here = [at for at, term in enumerate(self.terms) if set(term) <= set(knobs) and term in other.terms]
+        there = [other.terms.index(self.terms[at]) for at in here]
+        gains, covariance = np.array(self.gains), np.array(self.covariance)
+        covariance[here, :] = covariance[:, here] = 0.0
+        gains[here] = np.array(other.gains)[there]
+        covariance[np.ix_(here, here)] = np.array(other.covariance)[np.ix_(there, there)]
+        return self._with(gains, covariance)
+
+    def scaled(self, share: float, knobs: Collection[str]) -> SwitchFit:
+        """Return what is left of some knobs' gains in a whole of which they shorten a share.
+
+        Args:
+            share: of the time, above 0.
+            knobs: all of a term are among these, or it stays as it is.
+        """
+        by = np.array([share if set(term) <= set(knobs) else 1.0 for term in self.terms])
+        return self._with(by * np.array(self.gains), by[:, None] * np.array(self.covariance) * by[None, :])
+
+    def _with(self, gains: Array, covariance: Array) -> SwitchFit:
         return msgspec.structs.replace(
             self,
-            gains=tuple(float(gain) for gain in np.where(theirs, other.gains, self.gains)),
+            gains=tuple(float(gain) for gain in gains),
             covariance=tuple(tuple(float(value) for value in row) for row in covariance),
         )
 

@@ -19,7 +19,7 @@ from hotloop.optimize.registry import get
 from hotloop.tune.design.block_length import Blocks, shape_blocks
 from hotloop.tune.design.candidates import conflicts
 from hotloop.tune.design.costs import expected_costs
-from hotloop.tune.design.elapsed import elapsed_step_s
+from hotloop.tune.design.elapsed import elapsed_step_s, period_steps
 from hotloop.tune.design.experiment import Design
 from hotloop.tune.design.neighbours import is_busy, was_busy
 from hotloop.tune.design.preflight import Hindrance
@@ -149,6 +149,7 @@ def executor_of(
         startup_s=observation.run.startup_s,
         typical_s=without_neighbours(observation).step.median_s,  # type: ignore[union-attr]
         hold_s=HOLD_S,
+        period_steps=period_steps(observation),
         peak_bytes=observation.memory.host_peak_bytes,
         devices=observation.memory.devices,
         one_at_a_time=any(one.one_at_a_time for one in in_the_way),

@@ -121,7 +121,7 @@ def _needs_arguments(module: str, attribute: str, why: str) -> HotloopError:
 def _length(dataset: Any, name: str) -> int:
     try:
         length = len(dataset)
-    except TypeError:
+    except Exception:  # it has none, or one that it does not know: NotImplementedError
         length = None
     if length is None or not hasattr(dataset, "__getitem__"):
         raise HotloopError(

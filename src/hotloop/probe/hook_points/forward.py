@@ -19,7 +19,7 @@ from hotloop.probe.hook_points.requests import Requests
 from hotloop.probe.hook_points.root import Root
 from hotloop.probe.hook_points.root_hook import PLACE, hook_of
 from hotloop.probe.hook_points.wrappers import Wrappers
-from hotloop.probe.probe import Probe
+from hotloop.probe.probe import INFERRING, Probe
 from hotloop.probe.record.events import Kind
 from hotloop.probe.record.facts import num_values
 from hotloop.probe.sections import Section, section
@@ -29,6 +29,8 @@ DISCOVERY_STEPS = 2
 """Steps after which the search ends; in the first step every root has been called once."""
 DISCOVERY_CALLS = 64
 """Outermost calls after which it ends where no step does (inference)."""
+MAX_SOLVER_CALLS = 256
+"""With gradients, before any backward: a solver calls a model so often in the first step."""
 
 
 TRACER = "torch.jit._trace"
@@ -61,8 +63,13 @@ class Roots:
     """
 
     def __init__(self, probe: Probe) -> None:
+        from torch import is_grad_enabled
         from torch.nn import Module
 
+        anchor = probe.config.anchor
+        self.infers = probe.config.infers or (anchor is not None and anchor[0] in INFERRING)
+        """The program trains nothing: what is tried acts on forwards without gradients."""
+        self._is_grad_enabled = is_grad_enabled
         self._probe = probe
         self._class: Any = Module
         self._known: list[Root] = []
@@ -108,8 +115,13 @@ class Roots:
         if hook_of(module) is None:
             root = Root(self._probe, self, module, self._slot_for(module))
             self._probe.sites.root(module, root.slot)
-            self._known = [*self._alive(), root]
+            self._known = [*(one for one in self._known if _may_tell(one)), root]
             root.hook()
+
+    def forget(self, root: Root) -> None:
+        """Take a module for unknown again: it was called to be built."""
+        root.unhook()
+        self._known = [one for one in self._known if one is not root]
 
     def _called(self, module: Any) -> None:
         if self.searching and not self.inside:
@@ -134,7 +146,7 @@ class Roots:
             return  # a loss, a transform of each sample
         self.adopt(self._wrappers.lasting(module, self._known))
         self._calls += 1
-        if self._calls > DISCOVERY_CALLS and self._probe.boundary.steps == 0:
+        if self._calls > DISCOVERY_CALLS and self._probe.boundary.steps == 0 and not self._may_be_solving():
             self.settle()
 
     def _is_frozen(self, module: Any) -> bool:
@@ -176,7 +188,8 @@ class Roots:
     def _on_look(self, steps: int) -> None:
         if self._probe.recorder.lean:  # calls are not counted
             return
-        if self.searching and steps >= DISCOVERY_STEPS and self._calls_at_step != self._num_calls():
+        called = self._calls_at_step != self._num_calls()
+        if self.searching and steps >= DISCOVERY_STEPS and called and not self._may_be_solving():
             self.settle()
         for root in self._known:
             root.keep_hooked()
@@ -184,6 +197,12 @@ class Roots:
         if self.searching:
             self.step_back()  # a tracer puts back what the class shows
             self._probe.boundary.look_again()
+
+    def _may_be_solving(self) -> bool:
+        """Whether these may all be calls of the first training step."""
+        if self.infers or not (self._probe.boundary.never_trained and self._is_grad_enabled()):
+            return False
+        return self._calls <= MAX_SOLVER_CALLS
 
     def _num_calls(self) -> int:
         return sum(root.calls for root in self._known)
@@ -197,6 +216,12 @@ class Roots:
             self.search()
         elif self._idle_steps > 2 * DISCOVERY_STEPS and self.searching:
             self.settle()
+
+
+def _may_tell(root: Root) -> bool:
+    """Whether a root is there, or gone and the model within it is not known yet."""
+    part = root.outlived_by()
+    return root.module is not None or (part is not None and hook_of(part) is None)
 
 
 def _is_call(frame: FrameType) -> bool:

@@ -12,7 +12,7 @@ from hotloop.probe.hook_points.changed_call import ChangedCall, shortest
 from hotloop.probe.hook_points.requests import Requests
 from hotloop.probe.hook_points.root_hook import PLACE, Hook
 from hotloop.probe.hook_points.wrappers import parts_with_all
-from hotloop.probe.probe import INFERRING, Probe
+from hotloop.probe.probe import Probe
 from hotloop.probe.record.events import MAX_SLOT, TIME_SHIFT, Kind, begin, end, size_event
 from hotloop.probe.record.facts import (
     describe_argument,
@@ -37,7 +37,11 @@ class Surroundings(Protocol):
 
     inside: bool
     searching: bool
+    infers: bool
     requests: Requests
+
+    def forget(self, root: Root) -> None:
+        """Take a module for unknown again."""
 
     def own_call(self) -> bool:
         """Whether a call belongs to the thread that is recorded, in a process that is not asleep."""
@@ -72,8 +76,6 @@ class Root:
         """What is known of the call site of the call under way, if it is looked at."""
         self._looks_left = LOOKS if probe.sites.wanted else 0
         anchor = probe.config.anchor
-        self._infers = probe.config.infers or (anchor is not None and anchor[0] in INFERRING)
-        """The program trains nothing: what is tried acts on forwards without gradients."""
         self._perturbed = not probe.config.perturb
         self._steps_alone = anchor is not None and anchor[0] == "backward"
         """No optimizer takes the program's steps."""
@@ -81,7 +83,7 @@ class Root:
         """Whether some parameter does; a frozen teacher in evaluation mode keeps no graph of its own."""
         self._shape: Any = ()
         self._size_event = size_event(0, 0)
-        self._changed = ChangedCall(probe, self._module, infers=self._infers, on_ready=self.wrap_call)
+        self._changed = ChangedCall(probe, self._module, infers=roots.infers, on_ready=self.wrap_call)
         self._hooked: Hook | None = None
         self._call = call_that(self._leave)
         self._ends = 0
@@ -136,7 +138,9 @@ class Root:
         if self._roots.inside or not self._roots.own_call():
             return plain
         if not self._described and is_symbolic(args, kwargs):
-            return plain
+            self._roots.forget(self)
+            self._ends, self._roots.inside = 0, True
+            return self._call(plain)
         if trains and not acts and self._is_as_before(args):
             self._ends = self._codes[1][1]
         else:
@@ -144,7 +148,7 @@ class Root:
         self._trains = trains
         site, self._site = self._site, None
         self._roots.inside = True
-        acts = acts and (trains or self._infers) and not self._is_transformed()
+        acts = acts and (trains or self._roots.infers) and not self._is_transformed()
         outputs = self._probe.outputs
         if outputs is not None and self._ends and not outputs.full and not self._probe.capturing():
             return self._call(self._kept, outputs, plain, acts)
@@ -188,7 +192,7 @@ class Root:
                 return 0
             recorder = self._probe.recorder
             self.calls += 1
-            if self._probe.boundary.starts and (trains or self._infers):
+            if self._probe.boundary.starts and (trains or self._roots.infers):
                 self._probe.boundary.before_first_forward()
             if not trains:
                 self._probe.boundary.pace.wake()

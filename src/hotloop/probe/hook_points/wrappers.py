@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable
 from typing import Any, Protocol
+from weakref import WeakSet
 
 
 class Known(Protocol):
     """What is asked of a root that was found before."""
 
-    def outlived_by(self) -> Any:
-        """Return the part of it that is still there; None: it is not gone, or no such part is."""
-
     @property
     def cls(self) -> type:
         """Its class."""
+
+    def outlived_by(self) -> Any:
+        """Return the part of it that is still there; None: it is not gone, or no such part is."""
 
 
 class Wrappers:
     """Tells wrappers from models. A model made anew (a fold, an episode) has parts of its own."""
 
     def __init__(self) -> None:
-        self._models: dict[type, Any] = {}
-        """What lies within the wrappers of a class; not kept alive."""
+        self._models: dict[type, WeakSet[Any]] = {}
+        """What lies within the wrappers of a class."""
 
     def lasting(self, module: Any, known: Iterable[Known]) -> Any:
         """Return a module that is called, or the model within it where it is a wrapper.
@@ -34,21 +34,18 @@ class Wrappers:
             module: that is called.
             known: the roots that were found before, those that are gone too.
         """
-        cls = type(module)
-        if cls.__module__.startswith("torch."):
-            return module
         for root in known:
-            model = root.outlived_by() if root.cls is cls else None
-            if model is not None:
-                self._models[cls] = weakref.ref(model)
-        model = self._models[cls]() if cls in self._models else None
-        return model if any(part is model for part in module.modules()) else module
+            model = root.outlived_by()
+            if model is not None and not root.cls.__module__.startswith("torch."):
+                self._models.setdefault(root.cls, WeakSet()).add(model)
+        models = self._models.get(type(module), ())
+        return next((part for part in module.modules() if part in models), module) if models else module
 
 
 def parts_with_all(module: Any) -> list[Any]:
     """Return the child that holds all parameters of a module, its child that does, and so on."""
     parts: list[Any] = []
-    while next(module.parameters(recurse=False), None) is None:
+    while not any(parameter is not None for parameter in module._parameters.values()):
         holders = [child for child in module.children() if next(child.parameters(), None) is not None]
         if len(holders) != 1:
             break

@@ -244,9 +244,19 @@ def describe_root(
 
 
 def is_symbolic(args: Iterable[Any], kwargs: dict[str, Any]) -> bool:
-    """Whether a module is called with stand-ins of unknown size, as Keras calls a model to build it."""
-    shapes = (getattr(value, "shape", None) for value in (*args, *kwargs.values()))
-    return any(isinstance(shape, tuple) and None in shape for shape in shapes)
+    """Whether a module is called with stand-ins for tensors, as Keras calls a model to build it."""
+    given = [*args, *kwargs.values()]
+    for value in tuple(given):
+        given += value.values() if isinstance(value, dict) else value if type(value) in (list, tuple) else ()
+    try:
+        return any(_stands_in(value) for value in given)
+    except RuntimeError:  # a nested tensor has no shape
+        return False
+
+
+def _stands_in(value: Any) -> bool:
+    shape = getattr(value, "shape", None)
+    return isinstance(shape, tuple) and (None in shape or bool(getattr(value, "is_meta", False)))
 
 
 def is_described(module: Any, described: dict[str, Any]) -> bool:

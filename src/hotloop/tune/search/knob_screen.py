@@ -30,6 +30,8 @@ LEAST_SHARE = 0.2
 the machine may run at another speed. What was recorded of an LSTM in two minutes gave the same plan after a third."""
 BETWEEN = 1.15
 """Time of a hold over that of its training steps, from which what acts on the rest, too, is told from the whole."""
+LOOSE = 0.03
+"""Standard error of a log gain from which whole holds tell nothing: something long is in some of them alone."""
 NOT_SURE = "too little to be sure of, among so many"
 METHOD = "switched on and off together with others within one process"
 
@@ -154,11 +156,33 @@ class KnobScreen:
         if found is not None and typical and alike:
             quickest = _fitted(holds, lambda hold: quick(hold.steps_s), acting, pairs)
             found = found.with_terms(quickest, alike) if quickest is not None else found
-        others = [knob.label for knob in acting if not self._alike(knob)]
-        if found is not None and others and _much_between(holds):
-            wholes = _fitted([hold for hold in holds if hold.whole_s], _whole_s, acting, pairs)
-            found = found.with_terms(wholes, others) if wholes is not None else found
+        if found is not None and _much_between(holds):
+            found = self._of_wholes(found, holds, acting, pairs)
         return known.joined(found) if known is not None and found is not None else found
+
+    def _of_wholes(
+        self,
+        steps: SwitchFit,
+        holds: Sequence[Hold],
+        knobs: Sequence[Candidate],
+        pairs: Sequence[tuple[str, str]],
+    ) -> SwitchFit:
+        """Return gains of the whole time: of those that act in each step alike a share of what steps say.
+
+        Args:
+            steps: what they say.
+            holds: in most of which much time lies between the steps.
+            knobs: that act.
+            pairs: that may help or hinder one another.
+        """
+        known = [hold for hold in holds if hold.whole_s is not None]
+        share = median(min(1.0, fmean(hold.steps_s) / _whole_s(hold)) for hold in known)
+        wholes = _fitted(known, _whole_s, knobs, pairs)
+        told = wholes.knobs if wholes is not None else ()
+        others = [knob.label for knob in knobs if not self._alike(knob)]
+        others = [one for one in others if wholes and one in told and wholes.gain([one])[1] < LOOSE]
+        found = steps.scaled(share, [knob.label for knob in knobs if knob.label not in others])
+        return found.with_terms(wholes, others) if wholes is not None else found
 
     def _pairs(self, knobs: Sequence[Candidate]) -> list[tuple[str, str]]:
         return [

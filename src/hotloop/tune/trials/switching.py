@@ -75,7 +75,7 @@ def switch_knobs(
 
 def _shape(order: SwitchOrder, setting: Setting, blocks: Blocks) -> dict[str, Any]:
     hold_s = BUFFERED_HOLD_S if order.buffered else setting.hold_s
-    steps = hold_steps(hold_s, setting.typical_s)
+    steps = hold_steps(hold_s, setting.typical_s, setting.period_steps)
     return {
         "warm_steps": blocks.warm_steps,
         "num_steps": steps,
@@ -86,9 +86,10 @@ def _shape(order: SwitchOrder, setting: Setting, blocks: Blocks) -> dict[str, An
     }
 
 
-def hold_steps(hold_s: float, step_s: float) -> int:
-    """Return the steps that a pattern is held for."""
-    return max(2, round(hold_s / step_s))
+def hold_steps(hold_s: float, step_s: float, period_steps: int = 1) -> int:
+    """Return the steps that a pattern is held for: whole periods, where they are not much longer."""
+    steps = max(2, round(hold_s / step_s))
+    return period_steps * max(1, round(steps / period_steps)) if 1 < period_steps <= 2 * steps else steps
 
 
 def _orders(knobs: Sequence[Candidate]) -> list[dict[str, Any]]:
