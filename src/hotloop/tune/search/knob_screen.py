@@ -31,7 +31,8 @@ the machine may run at another speed. What was recorded of an LSTM in two minute
 BETWEEN = 1.15
 """Time of a hold over that of its training steps, from which what acts on the rest, too, is told from the whole."""
 LOOSE = 0.03
-"""Standard error of a log gain from which whole holds tell nothing: something long is in some of them alone."""
+"""Standard error of a log gain from which whole holds tell nothing, if steps tell more: something long is in some of
+them alone."""
 NOT_SURE = "too little to be sure of, among so many"
 METHOD = "switched on and off together with others within one process"
 
@@ -180,7 +181,11 @@ class KnobScreen:
         wholes = _fitted(known, _whole_s, knobs, pairs)
         told = wholes.knobs if wholes is not None else ()
         others = [knob.label for knob in knobs if not self._alike(knob)]
-        others = [one for one in others if wholes and one in told and wholes.gain([one])[1] < LOOSE]
+        others = [
+            one
+            for one in others
+            if wholes and one in told and wholes.gain([one])[1] < max(LOOSE, steps.gain([one])[1])
+        ]
         found = steps.scaled(share, [knob.label for knob in knobs if knob.label not in others])
         return found.with_terms(wholes, others) if wholes is not None else found
 
