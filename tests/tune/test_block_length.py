@@ -14,7 +14,7 @@ from hotloop.model.step_series import StepSeries
 from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.stats.parity import MIN_STEPS
 from hotloop.tune.design.block_length import LONG_STEP_S, Blocks, shape_blocks
-from hotloop.tune.design.elapsed import elapsed_step_s
+from hotloop.tune.design.elapsed import elapsed_step_s, period_steps
 
 from .simulated import observation
 
@@ -103,6 +103,16 @@ def test_what_comes_between_steps_again_and_again_is_timed_with_them(evaluates: 
     assert (blocks.num_steps, blocks.turns, blocks.warm_steps) == (5, 1, 10)
     rollouts = shape_blocks(_with_pauses(0.0014, 0.04, [16] * 40, evaluates), None, None)
     assert (rollouts.num_steps, rollouts.turns) == (16, 6)
+
+
+def test_long_steps_that_neighbours_make_hide_no_rhythm_of_rollouts() -> None:
+    """In a noisy hour every third long step of a reinforcement learner was none of its own."""
+    seen = _with_pauses(0.0014, 0.04, [16] * 40, evaluates=True)
+    (series,) = seen.series
+    seconds = np.frombuffer(series.duration_s, "<f4").copy()
+    seconds[5::48] += 0.04
+    series = msgspec.structs.replace(series, duration_s=seconds.tobytes())
+    assert period_steps(msgspec.structs.replace(seen, series=(series,))) == 16
 
 
 def test_what_comes_in_no_rhythm_is_timed_by_the_clock() -> None:

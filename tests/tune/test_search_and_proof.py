@@ -78,6 +78,15 @@ def test_an_arm_does_not_make_up_for_what_switching_overstates() -> None:
         assert ratios["knob"] * ratios["other"] == pytest.approx(1.8, rel=0.03)
 
 
+def test_what_a_whole_has_gained_is_not_said_of_a_step_of_it() -> None:
+    """Half precision and a layout were 2.09 together; when half precision had failed the layout was said to be 2.09."""
+    truth = Truth(factors={"bf16": 1.4, "a": 1.3}, departing={frozenset({"bf16"}): 0.3}, room=3)
+    session = Simulation(truth, budget_s=28.0, switchable=lambda _: True, curve_rounds=4)
+    said = reasons(session.run([Candidate(name="a", prior=1.3), msgspec.structs.replace(BF16, prior=1.4)]))
+    assert said["bf16"].startswith("parity when confirmed")
+    assert said["a"] == "not confirmed: fresh processes had it on beside bf16 alone, which did not hold"
+
+
 @pytest.mark.parametrize("prior", [1.9, 1.5])
 @pytest.mark.parametrize(
     ("kept", "wanted", "budget_s"),

@@ -207,7 +207,12 @@ def _open(found: Found, label: str) -> str:
     """What became of a step that was believed in and is in no proven plan."""
     for confirmation in (found.confirmer.sets.standing(plan) for plan in reversed(found.confirmer.goals)):
         if confirmation is not None and label in {step.label for step in confirmation.plan}:
-            return f"not proven when confirmed: {_so_far(confirmation)}{why_open(confirmation)}"
+            others = [step.label for step in confirmation.plan if step.label != label]
+            gone = [other for other in others if other in found.confirmer.dropped]
+            if gone:
+                return f"not confirmed: fresh processes had it on beside {gone[0]} alone, which did not hold"
+            beside = f"together with {', '.join(others)}: " if others else ""
+            return f"not proven when confirmed: {beside}{_so_far(confirmation)}{why_open(confirmation)}"
     if found.interrupted:
         return "promising, but interrupted before it was confirmed"
     if label in {trial.candidate.label for trial in found.search.trials}:

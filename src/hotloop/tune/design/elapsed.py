@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -16,7 +17,7 @@ LONG = 3.0
 OFTEN = 3
 """Long steps from which on their share of all steps is known."""
 REGULAR = 0.75
-"""Of the distances between long steps, which are the same where those come in a rhythm."""
+"""Of the distances between such steps, which are the same where those come in a rhythm."""
 
 
 def elapsed_step_s(observation: Observation) -> float:
@@ -45,12 +46,21 @@ def holds_more(observation: Observation, num_steps: int) -> bool:
 
 
 def period_steps(observation: Observation) -> int:
-    """Return after how many steps something long comes again; 1: it comes in no rhythm, or there is nothing."""
-    apart = Counter(np.diff(_long_steps(observation)).tolist())
+    """Return after how many steps an evaluation, or something long, comes again; 1: in no rhythm, or there is nothing.
+
+    Forwards without gradients (rollouts too) are known as what they are; a long step may be a neighbour's doing.
+    """
+    evaluations = next((one.evaluations for one in observation.series if one.num), ())
+    return _rhythm(evaluations) or _rhythm(_long_steps(observation)) or 1
+
+
+def _rhythm(steps: Sequence[int] | np.ndarray) -> int:
+    """Return the distance that most steps have from one another; 0: there is none."""
+    apart = Counter(np.diff(steps).tolist())
     if apart.total() < OFTEN:
-        return 1
-    steps, num = apart.most_common(1)[0]
-    return int(steps) if num >= REGULAR * apart.total() else 1
+        return 0
+    distance, num = apart.most_common(1)[0]
+    return int(distance) if num >= REGULAR * apart.total() else 0
 
 
 def _long_steps(observation: Observation) -> np.ndarray:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from statistics import fmean, median
+from statistics import median
 
 import msgspec
 
 from hotloop.model.optimization import Candidate
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Failure, FailureKind, Switched, Trial
-from hotloop.stats.switching import SwitchedHold, SwitchFit, fit_switches
+from hotloop.stats.switching import SwitchFit
 from hotloop.tune.design.patterns import exclude, schedule
-from hotloop.tune.executor import Executor, Hold, PlanSteps, SwitchOrder, SwitchRecord
+from hotloop.tune.executor import Executor, PlanSteps, SwitchOrder, SwitchRecord
+from hotloop.tune.search.hold_fits import fitted, quick
 from hotloop.tune.search.predicted_plan import MIN_GAIN, opportunity_cost, predicted_plan
 from hotloop.tune.verdict.decision import ACCEPTED, NO_DIFFERENCE, NO_EFFECT, SLOWER
 
@@ -28,11 +28,6 @@ ERROR = 0.008
 LEAST_SHARE = 0.2
 """Of the time there is, that is measured before switching ends because little is expected of more: within half a minute
 the machine may run at another speed. What was recorded of an LSTM in two minutes gave the same plan after a third."""
-BETWEEN = 1.15
-"""Time of a hold over that of its training steps, from which what acts on the rest, too, is told from the whole."""
-LOOSE = 0.03
-"""Standard error of a log gain from which whole holds tell nothing, if steps tell more: something long is in some of
-them alone."""
 NOT_SURE = "too little to be sure of, among so many"
 METHOD = "switched on and off together with others within one process"
 
@@ -147,47 +142,15 @@ class KnobScreen:
     ) -> SwitchFit | None:
         """Return the regression over all holds, with what is known before; None: there are too few of them."""
         acting = [knob for knob in order.knobs if self._acts(record, knob)]
-        labels = {knob.label for knob in acting}
-        holds = [hold for hold in record.holds if hold.steps_s and set(hold.on) <= labels]
-        pairs = self._pairs(acting)
-        typical = self._typical and not order.buffered
-        summed_up = median if typical else fmean
-        found = _fitted(holds, lambda hold: summed_up(hold.steps_s), acting, pairs)
-        alike = [knob.label for knob in acting if self._alike(knob)]
-        if found is not None and typical and alike:
-            quickest = _fitted(holds, lambda hold: quick(hold.steps_s), acting, pairs)
-            found = found.with_terms(quickest, alike) if quickest is not None else found
-        if found is not None and _much_between(holds):
-            found = self._of_wholes(found, holds, acting, pairs)
+        labels = [knob.label for knob in acting]
+        found = fitted(
+            [hold for hold in record.holds if hold.steps_s and set(hold.on) <= set(labels)],
+            labels,
+            self._pairs(acting),
+            typical=self._typical and not order.buffered,
+            even=[knob.label for knob in acting if self._alike(knob)],
+        )
         return known.joined(found) if known is not None and found is not None else found
-
-    def _of_wholes(
-        self,
-        steps: SwitchFit,
-        holds: Sequence[Hold],
-        knobs: Sequence[Candidate],
-        pairs: Sequence[tuple[str, str]],
-    ) -> SwitchFit:
-        """Return gains of the whole time: of those that act in each step alike a share of what steps say.
-
-        Args:
-            steps: what they say.
-            holds: in most of which much time lies between the steps.
-            knobs: that act.
-            pairs: that may help or hinder one another.
-        """
-        known = [hold for hold in holds if hold.whole_s is not None]
-        share = median(min(1.0, fmean(hold.steps_s) / _whole_s(hold)) for hold in known)
-        wholes = _fitted(known, _whole_s, knobs, pairs)
-        told = wholes.knobs if wholes is not None else ()
-        others = [knob.label for knob in knobs if not self._alike(knob)]
-        others = [
-            one
-            for one in others
-            if wholes and one in told and wholes.gain([one])[1] < max(LOOSE, steps.gain([one])[1])
-        ]
-        found = steps.scaled(share, [knob.label for knob in knobs if knob.label not in others])
-        return found.with_terms(wholes, others) if wholes is not None else found
 
     def _pairs(self, knobs: Sequence[Candidate]) -> list[tuple[str, str]]:
         return [
@@ -256,38 +219,6 @@ class KnobScreen:
         if ratio is None:
             return None
         return _trial(knob, base, outcome, ACCEPTED if knob in plan else _why_not(ratio, rival), ratio)
-
-
-def quick(steps_s: Sequence[float]) -> float:
-    """Return the mean of the quickest quarter of some steps, in seconds.
-
-    A machine that runs at another speed for a tenth of a second lengthens some steps of a hold: on a GAN and a
-    reinforcement learner standard errors of gains were 0.7 of those of medians.
-    """
-    return fmean(sorted(steps_s)[: max(1, len(steps_s) // 4)])
-
-
-def _fitted(
-    holds: Sequence[Hold],
-    step_s: Callable[[Hold], float],
-    knobs: Sequence[Candidate],
-    pairs: Sequence[tuple[str, str]],
-) -> SwitchFit | None:
-    switched = [SwitchedHold(frozenset(hold.on), math.log(step_s(hold))) for hold in holds]
-    return fit_switches(switched, [knob.label for knob in knobs], pairs)
-
-
-def _much_between(holds: Sequence[Hold]) -> bool:
-    """Whether in most holds a good part of the time lies between the steps of training.
-
-    A reinforcement learner's rollouts took half of it: with one thread they were quicker, and its steps were slower.
-    """
-    between = [hold.whole_s > BETWEEN * fmean(hold.steps_s) for hold in holds if hold.whole_s is not None]
-    return 2 * sum(between) > len(between)
-
-
-def _whole_s(hold: Hold) -> float:
-    return hold.whole_s if hold.whole_s is not None else math.nan
 
 
 def _alone(record: SwitchRecord, label: str) -> Ratio | None:
