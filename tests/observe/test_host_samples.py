@@ -13,6 +13,7 @@ from hotloop.model.deep import HostSamples
 from hotloop.observe.decode.instrument_files import DeepFile
 from hotloop.observe.profile.host_samples import read_host_samples
 from hotloop.probe.record.events import Kind
+from hotloop.probe.record.result_file import result_path, write_result_file
 from hotloop.report.formats.cprofile import cprofile
 from hotloop.report.formats.speedscope import SCHEMA, speedscope
 
@@ -58,7 +59,7 @@ def write_worker(folder: Path, pid: int, parent: int) -> None:
     file = DeepFile(
         name="worker", pid=pid, rank=None, steps=0, begin_ns=0, end_ns=20 * MS, value=value, error=None
     )
-    (folder / f"deep-worker-{pid}.msgpack").write_bytes(msgspec.msgpack.encode(file))
+    write_result_file(result_path(folder, "worker", pid), msgspec.to_builtins(file))
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import pytest
 from hotloop.model.deep import Loading
 from hotloop.observe.decode.instrument_files import DeepFile
 from hotloop.observe.profile.loading import read_loading
+from hotloop.probe.record.result_file import result_path, write_result_file
 
 MS = 1_000_000
 
@@ -58,7 +59,7 @@ def seen(tmp_path: Path) -> Loading:
     """Two workers at once, a third after them, one of another process, and a training process that unpacks."""
     for pid, begin_ms, parent in ((11, 0, 7), (12, 10, 7), (13, 100, 7), (14, 0, 99)):
         worker = file("worker_loading", pid, begin_ms, parent=parent)
-        (tmp_path / f"deep-worker_loading-{pid}.msgpack").write_bytes(msgspec.msgpack.encode(worker))
+        write_result_file(result_path(tmp_path, "worker_loading", pid), msgspec.to_builtins(worker))
     lead = file("loading", 7, 0, parts=[part("hand_over", "between processes", 24)], batches=0, samples=0)
     loading = read_loading(tmp_path, lead, None)  # type: ignore[arg-type]
     assert loading is not None

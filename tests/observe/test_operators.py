@@ -15,6 +15,7 @@ from hotloop.model.operators import Efficiency, Flops, Product
 from hotloop.observe.decode.instrument_files import DeepFile
 from hotloop.observe.profile.efficiency import with_efficiency
 from hotloop.observe.profile.operators import read_flops, read_operators
+from hotloop.probe.record.result_file import result_path, write_result_file
 
 from ..diagnose.observations import FINE, STEP, with_program
 from .synthetic import Script
@@ -30,7 +31,7 @@ def _file(folder: Path, name: str, value: Any, steps: int) -> DeepFile:
     file = DeepFile(
         name=name, pid=7, rank=None, steps=steps, begin_ns=0, end_ns=500_000_000, value=value, error=None
     )
-    (folder / f"deep-{name}-7.msgpack").write_bytes(msgspec.msgpack.encode(file))
+    write_result_file(result_path(folder, name, 7), msgspec.to_builtins(file))
     return file
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any
 
-import msgspec
 import pytest
 
 from hotloop.observe.profile.windows import ALL, orders
@@ -42,8 +42,8 @@ def looked_at(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     page.numbers[DEEP] = 1
     page.close()
     found = run_readers("plain", folder, environment)
-    (written,) = probe.glob("deep-*.msgpack")
-    seen: dict[str, Any] = msgspec.msgpack.decode(written.read_bytes())
+    (written,) = probe.glob("deep-*.json")
+    seen: dict[str, Any] = json.loads(written.read_text())
     assert seen["error"] in (None, HIDDEN)
     # The process ended the window: it was open all the time.
     assert seen["steps"] == 0

@@ -2,7 +2,9 @@
 
 One optimization is one file: a class derived from `Optimization`, whose docstring is its manual page, and,
 where it acts inside the user's process, a class derived from `hotloop.probe.activation.activation.Activation`.
-The file is imported inside the user's process too: it imports torch only inside functions.
+It decides in hotloop's own process, which may have no torch: torch is imported only inside functions. What acts is in a
+module of its own, which imports nothing but the standard library, torch and such modules: it is made in the user's
+process, where hotloop's own libraries are not installed.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
+from hotloop.probe.activation.description import NotDescribable, described
 
 if TYPE_CHECKING:
     from hotloop.model.sites import Sites
@@ -81,10 +84,17 @@ class Optimization(ABC):
         return None
 
     def order(self, params: Mapping[str, Any], *, name: str = "", knob: bool = False) -> dict[str, Any]:
-        """Return what the probe is told, so that this is on in a process, or can be switched there."""
-        cls = type(self)
-        told = {"name": name or self.name, "module": cls.__module__, "cls": cls.__name__, "params": params}
-        return {**told, "knob": knob, "edits_source": self.edits_source}
+        """Return what the probe is told, so that this is on in a process, or can be switched there.
+
+        What acts is described by the call that makes it, because this class needs libraries that the user's process
+        may not have. Where that cannot be (a plug-in hands on methods of its own), the class is named.
+        """
+        told = {"name": name or self.name, "knob": knob, "edits_source": self.edits_source}
+        try:
+            return {**told, "make": described(self.knob(params) if knob else self.activation(params))}
+        except NotDescribable:
+            cls = type(self)
+            return {**told, "module": cls.__module__, "cls": cls.__name__, "params": params}
 
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:  # noqa: ARG002
         """Write the same change into the user's source, in its own style, and return what came of it.
@@ -92,7 +102,7 @@ class Optimization(ABC):
         It is applied once for each step of a plan, to a source that may hold the edits of the steps before it. It goes
         by the observed places alone: `sites` says which calls to look at, `source.call(place)` is such a call as it
         stands now. Where it returns `Refused`, `AlreadySo` or raises, its edits are undone. LibCST is imported inside
-        it: this file is imported in the user's process too.
+        it, where it is needed: most commands edit nothing.
 
         Args:
             source: the user's files.

@@ -12,15 +12,18 @@ from importlib.metadata import EntryPoint, entry_points
 
 from hotloop.model.errors import HotloopError
 from hotloop.model.optimization import Refusal
-from hotloop.optimize.catalogue import compute, input, precision, system
+from hotloop.optimize.catalogue.compute.family import FAMILY as COMPUTE
+from hotloop.optimize.catalogue.input.family import FAMILY as INPUT
+from hotloop.optimize.catalogue.precision.family import FAMILY as PRECISION
+from hotloop.optimize.catalogue.system.family import FAMILY as SYSTEM
 from hotloop.optimize.optimization import Optimization
 
 GROUP = "hotloop.optimizations"
 FAMILIES: dict[str, tuple[type[Optimization], ...]] = {
-    "input": input.FAMILY,
-    "precision": precision.FAMILY,
-    "compute": compute.FAMILY,
-    "system": system.FAMILY,
+    "input": INPUT,
+    "precision": PRECISION,
+    "compute": COMPUTE,
+    "system": SYSTEM,
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from array import array
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from hotloop.observe.profile.memory import read_memory
 from hotloop.probe.instruments.memory import Memory, _Allocation, _busiest
 from hotloop.probe.probe import Probe
 from hotloop.probe.record.events import Kind
+from hotloop.probe.record.result_file import packed
 
 BATCH, WIDTH, MIDDLE, CLASSES = 32, 64, 1024, 10
 STEPS = 3
@@ -163,9 +163,9 @@ def test_on_a_device_the_curve_is_all_that_tensors_take(tmp_path: Path) -> None:
     value = {
         "device": "cuda:0",
         "base_bytes": 1000,
-        "times_ns": array("q", [10, 20, 30]).tobytes(),
-        "addresses": array("Q", [1, 2, 1]).tobytes(),
-        "sizes": array("q", [100, 50, -100]).tobytes(),
+        "times_ns": packed("q", [10, 20, 30]),
+        "addresses": packed("Q", [1, 2, 1]),
+        "sizes": packed("q", [100, 50, -100]),
         "ends_ns": [0, 40],
         "calls": [[0, 5, 25, 0]],
         "modules": [{"path": "m", "cls": "M", "parameters": 0, "gradients": 0, "buffers": 0, "optimizer": 0}],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,11 @@ class DeepFile(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_deep(folder: Path, name: str) -> list[DeepFile]:
     """Return an instrument's results, one a process."""
-    decoder = msgspec.msgpack.Decoder(DeepFile)
-    return [decoder.decode(path.read_bytes()) for path in sorted(folder.glob(f"deep-{name}-*.msgpack"))]
+    return [
+        # Not msgspec's decoder: results may hold NaN and names that are not UTF-8.
+        msgspec.convert(json.loads(path.read_text("ascii")), DeepFile)
+        for path in sorted(folder.glob(f"deep-{name}-*.json"))
+    ]
 
 
 def usable(folder: Path, name: str, lead: int | None) -> DeepFile | Coverage:

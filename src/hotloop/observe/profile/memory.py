@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -45,12 +46,12 @@ def read_memory(folder: Path, file: DeepFile, lead: Timeline) -> StepMemory | No
 
 def _curve(value: Mapping[str, Any]) -> tuple[Times, Times]:
     """Return when something was allocated or released, and what was held from then on; empty: nothing was."""
-    times = np.frombuffer(value["times_ns"], "<i8")
+    times = np.frombuffer(b64decode(value["times_ns"]), "<i8")
     if not len(times):
         return times, times
     start = min(int(value["ends_ns"][0]), int(times[0]))
     times = np.concatenate([[start], times])
-    held = np.concatenate([[0], np.cumsum(np.frombuffer(value["sizes"], "<i8"))])
+    held = np.concatenate([[0], np.cumsum(np.frombuffer(b64decode(value["sizes"]), "<i8"))])
     base = value["base_bytes"]
     return times, held + (base if base is not None else -min(0, int(held.min())))
 
@@ -118,7 +119,7 @@ def _kept(value: Mapping[str, Any], times: Times) -> dict[int, int]:
     calls = sorted(value["calls"], key=lambda call: call[1])
     own: dict[int, int] = {number: 0 for number, *_ in calls if number >= 0}
     released = _releases(value, times)
-    sizes = np.frombuffer(value["sizes"], "<i8").tolist()
+    sizes = np.frombuffer(b64decode(value["sizes"]), "<i8").tolist()
     makers = _makers(calls, times[1:].tolist())
     for at, (size, (inner, outer_end)) in enumerate(zip(sizes, makers, strict=True)):
         if size > 0 and released[at] > outer_end and inner in own:
@@ -128,8 +129,8 @@ def _kept(value: Mapping[str, Any], times: Times) -> dict[int, int]:
 
 def _releases(value: Mapping[str, Any], times: Times) -> dict[int, int]:
     """Return when each allocation, by its number, was released; what is left at the end never was."""
-    addresses = np.frombuffer(value["addresses"], "<u8").tolist()
-    sizes = np.frombuffer(value["sizes"], "<i8").tolist()
+    addresses = np.frombuffer(b64decode(value["addresses"]), "<u8").tolist()
+    sizes = np.frombuffer(b64decode(value["sizes"]), "<i8").tolist()
     held: dict[int, int] = {}
     released = dict.fromkeys(range(len(sizes)), int(times[-1]) + 1)
     for at, (address, size) in enumerate(zip(addresses, sizes, strict=True)):

@@ -65,7 +65,7 @@ def _generator_state(value: Any) -> object:
     if isinstance(value, random.Random):
         return hash(value.getstate())
     if torch is not None and isinstance(value, torch.Generator):
-        return bytes(value.get_state().numpy().tobytes())
+        return bytes(value.get_state().tolist())
     if numpy is not None and isinstance(value, (numpy.random.Generator, numpy.random.RandomState)):
         bits = value.bit_generator if isinstance(value, numpy.random.Generator) else value._bit_generator
         return repr(bits.state)

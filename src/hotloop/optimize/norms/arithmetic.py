@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from hotloop.optimize.comparison.refusal import NotThis
+from hotloop.optimize.norms.grid import Grid, root, shape_of
 
 MODULES = frozenset({"torch", "math", "F", "functional", "nn"})
 """What the first name of a function is called by; other first names are values."""
@@ -137,7 +136,7 @@ class _Body:
         if isinstance(node.value, ast.Name) and node.value.id == "self":
             return self._forward.attribute(node.attr)
         if node.attr == "shape":
-            return _shape(self._value(node.value))
+            return shape_of(self._value(node.value))
         raise NotThis(f"{node.attr} is not known")
 
     def _call(self, node: ast.Call) -> Any:
@@ -162,32 +161,40 @@ def _is_module(node: ast.expr) -> bool:
     return ast.unparse(node).split(".")[0] in MODULES
 
 
-def _shape(x: Any) -> tuple[int, ...]:
-    return tuple(np.shape(x))
+def _last(x: Any, dim: Any) -> Grid:
+    """Return what is reduced along the last dimension.
 
-
-def _last(dim: Any) -> int:
-    if dim not in (-1, (-1,)):
+    Raises:
+        NotThis: it is another, or a number.
+    """
+    if dim not in (-1, (-1,)) or not shape_of(x):
         raise NotThis("it goes over another dimension than the last")
-    return -1
+    grid: Grid = x
+    return grid
 
 
 def _mean(x: Any, dim: Any, keepdim: bool = False) -> Any:
-    return np.mean(x, _last(dim), keepdims=keepdim)
+    return _last(x, dim).reduced(lambda row: math.fsum(row) / len(row), keepdim)
 
 
 def _sum(x: Any, dim: Any, keepdim: bool = False) -> Any:
-    return np.sum(x, _last(dim), keepdims=keepdim)
+    return _last(x, dim).reduced(math.fsum, keepdim)
 
 
 def _var(
     x: Any, dim: Any, unbiased: bool = True, keepdim: bool = False, correction: int | None = None
 ) -> Any:
-    return np.var(x, _last(dim), ddof=int(unbiased) if correction is None else correction, keepdims=keepdim)
+    missing = int(unbiased) if correction is None else int(correction)
+
+    def variance(row: Sequence[float]) -> float:
+        middle = math.fsum(row) / len(row)
+        return math.fsum((each - middle) ** 2 for each in row) / (len(row) - missing)
+
+    return _last(x, dim).reduced(variance, keepdim)
 
 
 def _std(x: Any, *args: Any, **keywords: Any) -> Any:
-    return np.sqrt(_var(x, *args, **keywords))
+    return root(_var(x, *args, **keywords))
 
 
 def _var_mean(x: Any, dim: Any, *args: Any, **keywords: Any) -> Any:
@@ -198,7 +205,7 @@ def _var_mean(x: Any, dim: Any, *args: Any, **keywords: Any) -> Any:
 def _norm(x: Any, p: float = 2, dim: Any = None, keepdim: bool = False) -> Any:
     if p != 2:
         raise NotThis("it is another norm")
-    return np.sqrt(_sum(np.square(x), dim, keepdim))
+    return root(_sum(x * x, dim, keepdim))
 
 
 _AS_IT_IS = frozenset({"to", "float", "double", "type", "type_as", "contiguous"})
@@ -219,14 +226,14 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "norm": _norm,
     "vector_norm": _norm,
     "pow": operator.pow,
-    "square": np.square,
-    "sqrt": np.sqrt,
-    "rsqrt": lambda x: 1.0 / np.sqrt(x),
+    "square": lambda x: x * x,
+    "sqrt": root,
+    "rsqrt": lambda x: 1.0 / root(x),
     "reciprocal": lambda x: 1.0 / x,
     "mul": operator.mul,
     "add": operator.add,
     "sub": operator.sub,
     "div": operator.truediv,
-    "size": lambda x, dim: _shape(x)[int(dim)],
-    "numel": lambda x: math.prod(_shape(x)),
+    "size": lambda x, dim: shape_of(x)[int(dim)],
+    "numel": lambda x: math.prod(shape_of(x)),
 }

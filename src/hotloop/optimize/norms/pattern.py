@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
 from hotloop.optimize.comparison.refusal import NotThis
+from hotloop.optimize.norms.arithmetic import Forward
+from hotloop.optimize.norms.grid import Grid, root, same
 
 LAYER_NORM, RMS_NORM = "layer_norm", "rms_norm"
 WORDS = ("mean(", "sum(", "var(", "norm(")
@@ -55,14 +58,12 @@ class _Meaning:
 
 
 def written_norms(source: str) -> list[WrittenNorm]:
-    """Return what is found in a source, in its order; nothing where it is not Python, or there is no NumPy."""
+    """Return what is found in a source, in its order; nothing where it is not Python."""
     if not any(word in source for word in WORDS):
         return []
     try:
-        import numpy  # noqa: F401 - the user's environment need not have it
-
         tree = ast.parse(source)
-    except (ImportError, SyntaxError, RecursionError, ValueError):
+    except (SyntaxError, RecursionError, ValueError):
         return []
     classes = list(_classes(tree, ""))
     return [
@@ -173,30 +174,23 @@ def _helpers(forward: ast.FunctionDef, methods: Mapping[str, ast.FunctionDef]) -
 
 def _which(methods: Mapping[str, ast.FunctionDef], meaning: _Meaning) -> tuple[str, bool] | None:
     """Return which one it is, and whether the weight is what is added to one."""
-    import numpy as np
-
-    from hotloop.optimize.norms.arithmetic import Forward
-
-    rows = np.cos(1.7 * np.arange(3.0 * _WIDTH)).reshape(3, _WIDTH) * np.array([[1.0], [0.1], [1e-3]])
-    rows[0] += 0.3
-    points = np.vstack((rows, np.zeros(_WIDTH), np.full(_WIDTH, 0.5)))  # padding is of one value
+    points = _points()
     values: dict[str, Any] = {
-        "weight": np.linspace(0.4, 1.9, _WIDTH),
-        "bias": np.linspace(-0.7, 0.8, _WIDTH),
+        "weight": _from_to(0.4, 1.9),
+        "bias": _from_to(-0.7, 0.8),
         "eps": 3e-4,
     }
     attributes = {attribute: values[role] for role, attribute in meaning.names.items()}
     try:
-        with np.errstate(all="ignore"):  # of a meaning that it does not have
-            own = Forward(methods, attributes).run(points)
+        own = Forward(methods, attributes).run(points)
     except (NotThis, ArithmeticError, ValueError, TypeError, LookupError, AttributeError):
         return None
     eps = values["eps"] if meaning.eps is None else meaning.eps
     weight = values["weight"] if "weight" in meaning.names else 1.0
     bias = values["bias"] if "bias" in meaning.names else 0.0
-    centred = points - points.mean(-1, keepdims=True)
-    layer = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + eps)
-    rms = points / np.sqrt((points**2).mean(-1, keepdims=True) + eps)
+    centred = points - _means(points)
+    layer = centred / root(_means(centred * centred) + eps)
+    rms = points / root(_means(points * points) + eps)
     if _same(own, layer * weight + bias):
         return LAYER_NORM, False
     if "bias" in meaning.names:
@@ -206,10 +200,25 @@ def _which(methods: Mapping[str, ast.FunctionDef], meaning: _Meaning) -> tuple[s
     return (RMS_NORM, True) if "weight" in meaning.names and _same(own, rms * (1 + weight)) else None
 
 
-def _same(one: Any, other: Any) -> bool:
-    import numpy as np
+def _points() -> Grid:
+    """Return rows of three sizes, the first beside zero, and two of one value, as padding is."""
+    rows = [
+        [size * math.cos(1.7 * (number * _WIDTH + at)) + shift for at in range(_WIDTH)]
+        for number, (size, shift) in enumerate(((1.0, 0.3), (0.1, 0.0), (1e-3, 0.0)))
+    ]
+    return Grid.of_rows([*rows, [0.0] * _WIDTH, [0.5] * _WIDTH])
 
-    return np.shape(one) == np.shape(other) and bool(np.allclose(one, other, rtol=_RTOL, atol=_RTOL))
+
+def _from_to(first: float, last: float) -> Grid:
+    return Grid.of_row([first + (last - first) * at / (_WIDTH - 1) for at in range(_WIDTH)])
+
+
+def _means(grid: Grid) -> Grid:
+    return grid.reduced(lambda row: math.fsum(row) / len(row), True)
+
+
+def _same(one: Any, other: Grid) -> bool:
+    return same(one, other, _RTOL)
 
 
 def _arguments(

@@ -7,7 +7,10 @@ if it had never been there. Callbacks run in the user's process and must leave n
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Activation:
@@ -16,10 +19,18 @@ class Activation:
     Attributes:
         name: the optimization's name.
         fixed: whether it is on for as long as the process lives, although it could be switched.
+        made_with: the arguments that it was made with, by place and by keyword.
     """
 
     name: str = ""
     fixed: bool = False
+    made_with: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Keep the arguments: by them the same is made in another process (`description`)."""
+        made = super().__new__(cls)
+        made.made_with = (args, kwargs)
+        return made
 
     def on_source(self, path: str, tree: Any, names: dict[str, Any]) -> bool:  # noqa: ARG002
         """Change the tree of a file of the user's that is about to run; return whether anything was changed.

@@ -65,7 +65,7 @@ class BatchParts:
         self._replaced.put_back()
 
     def value(self) -> dict[str, Any]:
-        """Return what was seen, for msgpack."""
+        """Return what was seen, for JSON."""
         now = bytes_read()
         read = None
         if now is not None and self._read_before is not None:

@@ -6,10 +6,9 @@ import os
 from collections.abc import Callable
 from typing import Any, Protocol
 
-import msgspec
-
 from hotloop.probe.frameless import Timed
 from hotloop.probe.probe import Probe
+from hotloop.probe.record.result_file import result_path, write_result_file
 from hotloop.probe.sections import Section
 
 
@@ -63,7 +62,4 @@ def write_result(probe: Probe, name: str, begin_ns: int, end_ns: int, value: dic
         "value": {**value, "parent": os.getppid()},
         "error": None,
     }
-    path = probe.folder / f"deep-{name}-{os.getpid()}.msgpack"
-    scratch = path.with_suffix(".part")
-    scratch.write_bytes(msgspec.msgpack.encode(result))
-    scratch.replace(path)
+    write_result_file(result_path(probe.folder, name, os.getpid()), result)

@@ -37,7 +37,7 @@ class Instrument:
         """Called when a step has ended within the window, before `stop` where it is the last one."""
 
     def stop(self) -> Any:
-        """Stop looking; return what was seen, as builtin values (msgpack)."""
+        """Stop looking; return what was seen, as builtin values (JSON)."""
 
     def step_aside(self) -> None:
         """Called when torch.compile begins to read code: nothing of the instrument may be found."""

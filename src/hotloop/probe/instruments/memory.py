@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable
 from time import monotonic_ns
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from hotloop.probe.instruments.module_calls import ModuleCalls
 from hotloop.probe.instruments.module_sizes import ModuleSizes
 from hotloop.probe.instruments.torch_profiler import TorchProfiler
 from hotloop.probe.probe import Probe
+from hotloop.probe.record.result_file import packed
 
 
 class _Allocation(NamedTuple):
@@ -67,9 +67,9 @@ class Memory(Instrument):
         return {
             "device": device,
             "base_bytes": own[0].total - own[0].size if own and device != "cpu" else None,
-            "times_ns": array("q", [self._profiler.monotonic_ns(each.time_ns) for each in own]).tobytes(),
-            "addresses": array("Q", [each.address for each in own]).tobytes(),
-            "sizes": array("q", [each.size for each in own]).tobytes(),
+            "times_ns": packed("q", (self._profiler.monotonic_ns(each.time_ns) for each in own)),
+            "addresses": packed("Q", (each.address for each in own)),
+            "sizes": packed("q", (each.size for each in own)),
             "ends_ns": self._ends_ns,
             "calls": self._calls.value(),
             "modules": self._sizes.value(),

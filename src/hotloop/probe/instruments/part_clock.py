@@ -110,7 +110,7 @@ class PartClock:
         return self.spent.setdefault(part, Spent())
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return what was spent, for msgpack."""
+        """Return what was spent, for JSON."""
         return [
             {
                 **part._asdict(),

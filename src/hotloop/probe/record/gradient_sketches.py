@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import zlib
+from array import array
 from collections.abc import Iterable
 from typing import Any
 
@@ -51,7 +52,7 @@ class GradientSketches:
         self._heads.append(
             {
                 "num_forwards": num_forwards,
-                "generators": zlib.crc32(b"".join(state.numpy().tobytes() for state in generators)),
+                "generators": zlib.crc32(b"".join(bytes(state.tolist()) for state in generators)),
                 "num_values": len(whole),
             }
         )
@@ -75,8 +76,8 @@ class GradientSketches:
         import torch
 
         home = self._sums[0].device
-        sums = torch.stack([each.to(home) for each in self._sums]).float().cpu().numpy()
+        sums = torch.stack([each.to(home) for each in self._sums]).float().tolist()
         return [
-            {**head, "sums": base64.b64encode(row.tobytes()).decode()}
+            {**head, "sums": base64.b64encode(array("f", row).tobytes()).decode()}
             for head, row in zip(self._heads, sums, strict=True)
         ]

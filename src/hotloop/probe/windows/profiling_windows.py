@@ -1,7 +1,7 @@
 """Runs the profilers, one at a time, between step boundaries, when the launcher asks for one.
 
 The launcher writes the number of the instrument on the control page. Each process starts it at its next boundary, ends
-it by itself when it has seen enough, writes `deep-<name>-<pid>.msgpack` and notes on the page that it has.
+it by itself when it has seen enough, writes `deep-<name>-<pid>.json` and notes on the page that it has.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ import sys
 from time import monotonic_ns
 from typing import Any
 
-import msgspec
-
 from hotloop.probe.control.control_page import DEEP, DEEP_EVERY, DEEP_KIND, DEEP_SLOT
 from hotloop.probe.instruments.instrument import Instrument, Unavailable
 from hotloop.probe.probe import Probe
 from hotloop.probe.process.rank import rank_and_world
 from hotloop.probe.record.events import Kind, begin, end
+from hotloop.probe.record.result_file import result_path, write_result_file
 
 MAX_S = 15.0
 """A window of slow steps ends at the first boundary after this, however few steps it has."""
@@ -150,7 +149,12 @@ class DeepWindows:
     def _close(self, value: Any, error: str | None, end_ns: int | None = None) -> None:
         """Write the result, whole or not at all, and say so."""
         with self._probe.survive("deep:write"):
-            self._write(value, error, end_ns or monotonic_ns())
+            try:
+                self._write(value, error, end_ns or monotonic_ns())
+            except Exception as reason:  # the launcher is told why there is no result
+                self._write(
+                    None, f"its result could not be written: {_said(reason)}", end_ns or monotonic_ns()
+                )
         self._probe.boundary.clock.drain()
         self._probe.recorder.mark(end(Kind.DEEP, self._number))
         self.settled, self._number = self._number, 0
@@ -169,10 +173,7 @@ class DeepWindows:
             "value": value,
             "error": error,
         }
-        path = folder / f"deep-{name}-{os.getpid()}.msgpack"
-        scratch = path.with_suffix(".part")
-        scratch.write_bytes(msgspec.msgpack.encode(result))
-        scratch.replace(path)
+        write_result_file(result_path(folder, name, os.getpid()), result)
 
     # torch.compile -------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
+from hotloop.optimize.catalogue.compute.kernel_benchmark import (
+    KernelBenchmark,
+    benchmark_is_on,
+    set_benchmark,
+)
 from hotloop.optimize.knobs.flag import FlagKnob
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import boolean, choice, only
@@ -83,7 +88,7 @@ class KernelAutotune(Optimization):
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what sets the flag."""
-        return _Benchmark(tunes_products=bool(params.get("tunable_op")))
+        return KernelBenchmark(tunes_products=bool(params.get("tunable_op")))
 
     def times_kernels(self, params: Mapping[str, Any]) -> bool:
         """Return that it does."""
@@ -91,7 +96,7 @@ class KernelAutotune(Optimization):
 
     def knob(self, params: Mapping[str, Any]) -> Knob | None:
         """Return cuDNN's flag; what MIOpen reads from the environment cannot change later."""
-        return None if params else FlagKnob(_is_on, _set, True)
+        return None if params else FlagKnob(benchmark_is_on, set_benchmark, True)
 
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
         """Set the flag behind the imports of the program's main file; MIOpen's variables go to the launch line."""
@@ -103,47 +108,3 @@ class KernelAutotune(Optimization):
         if not notes and not variables:
             return AlreadySo("torch.backends.cudnn.benchmark is set")
         return Edited(tuple(notes), environment=variables)
-
-
-class _Benchmark(Activation):
-    def __init__(self, *, tunes_products: bool = False) -> None:
-        self._device = ""
-        self._tunes_products = tunes_products
-
-    def on_torch(self) -> None:
-        """Set it before the program's own code runs."""
-        import torch
-
-        torch.backends.cudnn.benchmark = True
-
-    def on_root(self, module: Any) -> None:
-        """Set it again: seeding functions of programs switch it off."""
-        import torch
-
-        torch.backends.cudnn.benchmark = True
-        self._device = next((parameter.device.type for parameter in module.parameters()), "")
-
-    def effect(self) -> tuple[bool, str]:
-        """Return whether it is on while a model trains on the device; keep what TunableOp has found so far."""
-        import torch
-
-        if self._tunes_products:
-            # It writes its file when the process ends, and a trial ends without shutting the program down.
-            torch.cuda.tunable.write_file()
-        if not torch.backends.cudnn.benchmark:
-            return False, "the program switched torch.backends.cudnn.benchmark off again"
-        if self._device != "cuda":
-            return False, f"the model is on {self._device or 'no device'}: nothing is chosen by measuring"
-        return True, "torch.backends.cudnn.benchmark is on and the model is on the device"
-
-
-def _is_on() -> Any:
-    import torch
-
-    return torch.backends.cudnn.benchmark
-
-
-def _set(value: Any) -> None:
-    import torch
-
-    torch.backends.cudnn.benchmark = value

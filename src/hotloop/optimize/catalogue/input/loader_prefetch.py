@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
-from hotloop.optimize.catalogue.input.iterators import IteratorWatch
+from hotloop.optimize.catalogue.input.prefetch_keyword import PrefetchKeyword
 from hotloop.optimize.catalogue.input.training_loaders import loaders_with_workers
 from hotloop.optimize.catalogue.input.worker_knob import WorkerKnob
 from hotloop.optimize.optimization import Optimization
@@ -74,7 +74,7 @@ class LoaderPrefetch(Optimization):
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what changes the loaders' keywords."""
-        return _Prefetch(params["prefetch_factor"])
+        return PrefetchKeyword(params["prefetch_factor"])
 
     def knob(self, params: Mapping[str, Any]) -> Knob:
         """Return what feeds the steps from longer queues."""
@@ -85,25 +85,3 @@ class LoaderPrefetch(Optimization):
         from hotloop.optimize.catalogue.input.loader_rewrite import rewrite_loaders
 
         return rewrite_loaders(source, sites, {"prefetch_factor": repr(params["prefetch_factor"])})
-
-
-class _Prefetch(Activation):
-    def __init__(self, prefetch_factor: int) -> None:
-        self._prefetch_factor = prefetch_factor
-        self._watch = IteratorWatch()
-
-    def on_torch(self) -> None:
-        """Watch the iterators."""
-        self._watch.install()
-
-    def on_loader(self, keywords: dict[str, Any]) -> dict[str, Any]:
-        """Set it where there are workers; without any, DataLoader refuses it."""
-        if keywords.get("num_workers"):
-            keywords["prefetch_factor"] = self._prefetch_factor
-        return keywords
-
-    def effect(self) -> tuple[bool, str]:
-        """Return whether workers were seen with it."""
-        if any(seen.prefetch_factor == self._prefetch_factor for seen in self._watch.seen):
-            return True, f"workers with {self._prefetch_factor} batches ahead were seen"
-        return False, "no iterator with workers was seen"

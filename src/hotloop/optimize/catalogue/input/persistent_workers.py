@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
-from hotloop.optimize.catalogue.input.iterators import IteratorWatch
+from hotloop.optimize.catalogue.input.kept_workers import KeptWorkers
 from hotloop.optimize.catalogue.input.training_loaders import loaders_with_workers
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
@@ -70,7 +70,7 @@ class PersistentWorkers(Optimization):
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what changes the loaders' keywords."""
-        return _Persistent()
+        return KeptWorkers()
 
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
         """Set the keyword of the training loaders."""
@@ -84,27 +84,3 @@ def _without_boundaries(observation: Observation) -> float:
     run = observation.run
     between_s = run.parts.get("epoch_boundary_s", 0.0)
     return run.training_s / (run.training_s - between_s) if 0 < between_s < run.training_s else 1.0
-
-
-class _Persistent(Activation):
-    def __init__(self) -> None:
-        self._watch = IteratorWatch()
-        self._told = False
-
-    def on_torch(self) -> None:
-        """Watch the iterators."""
-        self._watch.install()
-
-    def on_loader(self, keywords: dict[str, Any]) -> dict[str, Any]:
-        """Set it where there are workers, unless the data set is told the epoch."""
-        if keywords.get("num_workers"):
-            self._told = hasattr(keywords.get("dataset"), "set_epoch")
-            if not self._told:
-                keywords["persistent_workers"] = True
-        return keywords
-
-    def effect(self) -> tuple[bool, str]:
-        """Return whether workers that live on were seen."""
-        if any(seen.num_workers and seen.persistent_workers for seen in self._watch.seen):
-            return True, "workers that live on after the epoch were seen"
-        return False, "the data set is told the epoch" if self._told else "no iterator with workers was seen"

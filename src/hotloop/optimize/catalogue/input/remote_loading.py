@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -95,7 +96,7 @@ class RemoteLoading(Optimization):
         """Return what copies the files and opens the copies."""
         folder, max_share = params["folder"], params.get("max_share", MAX_SHARE)
         num_threads = params.get("num_threads", THREADS)
-        return RedirectedOpens(folder, lambda: FetchedFolder(folder, max_share, num_threads))
+        return RedirectedOpens(folder, partial(FetchedFolder, folder, max_share, num_threads))
 
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
         """Say what to type: where a program's data lies is told on its command line."""

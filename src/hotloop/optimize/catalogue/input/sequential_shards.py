@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
+from hotloop.optimize.catalogue.input.in_shards import InShards
 from hotloop.optimize.catalogue.input.training_loaders import training_loaders
-from hotloop.optimize.dataset.shard_order import ShardOrder
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import integer, only, required
 from hotloop.optimize.program.bounds import bound, expected, require_share, share
@@ -94,38 +94,10 @@ class SequentialShards(Optimization):
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what gives the loaders their order."""
-        return _InShards(params["shard_size"])
+        return InShards(params["shard_size"])
 
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
         """Offer the commands and the code: packing takes disk, and the order changes."""
         from hotloop.source.outcome import Refused
 
         return Refused("packing takes disk and the order changes, which a person decides", CODE)
-
-
-class _InShards(Activation):
-    def __init__(self, shard_size: int) -> None:
-        self._shard_size = shard_size
-        self._orders: list[ShardOrder] = []
-        self._reason = "no shuffled loader over a map-style data set was made"
-
-    def on_loader(self, keywords: dict[str, Any]) -> dict[str, Any]:
-        """Give a shuffled loader the order."""
-        dataset: Any = keywords.get("dataset")
-        plain = all(keywords.get(name) is None for name in ("sampler", "batch_sampler"))
-        if not keywords.get("shuffle") or not plain or not hasattr(dataset, "__getitem__"):
-            return keywords
-        if len(dataset) < 2 * self._shard_size:
-            self._reason = f"its {len(dataset)} samples are fewer than two shards of {self._shard_size}"
-            return keywords
-        order = ShardOrder(len(dataset), self._shard_size, keywords.get("generator"))
-        self._orders.append(order)
-        keywords.pop("shuffle")
-        return {**keywords, "sampler": order}
-
-    def effect(self) -> tuple[bool, str]:
-        """Return whether an epoch had the order."""
-        epochs = sum(order.num_epochs for order in self._orders)
-        if not epochs:
-            return False, self._reason
-        return True, f"{epochs} epoch(s) were read in shards of {self._shard_size} neighbouring samples"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
-from hotloop.optimize.catalogue.input.dataset_cache import DatasetCache
+from hotloop.optimize.catalogue.input.batched_reads import BatchedReads
 from hotloop.optimize.catalogue.input.training_loaders import refuse_random_samples, training_loaders
 from hotloop.optimize.dataset.whole_batches import WholeBatches
 from hotloop.optimize.optimization import DoesNotApply, Optimization
@@ -76,11 +76,11 @@ class VectorizedFetch(Optimization):
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what reads whole batches."""
-        return _Fetch(1.0, in_process=False, keep=WholeBatches)
+        return BatchedReads(1.0, in_process=False, keep=WholeBatches)
 
     def knob(self, params: Mapping[str, Any]) -> Knob:
         """Return the same, to be switched where batches are made in the training process."""
-        return _Fetch(1.0, in_process=False, on=False, keep=WholeBatches)
+        return BatchedReads(1.0, in_process=False, on=False, keep=WholeBatches)
 
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
         """Put a class that reads whole batches around the training loaders' data sets."""
@@ -97,16 +97,3 @@ def _refuse_files(seen: Loading | None) -> None:
         raise DoesNotApply(
             f"opening, reading and decoding take {files:.0%} of a sample's time: it is no array"
         )
-
-
-class _Fetch(DatasetCache):
-    def acts(self, kept: Any) -> bool:
-        """Whether batches were read as a whole; what workers read is not seen here."""
-        return bool(kept.num_batches) or any(
-            loader.num_workers for loader in self.loaders.values() if loader.dataset is kept.dataset
-        )
-
-    def said(self, used: Sequence[Any]) -> str:
-        """Return what was proven."""
-        rows = sum(kept.num_compared for kept in used)
-        return f"{len(used)} data set(s) read a batch at a time, equal in {rows} rows compared"

@@ -9,7 +9,8 @@ from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.program import ProgramFacts
 from hotloop.model.sites import Sites
-from hotloop.optimize.catalogue.precision.eight_bit_layers import FITS, require_layers
+from hotloop.optimize.catalogue.precision.eight_bit_layers import FITS
+from hotloop.optimize.catalogue.precision.eight_bit_need import require_layers
 from hotloop.optimize.catalogue.precision.float8_layers import Float8Layers
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import choice, only, required

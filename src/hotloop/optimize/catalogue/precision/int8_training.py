@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.sites import Sites
-from hotloop.optimize.catalogue.precision.eight_bit_layers import FITS, require_layers
+from hotloop.optimize.catalogue.precision.eight_bit_layers import FITS
+from hotloop.optimize.catalogue.precision.eight_bit_need import require_layers
 from hotloop.optimize.catalogue.precision.int8_layers import Int8Layers
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.precision.full_precision import require_full_precision
+from hotloop.optimize.catalogue.precision.high_precision import (
+    HighPrecision,
+    current_precision,
+    set_precision,
+)
 from hotloop.optimize.knobs.flag import FlagKnob
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import expected, share
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
-from hotloop.probe.record.facts import matmul_precision
 
 if TYPE_CHECKING:
     from hotloop.model.sites import Sites
     from hotloop.source.draft import Editor
     from hotloop.source.outcome import Rewrite
-
-FIRST_CAPABILITY = 8
-"""Ampere: the first generation with TF32 tensor cores."""
-
 
 ALONE, BESIDE = 2.0, 1.05
 """Of forward and backward: a guess between none and the 8x of the data sheet; of a model with convolutions, whose
@@ -75,11 +75,11 @@ class Tf32Matmul(Optimization):
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what sets the precision."""
-        return _High()
+        return HighPrecision()
 
     def knob(self, params: Mapping[str, Any]) -> Knob:
         """Return the precision as a flag."""
-        return FlagKnob(_precision, _set_precision, "high")
+        return FlagKnob(current_precision, set_precision, "high")
 
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
         """Set the precision behind the imports of the program's main file."""
@@ -94,49 +94,3 @@ def _convolves(layer_counts: Mapping[str, int]) -> bool:
     """Whether most layers are convolutions; a vision transformer begins with one."""
     num = sum(count for name, count in layer_counts.items() if name.startswith("Conv"))
     return num > layer_counts.get("Linear", 0)
-
-
-class _High(Activation):
-    def __init__(self) -> None:
-        self._seen = "no training forward was seen"
-        self._on = False
-
-    def on_torch(self) -> None:
-        """Set it before the program's own code runs."""
-        import torch
-
-        torch.set_float32_matmul_precision("high")
-
-    def on_root(self, module: Any) -> None:
-        """Set it again, should the program have set its own, and look at what will compute."""
-        import torch
-
-        torch.set_float32_matmul_precision("high")
-        device = next((parameter.device for parameter in module.parameters()), torch.device("cpu"))
-        if device.type != "cuda":
-            self._seen = f"the model is on {device.type}"
-            return
-        major, minor = torch.cuda.get_device_capability(device)
-        self._on = major >= FIRST_CAPABILITY
-        self._seen = f"matmul precision 'high' on a device of capability {major}.{minor}"
-
-    def effect(self) -> tuple[bool, str]:
-        """Return whether it is set, and the device has the units."""
-        import torch
-
-        precision = matmul_precision(torch)
-        if precision != "high":
-            return False, f"matmul precision is {precision!r}"
-        return self._on, self._seen
-
-
-def _precision() -> Any:
-    import torch
-
-    return matmul_precision(torch)
-
-
-def _set_precision(precision: Any) -> None:
-    import torch
-
-    torch.set_float32_matmul_precision(precision)

@@ -1,20 +1,4 @@
-"""Optimizations of the process and its machine; `FAMILY` lists them in the order in which they are shown."""
+"""Optimizations of the process and its machine.
 
-from hotloop.optimize.catalogue.system.cpu_affinity import CpuAffinity
-from hotloop.optimize.catalogue.system.cpu_allocator import CpuAllocator
-from hotloop.optimize.catalogue.system.device_selection import DeviceSelection
-from hotloop.optimize.catalogue.system.huge_pages import HugePages
-from hotloop.optimize.catalogue.system.numa_binding import NumaBinding
-from hotloop.optimize.catalogue.system.openmp_wait_policy import OpenmpWaitPolicy
-from hotloop.optimize.catalogue.system.thread_count import ThreadCount
-from hotloop.optimize.optimization import Optimization
-
-FAMILY: tuple[type[Optimization], ...] = (
-    ThreadCount,
-    OpenmpWaitPolicy,
-    CpuAffinity,
-    NumaBinding,
-    CpuAllocator,
-    HugePages,
-    DeviceSelection,
-)
+`family` lists them. Nothing is imported here: modules beside it are imported in the user's process.
+"""
