@@ -38,6 +38,7 @@ from hotloop.report.terminal.compared import render_next
 from hotloop.report.terminal.report import render
 from hotloop.report.terminal.screen import Screen
 from hotloop.stats.verdict import MIN_MARGIN
+from hotloop.store.nearest import folder_of_sessions
 from hotloop.store.session import find_session, is_session_file, sessions
 from hotloop.tune.compare.baseline_tree import tree_at
 from hotloop.tune.compare.compare import compare_observations, compare_programs
@@ -120,7 +121,7 @@ def _compared(words: tuple[str, ...], baseline: str | None, budget: float, scree
         return _with_baseline(words, baseline, until, screen)
     if len(words) != 2:
         raise click.UsageError("two are compared: two sessions, or two commands, each in quotes as one word")
-    stored = {path.stem for path in sessions(Path.cwd())}
+    stored = {path.stem for path in sessions(folder_of_sessions(Path.cwd()))}
     if all(word in stored or is_session_file(word) for word in words):
         return compare_sessions(words[0], words[1])
     unknown = [
@@ -205,7 +206,7 @@ def _packages(of: Origin | None) -> dict[str, str] | None:
 
 
 def _read(name: str) -> tuple[Observation, Origin | None, TunedSide | None]:
-    with contextlib.closing(find_session(Path.cwd(), name)) as session:
+    with contextlib.closing(find_session(folder_of_sessions(Path.cwd()), name)) as session:
         seen = session.get(OBSERVATION, Observation)
         if seen is None:
             raise HotloopError(

@@ -33,6 +33,7 @@ from hotloop.report.formats.github import render_github
 from hotloop.report.formats.sarif import render_sarif
 from hotloop.report.terminal.findings import render, render_next
 from hotloop.report.terminal.screen import Screen
+from hotloop.store.nearest import folder_of_sessions
 from hotloop.store.session import find_session, sessions
 
 
@@ -107,7 +108,7 @@ def command(
             )
             if command
             else _kept(name, latency_limit),
-            Path.cwd(),
+            Path.cwd() if command else folder_of_sessions(Path.cwd()),
         )
     except Interrupted as stop:
         screen.done()
@@ -174,9 +175,10 @@ def _waited_for(observation: Observation, limit_s: float | None) -> Observation:
 
 def _kept(name: str | None, latency_limit_s: float | None) -> Diagnosis:
     """The newest session that holds an observation, or the one named."""
-    names = [path.stem for path in sessions(Path.cwd())] if name is None else [name]
+    base = folder_of_sessions(Path.cwd())
+    names = [path.stem for path in sessions(base)] if name is None else [name]
     for one in names or [""]:
-        session = find_session(Path.cwd(), one or None)
+        session = find_session(base, one or None)
         try:
             observation = session.get(OBSERVATION, Observation)
             if observation is not None:

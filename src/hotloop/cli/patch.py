@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -12,6 +13,7 @@ import msgspec
 
 from hotloop.cli.files import write_text
 from hotloop.cli.options import TimeSpan, output_options
+from hotloop.cli.plan_place import Place
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.safety import Safety
 from hotloop.model.secrets import REDACTED
@@ -25,6 +27,7 @@ from hotloop.patch.prove import Prover
 from hotloop.patch.rewrite_plan import Patch, rewrite_plan
 from hotloop.patch.write import write_patch
 from hotloop.report.terminal.screen import Screen
+from hotloop.tune.compare.program import inside
 from hotloop.tune.plan.in_source import in_source
 from hotloop.tune.plan.plan_file import read_plan, to_toml
 
@@ -74,43 +77,68 @@ def command(
     """
     screen = Screen(quiet=quiet, no_color=no_color)
     plan = read_plan(plan_file)
+    place = Place.of(plan, plan_file)
+    asked = Asked(
+        write=write, check=check, unsafe=unsafe, prove=prove, look=look, seconds=seconds, force=force
+    )
+    with inside(place.folder):  # that the plan's paths and command are relative to
+        return _patched(plan, place, asked, screen)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of one call."""
+
+    write: bool
+    check: bool
+    unsafe: bool
+    prove: bool
+    look: bool
+    seconds: float
+    force: bool
+
+
+def _patched(plan: Plan, place: Place, asked: Asked, screen: Screen) -> int:
+    plan_file = place.plan_file
     found = in_source(plan, Path.cwd(), ())
-    everything = plan.patched.variants[-1:] if unsafe else plan.patched.variants
+    everything = plan.patched.variants[-1:] if asked.unsafe else plan.patched.variants
     written = [each for each in everything if each in found.whole]
     if written:
         for line in nothing_to_do(written[-1], plan):
             screen.note(line)
-        if prove:
+        if asked.prove:
             raise HotloopError(
                 "nothing can be proven: the patch is in the source, and a proof runs the original beside it",
                 f"hotloop compare --baseline REV {shlex.join(plan.fit.command)}, with the revision before the patch",
             )
         return ExitCode.DONE
-    proven, plan = plan, _current(plan, plan_file, screen, may_run=look or prove)
-    allowed = Safety.UNSAFE if unsafe else Safety.SAFE
+    proven, plan = plan, _current(plan, place, screen, may_run=asked.look or asked.prove)
+    allowed = Safety.UNSAFE if asked.unsafe else Safety.SAFE
     contents = editable(plan.sites, Path.cwd(), plan.fit.command)
     patch = rewrite_plan(plan.steps, plan.sites, contents, allowed, known=found.edits)
-    if not write:
-        sys.stdout.buffer.write(patch.diff)
+    if not asked.write:
+        sys.stdout.buffer.write(patch.diff_named(place.from_here))
         sys.stdout.buffer.flush()
     for line in told(patch, plan, str(plan_file)):
         screen.note(line)
-    if patch.changed and not write:
+    if place.is_elsewhere and (patch.changed or patch.is_launched(plan.fit.command)):
+        screen.note(f"all of it in the program's folder: cd {shlex.quote(str(place.folder))}")
+    if patch.changed and not asked.write:
         for line in to_type(plan_file if plan_file != DEFAULT else None):
             screen.note(line)
-    if prove and not _proven(plan, patch, allowed, found.edits, seconds, screen):
+    if asked.prove and not _proven(plan, patch, allowed, found.edits, asked.seconds, screen):
         return ExitCode.GATE
-    if write:
-        _write(patch, plan, proven, plan_file, screen, force=force)
-    return ExitCode.GATE if check and patch.changed else ExitCode.DONE
+    if asked.write:
+        _write(patch, plan, proven, place, screen, force=asked.force)
+    return ExitCode.GATE if asked.check and patch.changed else ExitCode.DONE
 
 
-def _current(plan: Plan, plan_file: Path, screen: Screen, *, may_run: bool) -> Plan:
+def _current(plan: Plan, place: Place, screen: Screen, *, may_run: bool) -> Plan:
     """Return the plan with places that are those of the files as they are now, from a new run where they are not.
 
     Args:
         plan: that was read.
-        plan_file: it was read from.
+        place: of the plan.
         screen: told of the run.
         may_run: whether the user asked for a run: a plan file may be somebody else's, and so may be its command.
     """
@@ -128,7 +156,7 @@ def _current(plan: Plan, plan_file: Path, screen: Screen, *, may_run: bool) -> P
     words = _can_run(plan, why)
     if not may_run:
         again = shlex.join(
-            ["hotloop", "patch", "--observe", *([str(plan_file)] if plan_file != DEFAULT else [])]
+            ["hotloop", "patch", "--observe", *([str(place.plan_file)] if place.plan_file != DEFAULT else [])]
         )
         raise HotloopError(
             f"{why}, so the places to edit are not known",
@@ -180,12 +208,14 @@ def _proven(
     return proof.holds
 
 
-def _write(patch: Patch, plan: Plan, proven: Plan, plan_file: Path, screen: Screen, *, force: bool) -> None:
+def _write(patch: Patch, plan: Plan, proven: Plan, place: Place, screen: Screen, *, force: bool) -> None:
     """Write the files, and note in the plan how they are known again; what it was proven on stays in it."""
     if not patch.changed:
         return
     for line in write_patch(patch, Path.cwd(), force=force):
         screen.note(f"hotloop: {line}")
     original = proven.sites if plan.sites == proven.patched.sites else plan.sites
-    write_text(plan_file, to_toml(msgspec.structs.replace(with_written(plan, patch), sites=original)))
-    screen.note(f"hotloop: {plan_file} notes what is in the source now: run --plan switches on only the rest")
+    write_text(place.absolute, to_toml(msgspec.structs.replace(with_written(plan, patch), sites=original)))
+    screen.note(
+        f"hotloop: {place.plan_file} notes what is in the source now: run --plan switches on only the rest"
+    )

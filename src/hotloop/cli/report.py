@@ -24,6 +24,7 @@ from hotloop.report.markdown import markdown
 from hotloop.report.sections.all import document
 from hotloop.report.terminal.report import render, render_next
 from hotloop.report.terminal.screen import Screen
+from hotloop.store.nearest import folder_of, folder_of_sessions
 from hotloop.store.session import find_session, sessions
 
 _PRICE = click.FloatRange(min=0)
@@ -68,9 +69,10 @@ def command(
             screen, compare_sessions(*names), html=html, markdown_file=markdown_file, json_file=json_file
         )
         return ExitCode.DONE
-    with contextlib.closing(session_with_result(Path.cwd(), names[0] if names else None)) as session:
-        _say_passed_over(screen, session.name, named=bool(names))
-        content = report_content(session, Prices(price_per_hour, power_price))
+    base = folder_of_sessions(Path.cwd())
+    with contextlib.closing(session_with_result(base, names[0] if names else None)) as session:
+        _say_passed_over(screen, base, session.name, named=bool(names))
+        content = report_content(session, Prices(price_per_hour, power_price), folder_of(session))
     write_report(content, html=html, markdown_file=markdown_file, json_file=json_file)
     written = [file for file in (html, markdown_file, json_file) if file is not None]
     for file in (*export(content, exports), *written):
@@ -84,8 +86,8 @@ def command(
     return ExitCode.DONE
 
 
-def _say_passed_over(screen: Screen, name: str, *, named: bool) -> None:
-    newer = [path.stem for path in sessions(Path.cwd())]
+def _say_passed_over(screen: Screen, base: Path, name: str, *, named: bool) -> None:
+    newer = [path.stem for path in sessions(base)]
     num = newer.index(name) if name in newer and not named else 0
     if num:
         said = counted(num, "newer session")

@@ -21,11 +21,13 @@ from hotloop.model.tuning import Plan
 from hotloop.probe.process.config import ProbeConfig
 from hotloop.report.terminal.screen import Screen
 from hotloop.report.terminal.tuning import what_is_on
+from hotloop.store.nearest import folder_of_sessions
 from hotloop.tune.plan.compatibility import edits, misfits
 from hotloop.tune.plan.in_source import in_source, rest_of
 from hotloop.tune.plan.likely_plan import likely_plan
 from hotloop.tune.plan.orders import activation_orders, with_plan
 from hotloop.tune.plan.plan_file import read_plan
+from hotloop.tune.plan.plan_folder import folder_of_plan
 
 
 @click.command(
@@ -86,20 +88,24 @@ def planned(
         HotloopError: there is no plan, or it was made elsewhere.
     """
     plan_file = plan_file or Path("hotloop.toml")
-    plan = likely_plan(Path.cwd()) if likely else read_plan(plan_file)
-    of = "of the session" if likely else str(plan_file)
-    return _steps_that_fit(plan, of, argv, screen, force=force), plan.fit.infers
+    if likely:
+        folder = folder_of_sessions(Path.cwd())
+        plan, of = likely_plan(folder), "of the session"
+    else:
+        plan, of = read_plan(plan_file), str(plan_file)
+        folder = folder_of_plan(plan, plan_file)
+    return _steps_that_fit(plan, of, folder, argv, screen, force=force), plan.fit.infers
 
 
 def _steps_that_fit(
-    plan: Plan, of: str, argv: Sequence[str], screen: Screen, *, force: bool
+    plan: Plan, of: str, folder: Path, argv: Sequence[str], screen: Screen, *, force: bool
 ) -> tuple[Candidate, ...]:
     """Say what is on, and return what is to be switched on from outside.
 
     Raises:
         HotloopError: the plan was made elsewhere.
     """
-    script, found = script_of(argv), in_source(plan, Path.cwd(), argv)
+    script, found = script_of(argv), in_source(plan, folder, argv)
     torch_version = version_of("torch", argv, Path.cwd())
     differing = misfits(plan.fit, None if found.steps else script, torch_version)
     if differing and not force:

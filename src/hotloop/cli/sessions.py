@@ -24,6 +24,7 @@ from hotloop.report.content.figures import as_fast
 from hotloop.report.terminal.screen import Screen
 from hotloop.report.terminal.sessions import StoredSession, render
 from hotloop.store.claim import InUseError
+from hotloop.store.nearest import folder_of_sessions
 from hotloop.store.session import Session, remove_session, session_bytes, sessions
 
 
@@ -42,7 +43,7 @@ def command(
     Every observe, diagnose and tune stores one in .hotloop/.
     """
     screen = Screen(quiet=quiet, no_color=no_color)
-    base = Path.cwd()
+    base = folder_of_sessions(Path.cwd())
     old = [path.stem for path in sessions(base)[keep:]] if keep is not None else []
     for name in dict.fromkeys((*removed, *old)):
         try:

@@ -30,6 +30,7 @@ from hotloop.store.session import check_storable
 from hotloop.tune.design.candidates import Wishes
 from hotloop.tune.pipeline import TuneOrder, tune
 from hotloop.tune.plan.plan_file import is_plan, read_plan, to_toml
+from hotloop.tune.plan.plan_folder import with_folder
 
 _PLAN = Path("hotloop.toml")
 
@@ -129,7 +130,8 @@ def _keep(
     kept = "" if result.plan.steps else _proven_before(plan_file)
     if not kept and (result.plan.steps or not result.interrupted):
         _set_aside(screen, plan_file)
-        write_text(plan_file, to_toml(with_patch_known(result.plan, Path.cwd())))
+        plan = with_folder(with_patch_known(result.plan, Path.cwd()), plan_file, Path.cwd())
+        write_text(plan_file, to_toml(plan))
     screen.show(render(result, verbose=verbose))
     screen.note(f"hotloop: {_where_the_plan_is(result, plan_file, kept)}")
     screen.show(render_next(result, None if plan_file == _PLAN else str(plan_file)))

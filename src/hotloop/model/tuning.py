@@ -165,6 +165,8 @@ class Compatibility(msgspec.Struct, frozen=True, kw_only=True):
     command: tuple[str, ...]
     infers: bool = False
     """The program trains nothing: steps act on forwards without gradients."""
+    folder: str = ""
+    """That the command runs in and paths are relative to, as seen from the plan's own; empty: an earlier version's."""
 
 
 class StepEdit(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import libcst as cst
@@ -74,7 +74,15 @@ class Patch:
     @property
     def diff(self) -> bytes:
         """What `git apply` takes; empty where nothing is to be changed."""
-        return b"".join(unified(path, self.before[path], self.after[path]) for path in self.changed)
+        return self.diff_named(lambda path: path)
+
+    def diff_named(self, name: Callable[[str], str]) -> bytes:
+        """Return the same with other names of the files.
+
+        Args:
+            name: of a path, as one sees it who is in another folder.
+        """
+        return b"".join(unified(name(path), self.before[path], self.after[path]) for path in self.changed)
 
     def started_as(self, command: tuple[str, ...]) -> tuple[str, ...]:
         """Return the command line that the program now needs: an option whose default changed may be given in it."""

@@ -270,7 +270,7 @@ def find_session(base: Path, name: str | None = None) -> Session:
         HotloopError: there is none.
     """
     if name is not None and name.endswith(_SUFFIX):
-        path = base / name
+        path = Path(name) if Path(name).is_file() else base / name
         if not path.is_file():
             raise HotloopError(f"there is no file {name}", "check its name")
         return Session(path)

@@ -14,6 +14,7 @@ from hotloop.tune.plan.compatibility import misfits
 from hotloop.tune.plan.in_source import in_source, rest_of
 from hotloop.tune.plan.orders import activation_orders, with_plan
 from hotloop.tune.plan.plan_file import read_plan
+from hotloop.tune.plan.plan_folder import folder_of_plan
 
 APPLIED = "HOTLOOP_APPLIED"
 """Set in a process that was started anew with the plan's variables, and in its children."""
@@ -38,7 +39,7 @@ def switch_on(path: Path, *, force: bool) -> None:
             f"hotloop: {path} was proven elsewhere, nothing is switched on: {'; '.join(differing)}\n"
         )
         return
-    found = in_source(plan, Path.cwd(), sys.argv)
+    found = in_source(plan, folder_of_plan(plan, path), sys.argv)
     for line in found.said():
         sys.stderr.write(f"hotloop: {line}\n")
     steps = rest_of(plan, found)
