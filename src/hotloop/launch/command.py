@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from hotloop.machine.environment.program_python import answer
 from hotloop.model.errors import HotloopError
 
 _SETS = re.compile(r"[A-Za-z_]\w*=")
@@ -19,7 +20,7 @@ _SETS = re.compile(r"[A-Za-z_]\w*=")
 def resolve(words: Sequence[str]) -> list[str]:
     """Return the argument vector of the user's command.
 
-    A first word that ends in `.py` is run by the current Python, as `python FILE` would. Variables before the command
+    A first word that ends in `.py` is run by Python, as `python FILE` would. Variables before the command
     (`X=1 python train.py`) are set by `env`, as a shell would; a command in one quoted word is taken apart.
 
     Raises:
@@ -36,7 +37,7 @@ def resolve(words: Sequence[str]) -> list[str]:
             f"there is no command after {variables[-1]!r}, so there is nothing to run",
             f"put the command behind it: {variables[-1]} python train.py",
         )
-    argv = [sys.executable, *rest] if rest[0].endswith(".py") else list(rest)
+    argv = [_python_of_scripts(), *rest] if rest[0].endswith(".py") else list(rest)
     program = shutil.which(argv[0])
     if program is None:
         raise HotloopError(
@@ -145,5 +146,17 @@ def lacks_torch(argv: Sequence[str]) -> bool:
     argv = _behind_env(argv)
     if not _is_python(argv[0]):
         return False
-    look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
-    return subprocess.run([argv[0], "-c", look], check=False, capture_output=True).returncode == 1
+    look = "import importlib.util; print(importlib.util.find_spec('torch') is None)"
+    return (answer(argv[0], look, Path.cwd()) or "").strip() == "True"
+
+
+def _python_of_scripts() -> str:
+    """Return the Python for a script that is named alone: hotloop's own, or where that has no torch, the user's."""
+    if importlib.util.find_spec("torch") is not None:
+        return sys.executable
+    here = Path(sys.executable).parent
+    for name in ("python", "python3"):
+        found = shutil.which(name)
+        if found is not None and Path(found).parent != here:
+            return found
+    return sys.executable

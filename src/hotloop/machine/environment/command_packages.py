@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-PATIENCE_S = 20.0
-"""Environments on a network file system hold hundreds of packages."""
-_START = "import sys; sys.path[:] = [place for place in sys.path if place]; "
-"""The user's folder is taken off the path first: a module there may have the name of one that is imported."""
+from hotloop.machine.environment.program_python import answer
+
 _LIST = """
 import json
 from importlib.metadata import distributions
@@ -52,17 +49,7 @@ def _answer(argv: Sequence[str], folder: Path, code: str) -> str | None:
     python = _python(rest[0]) if rest else None
     if python is None:
         return None
-    try:
-        done = subprocess.run(
-            [*before, python, "-c", _START + code],
-            capture_output=True,
-            cwd=folder,
-            timeout=PATIENCE_S,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.decode(errors="replace")
+    return answer(python, code, folder, before)
 
 
 def _python(program: str) -> str | None:

@@ -31,6 +31,7 @@ def folder_of_plan(plan: Plan, plan_file: Path) -> Path:
     if not plan.fit.folder:
         return here
     folder = (plan_file.resolve().parent / plan.fit.folder).resolve()
-    known = list(plan.sites.sources) or ([plan.fit.script] if plan.fit.script else [])
+    named = [*plan.sites.sources, *([plan.fit.script] if plan.fit.script else [])]
+    known = [path for path in named if not Path(path).is_absolute()]
     is_there = folder.is_dir() and (not known or any((folder / path).is_file() for path in known))
     return folder if is_there else here
