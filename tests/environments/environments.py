@@ -17,26 +17,28 @@ import hotloop
 
 def torch_alone(folder: Path) -> Path:
     """Make an environment with torch and what torch itself needs; return its Python."""
-    python, packages = _empty(folder)
+    packages = _empty(folder)
     _link(packages, _with_needs(["torch"]))
-    return python
+    return folder / "bin" / "python"
 
 
-def hotloop_alone(folder: Path) -> Path:
-    """Make an environment with hotloop and what hotloop itself needs; return its Python."""
-    python, packages = _empty(folder)
-    _link(packages, _with_needs(["hotloop"]) - {"hotloop"})
+def hotloop_alone(folder: Path, *more: str) -> Path:
+    """Make an environment with hotloop and what hotloop itself needs; return its Python.
+
+    Args:
+        folder: where to.
+        more: distributions of extras.
+    """
+    packages = _empty(folder)
+    _link(packages, _with_needs(["hotloop", *more]) - {"hotloop"})
     (packages / "hotloop").symlink_to(Path(hotloop.__file__).parent)
-    return python
+    return folder / "bin" / "python"
 
 
-def _empty(folder: Path) -> tuple[Path, Path]:
+def _empty(folder: Path) -> Path:
     subprocess.run([sys.executable, "-I", "-m", "venv", "--without-pip", str(folder)], check=True)
-    packages = folder / "packages"
-    packages.mkdir()
-    (site,) = folder.glob("lib/python3*/site-packages")
-    (site / "packages.pth").write_text(f"{packages}\n")
-    return folder / "bin" / "python", packages
+    (packages,) = folder.glob("lib/python3*/site-packages")
+    return packages
 
 
 def _with_needs(names: Iterable[str]) -> set[str]:
@@ -58,9 +60,13 @@ def _with_needs(names: Iterable[str]) -> set[str]:
 
 
 def _link(packages: Path, names: Iterable[str]) -> None:
+    programs = packages.parents[2] / "bin"
     for name in names:
-        files = distribution(name).files or []
-        for top in {file.parts[0] for file in files} - {"..", "__pycache__"}:
-            place = Path(str(distribution(name).locate_file(top)))
-            if place.exists() and not (packages / top).exists():
-                (packages / top).symlink_to(place)
+        for file in distribution(name).files or []:
+            place = packages / file.parts[0] if file.parts[0] != ".." else programs / file.name
+            source = Path(
+                str(distribution(name).locate_file(file.parts[0] if file.parts[0] != ".." else file))
+            )
+            wanted = file.parts[0] != "__pycache__" and (file.parts[0] != ".." or "bin" in file.parts)
+            if wanted and source.exists() and not place.exists():
+                place.symlink_to(source)

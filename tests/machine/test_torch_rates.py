@@ -35,11 +35,11 @@ def test_the_amounts_are_those_of_the_operations() -> None:
 def test_copies_of_a_device() -> None:
     errors: list[str] = []
     copies = _copy_rates(_Bench(torch, "cpu", errors), ["cpu"])
-    assert copies.device == "cpu"
-    assert copies.device_to_device_bytes_per_s is not None
-    assert copies.pageable_to_device_bytes_per_s is not None
-    assert copies.pinned_to_device_bytes_per_s is None
-    assert copies.peer_bytes_per_s == {}
+    assert copies["device"] == "cpu"
+    assert copies["device_to_device_bytes_per_s"] is not None
+    assert copies["pageable_to_device_bytes_per_s"] is not None
+    assert copies["pinned_to_device_bytes_per_s"] is None
+    assert copies["peer_bytes_per_s"] == {}
     assert errors == []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shlex
@@ -11,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from hotloop.machine.environment.program_python import answer
+from hotloop.machine.environment.program_python import answer, python_with_torch
 from hotloop.model.errors import HotloopError
 
 _SETS = re.compile(r"[A-Za-z_]\w*=")
@@ -20,7 +19,8 @@ _SETS = re.compile(r"[A-Za-z_]\w*=")
 def resolve(words: Sequence[str]) -> list[str]:
     """Return the argument vector of the user's command.
 
-    A first word that ends in `.py` is run by Python, as `python FILE` would. Variables before the command
+    A first word that ends in `.py` is run by Python, as `python FILE` would: hotloop's own, or where that has no torch
+    the one that `python` means here. Variables before the command
     (`X=1 python train.py`) are set by `env`, as a shell would; a command in one quoted word is taken apart.
 
     Raises:
@@ -37,7 +37,7 @@ def resolve(words: Sequence[str]) -> list[str]:
             f"there is no command after {variables[-1]!r}, so there is nothing to run",
             f"put the command behind it: {variables[-1]} python train.py",
         )
-    argv = [_python_of_scripts(), *rest] if rest[0].endswith(".py") else list(rest)
+    argv = [python_with_torch() or sys.executable, *rest] if rest[0].endswith(".py") else list(rest)
     program = shutil.which(argv[0])
     if program is None:
         raise HotloopError(
@@ -148,15 +148,3 @@ def lacks_torch(argv: Sequence[str]) -> bool:
         return False
     look = "import importlib.util; print(importlib.util.find_spec('torch') is None)"
     return (answer(argv[0], look, Path.cwd()) or "").strip() == "True"
-
-
-def _python_of_scripts() -> str:
-    """Return the Python for a script that is named alone: hotloop's own, or where that has no torch, the user's."""
-    if importlib.util.find_spec("torch") is not None:
-        return sys.executable
-    here = Path(sys.executable).parent
-    for name in ("python", "python3"):
-        found = shutil.which(name)
-        if found is not None and Path(found).parent != here:
-            return found
-    return sys.executable

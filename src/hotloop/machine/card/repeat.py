@@ -1,14 +1,10 @@
 """How a rate is measured: a warm-up, then repeats, of which all are kept in the spread."""
 
-import statistics
 import time
 from collections.abc import Callable
 
+from hotloop.machine.card.repeats import rates_of, spread
 from hotloop.model.machine import Rate
-
-NUM_REPEATS = 7
-"""Odd, so that the median is a repeat; 7 repeats of a tenth of a second keep the whole card below 30 s."""
-_MIN_REPEATS = 3
 
 
 def measure_rate(
@@ -20,17 +16,10 @@ def measure_rate(
 ) -> Rate:
     """Return the rate of `work`, which returns how much it did (bytes, operations), and has done it by then.
 
-    One repeat before the first warms up and does not count. The repeats end early, but not before the third,
-    when they have taken `budget_s`.
+    Args:
+        work: one repeat.
+        method: how it is done, in words.
+        budget_s: see `rates_of`.
+        clock: in seconds.
     """
-    work()
-    rates: list[float] = []
-    start = now = clock()
-    while len(rates) < NUM_REPEATS and (len(rates) < _MIN_REPEATS or now - start < budget_s):
-        before = clock()
-        amount = work()
-        now = clock()
-        rates.append(amount / max(now - before, 1e-9))
-    return Rate(
-        median=statistics.median(rates), low=min(rates), high=max(rates), num=len(rates), method=method
-    )
+    return Rate(**spread(rates_of(work, budget_s, clock), method))

@@ -1,7 +1,7 @@
 """Runs the measurements that need torch in a process of their own."""
 
+import functools
 import importlib.metadata
-import importlib.util
 import os
 import shlex
 import subprocess
@@ -11,14 +11,22 @@ from pathlib import Path
 import msgspec
 
 import hotloop
-from hotloop.machine.card.torch_rates import TorchRates
+from hotloop.machine.environment.program_python import answer, isolated, python_with_torch
+from hotloop.model.machine import CopyRates, DeviceRates
 
 _TIMEOUT_S = 180.0
 """Measured: 7 s on two cores, importing torch included; eight devices have eight times the work."""
-_START = (
-    "import runpy, sys; number, *sys.path[:0] = sys.argv[1:]; sys.argv[1:] = [number];"
-    " runpy.run_module('hotloop.machine.card.torch_rates', run_name='__main__')"
-)
+_START = """
+import importlib.util, runpy
+number, home = sys.argv[1:]
+spec = importlib.util.spec_from_file_location("hotloop", home + "/__init__.py", submodule_search_locations=[home])
+sys.modules["hotloop"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(sys.modules["hotloop"])
+sys.argv[1:] = [number]
+runpy.run_module("hotloop.machine.card.torch_rates", run_name="__main__")
+"""
+"""Of hotloop's environment nothing but hotloop itself is on the path: the Python may be another one."""
+_VERSION = "from importlib.metadata import version; print(version('torch'), end='')"
 _OWN_THREADS = frozenset({"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "KMP_AFFINITY"})
 
 
@@ -35,20 +43,32 @@ class TorchError(Exception):
         self.hint = hint
 
 
-def _import_places() -> list[str]:
-    """The absolute places of this process's imports but the current folder."""
-    here = os.path.realpath(".")
-    return [place for place in sys.path if os.path.isabs(place) and os.path.realpath(place) != here]
+class TorchRates(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that torch's process measured."""
+
+    torch_version: str
+    devices: tuple[DeviceRates, ...]
+    copies: tuple[CopyRates, ...]
+    errors: tuple[str, ...]
+    """One line for each number that failed."""
 
 
 def torch_version() -> str | None:
-    """Return the version of the installed torch without importing it, None where there is none."""
-    if importlib.util.find_spec("torch") is None:
+    """Return the version of the torch that is measured, without importing it; None where there is none."""
+    python = python_with_torch()
+    if python is None:
         return None
+    if python != sys.executable:
+        return _version_of(python)
     try:
         return importlib.metadata.version("torch")
     except importlib.metadata.PackageNotFoundError:
         return "unknown"
+
+
+@functools.cache
+def _version_of(python: str) -> str | None:
+    return answer(python, _VERSION, Path.cwd())
 
 
 def torch_rates(num_threads: int) -> TorchRates:
@@ -62,9 +82,9 @@ def torch_rates(num_threads: int) -> TorchRates:
         TorchError: it crashed, hung, or said something else.
     """
     environment = {key: value for key, value in os.environ.items() if key not in _OWN_THREADS}
-    # Isolated, with the places that this process imports from: nothing of the current folder runs here.
-    command = [sys.executable, "-I", "-c", _START, str(num_threads), *_import_places()]
-    hint = f"to see why: {shlex.join([sys.executable, '-m', 'hotloop.machine.card.torch_rates', str(num_threads)])}"
+    python = python_with_torch() or sys.executable
+    command = [*isolated(python, _START, Path.cwd()), str(num_threads), str(Path(hotloop.__file__).parent)]
+    hint = f"to see why: {shlex.join([python, '-m', 'hotloop.machine.card.torch_rates', str(num_threads)])}"
     try:
         done = subprocess.run(
             command,

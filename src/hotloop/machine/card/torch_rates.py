@@ -1,17 +1,18 @@
 """What torch reaches on every device of this machine: matmul, convolution, memory and copies.
 
 Runs as a process of its own (`python -m hotloop.machine.card.torch_rates THREADS`), so that the command line
-starts without torch and a failure here costs only these numbers. The result is JSON on standard output.
+starts without torch and a failure here costs only these numbers. The Python may be another than hotloop's, with torch
+and nothing else. The result is JSON on standard output: the fields of `DeviceRates` and `CopyRates`.
 """
 
+from __future__ import annotations
+
+import json
 import sys
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
-from hotloop.machine.card.repeat import measure_rate
-from hotloop.model.machine import CopyRates, DeviceRates, Rate
+from hotloop.machine.card.repeats import rates_of, spread
 
 _REPEAT_S = 0.1
 """A repeat aims at this, so that a 10 ms hiccup is at most a tenth of it."""
@@ -21,14 +22,7 @@ _COPY_BYTES = 256 << 20
 """Large enough that launch latency (about 10 us) is below 0.1% of a copy at 25 GB/s."""
 
 
-class TorchRates(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything this process measured."""
-
-    torch_version: str
-    devices: tuple[DeviceRates, ...]
-    copies: tuple[CopyRates, ...]
-    errors: tuple[str, ...]
-    """One line for each number that failed."""
+_Fields = dict[str, Any]
 
 
 class _Bench:
@@ -39,7 +33,7 @@ class _Bench:
         self.device = device
         self._errors = errors
 
-    def rate(self, what: str, prepare: Callable[[], tuple[Callable[[], Any], float, str]]) -> Rate | None:
+    def rate(self, what: str, prepare: Callable[[], tuple[Callable[[], Any], float, str]]) -> _Fields | None:
         """Return the rate of an operation; `prepare` gives it, its amount and how it is done."""
         try:
             operation, amount, method = prepare()
@@ -51,7 +45,7 @@ class _Bench:
                 self._finish()
                 return amount * num
 
-            return measure_rate(work, f"torch {method}, {num} a repeat", budget_s=_BUDGET_S)
+            return spread(rates_of(work, _BUDGET_S), f"torch {method}, {num} a repeat")
         except (RuntimeError, NotImplementedError, TypeError) as error:
             self._errors.append(f"{self.device} {what}: {str(error).splitlines()[0]}")
             return None
@@ -60,8 +54,7 @@ class _Bench:
         """Return how long the second of two calls takes."""
         operation()
         self._finish()
-        rate = measure_rate(lambda: self._one(operation), "", budget_s=0.0)
-        return 1 / rate.high
+        return 1 / max(rates_of(lambda: self._one(operation), 0.0))
 
     def _one(self, operation: Callable[[], Any]) -> float:
         operation()
@@ -78,8 +71,8 @@ class _Bench:
             self.torch.mps.synchronize()
 
 
-def measure(torch: Any, num_threads: int) -> TorchRates:
-    """Measure every device that torch can use."""
+def measure(torch: Any, num_threads: int) -> _Fields:
+    """Measure every device that torch can use; `errors` is one line for each number that failed."""
     torch.set_num_threads(num_threads)
     errors: list[str] = []
     names = ["cpu"]
@@ -89,15 +82,15 @@ def measure(torch: Any, num_threads: int) -> TorchRates:
         names.append("mps")
     benches = [_Bench(torch, name, errors) for name in names]
     with torch.inference_mode():
-        return TorchRates(
-            torch_version=str(torch.__version__),
-            devices=tuple(_device_rates(bench) for bench in benches),
-            copies=tuple(_copy_rates(bench, names[1:]) for bench in benches if bench.device != "cpu"),
-            errors=tuple(errors),
-        )
+        return {
+            "torch_version": str(torch.__version__),
+            "devices": tuple(_device_rates(bench) for bench in benches),
+            "copies": tuple(_copy_rates(bench, names[1:]) for bench in benches if bench.device != "cpu"),
+            "errors": tuple(errors),
+        }
 
 
-def _device_rates(bench: _Bench) -> DeviceRates:
+def _device_rates(bench: _Bench) -> _Fields:
     torch, is_cuda = bench.torch, bench.device.startswith("cuda")
     precisions = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
     if is_cuda and torch.version.hip is None and torch.cuda.get_device_capability(bench.device)[0] >= 8:
@@ -110,13 +103,13 @@ def _device_rates(bench: _Bench) -> DeviceRates:
             f"{name} convolution",
             lambda dtype=dtype: _convolution(bench, dtype),  # type: ignore[misc]
         )
-    return DeviceRates(
-        device=bench.device,
-        name=torch.cuda.get_device_name(bench.device) if is_cuda else bench.device,
-        matmul_flop_per_s={name: rate for name, rate in matmul.items() if rate is not None},
-        convolution_flop_per_s={name: rate for name, rate in convolution.items() if rate is not None},
-        memory_bytes_per_s=None if bench.device == "cpu" else bench.rate("memory", lambda: _triad(bench)),
-    )
+    return {
+        "device": bench.device,
+        "name": torch.cuda.get_device_name(bench.device) if is_cuda else bench.device,
+        "matmul_flop_per_s": {name: rate for name, rate in matmul.items() if rate is not None},
+        "convolution_flop_per_s": {name: rate for name, rate in convolution.items() if rate is not None},
+        "memory_bytes_per_s": None if bench.device == "cpu" else bench.rate("memory", lambda: _triad(bench)),
+    }
 
 
 def _matmul(bench: _Bench, dtype: Any) -> tuple[Callable[[], Any], float, str]:
@@ -161,7 +154,7 @@ def _triad(bench: _Bench) -> tuple[Callable[[], Any], float, str]:
     )
 
 
-def _copy_rates(bench: _Bench, devices: list[str]) -> CopyRates:
+def _copy_rates(bench: _Bench, devices: list[str]) -> _Fields:
     torch = bench.torch
 
     def copy(target: str, source: str, pinned: bool) -> tuple[Callable[[], Any], float, str]:
@@ -179,24 +172,24 @@ def _copy_rates(bench: _Bench, devices: list[str]) -> CopyRates:
         for other in devices
         if other != here
     }
-    return CopyRates(
-        device=here,
-        pinned_to_device_bytes_per_s=bench.rate("pinned copy", lambda: copy(here, "cpu", True))
+    return {
+        "device": here,
+        "pinned_to_device_bytes_per_s": bench.rate("pinned copy", lambda: copy(here, "cpu", True))
         if can_pin
         else None,
-        pageable_to_device_bytes_per_s=bench.rate("pageable copy", lambda: copy(here, "cpu", False)),
-        device_to_pinned_bytes_per_s=bench.rate("copy back", lambda: copy("cpu", here, True))
+        "pageable_to_device_bytes_per_s": bench.rate("pageable copy", lambda: copy(here, "cpu", False)),
+        "device_to_pinned_bytes_per_s": bench.rate("copy back", lambda: copy("cpu", here, True))
         if can_pin
         else None,
-        device_to_device_bytes_per_s=bench.rate("device copy", lambda: copy(here, here, False)),
-        peer_bytes_per_s={other: rate for other, rate in peers.items() if rate is not None},
-    )
+        "device_to_device_bytes_per_s": bench.rate("device copy", lambda: copy(here, here, False)),
+        "peer_bytes_per_s": {other: rate for other, rate in peers.items() if rate is not None},
+    }
 
 
 def _main() -> None:
     import torch
 
-    sys.stdout.buffer.write(msgspec.json.encode(measure(torch, int(sys.argv[1]))))
+    sys.stdout.write(json.dumps(measure(torch, int(sys.argv[1]))))
 
 
 if __name__ == "__main__":
