@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from hotloop.model.observation import Anchor
+from hotloop.observe.decode.processes import failure_of
 from hotloop.observe.decode.spans import Timeline
 from hotloop.observe.run_account.account import account
 from hotloop.observe.steps.ranks import steady_windows
@@ -57,3 +59,15 @@ def test_a_window_may_begin_inside_one_span_and_end_inside_another(tmp_path: Pat
     assert [span.kind for span in timeline.spans].count(Kind.OPTIMIZER) == 6
     assert all(span.depth == 0 for span in timeline.spans if span.kind is Kind.OPTIMIZER)
     assert len(timeline.deep) == 1
+
+
+def test_a_probe_that_cannot_look_says_why(tmp_path: Path) -> None:
+    """The launcher does not wait for windows that nobody will open."""
+    note = {
+        "where": "deep",
+        "error": "Traceback (most recent call last):\n  ...\nImportError: no such module\n",
+    }
+    (tmp_path / "process-7.json").write_text(json.dumps({"pid": 7, "notes": [note]}))
+    assert failure_of(tmp_path, 7, "deep") == "ImportError: no such module"
+    assert failure_of(tmp_path, 7, "whatif") is None
+    assert failure_of(tmp_path, 8, "deep") is None

@@ -36,3 +36,11 @@ class Breaking(Counting):
     def stop(self) -> Any:
         """Fail."""
         raise ValueError("broken")
+
+
+class Unwritable(Counting):
+    """Gives what JSON has no form for."""
+
+    def stop(self) -> Any:
+        """Return an object."""
+        return {"thing": object()}

@@ -101,6 +101,17 @@ def test_a_step_is_what_the_anchor_says(tmp_path: Path, every: int, slots: tuple
     assert file.steps == 4
 
 
+def test_a_result_that_cannot_be_written_says_so_at_once(tmp_path: Path) -> None:
+    program = Program(tmp_path, "Unwritable")
+    program.wish(1)
+    program.train(6)
+    assert program.done == 1
+    (file,) = read_deep(tmp_path, "unwritable")
+    assert file.value is None
+    assert file.error is not None
+    assert "could not be written: TypeError" in file.error
+
+
 def test_a_program_that_ends_in_a_window_leaves_what_was_seen(tmp_path: Path) -> None:
     program = Program(tmp_path, "Counting")
     program.wish(1)

@@ -24,6 +24,13 @@ def read_processes(folder: Path) -> dict[int, dict[str, Any]]:
     return found
 
 
+def failure_of(folder: Path, pid: int, where: str) -> str | None:
+    """Return what went wrong at one place of the probe in a process; None: nothing is known to have."""
+    facts = read_processes(folder).get(pid, {})
+    noted = next((note["error"] for note in facts.get("notes", ()) if note["where"] == where), None)
+    return noted.strip().splitlines()[-1] if noted else None
+
+
 def _loader(raw: dict[str, Any], num_steps: int) -> LoaderFacts:
     known = msgspec.convert(raw, LoaderFacts)
     if not num_steps:

@@ -26,6 +26,7 @@ from hotloop.model.observation import Observation
 from hotloop.model.quantities import counted, duration
 from hotloop.observe.build import build, leading
 from hotloop.observe.coverage import no_step, with_gaps
+from hotloop.observe.decode.processes import failure_of
 from hotloop.observe.decode.spans import Timeline, timelines
 from hotloop.observe.profile.efficiency import with_efficiency
 from hotloop.observe.profile.profile import with_deep
@@ -286,6 +287,10 @@ class _Watch:
         step_s = median(window.duration_s for window in steady)
         if step_s > MAX_STEP_S:
             self.why_not_closer = f"a step takes more than {MAX_STEP_S:g} s"
+            return
+        failure = failure_of(self._folder, lead.pid, "deep")
+        if failure is not None:  # nobody there will answer
+            self.why_not_closer = f"the profilers could not be installed in the program: {failure}"
             return
         self.why_not_closer = None
         course = Course(names=names, anchor=anchor, step_s=step_s, lead=lead.pid)
