@@ -2,7 +2,8 @@
 
 The orders are a JSON file that is removed when it has been read: `argv`, `cwd`, `scratch`, `lifeline` (a descriptor;
 null where nothing minds the run), and how to isolate: `covered`, `denied`, `network` (with `addresses` and `hosts`),
-`scratch_root`, `writable`, `own`. The environment is this process's own, which is not written anywhere.
+`scratch_root`, `writable`, `own`, `copies`, `listed_ids`. The environment is this process's own, which is not written
+anywhere.
 """
 
 from __future__ import annotations
@@ -45,10 +46,17 @@ def _isolate(orders: dict[str, Any]) -> None:
 
     scratch = Path(orders["scratch"])
     if orders["covered"] or orders["network"]:
-        within_user = namespace.enter(network=orders["network"], addresses=orders["addresses"])
+        within_user = namespace.enter(
+            network=orders["network"], addresses=orders["addresses"], listed_ids=orders["listed_ids"]
+        )
     if orders["covered"]:
         tree = WholeTree(
-            scratch, orders["scratch_root"], orders["writable"], orders["own"], within_user=within_user
+            scratch,
+            orders["scratch_root"],
+            orders["writable"],
+            orders["own"],
+            orders["copies"],
+            within_user=within_user,
         )
         tree.enter()
         (scratch / READ_ONLY).write_text(json.dumps(tree.read_only))

@@ -12,7 +12,8 @@ import os
 import socket
 import struct
 from collections.abc import Sequence
-from pathlib import Path
+
+from hotloop.launch.isolation import id_maps
 
 _NEWNS = 0x00020000
 _NEWUSER = 0x10000000
@@ -24,13 +25,14 @@ _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "riscv64": 41, "ppc64le": 203, "s39
 """System call numbers, from the kernel's tables; the C library has no function for it."""
 
 
-def enter(*, network: bool, addresses: Sequence[str] = ()) -> bool:
+def enter(*, network: bool, addresses: Sequence[str] = (), listed_ids: bool = False) -> bool:
     """Move this process into a mount namespace of its own (and a network namespace), keeping its user.
 
     Args:
         network: whether it also gets a loopback network of its own.
         addresses: of the machine's interfaces (IPv4), which its loopback then has too: launchers let ranks meet at the
             machine's outer address.
+        listed_ids: whether a user namespace knows what `/etc/subuid` and `/etc/subgid` list, not this user alone.
 
     Returns:
         Whether a user namespace was needed: then mounts of the system cannot be taken apart.
@@ -44,28 +46,25 @@ def enter(*, network: bool, addresses: Sequence[str] = ()) -> bool:
         _unshare(flags)
     except PermissionError:
         within_user = True
-        uid, gid = os.getuid(), os.getgid()
-        _unshare(flags | _NEWUSER)
-        Path("/proc/self/setgroups").write_text("deny")
-        Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
-        Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
+        map_ids = id_maps.map_listed if listed_ids else id_maps.map_own
+        map_ids(lambda: _unshare(flags | _NEWUSER))
     mount("none", "/", None, _MS_REC | _MS_PRIVATE)
     if network:
         _loopback_up(addresses)
     return within_user
 
 
-def overlay(lower: str, upper: str, work: str, target: str, *, within_user: bool) -> None:
-    """Cover a folder: reads see `lower`, writes go to `upper`.
+def overlay(lowers: Sequence[str], upper: str, work: str, target: str, *, within_user: bool) -> None:
+    """Cover a folder: reads see `lowers`, the first of them first; writes go to `upper`.
 
     Raises:
         OSError: the file system cannot be overlaid.
     """
     # Descriptors, not names: names may hold what mount options give a meaning (commas, colons, bytes).
-    held = [os.open(path, os.O_PATH | os.O_CLOEXEC) for path in (lower, upper, work)]
+    held = [os.open(path, os.O_PATH | os.O_CLOEXEC) for path in (*lowers, upper, work)]
     try:
-        names = [f"/proc/self/fd/{descriptor}" for descriptor in held]
-        options = "lowerdir={},upperdir={},workdir={}".format(*names)
+        *below, above, work = [f"/proc/self/fd/{descriptor}" for descriptor in held]
+        options = f"lowerdir={':'.join(below)},upperdir={above},workdir={work}"
         if within_user:
             try:
                 mount("overlay", target, "overlay", 0, f"{options},userxattr")

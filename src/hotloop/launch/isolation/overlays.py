@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hotloop.launch.isolation import namespace
@@ -30,7 +30,8 @@ class WholeTree:
         scratch: of the run; takes what is written.
         scratch_root: stays as it is, for every run of this user.
         writable: folders and files that the user excepts.
-        own: folders that are not this user's and that he may write to all the same; an overlay of their own each.
+        own: folders that need an overlay of their own, parents first.
+        copies: for some of them, a layer that lies above what they hold: copies that can be copied up.
         within_user: mounts are locked.
     """
 
@@ -40,6 +41,7 @@ class WholeTree:
         scratch_root: str,
         writable: Sequence[str],
         own: Sequence[str],
+        copies: Mapping[str, str],
         *,
         within_user: bool,
     ) -> None:
@@ -47,6 +49,7 @@ class WholeTree:
         self._scratch_root = scratch_root
         self._writable = writable
         self._own = own
+        self._copies = copies
         self._within_user = within_user
         self._mounts = visible_mounts()
         self._root = str(scratch / "root")
@@ -112,8 +115,9 @@ class WholeTree:
 
     def _overlay(self, folder: str) -> None:
         upper = self._upper(folder, self._scratch / "writes")
+        copy = self._copies.get(folder)
         namespace.overlay(
-            folder,
+            [copy, folder] if copy else [folder],
             str(upper),
             str(upper.parent / "work"),
             self._root + folder,
@@ -182,7 +186,7 @@ class WholeTree:
             return
         work = str(upper.parent / "work")
         namespace.overlay(
-            SHARED_MEMORY, str(upper), work, self._root + SHARED_MEMORY, within_user=self._within_user
+            [SHARED_MEMORY], str(upper), work, self._root + SHARED_MEMORY, within_user=self._within_user
         )
 
 

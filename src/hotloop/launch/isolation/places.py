@@ -1,0 +1,66 @@
+"""Where a trial write is made: the folders a program works in, and a folder and file of each owner and group there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from hotloop.launch.isolation.own_folders import may_write
+
+MAX_LOOKED = 2_000
+"""Names: 20 ms."""
+MAX_BYTES = 1 << 20
+"""Of a file that is copied up for a trial."""
+
+
+class Places(NamedTuple):
+    """What to try to write."""
+
+    folders: tuple[str, ...]
+    files: tuple[str, ...]
+
+
+def places_to_try(folders: Sequence[str]) -> Places:
+    """Return what this user may write outside of an overlay, so must be able to write in it.
+
+    Args:
+        folders: that the program works in.
+    """
+    tried: dict[tuple[int, int, bool], str] = {}
+    num = 0
+    level = [folder for folder in folders if may_write(folder)]
+    roots = tuple(level)
+    while level and num < MAX_LOOKED:
+        below: list[str] = []
+        for place in level:
+            for path, status in _entries(place):
+                num += 1
+                is_folder = stat.S_ISDIR(status.st_mode)
+                if is_folder:
+                    below.append(path)
+                if (is_folder or _is_small(status)) and may_write(path):
+                    tried.setdefault((status.st_uid, status.st_gid, is_folder), path)
+        level = below
+    return Places(
+        (*roots, *(path for (_, _, folder), path in tried.items() if folder)),
+        tuple(path for (_, _, folder), path in tried.items() if not folder),
+    )
+
+
+def _entries(folder: str) -> list[tuple[str, os.stat_result]]:
+    found = []
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if len(found) >= MAX_LOOKED:
+                break
+            with contextlib.suppress(OSError):
+                if not (entry.is_dir(follow_symlinks=False) and os.path.ismount(entry.path)):
+                    found.append((entry.path, entry.stat(follow_symlinks=False)))
+    return found
+
+
+def _is_small(status: os.stat_result) -> bool:
+    return stat.S_ISREG(status.st_mode) and status.st_size <= MAX_BYTES
