@@ -159,6 +159,17 @@ def _without_overlay(
     )
 
 
+def denied_alone(argv: Sequence[str], cwd: Path) -> Isolation | None:
+    """Return what lets a command run as the user would, but for writes and connections, which the kernel denies.
+
+    None: this kernel cannot, or the program works in shared memory, which stays writable.
+    """
+    can = not os.environ.get(NO_LANDLOCK) and landlock.version() >= landlock.DENIES_CONNECTIONS
+    if not can or any(_is_in(path, SHARED_MEMORY) for path in project_folders(argv, cwd)):
+        return None
+    return Isolation(denied=True, unconnected=True)
+
+
 def check_covered(isolation: Isolation, *, allow_writes: bool) -> None:
     """Demand that nothing of the user's can be changed, unless he allows it.
 

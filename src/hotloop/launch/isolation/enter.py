@@ -1,7 +1,8 @@
 """Enter the isolation, then become the user's command: `python -I -S enter.py ORDERS`.
 
 The orders are a JSON file that is removed when it has been read: `argv`, `cwd`, `scratch`, `lifeline` (a descriptor;
-null where nothing minds the run), and how to isolate: `covered`, `denied`, `network` (with `addresses` and `hosts`),
+null where nothing minds the run), and how to isolate: `covered`, `denied`, `unconnected`,
+`network` (with `addresses` and `hosts`),
 `scratch_root`, `writable`, `own`, `copies`, `listed_ids`. The environment is this process's own, which is not written
 anywhere.
 """
@@ -64,7 +65,7 @@ def _isolate(orders: dict[str, Any]) -> None:
         namespace.bind(orders["hosts"], "/etc/hosts")
     if orders["denied"]:
         places = [orders["scratch_root"], *_devices(), "/proc", "/sys", *orders["writable"]]
-        landlock.write_only_to(places)
+        landlock.write_only_to(places, connected=not orders["unconnected"])
 
 
 def _devices() -> list[str]:

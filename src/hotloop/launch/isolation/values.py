@@ -14,6 +14,7 @@ class Isolation(msgspec.Struct, frozen=True, kw_only=True):
         covered: every file system is read through to, and written to scratch.
         guarded: a guard inside Python redirects writes, where there is no overlay.
         denied: the kernel denies every other write (Landlock).
+        unconnected: the kernel denies TCP connections, too (Landlock).
         network: the run has a loopback network of its own.
         writable: what the user excepted, as real paths.
         own: folders that need an overlay of their own, parents first.
@@ -26,6 +27,7 @@ class Isolation(msgspec.Struct, frozen=True, kw_only=True):
     covered: bool = False
     guarded: bool = False
     denied: bool = False
+    unconnected: bool = False
     network: bool = False
     writable: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
@@ -36,12 +38,14 @@ class Isolation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Exceptions(msgspec.Struct, frozen=True):
-    """What the user lets a program change.
+    """What the user lets a program change or reach.
 
     Attributes:
         writable: files and folders.
         all_writes: go on where not everything can be covered.
+        network: services of this machine and other machines may be reached.
     """
 
     writable: tuple[Path, ...] = ()
     all_writes: bool = False
+    network: bool = False

@@ -31,6 +31,7 @@ def wrap(
             "argv": list(argv),
             "covered": isolation.covered,
             "denied": isolation.denied,
+            "unconnected": isolation.unconnected,
             "scratch": str(scratch),
             "scratch_root": str(scratch.parent),
             "network": isolation.network,
