@@ -73,6 +73,7 @@ def command(
     verbose: bool,
     writable: tuple[Path, ...],
     allow_writes: bool,
+    network: bool,
     quiet: bool,
     no_color: bool,
     command: tuple[str, ...],
@@ -92,7 +93,7 @@ def command(
         budget_s=budget,
         wishes=wishes,
         resume=resume,
-        exceptions=Exceptions(writable, allow_writes),
+        exceptions=Exceptions(writable, allow_writes, network),
         checks=checks,
     )
     try:

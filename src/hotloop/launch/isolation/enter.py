@@ -9,6 +9,7 @@ anywhere.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -26,6 +27,7 @@ READ_ONLY = "read-only"
 
 def main(orders_path: str) -> int:
     """Isolate this process and execute the command in it."""
+    from hotloop.launch.isolation.attempted import keep_counters
     from hotloop.launch.isolation.minder import mind
 
     orders = json.loads(Path(orders_path).read_text())
@@ -38,7 +40,9 @@ def main(orders_path: str) -> int:
         return FAILED
     if orders["lifeline"] is None:
         return _become(orders["argv"])
-    return mind(lambda: _become(orders["argv"]), orders["lifeline"])
+    scratch = Path(orders["scratch"])
+    at_end = functools.partial(keep_counters, scratch) if orders["network"] else lambda: None
+    return mind(lambda: _become(orders["argv"]), orders["lifeline"], at_end)
 
 
 def _isolate(orders: dict[str, Any]) -> None:

@@ -22,7 +22,7 @@ _OURS = ("SIGINT", "SIGQUIT", "SIGHUP", "SIGTERM", "SIGTSTP", "SIGUSR1", "SIGUSR
 """Sent to the whole group of processes; the command answers them."""
 
 
-def mind(become_command: Callable[[], int], lifeline: int) -> int:
+def mind(become_command: Callable[[], int], lifeline: int, at_end: Callable[[], None]) -> int:
     """Start the command as a child, and return its exit code when it and all it started have ended.
 
     A command that a signal ended takes this process with it by the same signal.
@@ -30,6 +30,7 @@ def mind(become_command: Callable[[], int], lifeline: int) -> int:
     Args:
         become_command: replaces the child by the command; returns an exit code if it cannot.
         lifeline: the reading end of a pipe whose writing end hotloop holds.
+        at_end: called when the command has ended.
     """
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -49,6 +50,7 @@ def mind(become_command: Callable[[], int], lifeline: int) -> int:
     signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     status = _wait(child, lifeline, wake)
+    at_end()
     if status is None:
         status = _end_all(child)
     else:
