@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,7 @@ def plan_isolation(
     folders = project_folders(argv, cwd)
     wanted = Isolation(
         covered=True,
+        processes=True,
         network=network,
         writable=writable,
         own=tuple(own_overlays(argv, cwd, os.environ)),
@@ -81,13 +82,10 @@ def _first_that_works(
 ) -> tuple[Isolation, Attempt]:
     """Return the first overlay in which the program can write, or the last one with the reason against it."""
     done = attempt(wanted, scratch_root, places)
-    if done.error is not None and not done.unwritable and wanted.network:
-        without = msgspec.structs.replace(
-            wanted, network=False, missing=f"no network of its own: {done.error}"
-        )
-        again = attempt(without, scratch_root, places)
-        if again.error is None or again.unwritable:
-            wanted, done = without, again
+    for less in _lesser(wanted, done.error or ""):
+        if done.error is None or done.unwritable:
+            break
+        wanted, done = less, attempt(less, scratch_root, places)
     if done.unwritable and can_map_more():
         listed = msgspec.structs.replace(wanted, listed_ids=True)
         again = attempt(listed, scratch_root, places)
@@ -97,6 +95,19 @@ def _first_that_works(
         wanted = _with_copies(wanted, folders, scratch_root)
         done = attempt(wanted, scratch_root, places)
     return wanted, done
+
+
+def _lesser(wanted: Isolation, error: str) -> Iterator[Isolation]:
+    """Yield what to try where the whole isolation cannot be entered, the strongest first, with what is missing."""
+    no_processes = (
+        f"the program could signal other processes of yours, as no namespace is permitted for it ({error})"
+    )
+    no_network = f"runs have no network of their own ({error})"
+    yield msgspec.structs.replace(wanted, processes=False, missing=no_processes)
+    if wanted.network:
+        yield msgspec.structs.replace(wanted, network=False, missing=no_network)
+        both = f"{no_processes}; {no_network}"
+        yield msgspec.structs.replace(wanted, processes=False, network=False, missing=both)
 
 
 def _with_copies(isolation: Isolation, folders: Sequence[str], scratch_root: Path) -> Isolation:

@@ -18,6 +18,7 @@ from hotloop.launch.isolation import id_maps
 _NEWNS = 0x00020000
 _NEWUSER = 0x10000000
 _NEWNET = 0x40000000
+_NEWIPC, _NEWPID = 0x08000000, 0x20000000
 _MS_RDONLY, _MS_REMOUNT, _MS_REC, _MS_PRIVATE, _MS_BIND = 0x1, 0x20, 0x4000, 1 << 18, 0x1000
 _MNT_DETACH = 2
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _SIOCSIFADDR, _IFF_UP = 0x8913, 0x8914, 0x8916, 1
@@ -25,10 +26,12 @@ _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "riscv64": 41, "ppc64le": 203, "s39
 """System call numbers, from the kernel's tables; the C library has no function for it."""
 
 
-def enter(*, network: bool, addresses: Sequence[str] = (), listed_ids: bool = False) -> bool:
-    """Move this process into a mount namespace of its own (and a network namespace), keeping its user.
+def enter(*, processes: bool, network: bool, addresses: Sequence[str] = (), listed_ids: bool = False) -> bool:
+    """Move this process into namespaces of its own, keeping its user.
 
     Args:
+        processes: whether its children have processes and System V objects of their own; they then need
+            `enter_mounts`, the first of them is their init, and this process keeps the mounts it has.
         network: whether it also gets a loopback network of its own.
         addresses: of the machine's interfaces (IPv4), which its loopback then has too: launchers let ranks meet at the
             machine's outer address.
@@ -40,7 +43,7 @@ def enter(*, network: bool, addresses: Sequence[str] = (), listed_ids: bool = Fa
     Raises:
         OSError: the kernel or a container's policy does not permit it.
     """
-    flags = _NEWNS | (_NEWNET if network else 0)
+    flags = (_NEWPID | _NEWIPC if processes else _NEWNS) | (_NEWNET if network else 0)
     within_user = False
     try:
         _unshare(flags)
@@ -48,10 +51,26 @@ def enter(*, network: bool, addresses: Sequence[str] = (), listed_ids: bool = Fa
         within_user = True
         map_ids = id_maps.map_listed if listed_ids else id_maps.map_own
         map_ids(lambda: _unshare(flags | _NEWUSER))
-    mount("none", "/", None, _MS_REC | _MS_PRIVATE)
+    if not processes:
+        mount("none", "/", None, _MS_REC | _MS_PRIVATE)
     if network:
         _loopback_up(addresses)
     return within_user
+
+
+def enter_mounts() -> None:
+    """Move this process, a child of one that entered the others, into a mount namespace of its own."""
+    _unshare(_NEWNS)
+    mount("none", "/", None, _MS_REC | _MS_PRIVATE)
+
+
+def new_proc(target: str) -> None:
+    """Mount a /proc that shows the processes of this process's namespace.
+
+    Raises:
+        OSError: a container's /proc is masked, and the kernel permits no new one.
+    """
+    mount("proc", target, "proc", 0)
 
 
 def overlay(lowers: Sequence[str], upper: str, work: str, target: str, *, within_user: bool) -> None:

@@ -7,6 +7,7 @@ overlaid (its mounts are locked): it is built anew, with an overlay for each fol
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import stat
@@ -23,6 +24,11 @@ PLACEHOLDERS = "placeholders"
 SHARED_MEMORY = "/dev/shm"
 
 
+_SETTINGS = ("/sys", "/sysrq-trigger", "/irq", "/bus", "/acpi", "/scsi")
+"""Below /proc; the rest of it belongs to single processes."""
+_SETTINGS_OF_PROC = tuple(f"/proc{path}" for path in _SETTINGS)
+
+
 class WholeTree:
     """Builds the tree and enters it.
 
@@ -33,6 +39,7 @@ class WholeTree:
         own: folders that need an overlay of their own, parents first.
         copies: for some of them, a layer that lies above what they hold: copies that can be copied up.
         within_user: mounts are locked.
+        own_processes: /proc shows the processes of the run alone.
     """
 
     def __init__(
@@ -44,7 +51,9 @@ class WholeTree:
         copies: Mapping[str, str],
         *,
         within_user: bool,
+        own_processes: bool,
     ) -> None:
+        self._own_processes = own_processes
         self._scratch = scratch
         self._scratch_root = scratch_root
         self._writable = writable
@@ -77,8 +86,15 @@ class WholeTree:
         if mount.point == SHARED_MEMORY:
             self._shared_memory()
             return
+        if mount.point == "/proc" and self._own_processes:
+            namespace.new_proc(target)
+            self._protect_settings(target, _SETTINGS)
+            return
         if mount.machinery or mount.read_only:
             namespace.bind(mount.point, target)
+            if mount.point in ("/proc", "/sys"):
+                below = [one.point for one in self._mounts if is_below(one.point, mount.point)]
+                self._protect_settings(self._root, below if mount.point == "/sys" else _SETTINGS_OF_PROC)
             if mount.point == "/dev" and not mount.read_only:
                 namespace.make_read_only(target)  # devices work all the same; files cannot be left there
             if mount.point == "/dev" and os.path.isdir(SHARED_MEMORY) and not os.path.ismount(SHARED_MEMORY):
@@ -87,6 +103,16 @@ class WholeTree:
                 self._attach_below(mount.point)
         else:
             self._cover(mount.point)
+
+    def _protect_settings(self, root: str, paths: Sequence[str]) -> None:
+        """Make settings of the kernel read-only, which root could change for the whole machine."""
+        for path in paths:
+            target = root + path
+            if os.path.exists(target):
+                with contextlib.suppress(OSError):  # in a user namespace they are nobody's to change
+                    if not os.path.ismount(target):
+                        namespace.bind(target, target)
+                    namespace.make_read_only(target)
 
     def _attach_below(self, point: str) -> None:
         for mount in self._next_below(point):

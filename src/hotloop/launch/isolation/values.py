@@ -15,6 +15,7 @@ class Isolation(msgspec.Struct, frozen=True, kw_only=True):
         guarded: a guard inside Python redirects writes, where there is no overlay.
         denied: the kernel denies every other write (Landlock).
         unconnected: the kernel denies TCP connections, too (Landlock).
+        processes: the run has processes and System V objects of its own, and sees and signals no others.
         network: the run has a loopback network of its own.
         writable: what the user excepted, as real paths.
         own: folders that need an overlay of their own, parents first.
@@ -28,6 +29,7 @@ class Isolation(msgspec.Struct, frozen=True, kw_only=True):
     guarded: bool = False
     denied: bool = False
     unconnected: bool = False
+    processes: bool = False
     network: bool = False
     writable: tuple[str, ...] = ()
     own: tuple[str, ...] = ()

@@ -34,6 +34,7 @@ def wrap(
             "unconnected": isolation.unconnected,
             "scratch": str(scratch),
             "scratch_root": str(scratch.parent),
+            "processes": isolation.processes,
             "network": isolation.network,
             "addresses": own_addresses() if isolation.network else [],
             "hosts": hosts_file(scratch) if isolation.network else None,

@@ -9,7 +9,6 @@ from pathlib import Path
 from statistics import median
 
 import msgspec
-import psutil
 
 from hotloop.launch.command import resolve, script_of
 from hotloop.launch.environment import in_own_network, probed, quiet, with_changes, without_profiler_logs
@@ -192,7 +191,7 @@ def _observe(
         steal_share=watch.steal_share,
     )
     observation = with_gaps(observation, isolation, lost=lost, interrupted=interrupted)
-    observation = with_monitors(observation, monitor.columns, monitor.errors, known, begin_s)
+    observation = with_monitors(observation, monitor.columns, monitor.errors, known, begin_s, watch.lead_pid)
     observation = with_deep(observation, folder, known, live.deep, watch.why_not_closer)
     observation = with_efficiency(observation, kept_card())
     if interrupted:
@@ -234,7 +233,7 @@ def _follow(watch: _Watch, run: Run, page: ControlPage) -> bool:
     watch.exit_code = run.exit_code()
     if watch.exit_code is None:
         _stop(run, page)
-        if not interrupted and not any(psutil.pid_exists(row[PID]) for row in page.rows()):
+        if not interrupted and not any(run.ids.lives(row[PID]) for row in page.rows()):
             # It was on its way to its own end: a loop that is over comes to no boundary.
             run.wait(lambda: run.exit_code() is not None, poll_s=0.01, timeout_s=END_PATIENCE_S)
             watch.exit_code = run.exit_code()
@@ -267,6 +266,8 @@ class _Watch:
         self.exit_code: int | None = None
         self._network = network
         self.waits_for_network = False
+        self.lead_pid: int | None = None
+        """The leading process, as it is seen from here; None: there was none while the run lived."""
         self.foreign_share: float | None = None
         self.steal_share: float | None = None
         self.why_not_closer: str | None = (
@@ -328,6 +329,7 @@ class _Watch:
     def _seen_enough(self) -> bool:
         timelines(self._folder, self.known)
         lead = leading(self.known)
+        self.lead_pid = self._run.ids.outside(lead.pid) if lead else None
         anchor = find_anchor(lead.spans, may_optimize=lead.may_optimize, under_way=True) if lead else None
         steady = steady_windows(lead, anchor) if lead and anchor else []
         if lead is None or not steady:
@@ -352,11 +354,11 @@ def _stop(run: Run, page: ControlPage) -> None:
     rows = page.rows()
     page.numbers[GO_UNTIL] = max((row[STEPS] for row in rows), default=0) + 2
     if sum(row[RANK] >= 0 for row in rows) > 1:
-        run.wait(lambda: _all_in(page, WAITING), poll_s=0.01, timeout_s=STOP_PATIENCE_S)
+        run.wait(lambda: _all_in(run, page, WAITING), poll_s=0.01, timeout_s=STOP_PATIENCE_S)
     page.numbers[STOP] = 1
-    run.wait(lambda: _all_in(page, STOPPED), poll_s=0.01, timeout_s=STOP_PATIENCE_S)
+    run.wait(lambda: _all_in(run, page, STOPPED), poll_s=0.01, timeout_s=STOP_PATIENCE_S)
 
 
-def _all_in(page: ControlPage, state: int) -> bool:
+def _all_in(run: Run, page: ControlPage, state: int) -> bool:
     """Whether all processes that have taken steps and live are held."""
-    return all(row[STATE] == state or not psutil.pid_exists(row[PID]) for row in page.rows())
+    return all(row[STATE] == state or not run.ids.lives(row[PID]) for row in page.rows())
