@@ -128,7 +128,10 @@ def _with_copies(isolation: Isolation, folders: Sequence[str], scratch_root: Pat
         )
     return msgspec.structs.replace(
         isolation,
-        own=tuple(sorted({*isolation.own, *tops})),
+        # An overlay inside one of these would hide its copies.
+        own=tuple(
+            sorted({*(one for one in isolation.own if not any(_is_in(one, top) for top in tops)), *tops})
+        ),
         copies={one.folder: one.copy for one in made},
         missing="; ".join(said) or None,
     )

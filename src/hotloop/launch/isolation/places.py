@@ -29,10 +29,19 @@ def places_to_try(folders: Sequence[str]) -> Places:
     Args:
         folders: that the program works in.
     """
+    roots = [folder for folder in folders if may_write(folder)]
+    found = [one for root in roots for one in _one_of_each(root)]
+    return Places(
+        (*roots, *(path for path, is_folder in found if is_folder)),
+        tuple(path for path, is_folder in found if not is_folder),
+    )
+
+
+def _one_of_each(root: str) -> list[tuple[str, bool]]:
+    """Return a folder and a file of each owner and group below a folder, the nearest ones."""
     tried: dict[tuple[int, int, bool], str] = {}
     num = 0
-    level = [folder for folder in folders if may_write(folder)]
-    roots = tuple(level)
+    level = [root]
     while level and num < MAX_LOOKED:
         below: list[str] = []
         for place in level:
@@ -44,10 +53,7 @@ def places_to_try(folders: Sequence[str]) -> Places:
                 if (is_folder or _is_small(status)) and may_write(path):
                     tried.setdefault((status.st_uid, status.st_gid, is_folder), path)
         level = below
-    return Places(
-        (*roots, *(path for (_, _, folder), path in tried.items() if folder)),
-        tuple(path for (_, _, folder), path in tried.items() if not folder),
-    )
+    return [(path, is_folder) for (_, _, is_folder), path in tried.items()]
 
 
 def _entries(folder: str) -> list[tuple[str, os.stat_result]]:

@@ -51,7 +51,7 @@ class FetchedFolder:
         sweep(root)
         self._floor = (1.0 - max_share) * shutil.disk_usage(root).free
         self._copy = str(new_scratch("remote", root=root))
-        remove_when_all_have_ended(Path(self._copy))
+        self._kept_by = remove_when_all_have_ended(Path(self._copy))
         self._ended = threading.Event()
         self._files = self._all_files()
         self._next = threading.Lock()
@@ -88,6 +88,9 @@ class FetchedFolder:
         for thread in self._threads:
             thread.join(timeout=5.0)
         remove(Path(self._copy))
+        if self._kept_by is not None:
+            os.close(self._kept_by)
+            self._kept_by = None
 
     def _fetch_ahead(self) -> None:
         while not self._ended.is_set():

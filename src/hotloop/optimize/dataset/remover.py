@@ -19,15 +19,15 @@ shutil.rmtree(sys.argv[1], ignore_errors=True)
 """Waits at a pipe for its end. It is no child of the program's, which may count or wait for its own."""
 
 
-def remove_when_all_have_ended(folder: Path) -> None:
+def remove_when_all_have_ended(folder: Path) -> int | None:
     """Have a small process remove a folder once this process and what it has forked are gone.
 
-    Where none can be started, the folder is swept by the next program that makes one.
+    Returns:
+        A descriptor that must stay open, in this process and in forked workers; closed everywhere, the folder goes.
+        None: no process can be started, so that the next program that makes such a folder sweeps this one.
     """
     with contextlib.suppress(OSError):
-        read, write = (
-            os.pipe()
-        )  # the writing end stays open on purpose, in this process and in forked workers
+        read, write = os.pipe()
         try:
             subprocess.run(
                 [sys.executable, "-I", "-S", "-c", _WAIT, str(folder)],
@@ -42,3 +42,5 @@ def remove_when_all_have_ended(folder: Path) -> None:
             raise
         finally:
             os.close(read)
+        return write
+    return None
