@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -52,6 +53,12 @@ def data_folder(params: Mapping[str, Any], key: str) -> None:
     path = params[key]
     if not isinstance(path, str) or not path.startswith("/") or "\0" in path:
         raise ValueError(f"{key} is {path!r}; it must be a path from the root on")
-    real = os.path.realpath(path)
-    if real == "/" or any(real == one or real.startswith(f"{one}/") for one in _OF_THE_SYSTEM):
+    names = {os.path.normpath(path)}
+    with contextlib.suppress(OSError):
+        names.add(os.path.realpath(path))
+    if any(_is_of_the_system(name) for name in names):
         raise ValueError(f"{key} is {path!r}; it must be a folder with a data set, not one of the system")
+
+
+def _is_of_the_system(path: str) -> bool:
+    return not path.strip("/") or any(path == one or path.startswith(f"{one}/") for one in _OF_THE_SYSTEM)
