@@ -57,7 +57,7 @@ def _one_of_each(root: str) -> list[tuple[str, bool]]:
 
 
 def _entries(folder: str) -> list[tuple[str, os.stat_result]]:
-    found = []
+    found: list[tuple[str, os.stat_result]] = []
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if len(found) >= MAX_LOOKED:

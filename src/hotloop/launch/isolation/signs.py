@@ -39,6 +39,6 @@ def sign_of_isolation(log: str, isolation: Isolation) -> str | None:
     if isolation.network and any(text in log for text in _REFUSED):
         return (
             "it could not connect, and measured runs have a network of their own, in which no other machine and no "
-            "service of this machine can be reached. If the program needs one: --network"
+            "service of this machine can be reached. If the program needs one: --network, or HOTLOOP_NETWORK=1"
         )
     return None

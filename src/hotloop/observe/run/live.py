@@ -31,7 +31,7 @@ from hotloop.observe.profile.windows import MAX_STEP_S, Course, orders, run_cour
 from hotloop.observe.run.blame import may_be_ours, whose
 from hotloop.observe.run.live_details import live_details, still_to_come
 from hotloop.observe.run.monitoring import INTERVAL_S, with_monitors
-from hotloop.observe.run.network_use import NeedsNetwork, NetworkUse
+from hotloop.observe.run.network_use import NETWORK, NeedsNetwork, NetworkUse
 from hotloop.observe.run.stopping import StopRule
 from hotloop.observe.steps.ranks import measured_s, steady_windows
 from hotloop.observe.steps.rhythm import find_anchor
@@ -106,13 +106,17 @@ def observe(live: LiveRun, progress: Progress, environment: Mapping[str, str] | 
         Interrupted: Ctrl-C, with what was measured.
     """
     argv = resolve(live.words)
+    if os.environ.get(NETWORK):
+        live = _with_network(live)
     try:
         return _in_scratch(live, argv, progress, environment or os.environ)
     except NeedsNetwork as needs:
         (live.note or progress)(str(needs))
-        wider = msgspec.structs.replace(live.exceptions, network=True)
-        live = msgspec.structs.replace(live, exceptions=wider)
-        return _in_scratch(live, argv, progress, environment or os.environ)
+        return _in_scratch(_with_network(live), argv, progress, environment or os.environ)
+
+
+def _with_network(live: LiveRun) -> LiveRun:
+    return msgspec.structs.replace(live, exceptions=msgspec.structs.replace(live.exceptions, network=True))
 
 
 def _in_scratch(

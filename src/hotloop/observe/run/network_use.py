@@ -11,6 +11,8 @@ from hotloop.launch.isolation.values import Isolation
 from hotloop.launch.process import Run
 from hotloop.model.quantities import counted
 
+NETWORK = "HOTLOOP_NETWORK"
+"""Set to anything, this is `--network`, also for commands that have no such option."""
 PATIENCE_S = 10.0
 """A program that still tries other machines after so long, and has taken no step, will not go on without them."""
 _ENDED_BY_HAND = (None, 0, 130, 143)
@@ -79,5 +81,5 @@ class NetworkUse:
             return None
         return (
             f"{counted(refused, 'connection')} to this machine refused: a measured run has a network of its own, "
-            "without the services on localhost. If the program needs one: --network"
+            f"without the services on localhost. If the program needs one: --network, or {NETWORK}=1"
         )
