@@ -100,7 +100,7 @@ def _first_that_works(
 def _lesser(wanted: Isolation, error: str) -> Iterator[Isolation]:
     """Yield what to try where the whole isolation cannot be entered, the strongest first, with what is missing."""
     no_processes = (
-        f"the program could signal other processes of yours, as no namespace is permitted for it ({error})"
+        f"a run can signal other processes of yours and leave System V objects: no namespace ({error})"
     )
     no_network = f"runs have no network of their own ({error})"
     yield msgspec.structs.replace(wanted, processes=False, missing=no_processes)

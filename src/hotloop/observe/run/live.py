@@ -178,7 +178,7 @@ def _observe(
             keep_writes(scratch, live.keep, Path.cwd())
     network.check(exit_code, waited=watch.waits_for_network)
     blame = _blame(live, argv, environment, run, isolation, exit_code, end_s - begin_s, progress)
-    if exit_code not in (None, 0):
+    if exit_code not in (None, 0) and "--network" not in (blame or ""):
         blame = " ".join(filter(None, (blame, network.hint()))) or None
     known = timelines(folder, watch.known)
     observation = build(
