@@ -138,7 +138,10 @@ def test_a_guard_stands_in_and_says_what_it_cannot_catch(python: str, team: Proj
         ("raise ValueError('bad batch 7')", "the failure is the program's own"),
         ("open('new', 'w').close(); raise ValueError('bad batch 7')", "was not judged"),
         ("open('log.txt', 'a').write('x')", "THE FAILURE IS HOTLOOP'S"),
-        ("open('{elsewhere}/x', 'w')", "the failure is hotloop's. Let it write there: --writable"),
+        (
+            "open('{elsewhere}/x', 'w')",
+            "the failure is hotloop's. Let it write there: --writable {elsewhere}",
+        ),
     ],
     ids=["fails", "writes and fails", "works", "writes where nobody foresaw it"],
 )
@@ -150,7 +153,7 @@ def test_nothing_is_said_of_a_failure_that_was_not_seen(
     (team.folder / "fails.py").write_text(program.replace("{elsewhere}", str(elsewhere)))
     before = snapshot(team.watched)
     done = ordinary_user.run([python, "-c", JUDGE, python, "fails.py"], team)
-    assert said in done.stdout, done.stdout + done.stderr
+    assert said.replace("{elsewhere}", str(elsewhere)) in done.stdout, done.stdout + done.stderr
     assert snapshot(team.watched) == before
 
 

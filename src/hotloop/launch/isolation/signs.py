@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+import shlex
 
 from hotloop.launch.isolation.values import Isolation
 
@@ -22,9 +24,11 @@ def sign_of_isolation(log: str, isolation: Isolation) -> str | None:
         isolation: of the run.
     """
     if isolation.covered and os.strerror(errno.EOVERFLOW) in log:
+        named = re.search(rf"{os.strerror(errno.EOVERFLOW)}: '(/[^']*)/[^/']+'", log)
         return (
             "a write failed in hotloop's overlay, in a folder of another owner or group that was not foreseen "
-            f"({os.strerror(errno.EOVERFLOW)}): the failure is hotloop's. Let it write there: --writable FOLDER"
+            f"({os.strerror(errno.EOVERFLOW)}): the failure is hotloop's. Let it write there: --writable "
+            f"{shlex.quote(named[1]) if named else 'FOLDER'}"
         )
     if isolation.covered and os.strerror(errno.EROFS) in log:
         return (
