@@ -86,6 +86,8 @@ def _first_that_works(
         if done.error is None or done.unwritable:
             break
         wanted, done = less, attempt(less, scratch_root, places)
+    if os.getuid() == 0:  # who knows every user and group: it is something else
+        return wanted, done
     if done.unwritable and can_map_more():
         listed = msgspec.structs.replace(wanted, listed_ids=True)
         again = attempt(listed, scratch_root, places)
