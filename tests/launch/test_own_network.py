@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hotloop.launch.isolation.decide import Isolation, _try, wrap
+from hotloop.launch.isolation.attempt import attempt
+from hotloop.launch.isolation.decide import Isolation, wrap
 from hotloop.launch.isolation.own_name import hosts_file, own_addresses
 
 _MEET = """
@@ -24,7 +25,7 @@ print("met")
 @pytest.mark.parametrize("place", ["localhost", socket.gethostname(), *own_addresses()])
 def test_ranks_meet_at_the_machines_name_and_addresses(tmp_path: Path, place: str) -> None:
     isolation = Isolation(network=True)
-    why, _ = _try(isolation, tmp_path)
+    why = attempt(isolation, tmp_path).error
     if why is not None:
         pytest.skip(f"network namespaces are not permitted here: {why}")
     argv = wrap([sys.executable, "-c", _MEET, place], isolation, tmp_path, tmp_path)

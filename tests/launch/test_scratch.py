@@ -62,3 +62,28 @@ def test_a_full_scratch_folder_is_said(
         check_space(scratch, log)
     assert caught.value.code is ExitCode.MACHINE
     assert "HOTLOOP_SCRATCH" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("mode", "owner", "is_used"),
+    [(0o1777, 0, True), (0o755, None, True), (0o777, 0, False), (0o775, 0, False), (0o755, 61_001, False)],
+    ids=["sticky", "ours", "no sticky bit", "of a group", "another's"],
+)
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give folders away")
+def test_a_folder_in_which_others_may_rename_holds_no_scratch(
+    mode: int, owner: int | None, is_used: bool, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder above counts, too: who may rename it may put another in its place."""
+    place = base / "place"
+    (place / "inner").mkdir(parents=True)
+    if owner is not None:
+        os.chown(place, owner, 61_002)
+    place.chmod(mode)
+    monkeypatch.setenv("HOTLOOP_SCRATCH", str(place / "inner"))
+    if is_used:
+        assert scratch_root().parent == place / "inner"
+        return
+    with pytest.raises(HotloopError, match=f"other users may replace what lies in {place}") as caught:
+        scratch_root()
+    assert "sticky bit" in caught.value.hint
+    assert list((place / "inner").iterdir()) == []

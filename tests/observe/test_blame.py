@@ -19,45 +19,107 @@ def told() -> list[str]:
     return []
 
 
+Verdict = Callable[..., str]
+
+
 @pytest.fixture
-def verdict(monkeypatch: pytest.MonkeyPatch, told: list[str]) -> Callable[[int | None], str]:
-    """Says whose failure exit code 1 was, where the program ends so without the probe; None: it still runs."""
+def verdict(monkeypatch: pytest.MonkeyPatch, told: list[str]) -> Verdict:
+    """Says whose failure exit code 1 was, where the program ends so without hooks, then without anything of ours."""
     clock = [0.0]
 
     def wait(seconds: float) -> None:
         clock[0] += seconds
 
     monkeypatch.setattr(blame, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=wait))
+    monkeypatch.setattr(blame, "denied_alone", lambda *_: Isolation(denied=True, unconnected=True))
 
-    def says(alone: int | None) -> str:
-        run = SimpleNamespace(exit_code=lambda: alone, end=lambda: None)
-        monkeypatch.setattr(blame, "start", lambda *_, **__: run)
-        return blame.whose(["python", "train.py"], {}, Exceptions(), 1, 10.0, told.append, lambda _: None)
+    def says(*endings: tuple[int | None, str], exceptions: Exceptions | None = None) -> str:
+        left = list(endings)
+
+        def start(*_: Any, **__: Any) -> Any:
+            code, log = left.pop(0)
+            return SimpleNamespace(exit_code=lambda: code, end=lambda: None, log_end=lambda: log)
+
+        monkeypatch.setattr(blame, "start", start)
+        said = blame.whose(
+            ["python", "train.py"], {}, exceptions or Exceptions(), 1, 10.0, told.append, lambda _: None
+        )
+        assert not left, "a run that tells nothing more is not made"
+        return said
 
     return says
 
 
+VALUE = "Traceback\n  File 'train.py'\nValueError: batch 7 at 0x7f01"
+
+
 @pytest.mark.parametrize(
-    ("alone", "said"),
+    ("endings", "said"),
     [
-        (1, "with the same exit code 1: the failure is the program's own"),
-        (7, "with exit code 7 instead of 1: look at the program first"),
-        (0, "it ends well: THE FAILURE IS HOTLOOP'S"),
-        (None, "it had not failed after 40 s and was ended: the failure may be hotloop's"),
+        (
+            [(1, VALUE), (1, VALUE.replace("7f01", "7e02"))],
+            "the same exit code 1: the failure is the program's own",
+        ),
+        ([(7, VALUE), (7, VALUE)], "with exit code 7 instead of 1: look at the program first"),
+        ([(0, "")], "without hotloop's hooks it ends well: THE FAILURE IS HOTLOOP'S"),
+        ([(1, VALUE), (0, "")], "without hotloop's isolation it ends well: THE FAILURE IS HOTLOOP'S"),
+        ([(None, "")], "it had not failed after 40 s and was ended: the failure may be hotloop's"),
+        (
+            [(1, VALUE), (1, "PermissionError: 'new'")],
+            "was not judged (with its writes denied it fails otherwise)",
+        ),
+        ([(1, VALUE), (None, "")], "was not judged"),
     ],
 )
-def test_whose_failure_it_was(alone: int | None, said: str, verdict: Callable[[int | None], str]) -> None:
-    assert said in verdict(alone)
+def test_whose_failure_it_was(endings: list[tuple[int | None, str]], said: str, verdict: Verdict) -> None:
+    assert said in verdict(*endings)
+
+
+def test_what_is_not_judged_is_shown_as_it_is(verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a kernel that keeps writes away, the program is not run with the user's own files."""
+    monkeypatch.setattr(blame, "denied_alone", lambda *_: None)
+    said = verdict((1, VALUE))
+    assert "its last words are: ValueError: batch 7" in said
+    assert "was not judged (the kernel cannot keep its writes away here)" in said
+    assert "Try: python train.py" in said
+
+
+def test_who_allows_all_writes_has_it_judged_by_a_run_of_his_own(
+    verdict: Verdict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blame, "denied_alone", lambda *_: None)
+    said = verdict((1, VALUE), (1, VALUE), exceptions=Exceptions(all_writes=True))
+    assert "the failure is the program's own" in said
+
+
+@pytest.mark.parametrize(
+    ("isolation", "log", "said"),
+    [
+        (
+            Isolation(covered=True),
+            "OSError: [Errno 75] Value too large for defined data type: '/x/y'",
+            "the failure is hotloop's. Let it write there: --writable",
+        ),
+        (Isolation(covered=True), "OSError: [Errno 30] Read-only file system: '/sys/x'", "--writable"),
+        (Isolation(covered=True, network=True), "ConnectionRefusedError: Connection refused", "--network"),
+        (Isolation(guarded=True, denied=True), "PermissionError: Permission denied: 'x'", "--writable"),
+    ],
+)
+def test_the_isolation_s_own_errors_are_known_and_the_option_named(
+    isolation: Isolation, log: str, said: str, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blame, "plan_isolation", lambda *_, **__: isolation)
+    assert said in verdict((1, log), (1, "another"))
 
 
 def test_that_it_runs_again_is_said_before_it_does(
-    told: list[str], verdict: Callable[[int | None], str], monkeypatch: pytest.MonkeyPatch
+    told: list[str], verdict: Verdict, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     isolation = Isolation(covered=True)
     monkeypatch.setattr(blame, "plan_isolation", lambda *_, **__: isolation)
-    verdict(1)
+    verdict((0, ""))
     (said,) = told
-    assert said.startswith("your program failed (exit code 1); running it once more without hotloop's hooks")
+    assert said.startswith("your program failed (exit code 1); running it again without hotloop's hooks")
     assert said.endswith("what it writes is thrown away")
 
 
@@ -72,11 +134,11 @@ def test_what_a_second_run_may_change_is_said(
     isolation: Isolation,
     said: str,
     told: list[str],
-    verdict: Callable[[int | None], str],
+    verdict: Verdict,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(blame, "plan_isolation", lambda *_, **__: isolation)
-    verdict(1)
+    verdict((0, ""))
     assert told[0].endswith(said)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import builtins
 import io
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from hotloop.launch.isolation.scratch import memory_root, sweep
+from hotloop.launch.isolation.scratch import memory_root
 from hotloop.model.deep import Deep, Loading, LoadingPart, OpenedFolder
 from hotloop.model.observation import Phase
 from hotloop.optimize.catalogue.input.ram_disk import RamDisk
@@ -114,23 +116,27 @@ def test_what_does_not_fit_is_left_where_it_is(
     assert reason in why
 
 
-def test_a_killed_program_s_copy_is_swept(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_copy_goes_with_a_program_that_a_signal_ends(number: signal.Signals, tmp_path: Path) -> None:
     Numbers(tmp_path)
     program = (
-        "import os, signal, sys\n"
+        "import os, sys\n"
         "from hotloop.optimize.dataset.staged_folder import StagedFolder\n"
-        "print(StagedFolder(sys.argv[1], 0.25)._copy, flush=True)\n"
-        "os.kill(os.getpid(), signal.SIGKILL)\n"
+        "copy = StagedFolder(sys.argv[1], 0.25)._copy\n"
+        "print(copy, os.path.exists(copy / 'deep' / '3.txt'), flush=True)\n"
+        f"os.kill(os.getpid(), {number.value})\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=False
     )
-    copy = Path(done.stdout.strip())
-    assert (copy / "deep" / "3.txt").read_text() == "3"
-    root = memory_root()
-    assert root is not None
-    assert copy in sweep(root)
-    assert not copy.exists()
+    assert done.returncode == -number
+    copy, there = done.stdout.split()
+    assert there == "True"
+    for _ in range(500):
+        if not Path(copy).exists():
+            break
+        time.sleep(0.02)
+    assert not Path(copy).exists()
 
 
 def test_where_it_is_proposed() -> None:

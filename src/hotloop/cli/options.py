@@ -78,7 +78,12 @@ def optional_command_argument(function: Any) -> Any:
 
 
 def isolation_options(function: Any) -> Any:
-    """`--writable`, `--allow-writes`: what of the user's files a measured run may change."""
+    """`--writable`, `--allow-writes`, `--network`: what of the user's a measured run may change or reach."""
+    function = click.option(
+        "--network",
+        is_flag=True,
+        help="Let the program use this machine's network: other machines, and services on localhost.",
+    )(function)
     function = click.option(
         "--allow-writes",
         is_flag=True,

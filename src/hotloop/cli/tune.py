@@ -74,6 +74,7 @@ def command(
     verbose: bool,
     writable: tuple[Path, ...],
     allow_writes: bool,
+    network: bool,
     quiet: bool,
     no_color: bool,
     command: tuple[str, ...],
@@ -93,7 +94,7 @@ def command(
         budget_s=budget,
         wishes=wishes,
         resume=resume,
-        exceptions=Exceptions(writable, allow_writes),
+        exceptions=Exceptions(writable, allow_writes, network),
         checks=checks,
     )
     try:

@@ -68,6 +68,16 @@ def quiet(environment: Mapping[str, str], scratch: Path) -> dict[str, str]:
     }
 
 
+def in_own_network(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a run whose network is a loopback alone: ranks look for no other interface."""
+    return {
+        **environment,
+        "GLOO_SOCKET_IFNAME": "lo",
+        "NCCL_SOCKET_IFNAME": "lo",
+        "TP_SOCKET_IFNAME": "lo",
+    }
+
+
 def own_caches(environment: Mapping[str, str], scratch: Path, compiled: Path | None = None) -> dict[str, str]:
     """Return the environment with compile and tuning caches of its own.
 

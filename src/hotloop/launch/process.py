@@ -17,6 +17,7 @@ import psutil
 
 from hotloop.launch.isolation.decide import Isolation, guarded_environment, wrap
 from hotloop.launch.no_input import NoInput
+from hotloop.launch.process_ids import ProcessIds
 from hotloop.launch.watchdog import guard
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.probe.process.config import VARIABLE
@@ -35,6 +36,7 @@ class Run:
         log: where its output went; None: to the user's terminal.
         lifeline: the writing end of the pipe that keeps the run alive; None: nothing minds it.
         no_input: its standard input, where it was given nothing to read.
+        has_init: the first process below the minder is none of the program's: it is the init of a namespace.
     """
 
     def __init__(
@@ -44,12 +46,17 @@ class Run:
         log: Path | None,
         lifeline: int | None = None,
         no_input: NoInput | None = None,
+        *,
+        has_init: bool = False,
     ) -> None:
         self.process = process
         self.scratch = scratch
         self.log = log
         self._lifeline = lifeline
         self._no_input = no_input
+        self._has_init = has_init
+        self.ids = ProcessIds(self.tree)
+        """Its processes under the numbers that they know."""
 
     @property
     def pid(self) -> int:
@@ -62,10 +69,12 @@ class Run:
         return code if code is None or code >= 0 else 128 - code
 
     def tree(self) -> list[psutil.Process]:
-        """Return the command and everything below it that is alive; the minder, which must not stop, is not of it."""
+        """Return the command and everything below it that is alive; what must not stop is not of it: minder, init."""
         try:
             top = psutil.Process(self.pid)
             below = top.children(recursive=True)
+            if self._has_init:
+                below = [one for one in below if one.ppid() != self.pid]
         except psutil.NoSuchProcess:
             return []
         return [top, *below] if self._lifeline is None else below
@@ -191,7 +200,7 @@ def start(
             given.close()
         if no_input is not None:
             no_input.was_given()
-    return Run(process, scratch, log, lifeline, no_input)
+    return Run(process, scratch, log, lifeline, no_input, has_init=isolation.processes)
 
 
 def _lifeline() -> tuple[int | None, int | None]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,7 +24,8 @@ def integer(params: Mapping[str, Any], key: str, low: int, high: int) -> None:
 
 def boolean(params: Mapping[str, Any], key: str) -> None:
     """Raise ValueError unless the parameter is absent, true or false."""
-    if params.get(key, False) not in {True, False}:
+    value = params.get(key, False)
+    if value is not True and value is not False:
         raise ValueError(f"{key} is {params[key]!r}; allowed: true, false")
 
 
@@ -38,8 +41,24 @@ def required(params: Mapping[str, Any], key: str) -> None:
         raise ValueError(f"{key} is missing")
 
 
-def whole_path(params: Mapping[str, Any], key: str) -> None:
-    """Raise ValueError unless the parameter is a path from the root on."""
+_OF_THE_SYSTEM = ("/boot", "/dev", "/etc", "/proc", "/sys")
+
+
+def data_folder(params: Mapping[str, Any], key: str) -> None:
+    """Raise ValueError unless the parameter is the whole path of a folder that may hold a data set.
+
+    The root of the file system holds everything, and folders of the system hold devices, settings and secrets.
+    """
     required(params, key)
-    if not isinstance(params[key], str) or not params[key].startswith("/"):
-        raise ValueError(f"{key} is {params[key]!r}; it must be a path from the root on")
+    path = params[key]
+    if not isinstance(path, str) or not path.startswith("/") or "\0" in path:
+        raise ValueError(f"{key} is {path!r}; it must be a path from the root on")
+    names = {os.path.normpath(path)}
+    with contextlib.suppress(OSError):
+        names.add(os.path.realpath(path))
+    if any(_is_of_the_system(name) for name in names):
+        raise ValueError(f"{key} is {path!r}; it must be a folder with a data set, not one of the system")
+
+
+def _is_of_the_system(path: str) -> bool:
+    return not path.strip("/") or any(path == one or path.startswith(f"{one}/") for one in _OF_THE_SYSTEM)

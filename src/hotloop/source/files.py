@@ -6,10 +6,9 @@ import contextlib
 import os
 import subprocess
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
-from hotloop.model.git import GIT
+from hotloop.model.git import run_git
 
 BACKUP = ".orig"
 """What `patch` and `git` call the file as it was before."""
@@ -49,7 +48,7 @@ def is_committed(path: Path) -> bool | None:
     """Return whether the last commit holds a file exactly as it is; None: it is in none, or there is no git."""
     try:
         known = _git(path, "cat-file", "-e", f"HEAD:./{path.resolve().name}")
-        changed = _git(path, "status", "--porcelain", "--", path.resolve().name)
+        changed = _git(path, "status", "--porcelain", "--ignore-submodules=all", "--", path.resolve().name)
     except OSError:
         return None
     if known.returncode != 0 or changed.returncode != 0:
@@ -58,5 +57,4 @@ def is_committed(path: Path) -> bool | None:
 
 
 def _git(path: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
-    command: Sequence[str] = (*GIT, *words)
-    return subprocess.run(command, cwd=path.resolve().parent, capture_output=True, check=False)
+    return run_git(path.resolve().parent, words)

@@ -142,7 +142,8 @@ def _tuned(
     in_the_way = hindrances(observation, look(os.environ))
     for one in in_the_way:
         progress(one.text)
-    isolation = _isolation(order, argv, network=not observation.uses_network)
+    own_network = not (observation.uses_network or order.exceptions.network)
+    isolation = _isolation(order, argv, network=own_network)
     stage = Stage(progress)
     executor = executor_of(
         argv, observation, isolation, blocks, stdin, stage.passing, ledger.budget, in_the_way

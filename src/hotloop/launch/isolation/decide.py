@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from hotloop.launch.isolation import enter, landlock
+from hotloop.launch.isolation import landlock
+from hotloop.launch.isolation.attempt import NO_NAMESPACES, Attempt, attempt
+from hotloop.launch.isolation.id_maps import can_map_more
 from hotloop.launch.isolation.overlays import COVERS, SHARED_MEMORY
-from hotloop.launch.isolation.own_name import hosts_file, own_addresses
-from hotloop.launch.isolation.scratch import new_scratch, remove
+from hotloop.launch.isolation.own_copies import copied
+from hotloop.launch.isolation.own_folders import may_write, own_overlays, project_folders
+from hotloop.launch.isolation.places import Places, places_to_try
+from hotloop.launch.isolation.values import Exceptions, Isolation
+from hotloop.launch.isolation.wrap import could_not_enter, wrap
 from hotloop.model.errors import ExitCode, HotloopError
 
-NO_NAMESPACES = "HOTLOOP_NO_NAMESPACES"
-"""Set to anything, this takes namespaces as not permitted: a way to test the guard that stands in for them."""
+__all__ = ["NO_NAMESPACES", "Exceptions", "Isolation", "could_not_enter", "wrap"]
 NO_LANDLOCK = "HOTLOOP_NO_LANDLOCK"
-"""Likewise for Landlock, which denies what the guard does not see."""
-_GUARD = "no overlay is permitted on this machine, so a guard inside Python redirects writes to scratch"
+"""Set to anything, this takes Landlock as not there: it denies what the guard does not see."""
+_GUARD = "no overlay can be used here, so a guard inside Python redirects writes to scratch"
 _DENIED = (
     "what C++, Rust and other programs write fails (`Permission denied`), but in scratch and shared memory; "
     "the mode and the times of your files they can change"
@@ -31,42 +31,6 @@ _DENIED = (
 _MISSED = (
     "it misses what C++ or Rust code and programs that are not Python write: that would reach your files"
 )
-
-
-class Isolation(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run is kept from the user's files.
-
-    Attributes:
-        covered: every file system is read through to, and written to scratch.
-        guarded: a guard inside Python redirects writes, where there is no overlay.
-        denied: the kernel denies every other write (Landlock).
-        network: the run has a loopback network of its own.
-        writable: what the user excepted, as real paths.
-        own: folders of others that this user may write to.
-        missing: what is less than wanted, for the report; None: it is all there.
-        uncovered: what of the user's files the program may change; None: nothing.
-    """
-
-    covered: bool = False
-    guarded: bool = False
-    denied: bool = False
-    network: bool = False
-    writable: tuple[str, ...] = ()
-    own: tuple[str, ...] = ()
-    missing: str | None = None
-    uncovered: str | None = None
-
-
-class Exceptions(msgspec.Struct, frozen=True):
-    """What the user lets a program change.
-
-    Attributes:
-        writable: files and folders.
-        all_writes: go on where not everything can be covered.
-    """
-
-    writable: tuple[Path, ...] = ()
-    all_writes: bool = False
 
 
 def plan_isolation(
@@ -91,18 +55,21 @@ def plan_isolation(
     """
     excepted = exceptions or Exceptions()
     writable = tuple(os.path.realpath(path) for path in excepted.writable)
-    own = tuple(_own_overlays(argv, cwd))
-    wanted = Isolation(covered=True, network=network, writable=writable, own=own)
-    error, read_only = _try(wanted, scratch_root)
-    if error is not None and network:
-        without = msgspec.structs.replace(wanted, network=False, missing=f"no network of its own: {error}")
-        if _try(without, scratch_root)[0] is None:
-            wanted, error = without, None
-    if error is None:
-        return _told(wanted, read_only, argv, cwd)
-    isolation = _without_overlay(error, writable, scratch_root, allowed=excepted.all_writes)
+    folders = project_folders(argv, cwd)
+    wanted = Isolation(
+        covered=True,
+        processes=True,
+        network=network,
+        writable=writable,
+        own=tuple(own_overlays(argv, cwd, os.environ)),
+    )
+    places = places_to_try([one for one in folders if not any(_is_in(one, path) for path in writable)])
+    found, done = _first_that_works(wanted, folders, scratch_root, places)
+    if done.error is None:
+        return _told(found, done.read_only, folders)
+    isolation = _without_overlay(done.error, writable, scratch_root, allowed=excepted.all_writes)
     said = "; ".join([isolation.missing or "", *_said_of(writable)])
-    if not isolation.denied or not any(_is_in(path, SHARED_MEMORY) for path in _real(argv, cwd)):
+    if not isolation.denied or not any(_is_in(path, SHARED_MEMORY) for path in folders):
         return msgspec.structs.replace(isolation, missing=said)
     uncovered = (
         f"the program works in {SHARED_MEMORY}, where C++ code and other programs can change your files"
@@ -110,12 +77,73 @@ def plan_isolation(
     return msgspec.structs.replace(isolation, missing=f"{said}; {uncovered}", uncovered=uncovered)
 
 
-def _told(isolation: Isolation, read_only: list[list[str]], argv: Sequence[str], cwd: Path) -> Isolation:
+def _first_that_works(
+    wanted: Isolation, folders: Sequence[str], scratch_root: Path, places: Places
+) -> tuple[Isolation, Attempt]:
+    """Return the first overlay in which the program can write, or the last one with the reason against it."""
+    done = attempt(wanted, scratch_root, places)
+    for less in _lesser(wanted, done.error or ""):
+        if done.error is None or done.unwritable:
+            break
+        wanted, done = less, attempt(less, scratch_root, places)
+    if os.getuid() == 0:  # who knows every user and group: it is something else
+        return wanted, done
+    if done.unwritable and can_map_more():
+        listed = msgspec.structs.replace(wanted, listed_ids=True)
+        again = attempt(listed, scratch_root, places)
+        if again.error is None:
+            return listed, again
+    if done.unwritable:
+        wanted = _with_copies(wanted, folders, scratch_root)
+        done = attempt(wanted, scratch_root, places)
+    return wanted, done
+
+
+def _lesser(wanted: Isolation, error: str) -> Iterator[Isolation]:
+    """Yield what to try where the whole isolation cannot be entered, the strongest first, with what is missing."""
+    no_processes = (
+        f"a run can signal other processes of yours and leave System V objects: no namespace ({error})"
+    )
+    no_network = f"runs have no network of their own ({error})"
+    yield msgspec.structs.replace(wanted, processes=False, missing=no_processes)
+    if wanted.network:
+        yield msgspec.structs.replace(wanted, network=False, missing=no_network)
+        both = f"{no_processes}; {no_network}"
+        yield msgspec.structs.replace(wanted, processes=False, network=False, missing=both)
+
+
+def _with_copies(isolation: Isolation, folders: Sequence[str], scratch_root: Path) -> Isolation:
+    """Return the isolation with a layer of copies over each of the project's folders that this user may write to."""
+    tops = [
+        one
+        for one in folders
+        if may_write(one) and not any(_is_in(one, other) for other in folders if other != one)
+    ]
+    made = [copied(folder, scratch_root, os.getpid()) for folder in tops]
+    left_out = [path for one in made for path in one.left_out]
+    said = [isolation.missing] if isolation.missing else []
+    if left_out:
+        others = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
+        said.append(
+            f"{left_out[0]}{others}: too large to be copied, and of a group that an overlay cannot keep, so a run "
+            "cannot change it in place"
+        )
+    return msgspec.structs.replace(
+        isolation,
+        # An overlay inside one of these would hide its copies.
+        own=tuple(
+            sorted({*(one for one in isolation.own if not any(_is_in(one, top) for top in tops)), *tops})
+        ),
+        copies={one.folder: one.copy for one in made},
+        missing="; ".join(said) or None,
+    )
+
+
+def _told(isolation: Isolation, read_only: Sequence[tuple[str, str]], folders: Sequence[str]) -> Isolation:
     """Say what is read-only for a run; refuse where the program works there."""
     said = [isolation.missing] if isolation.missing else []
-    named = _real(argv, cwd)
     for folder, reason in read_only:
-        if any(_is_in(path, folder) for path in named) and not any(
+        if any(_is_in(path, folder) for path in folders) and not any(
             _is_in(folder, path) for path in isolation.writable
         ):
             raise HotloopError(
@@ -132,11 +160,6 @@ def _said_of(writable: tuple[str, ...]) -> list[str]:
     return [f"writes to {path} are real, as asked for (--writable)" for path in writable]
 
 
-def _real(argv: Sequence[str], cwd: Path) -> list[str]:
-    """The folders that a program works in, as far as its words tell, wherever links lead."""
-    return [os.path.realpath(path) for path in (cwd, *_named(argv, cwd))]
-
-
 def _without_overlay(
     error: str, writable: tuple[str, ...], scratch_root: Path, *, allowed: bool
 ) -> Isolation:
@@ -145,11 +168,22 @@ def _without_overlay(
         denied = Isolation(
             guarded=True, denied=True, writable=writable, missing=f"{_GUARD}; {_DENIED} ({error})"
         )
-        if _try(denied, scratch_root)[0] is None:
+        if attempt(denied, scratch_root).error is None:
             return denied
     return Isolation(
         guarded=True, writable=writable, missing=f"{_GUARD}; {_MISSED} ({error})", uncovered=_MISSED
     )
+
+
+def denied_alone(argv: Sequence[str], cwd: Path) -> Isolation | None:
+    """Return what lets a command run as the user would, but for writes and connections, which the kernel denies.
+
+    None: this kernel cannot, or the program works in shared memory, which stays writable.
+    """
+    can = not os.environ.get(NO_LANDLOCK) and landlock.version() >= landlock.DENIES_CONNECTIONS
+    if not can or any(_is_in(path, SHARED_MEMORY) for path in project_folders(argv, cwd)):
+        return None
+    return Isolation(denied=True, unconnected=True)
 
 
 def check_covered(isolation: Isolation, *, allow_writes: bool) -> None:
@@ -187,89 +221,5 @@ def guarded_environment(isolation: Isolation, scratch: Path) -> dict[str, str]:
     return dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(folder))
 
 
-def _own_overlays(argv: Sequence[str], cwd: Path) -> list[str]:
-    """Folders of other users that this one may write to: they cannot be copied up inside an overlay over them all."""
-    if os.getuid() == 0:
-        return []
-    wanted = {Path(os.path.realpath(path)) for path in (cwd, Path(tempfile.gettempdir()), *_named(argv, cwd))}
-    wanted |= {Path("/tmp"), Path("/var/tmp"), Path("/run/lock"), Path("/var/lock")}
-    folders = {folder for path in wanted for folder in (path, *path.parents) if folder.is_dir()}
-    others = [one for one in folders if one.stat().st_uid != os.getuid() and os.access(one, os.W_OK)]
-    return sorted({os.path.realpath(folder) for folder in others})
-
-
-def _named(argv: Sequence[str], cwd: Path) -> list[Path]:
-    """The nearest folders that the words of a command name, wherever links lead."""
-    words = (word.split("=", 1)[-1] for word in argv[1:])
-    return [_existing(cwd / word) for word in words if word and "\0" not in word and len(word) < 4096]
-
-
-def _existing(path: Path) -> Path:
-    real = Path(os.path.realpath(path))
-    return next(folder for folder in (real, *real.parents) if os.path.isdir(folder))
-
-
 def _is_in(path: str, folder: str) -> bool:
     return Path(path).is_relative_to(folder)
-
-
-def _try(isolation: Isolation, scratch_root: Path) -> tuple[str | None, list[list[str]]]:
-    """Return why the isolation cannot be entered (None: it can), and what is read-only in it."""
-    if isolation.covered and os.environ.get(NO_NAMESPACES):
-        return f"{NO_NAMESPACES} is set", []
-    if sys.platform != "linux":
-        return "namespaces are a matter of Linux", []
-    scratch = new_scratch("try", root=scratch_root)
-    try:
-        command = wrap(["/bin/true"], isolation, scratch, Path("/"))
-        done = subprocess.run(
-            command, env={}, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
-        )
-        reason = scratch / "isolation-error"
-        if done.returncode == 0:
-            listed = scratch / enter.READ_ONLY
-            return None, json.loads(listed.read_text()) if listed.exists() else []
-        why = reason.read_text() if reason.exists() else done.stderr.strip()[-200:]
-        return why or f"exit {done.returncode}", []
-    finally:
-        remove(scratch)
-
-
-def wrap(
-    argv: Sequence[str], isolation: Isolation, scratch: Path, cwd: Path, lifeline: int | None = None
-) -> list[str]:
-    """Return the argument vector that enters the isolation and then becomes the command.
-
-    Args:
-        argv: the command.
-        isolation: what it is kept from.
-        scratch: of the run.
-        cwd: where the command starts.
-        lifeline: the descriptor of a pipe; when it closes, the run ends. None: nothing minds the run.
-    """
-    orders = scratch / "isolation.json"
-    content = json.dumps(
-        {
-            "argv": list(argv),
-            "covered": isolation.covered,
-            "denied": isolation.denied,
-            "scratch": str(scratch),
-            "scratch_root": str(scratch.parent),
-            "network": isolation.network,
-            "addresses": own_addresses() if isolation.network else [],
-            "hosts": hosts_file(scratch) if isolation.network else None,
-            "writable": isolation.writable,
-            "own": isolation.own,
-            "cwd": str(cwd),
-            "lifeline": lifeline,
-        }
-    )
-    with open(os.open(orders, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(content)
-    # Isolated and without site: neither the user's sitecustomize nor a module of the current folder runs here.
-    return [sys.executable, "-I", "-S", enter.__file__, str(orders)]
-
-
-def could_not_enter(exit_code: int | None, scratch: Path) -> bool:
-    """Whether a run ended because its isolation failed."""
-    return exit_code == enter.FAILED and (scratch / "isolation-error").exists()

@@ -23,8 +23,19 @@ DENIES_TRUNCATION = 3
 _FILE_RIGHTS = _WRITE_FILE | _TRUNCATE
 
 
+DENIES_CONNECTIONS = 4
+"""The version from which no TCP port can be bound or connected to (Linux 6.7)."""
+_BIND_TCP, _CONNECT_TCP = 1, 2
+_SCOPES_SIGNALS, _SCOPE_SIGNAL = 6, 2
+"""From this version (Linux 6.12) a process can be kept from signalling those that are not under the same rules."""
+
+
 class _Ruleset(ctypes.Structure):
-    _fields_ = (("handled_access_fs", ctypes.c_uint64),)
+    _fields_ = (
+        ("handled_access_fs", ctypes.c_uint64),
+        ("handled_access_net", ctypes.c_uint64),
+        ("scoped", ctypes.c_uint64),
+    )
 
 
 class _PathRule(ctypes.Structure):
@@ -39,8 +50,12 @@ def version() -> int:
     return max(0, int(_libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1))))
 
 
-def write_only_to(folders: Sequence[str]) -> None:
-    """Take from this process, and all it starts, the right to change files anywhere else.
+def write_only_to(folders: Sequence[str], *, connected: bool = True) -> None:
+    """Take from this process, and all it starts, the right to change files and signal processes elsewhere.
+
+    Args:
+        folders: where it may write.
+        connected: whether it keeps the right to TCP connections.
 
     Raises:
         OSError: it is not permitted.
@@ -48,7 +63,8 @@ def write_only_to(folders: Sequence[str]) -> None:
     found = version()
     handled = _WRITE_FILE | _REMOVE_AND_MAKE
     handled |= (_REFER if found >= 2 else 0) | (_TRUNCATE if found >= DENIES_TRUNCATION else 0)
-    asked = _Ruleset(handled)
+    denied_net = 0 if connected or found < DENIES_CONNECTIONS else _BIND_TCP | _CONNECT_TCP
+    asked = _Ruleset(handled, denied_net, _SCOPE_SIGNAL if found >= _SCOPES_SIGNALS else 0)
     ruleset = _checked(
         _libc().syscall(
             _CREATE_RULESET, ctypes.byref(asked), ctypes.c_size_t(ctypes.sizeof(asked)), ctypes.c_uint32(0)

@@ -22,14 +22,17 @@ _OURS = ("SIGINT", "SIGQUIT", "SIGHUP", "SIGTERM", "SIGTSTP", "SIGUSR1", "SIGUSR
 """Sent to the whole group of processes; the command answers them."""
 
 
-def mind(become_command: Callable[[], int], lifeline: int) -> int:
+def mind(
+    become_command: Callable[[], int], lifeline: int | None, at_end: Callable[[], None] | None = None
+) -> int:
     """Start the command as a child, and return its exit code when it and all it started have ended.
 
     A command that a signal ended takes this process with it by the same signal.
 
     Args:
         become_command: replaces the child by the command; returns an exit code if it cannot.
-        lifeline: the reading end of a pipe whose writing end hotloop holds.
+        lifeline: the reading end of a pipe whose writing end hotloop holds; None: nobody does.
+        at_end: called when the command has ended.
     """
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -39,16 +42,18 @@ def mind(become_command: Callable[[], int], lifeline: int) -> int:
     child = os.fork()
     if child == 0:
         for descriptor in (wake, woken, lifeline):
-            os.close(descriptor)
+            if descriptor is not None:
+                os.close(descriptor)
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != minder:
+        if os.getppid() not in (minder, 0):  # 0: it is in another namespace
             os._exit(1)
         os._exit(become_command())
-    for name in _OURS:
-        signal.signal(getattr(signal, name), signal.SIG_IGN)
+    _ignore_ours()
     signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     status = _wait(child, lifeline, wake)
+    if at_end is not None:
+        at_end()
     if status is None:
         status = _end_all(child)
     else:
@@ -56,16 +61,44 @@ def mind(become_command: Callable[[], int], lifeline: int) -> int:
     return _as_it_ended(status)
 
 
-def _wait(child: int, lifeline: int, wake: int) -> int | None:
+def as_init(become_command: Callable[[], int], *, new_session: bool) -> int:
+    """Start the command as a child of the first process in a namespace, and return its exit code.
+
+    All that is left in the namespace ends with this process. The command is not the first process itself: the kernel
+    keeps signals from that one.
+
+    Args:
+        become_command: replaces the child by the command; returns an exit code if it cannot.
+        new_session: the command leads a session and a group of processes that it can name.
+    """
+    child = os.fork()
+    if child == 0:
+        if new_session:
+            os.setsid()
+        os._exit(become_command())
+    _ignore_ours()
+    while True:
+        pid, status = os.wait()
+        if pid == child:
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
+
+
+def _ignore_ours() -> None:
+    for name in _OURS:
+        signal.signal(getattr(signal, name), signal.SIG_IGN)
+
+
+def _wait(child: int, lifeline: int | None, wake: int) -> int | None:
     """Return the child's status once it has ended; None: hotloop has gone."""
     while True:
         for pid, status in _reaped():
             if pid == child:
                 return status
-        ready, _, _ = select.select([lifeline, wake], [], [])
+        ready, _, _ = select.select([wake] if lifeline is None else [lifeline, wake], [], [])
         if wake in ready:
             os.read(wake, 4096)
-        if lifeline in ready and not os.read(lifeline, 1):
+        if lifeline is not None and lifeline in ready and not os.read(lifeline, 1):
             return None
 
 

@@ -12,11 +12,13 @@ import os
 import socket
 import struct
 from collections.abc import Sequence
-from pathlib import Path
+
+from hotloop.launch.isolation import id_maps
 
 _NEWNS = 0x00020000
 _NEWUSER = 0x10000000
 _NEWNET = 0x40000000
+_NEWIPC, _NEWPID = 0x08000000, 0x20000000
 _MS_RDONLY, _MS_REMOUNT, _MS_REC, _MS_PRIVATE, _MS_BIND = 0x1, 0x20, 0x4000, 1 << 18, 0x1000
 _MNT_DETACH = 2
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _SIOCSIFADDR, _IFF_UP = 0x8913, 0x8914, 0x8916, 1
@@ -24,13 +26,16 @@ _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "riscv64": 41, "ppc64le": 203, "s39
 """System call numbers, from the kernel's tables; the C library has no function for it."""
 
 
-def enter(*, network: bool, addresses: Sequence[str] = ()) -> bool:
-    """Move this process into a mount namespace of its own (and a network namespace), keeping its user.
+def enter(*, processes: bool, network: bool, addresses: Sequence[str] = (), listed_ids: bool = False) -> bool:
+    """Move this process into namespaces of its own, keeping its user.
 
     Args:
+        processes: whether its children have processes and System V objects of their own; they then need
+            `enter_mounts`, the first of them is their init, and this process keeps the mounts it has.
         network: whether it also gets a loopback network of its own.
         addresses: of the machine's interfaces (IPv4), which its loopback then has too: launchers let ranks meet at the
             machine's outer address.
+        listed_ids: whether a user namespace knows what `/etc/subuid` and `/etc/subgid` list, not this user alone.
 
     Returns:
         Whether a user namespace was needed: then mounts of the system cannot be taken apart.
@@ -38,34 +43,47 @@ def enter(*, network: bool, addresses: Sequence[str] = ()) -> bool:
     Raises:
         OSError: the kernel or a container's policy does not permit it.
     """
-    flags = _NEWNS | (_NEWNET if network else 0)
+    flags = (_NEWPID | _NEWIPC if processes else _NEWNS) | (_NEWNET if network else 0)
     within_user = False
     try:
         _unshare(flags)
     except PermissionError:
         within_user = True
-        uid, gid = os.getuid(), os.getgid()
-        _unshare(flags | _NEWUSER)
-        Path("/proc/self/setgroups").write_text("deny")
-        Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
-        Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
-    mount("none", "/", None, _MS_REC | _MS_PRIVATE)
+        map_ids = id_maps.map_listed if listed_ids else id_maps.map_own
+        map_ids(lambda: _unshare(flags | _NEWUSER))
+    if not processes:
+        mount("none", "/", None, _MS_REC | _MS_PRIVATE)
     if network:
         _loopback_up(addresses)
     return within_user
 
 
-def overlay(lower: str, upper: str, work: str, target: str, *, within_user: bool) -> None:
-    """Cover a folder: reads see `lower`, writes go to `upper`.
+def enter_mounts() -> None:
+    """Move this process, a child of one that entered the others, into a mount namespace of its own."""
+    _unshare(_NEWNS)
+    mount("none", "/", None, _MS_REC | _MS_PRIVATE)
+
+
+def new_proc(target: str) -> None:
+    """Mount a /proc that shows the processes of this process's namespace.
+
+    Raises:
+        OSError: a container's /proc is masked, and the kernel permits no new one.
+    """
+    mount("proc", target, "proc", 0)
+
+
+def overlay(lowers: Sequence[str], upper: str, work: str, target: str, *, within_user: bool) -> None:
+    """Cover a folder: reads see `lowers`, the first of them first; writes go to `upper`.
 
     Raises:
         OSError: the file system cannot be overlaid.
     """
     # Descriptors, not names: names may hold what mount options give a meaning (commas, colons, bytes).
-    held = [os.open(path, os.O_PATH | os.O_CLOEXEC) for path in (lower, upper, work)]
+    held = [os.open(path, os.O_PATH | os.O_CLOEXEC) for path in (*lowers, upper, work)]
     try:
-        names = [f"/proc/self/fd/{descriptor}" for descriptor in held]
-        options = "lowerdir={},upperdir={},workdir={}".format(*names)
+        *below, above, work = [f"/proc/self/fd/{descriptor}" for descriptor in held]
+        options = f"lowerdir={':'.join(below)},upperdir={above},workdir={work}"
         if within_user:
             try:
                 mount("overlay", target, "overlay", 0, f"{options},userxattr")

@@ -7,10 +7,11 @@ overlaid (its mounts are locked): it is built anew, with an overlay for each fol
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hotloop.launch.isolation import namespace
@@ -23,6 +24,11 @@ PLACEHOLDERS = "placeholders"
 SHARED_MEMORY = "/dev/shm"
 
 
+_SETTINGS = ("/sys", "/sysrq-trigger", "/irq", "/bus", "/acpi", "/scsi")
+"""Below /proc; the rest of it belongs to single processes."""
+_SETTINGS_OF_PROC = tuple(f"/proc{path}" for path in _SETTINGS)
+
+
 class WholeTree:
     """Builds the tree and enters it.
 
@@ -30,8 +36,10 @@ class WholeTree:
         scratch: of the run; takes what is written.
         scratch_root: stays as it is, for every run of this user.
         writable: folders and files that the user excepts.
-        own: folders that are not this user's and that he may write to all the same; an overlay of their own each.
+        own: folders that need an overlay of their own, parents first.
+        copies: for some of them, a layer that lies above what they hold: copies that can be copied up.
         within_user: mounts are locked.
+        own_processes: /proc shows the processes of the run alone.
     """
 
     def __init__(
@@ -40,13 +48,17 @@ class WholeTree:
         scratch_root: str,
         writable: Sequence[str],
         own: Sequence[str],
+        copies: Mapping[str, str],
         *,
         within_user: bool,
+        own_processes: bool,
     ) -> None:
+        self._own_processes = own_processes
         self._scratch = scratch
         self._scratch_root = scratch_root
         self._writable = writable
         self._own = own
+        self._copies = copies
         self._within_user = within_user
         self._mounts = visible_mounts()
         self._root = str(scratch / "root")
@@ -74,8 +86,15 @@ class WholeTree:
         if mount.point == SHARED_MEMORY:
             self._shared_memory()
             return
+        if mount.point == "/proc" and self._own_processes:
+            namespace.new_proc(target)
+            self._protect_settings(target, _SETTINGS)
+            return
         if mount.machinery or mount.read_only:
             namespace.bind(mount.point, target)
+            if mount.point in ("/proc", "/sys"):
+                below = [one.point for one in self._mounts if is_below(one.point, mount.point)]
+                self._protect_settings(self._root, below if mount.point == "/sys" else _SETTINGS_OF_PROC)
             if mount.point == "/dev" and not mount.read_only:
                 namespace.make_read_only(target)  # devices work all the same; files cannot be left there
             if mount.point == "/dev" and os.path.isdir(SHARED_MEMORY) and not os.path.ismount(SHARED_MEMORY):
@@ -84,6 +103,16 @@ class WholeTree:
                 self._attach_below(mount.point)
         else:
             self._cover(mount.point)
+
+    def _protect_settings(self, root: str, paths: Sequence[str]) -> None:
+        """Make settings of the kernel read-only, which root could change for the whole machine."""
+        for path in paths:
+            target = root + path
+            if os.path.exists(target):
+                with contextlib.suppress(OSError):  # in a user namespace they are nobody's to change
+                    if not os.path.ismount(target):
+                        namespace.bind(target, target)
+                    namespace.make_read_only(target)
 
     def _attach_below(self, point: str) -> None:
         for mount in self._next_below(point):
@@ -112,8 +141,9 @@ class WholeTree:
 
     def _overlay(self, folder: str) -> None:
         upper = self._upper(folder, self._scratch / "writes")
+        copy = self._copies.get(folder)
         namespace.overlay(
-            folder,
+            [copy, folder] if copy else [folder],
             str(upper),
             str(upper.parent / "work"),
             self._root + folder,
@@ -182,7 +212,7 @@ class WholeTree:
             return
         work = str(upper.parent / "work")
         namespace.overlay(
-            SHARED_MEMORY, str(upper), work, self._root + SHARED_MEMORY, within_user=self._within_user
+            [SHARED_MEMORY], str(upper), work, self._root + SHARED_MEMORY, within_user=self._within_user
         )
 
 

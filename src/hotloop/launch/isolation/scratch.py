@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from hotloop.launch.isolation.shared_folder import replaceable_by_others
 from hotloop.model.errors import ExitCode, HotloopError
 
 MIN_FREE_BYTES = 64 << 20
@@ -32,12 +33,23 @@ def scratch_root() -> Path:
     what he puts there.
 
     Raises:
-        HotloopError: it cannot be written, or there is no space.
+        HotloopError: it cannot be written, others may replace it, or there is no space.
     """
-    for base in (os.environ.get("HOTLOOP_SCRATCH"), "/var/tmp", tempfile.gettempdir()):
-        if base and os.access(base, os.W_OK):
-            root = _private(Path(os.path.realpath(base)))
+    asked_for = os.environ.get("HOTLOOP_SCRATCH")
+    for base in (asked_for, "/var/tmp", tempfile.gettempdir()):
+        if not base or not os.access(base, os.W_OK):
+            continue
+        real = Path(os.path.realpath(base))
+        theirs = replaceable_by_others(real)
+        if theirs is None:
+            root = _private(real)
             break
+        if base == asked_for:
+            raise HotloopError(
+                f"{base} cannot hold scratch folders: other users may replace what lies in {theirs}",
+                "name a folder that is yours alone, or one with the sticky bit: export HOTLOOP_SCRATCH=/some/folder",
+                ExitCode.MACHINE,
+            )
     else:
         raise HotloopError(
             "no scratch folder can be written, so trials could not be kept apart from your files",
@@ -178,7 +190,9 @@ def _is_free(lock: Path) -> bool:
 
 def memory_root() -> Path | None:
     """Return the folder of this user's scratch folders in memory; None: this system has no such file system."""
-    return _private(_MEMORY) if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) else None
+    if not _MEMORY.is_dir() or not os.access(_MEMORY, os.W_OK) or replaceable_by_others(_MEMORY) is not None:
+        return None
+    return _private(_MEMORY)
 
 
 def sweep_memory() -> None:

@@ -6,14 +6,12 @@ import hashlib
 import subprocess
 from pathlib import Path
 
-from hotloop.model.git import GIT
+from hotloop.model.git import DIFF, run_git
 from hotloop.model.origin import CodeState
 
 PATIENCE_S = 5.0
 """A repository on a slow network file system must not hold up a measurement."""
 MAX_FILES = 200
-_DIFF = ("diff", "--no-ext-diff", "--no-textconv")
-"""A repository may name programs to run; none of them is."""
 
 
 def code_state(folder: Path) -> CodeState | None:
@@ -22,8 +20,8 @@ def code_state(folder: Path) -> CodeState | None:
     if commit is None:
         return None
     branch = _git(folder, "symbolic-ref", "--short", "-q", "HEAD")
-    changed = (_git(folder, *_DIFF, "--name-only", "-z", "HEAD") or "").split("\0")
-    diff = _git(folder, *_DIFF, "HEAD")
+    changed = (_git(folder, *DIFF, "--name-only", "-z", "HEAD") or "").split("\0")
+    diff = _git(folder, *DIFF, "HEAD")
     return CodeState(
         commit=commit.strip(),
         branch=branch.strip() if branch else None,
@@ -35,14 +33,13 @@ def code_state(folder: Path) -> CodeState | None:
 def changes_between(folder: Path, before: str, after: str) -> tuple[str, ...] | None:
     """Return lines of `git log` and `git diff --stat` between two commits; None: they are not known here."""
     log = _git(folder, "log", "--oneline", "--no-decorate", "-n", "20", f"{before}..{after}", "--")
-    stat = _git(folder, *_DIFF, "--stat=100", f"{before}..{after}", "--")
+    stat = _git(folder, *DIFF, "--stat=100", f"{before}..{after}", "--")
     return None if log is None or stat is None else tuple((log + stat).splitlines())
 
 
 def _git(folder: Path, *words: str) -> str | None:
-    command = [*GIT, "-C", str(folder), *words]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=False)
+        done = run_git(folder, words, PATIENCE_S)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.decode(errors="replace") if done.returncode == 0 else None

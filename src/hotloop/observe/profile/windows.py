@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
-import psutil
 
 from hotloop.launch.process import Run
 from hotloop.model.observation import Anchor
@@ -93,18 +92,18 @@ def run_course(run: Run, page: ControlPage, course: Course, progress: Callable[[
             break
         progress(f"detailed profiling: {name.replace('_', ' ')}")
         page.numbers[DEEP] = number
-        looked = run.wait(lambda n=number: _done(page, n, course.lead), timeout_s=course.patience_s)  # type: ignore[misc]
+        looked = run.wait(lambda n=number: _done(run, page, n, course.lead), timeout_s=course.patience_s)  # type: ignore[misc]
         if looked:
-            run.wait(lambda n=number: _done(page, n), timeout_s=OTHERS_S + course.step_s)  # type: ignore[misc]
+            run.wait(lambda n=number: _done(run, page, n), timeout_s=OTHERS_S + course.step_s)  # type: ignore[misc]
         if run.exit_code() is not None:
             return
     page.numbers[DEEP] = 0
 
 
-def _done(page: ControlPage, number: int, pid: int | None = None) -> bool:
+def _done(run: Run, page: ControlPage, number: int, pid: int | None = None) -> bool:
     """Whether a process, or every process that takes steps, has looked or is gone."""
     if pid is not None:
-        return any(
-            row[PID] == pid and row[DEEP_DONE] == number for row in page.rows()
-        ) or not psutil.pid_exists(pid)
-    return all(row[DEEP_DONE] == number or not psutil.pid_exists(row[PID]) for row in page.rows())
+        return any(row[PID] == pid and row[DEEP_DONE] == number for row in page.rows()) or not run.ids.lives(
+            pid
+        )
+    return all(row[DEEP_DONE] == number or not run.ids.lives(row[PID]) for row in page.rows())

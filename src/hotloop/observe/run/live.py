@@ -9,13 +9,11 @@ from pathlib import Path
 from statistics import median
 
 import msgspec
-import psutil
 
 from hotloop.launch.command import resolve, script_of
-from hotloop.launch.environment import probed, quiet, with_changes, without_profiler_logs
-from hotloop.launch.isolation.decide import Exceptions, guard_orders, plan_isolation
+from hotloop.launch.environment import in_own_network, probed, quiet, with_changes, without_profiler_logs
+from hotloop.launch.isolation.decide import Exceptions, Isolation, guard_orders, plan_isolation
 from hotloop.launch.isolation.keep_outputs import keep_writes
-from hotloop.launch.isolation.network import reaches_out
 from hotloop.launch.isolation.scratch import new_scratch, remove, scratch_root
 from hotloop.launch.process import Run, start
 from hotloop.machine.card.cache import kept_card
@@ -34,6 +32,7 @@ from hotloop.observe.profile.windows import MAX_STEP_S, Course, orders, run_cour
 from hotloop.observe.run.blame import may_be_ours, whose
 from hotloop.observe.run.live_details import live_details, still_to_come
 from hotloop.observe.run.monitoring import INTERVAL_S, with_monitors
+from hotloop.observe.run.network_use import NETWORK, NeedsNetwork, NetworkUse
 from hotloop.observe.run.stopping import StopRule
 from hotloop.observe.steps.ranks import measured_s, steady_windows
 from hotloop.observe.steps.rhythm import find_anchor
@@ -108,9 +107,25 @@ def observe(live: LiveRun, progress: Progress, environment: Mapping[str, str] | 
         Interrupted: Ctrl-C, with what was measured.
     """
     argv = resolve(live.words)
+    if os.environ.get(NETWORK):
+        live = _with_network(live)
+    try:
+        return _in_scratch(live, argv, progress, environment or os.environ)
+    except NeedsNetwork as needs:
+        (live.note or progress)(str(needs))
+        return _in_scratch(_with_network(live), argv, progress, environment or os.environ)
+
+
+def _with_network(live: LiveRun) -> LiveRun:
+    return msgspec.structs.replace(live, exceptions=msgspec.structs.replace(live.exceptions, network=True))
+
+
+def _in_scratch(
+    live: LiveRun, argv: Sequence[str], progress: Progress, environment: Mapping[str, str]
+) -> Observation:
     scratch = new_scratch("observe")
     try:
-        return _observe(live, argv, scratch, progress, environment or os.environ)
+        return _observe(live, argv, scratch, progress, environment)
     finally:
         remove(scratch)
 
@@ -122,7 +137,13 @@ def _observe(
     folder.mkdir()
     page = ControlPage.create(folder / "control")
     told = scratch / "probe.json"
-    isolation = plan_isolation(argv, Path.cwd(), scratch_root(), network=False, exceptions=live.exceptions)
+    isolation = plan_isolation(
+        argv,
+        Path.cwd(),
+        scratch_root(),
+        network=not live.exceptions.network,
+        exceptions=live.exceptions,
+    )
     if isolation.missing is not None and live.warn is not None:
         live.warn(f"hotloop: {isolation.missing}")
     config = ProbeConfig(
@@ -138,9 +159,12 @@ def _observe(
     variables = with_changes(quiet(environment, scratch), live.changes)
     if live.deep:
         variables = without_profiler_logs(variables)
+    if isolation.network:
+        variables = in_own_network(variables)
     begin_s = time.monotonic()
     run = start(argv, probed(variables, told), isolation, scratch, log=live.log)
-    watch = _Watch(live, run, folder, page, progress, begin_s)
+    network = NetworkUse(run, isolation, asked_for=live.exceptions.network)
+    watch = _Watch(live, run, folder, page, progress, begin_s, network)
     try:
         with Monitor((os.getpid(),), interval_s=INTERVAL_S) as monitor:
             watch.monitor = monitor
@@ -153,7 +177,10 @@ def _observe(
         page.close()
         if live.keep is not None and live.rule.full:
             keep_writes(scratch, live.keep, Path.cwd())
-    blame = _blame(live, argv, environment, run, exit_code, end_s - begin_s, progress)
+    network.check(exit_code, waited=watch.waits_for_network)
+    blame = _blame(live, argv, environment, run, isolation, exit_code, end_s - begin_s, progress)
+    if exit_code not in (None, 0) and "--network" not in (blame or ""):
+        blame = " ".join(filter(None, (blame, network.hint()))) or None
     known = timelines(folder, watch.known)
     observation = build(
         live.words,
@@ -164,12 +191,12 @@ def _observe(
         begin_s=begin_s,
         end_s=end_s,
         exit_code=exit_code,
-        uses_network=watch.uses_network,
+        uses_network=network.reaches_out,
         foreign_share=watch.foreign_share,
         steal_share=watch.steal_share,
     )
     observation = with_gaps(observation, isolation, lost=lost, interrupted=interrupted)
-    observation = with_monitors(observation, monitor.columns, monitor.errors, known, begin_s)
+    observation = with_monitors(observation, monitor.columns, monitor.errors, known, begin_s, watch.lead_pid)
     observation = with_deep(observation, folder, known, live.deep, watch.why_not_closer)
     observation = with_efficiency(observation, kept_card())
     if interrupted:
@@ -188,6 +215,7 @@ def _blame(
     argv: Sequence[str],
     environment: Mapping[str, str],
     run: Run,
+    isolation: Isolation,
     code: int | None,
     lived_s: float,
     progress: Progress,
@@ -196,9 +224,8 @@ def _blame(
     if code is None or not may_be_ours(run, code, lived_s):
         return None
     note = live.note or progress
-    return whose(
-        argv, with_changes(environment, live.changes), live.exceptions, code, lived_s, note, progress
-    )
+    variables = with_changes(environment, live.changes)
+    return whose(argv, variables, live.exceptions, code, lived_s, note, progress, isolation)
 
 
 def _follow(watch: _Watch, run: Run, page: ControlPage) -> bool:
@@ -211,7 +238,7 @@ def _follow(watch: _Watch, run: Run, page: ControlPage) -> bool:
     watch.exit_code = run.exit_code()
     if watch.exit_code is None:
         _stop(run, page)
-        if not interrupted and not any(psutil.pid_exists(row[PID]) for row in page.rows()):
+        if not interrupted and not any(run.ids.lives(row[PID]) for row in page.rows()):
             # It was on its way to its own end: a loop that is over comes to no boundary.
             run.wait(lambda: run.exit_code() is not None, poll_s=0.01, timeout_s=END_PATIENCE_S)
             watch.exit_code = run.exit_code()
@@ -222,7 +249,14 @@ class _Watch:
     """Follows a run until it has been seen enough or has ended."""
 
     def __init__(
-        self, live: LiveRun, run: Run, folder: Path, page: ControlPage, progress: Progress, begin_s: float
+        self,
+        live: LiveRun,
+        run: Run,
+        folder: Path,
+        page: ControlPage,
+        progress: Progress,
+        begin_s: float,
+        network: NetworkUse,
     ) -> None:
         self._live = live
         self._run = run
@@ -235,7 +269,10 @@ class _Watch:
         self.monitor: Monitor | None = None
         self.timed_out = False
         self.exit_code: int | None = None
-        self.uses_network: bool | None = None
+        self._network = network
+        self.waits_for_network = False
+        self.lead_pid: int | None = None
+        """The leading process, as it is seen from here; None: there was none while the run lived."""
         self.foreign_share: float | None = None
         self.steal_share: float | None = None
         self.why_not_closer: str | None = (
@@ -264,10 +301,12 @@ class _Watch:
             if elapsed >= self._next_s:
                 # Looking at all steps again costs more as they grow: look ever more rarely.
                 self._next_s = elapsed * 1.05 + POLL_S
-                if not self.uses_network:
-                    self.uses_network = reaches_out(self._run.tree())
+                self._network.look()
                 if self._seen_enough() or self._lost_all():
                     self._look_closer()
+                    return
+                if leading(self.known) is None and self._network.waits():
+                    self.waits_for_network = True
                     return
             time.sleep(POLL_S / 5)
 
@@ -299,6 +338,7 @@ class _Watch:
     def _seen_enough(self) -> bool:
         timelines(self._folder, self.known)
         lead = leading(self.known)
+        self.lead_pid = self._run.ids.outside(lead.pid) if lead else None
         anchor = find_anchor(lead.spans, may_optimize=lead.may_optimize, under_way=True) if lead else None
         steady = steady_windows(lead, anchor) if lead and anchor else []
         if lead is None or not steady:
@@ -323,11 +363,11 @@ def _stop(run: Run, page: ControlPage) -> None:
     rows = page.rows()
     page.numbers[GO_UNTIL] = max((row[STEPS] for row in rows), default=0) + 2
     if sum(row[RANK] >= 0 for row in rows) > 1:
-        run.wait(lambda: _all_in(page, WAITING), poll_s=0.01, timeout_s=STOP_PATIENCE_S)
+        run.wait(lambda: _all_in(run, page, WAITING), poll_s=0.01, timeout_s=STOP_PATIENCE_S)
     page.numbers[STOP] = 1
-    run.wait(lambda: _all_in(page, STOPPED), poll_s=0.01, timeout_s=STOP_PATIENCE_S)
+    run.wait(lambda: _all_in(run, page, STOPPED), poll_s=0.01, timeout_s=STOP_PATIENCE_S)
 
 
-def _all_in(page: ControlPage, state: int) -> bool:
+def _all_in(run: Run, page: ControlPage, state: int) -> bool:
     """Whether all processes that have taken steps and live are held."""
-    return all(row[STATE] == state or not psutil.pid_exists(row[PID]) for row in page.rows())
+    return all(row[STATE] == state or not run.ids.lives(row[PID]) for row in page.rows())

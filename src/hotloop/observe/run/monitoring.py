@@ -26,6 +26,7 @@ def with_monitors(
     errors: Mapping[str, str],
     known: dict[int, Timeline],
     begin_s: float,
+    lead_pid: int | None,
 ) -> Observation:
     """Return the observation with what the machine did, and with what could not be watched.
 
@@ -35,20 +36,21 @@ def with_monitors(
         errors: what they could not, by source.
         known: the records; the steady steps of the leading process are what means are taken over.
         begin_s: when the command was started.
+        lead_pid: of the leading process, as the monitors know it; None: not seen.
     """
     gaps = [Coverage(f"monitor {source}", why) for source, why in errors.items()]
     steady = _steady(observation, known)
-    monitors = None if steady is None else _of_program(summarize(columns, *steady, begin_s), leading(known))
+    monitors = None if steady is None else _of_program(summarize(columns, *steady, begin_s), lead_pid)
     if steady is not None and monitors is None:
         gaps.append(Coverage("monitors", "no sample was taken during the steady steps"))
     return msgspec.structs.replace(observation, monitors=monitors, coverage=(*observation.coverage, *gaps))
 
 
-def _of_program(monitors: Monitors | None, lead: Timeline | None) -> Monitors | None:
+def _of_program(monitors: Monitors | None, lead_pid: int | None) -> Monitors | None:
     """Keep, of the memory of each process, that of the leading one."""
-    if monitors is None or lead is None:
+    if monitors is None or lead_pid is None:
         return monitors
-    own = monitors.metrics.get(str(process_memory(lead.pid)))
+    own = monitors.metrics.get(str(process_memory(lead_pid)))
     prefix = process_memory(0).name
     metrics = {name: monitor for name, monitor in monitors.metrics.items() if not name.startswith(prefix)}
     return msgspec.structs.replace(

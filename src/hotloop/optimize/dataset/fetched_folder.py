@@ -14,6 +14,7 @@ from typing import Any
 from hotloop.launch.isolation.scratch import new_scratch, remove, scratch_root, sweep
 from hotloop.model.errors import HotloopError
 from hotloop.optimize.dataset.refusal import CannotKeep
+from hotloop.optimize.dataset.remover import remove_when_all_have_ended
 
 READ_BYTES = 4 << 20
 """Of one read: a mount asks for as much at once as it can (NFS: up to 1 MiB) where it is asked for more."""
@@ -50,6 +51,7 @@ class FetchedFolder:
         sweep(root)
         self._floor = (1.0 - max_share) * shutil.disk_usage(root).free
         self._copy = str(new_scratch("remote", root=root))
+        self._kept_by = remove_when_all_have_ended(Path(self._copy))
         self._ended = threading.Event()
         self._files = self._all_files()
         self._next = threading.Lock()
@@ -86,6 +88,9 @@ class FetchedFolder:
         for thread in self._threads:
             thread.join(timeout=5.0)
         remove(Path(self._copy))
+        if self._kept_by is not None:
+            os.close(self._kept_by)
+            self._kept_by = None
 
     def _fetch_ahead(self) -> None:
         while not self._ended.is_set():

@@ -12,6 +12,7 @@ from typing import Any
 from hotloop.launch.isolation.scratch import memory_root, new_scratch, remove, sweep
 from hotloop.optimize.dataset.budget import Budget
 from hotloop.optimize.dataset.refusal import CannotKeep
+from hotloop.optimize.dataset.remover import remove_when_all_have_ended
 
 Stamp = tuple[int, int]
 
@@ -46,6 +47,7 @@ class StagedFolder:
             raise CannotKeep(f"{self.num_bytes / 1e9:.2g} GB do not fit into /dev/shm")
         self._stamps: dict[str, Stamp] = dict(files)
         self._copy = new_scratch("ram", root=root)
+        self._kept_by = remove_when_all_have_ended(self._copy)
         atexit.register(self.end, os.getpid())
         for name, _ in files:
             target = self._at(name)
@@ -74,6 +76,9 @@ class StagedFolder:
         """Remove the copy, in the process that made it."""
         if os.getpid() == owner:  # a forked worker ends with the same list of what to do
             remove(Path(self._copy))
+            if self._kept_by is not None:
+                os.close(self._kept_by)
+                self._kept_by = None
 
 
 def _files(folder: str) -> list[tuple[str, Stamp]]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 from hotloop.launch.isolation.scratch import new_scratch, remove
 from hotloop.model.errors import HotloopError
-from hotloop.model.git import GIT
+from hotloop.model.git import run_git
 
 _NOT_LINKED = {".git", ".hotloop"}
 
@@ -31,9 +30,7 @@ def tree_at(revision: str, here: Path) -> Iterator[Path]:
     scratch = new_scratch("baseline")
     tree = scratch / "tree"
     try:
-        _git(
-            top, "-c", "core.hooksPath=/dev/null", "worktree", "add", "--detach", "--quiet", str(tree), commit
-        )
+        _git(top, "worktree", "add", "--detach", "--quiet", str(tree), commit)
         _link_untracked(top, tree)
         yield tree / here.resolve().relative_to(top.resolve())
     finally:
@@ -53,9 +50,8 @@ def _link_untracked(top: Path, tree: Path) -> None:
 
 
 def _git(folder: Path, *words: str) -> str:
-    command = [*GIT, "-C", str(folder), *words]
     try:
-        done = subprocess.run(command, capture_output=True, check=False)
+        done = run_git(folder, words)
     except OSError as error:
         raise HotloopError(
             f"Git cannot be run: {error.strerror}", "install Git, or compare two commands"

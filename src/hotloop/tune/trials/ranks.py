@@ -11,6 +11,8 @@ import re
 import socket
 from collections.abc import Mapping
 
+from hotloop.launch.environment import in_own_network
+
 REAP_S = 0.15
 """At a boundary all works have ended; after one more look of the watchdog none is left that could seem to have hung."""
 _TAKEN = re.compile(r"EADDRINUSE|[Aa]ddress already in use|another process is utilizing it")
@@ -27,7 +29,7 @@ def of_ranks(environment: Mapping[str, str], *, own_network: bool) -> dict[str, 
     # Frozen time is not hung time: nothing of the training's speed depends on the monitor.
     found = {"TORCH_NCCL_ENABLE_MONITORING": "0", "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "86400"}
     if own_network:
-        return {**found, "GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo", "TP_SOCKET_IFNAME": "lo"}
+        return in_own_network(found)
     port = str(_free_port())
     # torchrun takes its options from PET_...; what the command line says goes first.
     found["PET_MASTER_PORT"] = port

@@ -12,7 +12,7 @@ from hotloop.optimize.catalogue.input.read_folder import LEAST, read_folder, rea
 from hotloop.optimize.catalogue.input.redirected_opens import RedirectedOpens
 from hotloop.optimize.dataset.staged_folder import StagedFolder
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only, whole_path
+from hotloop.optimize.parameters import data_folder, only
 from hotloop.optimize.program.bounds import expected, share
 from hotloop.probe.activation.activation import Activation
 
@@ -82,7 +82,7 @@ class RamDisk(Optimization):
     def validate(self, params: Mapping[str, Any]) -> None:
         """Check the folder's name and the share of the memory."""
         only(params, "folder", "max_share")
-        whole_path(params, "folder")
+        data_folder(params, "folder")
         check_share(params)
 
     def activation(self, params: Mapping[str, Any]) -> Activation:

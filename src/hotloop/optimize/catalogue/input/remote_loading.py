@@ -17,7 +17,7 @@ from hotloop.optimize.catalogue.input.read_folder import LEAST, file_s, read_fol
 from hotloop.optimize.catalogue.input.redirected_opens import RedirectedOpens
 from hotloop.optimize.dataset.fetched_folder import FetchedFolder
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import integer, only, whole_path
+from hotloop.optimize.parameters import data_folder, integer, only
 from hotloop.optimize.program.bounds import expected, share
 from hotloop.probe.activation.activation import Activation
 
@@ -88,7 +88,7 @@ class RemoteLoading(Optimization):
     def validate(self, params: Mapping[str, Any]) -> None:
         """Check the folder's name, the share of the disk and the number of threads."""
         only(params, "folder", "max_share", "num_threads")
-        whole_path(params, "folder")
+        data_folder(params, "folder")
         check_share(params)
         integer(params, "num_threads", 1, 64)
 
