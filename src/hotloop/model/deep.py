@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from hotloop.model.line_work import StepWork
 from hotloop.model.operators import Flops, Operators
 from hotloop.model.step_memory import StepMemory
 
@@ -196,6 +197,7 @@ class Deep(msgspec.Struct, frozen=True, kw_only=True):
     forwards: tuple[Forwards, ...] | None = None
     loading: Loading | None = None
     memory: StepMemory | None = None
+    line_work: StepWork | None = None
 
     def without_series(self) -> Deep:
         """Return it without what is only there to be drawn, as JSON shows it."""

@@ -15,6 +15,7 @@ from hotloop.observe.decode.instrument_files import DeepFile, usable
 from hotloop.observe.decode.spans import Timeline
 from hotloop.observe.profile.call_sites import read_call_sites
 from hotloop.observe.profile.host_samples import read_host_samples
+from hotloop.observe.profile.line_work import read_line_work
 from hotloop.observe.profile.loading import read_loading
 from hotloop.observe.profile.memory import read_memory
 from hotloop.observe.profile.operators import read_flops, read_operators
@@ -53,6 +54,7 @@ READERS: dict[str, Reader] = {
     "memory": read_memory,
     "operators": read_operators,
     "flops": read_flops,
+    "line_work": read_line_work,
 }
 """An instrument's name is the name of its field."""
 
