@@ -185,6 +185,15 @@ class Loading(msgspec.Struct, frozen=True, kw_only=True):
     """None: no file is opened for a sample."""
 
 
+class OptimizerTime(msgspec.Struct, frozen=True, kw_only=True):
+    """What one step of an optimizer takes on copies of its parameters, as it is and fused."""
+
+    cls: str
+    num_parameters: int
+    now_s: float
+    fused_s: float
+
+
 class Deep(msgspec.Struct, frozen=True, kw_only=True):
     """What detailed profiling saw; None: that instrument did not run (coverage says why)."""
 
@@ -198,6 +207,8 @@ class Deep(msgspec.Struct, frozen=True, kw_only=True):
     loading: Loading | None = None
     memory: StepMemory | None = None
     line_work: StepWork | None = None
+    optimizers: tuple[OptimizerTime, ...] | None = None
+    """Those that could be fused; empty: none."""
 
     def without_series(self) -> Deep:
         """Return it without what is only there to be drawn, as JSON shows it."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from hotloop.model.deep import Deep, Forwards, GrowingContainer
+from hotloop.model.deep import Deep, Forwards, GrowingContainer, OptimizerTime
 from hotloop.model.observation import Coverage, Observation
 from hotloop.observe.build import leading
 from hotloop.observe.decode.instrument_files import DeepFile, usable
@@ -27,6 +27,10 @@ Reader = Callable[[Path, DeepFile, Timeline], Any]
 def _read_growing_containers(_: Path, file: DeepFile, lead: Timeline) -> tuple[GrowingContainer, ...]:  # noqa: ARG001
     found = msgspec.convert(file.value, tuple[GrowingContainer, ...])
     return tuple(sorted(found, key=lambda one: (-one.keeps_graph, -one.bytes_per_step)))
+
+
+def _read_optimizers(_: Path, file: DeepFile, lead: Timeline) -> tuple[OptimizerTime, ...]:  # noqa: ARG001
+    return msgspec.convert(file.value, tuple[OptimizerTime, ...])
 
 
 def _read_forwards(_: Path, file: DeepFile, lead: Timeline) -> tuple[Forwards, ...]:  # noqa: ARG001
@@ -55,6 +59,7 @@ READERS: dict[str, Reader] = {
     "operators": read_operators,
     "flops": read_flops,
     "line_work": read_line_work,
+    "optimizers": _read_optimizers,
 }
 """An instrument's name is the name of its field."""
 
