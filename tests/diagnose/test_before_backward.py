@@ -42,11 +42,20 @@ _LOSS = with_stacks(
 
 def _with_work(observation: Observation, **work: float) -> Observation:
     """The work of line 41 was followed."""
-    fields = {"runs": 1.0, "operators": 100.0, "nodes": 100.0, "forward_s": 0.02, "forward_host_s": 0.0, **work}
+    fields = {
+        "runs": 1.0,
+        "operators": 100.0,
+        "nodes": 100.0,
+        "forward_s": 0.02,
+        "forward_host_s": 0.0,
+        **work,
+    }
     assert observation.deep is not None
     line = LineWork(path="train.py", line=41, function="step", **fields)
     seen = StepWork(num_steps=2, window_s=0.2, backward_s=0.06, lines=(line,))
-    return msgspec.structs.replace(observation, deep=msgspec.structs.replace(observation.deep, line_work=seen))
+    return msgspec.structs.replace(
+        observation, deep=msgspec.structs.replace(observation.deep, line_work=seen)
+    )
 
 
 def test_without_the_lines_work_the_backward_is_divided_as_the_forward_is() -> None:
@@ -69,7 +78,11 @@ def test_a_line_costs_the_backward_of_what_it_computes() -> None:
 
 def test_one_large_operation_is_not_named_however_long_it_takes() -> None:
     seen = _with_work(
-        _with_module(_LOSS), operators=1.0, forward_repeated_s=0.0, backward_share=0.5, backward_repeated_share=0.0
+        _with_module(_LOSS),
+        operators=1.0,
+        forward_repeated_s=0.0,
+        backward_share=0.5,
+        backward_repeated_share=0.0,
     )
     assert _found(seen) is None
 

@@ -123,7 +123,9 @@ def test_a_line_of_the_model_that_calls_torch_is_no_host_code() -> None:
 
 def test_what_else_is_under_a_line_that_reads_values_is_not_the_price_of_reading() -> None:
     """A simulator's step with `action.numpy()` among its arguments was said to wait for values 14% of the time."""
-    finding = _read_and_sampled(((0, 2, 4), "train", "forward", 40), ((0, 1), "train", "forward", 60))["sync-in-step"]
+    finding = _read_and_sampled(((0, 2, 4), "train", "forward", 40), ((0, 1), "train", "forward", 60))[
+        "sync-in-step"
+    ]
     assert finding.cost_s == pytest.approx(0.05 * STEP_S)
 
 

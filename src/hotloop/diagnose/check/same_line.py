@@ -30,4 +30,6 @@ def one_price_a_line(findings: Sequence[Finding]) -> list[Finding]:
 
 def _with_part(whole: Finding, part: Finding) -> Finding:
     louder = min(whole.severity, part.severity, key=_LOUDEST_FIRST.index)
-    return msgspec.structs.replace(whole, evidence=f"{whole.evidence}; of that {part.evidence}", severity=louder)
+    return msgspec.structs.replace(
+        whole, evidence=f"{whole.evidence}; of that {part.evidence}", severity=louder
+    )

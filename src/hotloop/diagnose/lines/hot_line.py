@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.price.cost import Cost, measured_step
+from hotloop.diagnose.price.cost import Cost
 from hotloop.model.deep import Frame, HostSamples, Sample
 from hotloop.model.observation import Observation, Phase
 

@@ -1,11 +1,11 @@
-"""The price of lines: their samples in the step, the backward of what they put into the graph, and what repeats in it."""
+"""The price of lines: their samples, the backward of what they put into the graph, and what of it only repeats."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from hotloop.diagnose.lines.hot_line import is_under, sampled_share, samples_of
-from hotloop.diagnose.price.cost import MIDWAY, Cost, measured_step, phase_share, with_backward
+from hotloop.diagnose.price.cost import MATERIAL, MIDWAY, Cost, measured_step, phase_share, with_backward
 from hotloop.model.deep import Sample
 from hotloop.model.line_work import LineWork
 from hotloop.model.observation import Observation, Phase
@@ -23,6 +23,11 @@ class LinePrice:
     saved: float | None
     """Fraction of the cost: what repeated calls cost whatever they compute, and half of what Python and libraries do
     once; None: the work of the lines was not followed."""
+
+    @property
+    def worth_naming(self) -> bool:
+        """Whether one call in place of many saves anything of note, or it is not known."""
+        return self.saved is None or self.cost.share * self.saved >= MATERIAL
 
     @property
     def gain(self) -> Ratio:

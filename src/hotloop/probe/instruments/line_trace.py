@@ -76,7 +76,9 @@ class LineTrace:
 
     def events(self, num: int) -> list[tuple[int, bool, int]]:
         """Return of the first events the place, whether its line begins (else it goes on after a call), and when."""
-        return [(at >> 1, not at & 1, time) for at, time in zip(self._at[:num], self._times[:num], strict=True)]
+        return [
+            (at >> 1, not at & 1, time) for at, time in zip(self._at[:num], self._times[:num], strict=True)
+        ]
 
     def place_at(self, time_ns: int) -> int | None:
         """Return the place that ran at a moment; None: before the first line."""

@@ -95,7 +95,9 @@ class LineWork(Instrument):
         steps, lines = self._whole
         if trace is None or not steps:
             raise Unavailable(self._broken or "a step runs too many lines of Python to follow them")
-        spans = sorted(self._spans(profiler.kineto_results.events()), key=lambda one: (one.begin_ns, -one.end_ns))
+        spans = sorted(
+            self._spans(profiler.kineto_results.events()), key=lambda one: (one.begin_ns, -one.end_ns)
+        )
         return {"steps": steps, **_value(trace, lines, spans, calibrates_ns)}
 
     def step_aside(self) -> None:
@@ -151,7 +153,10 @@ def _value(trace: LineTrace, num: int, spans: Sequence[Span], calibrates_ns: int
     operators = [call for call in _outermost(spans, lead) if not call.span.name.startswith(_NODE)]
     nodes = list(_nodes(spans))
     operator_ns, node_ns = (
-        COLD * median([each.spent_ns / each.size for each in found if each.span.begin_ns >= calibrates_ns] or [0.0])
+        COLD
+        * median(
+            [each.spent_ns / each.size for each in found if each.span.begin_ns >= calibrates_ns] or [0.0]
+        )
         for found in (operators, nodes)
     )
     rows = [_Row() for _ in trace.places]

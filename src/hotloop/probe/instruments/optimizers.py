@@ -65,8 +65,12 @@ class Optimizers(Instrument):
 
     def _steps(self, optimizer: Any, *_: Any) -> None:
         if optimizer not in self._seen:
-            groups = [[one for one in group["params"] if one.grad is not None] for group in optimizer.param_groups]
-            self._seen[optimizer] = [[(weakref.ref(one), one.grad.is_sparse) for one in group] for group in groups]
+            groups = [
+                [one for one in group["params"] if one.grad is not None] for group in optimizer.param_groups
+            ]
+            self._seen[optimizer] = [
+                [(weakref.ref(one), one.grad.is_sparse) for one in group] for group in groups
+            ]
 
 
 def _row(optimizer: Any, groups: list[Any]) -> list[dict[str, Any]]:
@@ -94,7 +98,11 @@ def _row(optimizer: Any, groups: list[Any]) -> list[dict[str, Any]]:
 
 def _may_be_fused(optimizer: Any) -> bool:
     torchs = type(optimizer).__module__.startswith("torch.optim.")
-    return torchs and "fused" in inspect.signature(type(optimizer)).parameters and not optimizer.defaults.get("fused")
+    return (
+        torchs
+        and "fused" in inspect.signature(type(optimizer)).parameters
+        and not optimizer.defaults.get("fused")
+    )
 
 
 def _step(optimizer: Any, groups: list[list[Any]], *, fused: bool) -> Callable[[], Any]:

@@ -60,14 +60,21 @@ def check(observation: Observation) -> Iterator[Symptom]:
     saved = _saved(observation, slow)
     if saved is not None and part.share * saved < LEAST:
         return
-    told = "fusing it was not tried" if saved is None else f"fused, copies of it take {1.0 / (1.0 - saved):.1f} times less"
+    told = (
+        "fusing it was not tried"
+        if saved is None
+        else f"fused, copies of it take {1 / (1 - saved):.1f} times less"
+    )
+    seen = f"takes {part.share:.0%} of the step ({duration(part.seconds[0])})"
     yield Symptom(
-        evidence=f"{first.cls} runs {how}, and takes {part.share:.0%} of the step ({duration(part.seconds[0])}); {told}",
+        evidence=f"{first.cls} runs {how}, and {seen}; {told}",
         metric="phases.optimizer.share",
         path=first.path,
         line=first.line,
         cost=part if saved is None else part.times(saved),
-        gain=None if saved is None else part.gain(saved, saved * (1.0 - REACH), min(1.0, saved * (1.0 + REACH))),
+        gain=None
+        if saved is None
+        else part.gain(saved, saved * (1.0 - REACH), min(1.0, saved * (1.0 + REACH))),
         severity=Severity.INFO if part.share < MUCH else None,
     )
 

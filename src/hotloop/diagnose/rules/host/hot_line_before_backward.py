@@ -31,7 +31,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.lines.hot_line import calls_a_module, hot_line, samples_of
-from hotloop.diagnose.price.cost import MATERIAL
 from hotloop.diagnose.lines.line_price import line_price
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.deep import HostSamples, Sample
@@ -51,7 +50,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if found is None:
         return
     price = line_price(observation, found.path, range(found.line, found.line + 1))
-    if price.saved is not None and price.cost.share * price.saved < MATERIAL:
+    if not price.worth_naming:
         return
     backward = price.cost.share - price.own.share
     yield Symptom(

@@ -38,6 +38,7 @@ from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation
 from hotloop.model.quantities import duration
 
+
 def check(observation: Observation) -> Iterator[Symptom]:
     """Take each line that waits."""
     for line in lines_of(observation, "sync"):
