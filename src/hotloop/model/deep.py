@@ -165,6 +165,7 @@ class Loading(msgspec.Struct, frozen=True, kw_only=True):
     process: str
     """`train` or `worker`: who makes the batches."""
     num_processes: int
+    """The loader's workers, or 1."""
     window_s: float
     num_batches: int
     num_samples: int
@@ -172,15 +173,18 @@ class Loading(msgspec.Struct, frozen=True, kw_only=True):
     """Time in which one process makes a sample and hands it over."""
     parts: tuple[LoadingPart, ...]
     """The most expensive first."""
-    used_bytes_per_sample: float
-    """Of the tensors that come out."""
+    used_bytes_per_sample: float | None
+    """Of the tensors that come out; None: none were seen."""
     read_bytes_per_sample: float | None
     """That were asked of files; None: the system does not tell. What is mapped into memory is not in it."""
     reads_per_sample: float | None
     private_bytes_per_worker: float | None = None
     """Memory that a worker shares with no other process; None: no worker, or the system does not tell."""
     padding: float = 0.0
-    """Share of a batch that is added when its samples are padded to the longest, 0 to 1; 0: all are of one length."""
+    """Share of a batch that was added to pad its samples to the longest, 0 to 1; 0: all are of one length, or are not
+    padded."""
+    padding_beyond: float = 0.0
+    """Share of a batch that was added beyond its longest sample."""
     folder: OpenedFolder | None = None
     """None: no file is opened for a sample."""
 

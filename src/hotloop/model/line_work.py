@@ -34,9 +34,10 @@ class StepWork(msgspec.Struct, frozen=True, kw_only=True):
     """The work of a step by line, of the leading process."""
 
     num_steps: int
+    """0: a step runs more lines than are followed, and these are those of its beginning."""
     window_s: float
-    backward_s: float
-    """Per step in all nodes of the graph, under the profiler; 0: nothing trains."""
+    backward_s: float | None
+    """Per step in all nodes of the graph, under the profiler; None: no step was followed to its end."""
     lines: tuple[LineWork, ...]
     """By path and line."""
 

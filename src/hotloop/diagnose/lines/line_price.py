@@ -68,7 +68,7 @@ def line_price(observation: Observation, path: str, lines: range) -> LinePrice:
 def _work(observation: Observation, path: str, lines: range) -> list[LineWork] | None:
     """Return the work of the lines that ran; None: it was not followed, or none of them ran meanwhile."""
     step_work = observation.deep.line_work if observation.deep else None
-    if step_work is None:
+    if step_work is None or step_work.backward_s is None:
         return None
     return [one for one in step_work.lines if one.path == path and one.line in lines] or None
 
@@ -80,6 +80,18 @@ def _saved(work: list[LineWork], own: float, backward: float, whole_backward: fl
     saved = own * min(1.0, again / forward_s) if forward_s else 0.0
     saved += min(backward, whole_backward * sum(one.backward_repeated_share for one in work))
     return min(1.0, saved / (own + backward)) if own + backward else 0.0
+
+
+def repeats(observation: Observation, path: str, line: int) -> float | None:
+    """Return the fraction of a line's own time that one call in place of many would save; None: it is not known."""
+    step_work = observation.deep.line_work if observation.deep else None
+    work = step_work.at(path, line) if step_work else None
+    return _again(work) if work is not None else None
+
+
+def _again(work: LineWork) -> float:
+    again_s = work.forward_repeated_s + MIDWAY * work.forward_host_s
+    return min(1.0, again_s / work.forward_s) if work.forward_s else 0.0
 
 
 def _plus(whole: Cost, more: Cost, inside: Cost) -> Cost:

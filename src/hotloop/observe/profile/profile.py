@@ -87,7 +87,17 @@ def with_deep(
     if why_not is not None:
         return _add(observation, None, [Coverage("detailed profiling", why_not)])
     deep, gaps = read_deep_results(folder, lead, wanted)
-    return _add(observation, deep, gaps)
+    return _add(observation, _all_workers(deep, observation), gaps)
+
+
+def _all_workers(deep: Deep | None, observation: Observation) -> Deep | None:
+    """Return it with the number of the loader's workers: of many some make no batch within a window."""
+    loading = deep.loading if deep is not None else None
+    loader = next((one for one in observation.program.loaders if one.used_in_step), None)
+    if deep is None or loading is None or loading.process != "worker" or loader is None:
+        return deep
+    num = max(loading.num_processes, loader.num_workers)
+    return msgspec.structs.replace(deep, loading=msgspec.structs.replace(loading, num_processes=num))
 
 
 def read_deep_results(

@@ -93,8 +93,10 @@ class LineWork(Instrument):
         _calibrate()
         profiler = self._profiler.stop()
         steps, lines = self._whole
-        if trace is None or not steps:
-            raise Unavailable(self._broken or "a step runs too many lines of Python to follow them")
+        if trace is None or self._broken:
+            raise Unavailable(self._broken or "it was not started")
+        if not steps:
+            lines = trace.num_events  # of a step with more lines than are followed, those of its beginning
         spans = sorted(
             self._spans(profiler.kineto_results.events()), key=lambda one: (one.begin_ns, -one.end_ns)
         )
