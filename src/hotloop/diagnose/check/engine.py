@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.check.bottleneck import bottleneck
@@ -20,7 +20,7 @@ from hotloop.model.observation import Observation
 from hotloop.model.ratio import Ratio
 from hotloop.stats.quietness import is_too_busy
 
-BUSY_MACHINE = "busy-machine"
+_BUSY_MACHINE = "busy-machine"
 _LOUDEST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 
 
@@ -57,7 +57,7 @@ def diagnose(
     told = one_price_a_line([one for one in findings if not _is_explained(one, explained)])
     return Diagnosis(
         bottleneck=bottleneck(observation),
-        findings=tuple(sorted(told, key=lambda one: (not _spoils(one, observation), order(one)))),
+        findings=tuple(ordered(told, observation)),
         abstained=tuple(abstained),
         observation=observation,
         session=session,
@@ -66,11 +66,6 @@ def diagnose(
 
 def _rank(finding: Finding) -> int:
     return _LOUDEST_FIRST.index(finding.severity)
-
-
-def _spoils(finding: Finding, observation: Observation) -> bool:
-    """Whether it says that the others' prices cannot be relied on."""
-    return finding.code == BUSY_MACHINE and is_too_busy(observation.foreign_share)
 
 
 def _is_explained(finding: Finding, explained: Mapping[str, int]) -> bool:
@@ -137,6 +132,12 @@ def _finding(rule: Rule, symptom: Symptom, gain: Ratio | None, observation: Obse
         advice=symptom.advice or rule.advice,
         optimization=None if symptom.by_hand else rule.optimization,
     )
+
+
+def ordered(findings: Iterable[Finding], observation: Observation) -> list[Finding]:
+    """Return findings as they are told: where others were too busy for any price to be relied on, that comes first."""
+    busy = is_too_busy(observation.foreign_share)
+    return sorted(findings, key=lambda one: (not (busy and one.code == _BUSY_MACHINE), order(one)))
 
 
 def order(finding: Finding) -> tuple[int, float, float, str]:
