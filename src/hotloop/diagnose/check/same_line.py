@@ -17,6 +17,7 @@ _LOUDEST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 
 def one_price_a_line(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings without those that are part of another's price, which says so."""
+    wholes: dict[tuple[str | None, int | None], Finding]
     wholes = {(one.path, one.line): one for one in findings if one.code in _WHOLE and one.line is not None}
     kept: dict[int, Finding] = {}
     for number, one in enumerate(findings):

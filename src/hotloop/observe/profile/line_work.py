@@ -72,8 +72,8 @@ def _outwards(places: Sequence[tuple[int, str, int, str]], number: int) -> list[
     """Return a place's line, and those that call it, outwards."""
     found = []
     while number >= 0:
-        number, *line = places[number]
-        found.append((line[0], line[1], line[2]))
+        number, path, line, function = places[number]
+        found.append((path, line, function))
     return found
 
 

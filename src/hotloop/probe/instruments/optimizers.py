@@ -107,7 +107,7 @@ def _may_be_fused(optimizer: Any) -> bool:
 
 def _step(optimizer: Any, groups: list[list[Any]], *, fused: bool) -> Callable[[], Any]:
     """Return the step of an optimizer like it, on other parameters, without anybody's hooks."""
-    cls = type(optimizer)
+    cls: Any = type(optimizer)
     like = cls.__new__(cls)
     like.__dict__.update(optimizer.__dict__)
     changes = {"fused": True, "foreach": False} if fused else {}
