@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.check.bottleneck import bottleneck
 from hotloop.diagnose.check.device_idle import capped_by_idle
 from hotloop.diagnose.check.registry import all_rules
+from hotloop.diagnose.check.same_line import one_price_a_line
 from hotloop.diagnose.price.cost import LEAST, NO_STEP_LEFT, Cost, loudness
+from hotloop.diagnose.price.facts import contended
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.diagnosis import Abstention, Diagnosis
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import Observation
 from hotloop.model.ratio import Ratio
+from hotloop.stats.quietness import is_too_busy
 
+_BUSY_MACHINE = "busy-machine"
 _LOUDEST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 
 
@@ -46,13 +50,14 @@ def diagnose(
             # Figures that make no sense: one rule that stumbles over them does not take the others with it.
             abstained.append(Abstention(rule.code, f"it failed here ({type(error).__name__}: {error})"))
             continue
-        found = [_finding(rule, *_priced_anew(rule, symptom, observation)) for symptom in seen]
+        found = [_finding(rule, *_priced_anew(rule, symptom, observation), observation) for symptom in seen]
         findings.extend(found)
         for code in rule.explains if found else ():
             explained[code] = min(explained.get(code, len(Severity)), *(_rank(one) for one in found))
+    told = one_price_a_line([one for one in findings if not _is_explained(one, explained)])
     return Diagnosis(
         bottleneck=bottleneck(observation),
-        findings=tuple(sorted((one for one in findings if not _is_explained(one, explained)), key=order)),
+        findings=tuple(ordered(told, observation)),
         abstained=tuple(abstained),
         observation=observation,
         session=session,
@@ -103,12 +108,19 @@ def _priced_anew(rule: Rule, symptom: Symptom, observation: Observation) -> tupl
     return symptom, surest
 
 
-def _finding(rule: Rule, symptom: Symptom, gain: Ratio | None) -> Finding:
+def _severity(rule: Rule, symptom: Symptom, observation: Observation) -> Severity:
+    """Return how loud a finding is: one that a busy machine makes by itself is information there."""
+    if rule.made_by_neighbours and contended(observation):
+        return Severity.INFO
+    return symptom.severity or loudness(symptom.cost)
+
+
+def _finding(rule: Rule, symptom: Symptom, gain: Ratio | None, observation: Observation) -> Finding:
     seconds = symptom.cost.seconds if symptom.cost else (None, None, None)
     return Finding(
         code=rule.code,
         title=rule.title,
-        severity=symptom.severity or loudness(symptom.cost),
+        severity=_severity(rule, symptom, observation),
         path=symptom.path,
         line=symptom.line,
         metric=symptom.metric,
@@ -120,6 +132,12 @@ def _finding(rule: Rule, symptom: Symptom, gain: Ratio | None) -> Finding:
         advice=symptom.advice or rule.advice,
         optimization=None if symptom.by_hand else rule.optimization,
     )
+
+
+def ordered(findings: Iterable[Finding], observation: Observation) -> list[Finding]:
+    """Return findings as they are told: where others were too busy for any price to be relied on, that comes first."""
+    busy = is_too_busy(observation.foreign_share)
+    return sorted(findings, key=lambda one: (not (busy and one.code == _BUSY_MACHINE), order(one)))
 
 
 def order(finding: Finding) -> tuple[int, float, float, str]:

@@ -75,6 +75,7 @@ rule = Rule(
     code="low-efficiency",
     title="The step reaches a small share of the machine's peak",
     advice="Fuse what moves data (torch.compile), use a lower precision, and make the products larger.",
+    made_by_neighbours=True,
     page=__doc__ or "",
     check=check,
 )

@@ -70,6 +70,7 @@ rule = Rule(
     title="Loading waits for the disk",
     advice="Read in sequence from larger files, or from a faster disk; more workers wait at the same time.",
     optimization="loader_workers",
+    made_by_neighbours=True,
     page=__doc__ or "",
     check=check,
 )

@@ -34,9 +34,7 @@ from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.price.cost import MIDWAY, phase_cost
-from hotloop.diagnose.price.facts import contended
 from hotloop.diagnose.rule import Rule, Symptom
-from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.quantities import duration
 
@@ -53,7 +51,6 @@ def check(observation: Observation) -> Iterator[Symptom]:
         metric="phases.communication.share",
         cost=cost,
         gain=cost.gain(expected=MIDWAY),
-        severity=Severity.INFO if contended(observation) else None,
     )
 
 
@@ -61,6 +58,7 @@ rule = Rule(
     code="communication-bound",
     title="The step waits for communication",
     advice="Communicate less often (no_sync), less (compression), or beside the backward (buckets).",
+    made_by_neighbours=True,
     page=__doc__ or "",
     check=check,
 )

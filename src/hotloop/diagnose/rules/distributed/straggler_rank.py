@@ -90,6 +90,7 @@ rule = Rule(
     title="One rank is slower than the others",
     advice="Give the ranks equal work; look at that rank's device, cores and data.",
     explains=frozenset({"communication-bound"}),
+    made_by_neighbours=True,
     page=__doc__ or "",
     check=check,
 )

@@ -2,7 +2,9 @@
 
 ## What it does
 Takes the share of the machine's processor time that went to processes which are not the program's. Given as
-information: the program is not to blame, but its times are not those of a quiet machine.
+information: the program is not to blame, but its times are not those of a quiet machine. From a quarter on it comes
+first, and findings that such a machine makes by itself (steps that vary, waiting for disks or ranks, operators below
+their peak) are information.
 
 ## Why it is slow
 A busy neighbour costs a factor, not a share, where threads spin at barriers: a two-thread step was 5 to 25 times slower

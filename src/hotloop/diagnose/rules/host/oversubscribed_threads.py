@@ -72,6 +72,7 @@ rule = Rule(
     title="More computing threads than cores",
     advice="Give each process as many threads as it has cores to itself.",
     optimization="thread_count",
+    made_by_neighbours=True,
     page=__doc__ or "",
     check=check,
 )

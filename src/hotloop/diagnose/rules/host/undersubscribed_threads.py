@@ -31,7 +31,7 @@ from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.price.cost import phase_share
-from hotloop.diagnose.price.facts import cores_per_process, on_cpu, step_loader
+from hotloop.diagnose.price.facts import contended, cores_per_process, on_cpu, step_loader
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
@@ -52,11 +52,17 @@ def check(observation: Observation) -> Iterator[Symptom]:
         return
     computing = phase_share(observation, Phase.FORWARD, Phase.BACKWARD, Phase.OPTIMIZER)
     yield Symptom(
-        evidence=f"{threads} computing threads where {free} cores are free, and {computing:.0%} of the step computes",
+        evidence=f"{threads} computing threads {_of(observation, free)}, and {computing:.0%} of the step computes",
         metric="program.num_threads",
         severity=Severity.INFO,
         gain=Ratio(1.0, 1.0, 1.0 / (1.0 - computing * (1.0 - threads / free))),
     )
+
+
+def _of(observation: Observation, free: int) -> str:
+    if contended(observation):
+        return f"of {free} cores, which others used {observation.foreign_share:.0%} of meanwhile"
+    return f"where {free} cores are free"
 
 
 rule = Rule(

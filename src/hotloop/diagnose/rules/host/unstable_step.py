@@ -58,6 +58,7 @@ rule = Rule(
     code="unstable-step",
     title="Steps differ much in how long they take",
     advice="Run hotloop machine to see what else uses this machine; look at batch sizes and at what runs now and then.",
+    made_by_neighbours=True,
     page=__doc__ or "",
     check=check,
 )
