@@ -30,6 +30,11 @@ def start() -> None:
         from hotloop.probe.setup import write_guard as guard
 
         guarded = guard.install(config.guard, config.guard_scratch, config.guard_free)
+    if config.virtual_gpu is not None and config.folder:
+        from hotloop.probe.virtual_gpu import install as virtual_gpu
+
+        virtual_gpu.start(config.virtual_gpu, config.folder)
+        return
     edited = _edit_sources(config)
     python_ns = monotonic_ns()
     when_torch_is_imported(lambda: install(config, guarded, python_ns, edited))

@@ -109,7 +109,7 @@ class VirtualSteps:
     def write(self) -> None:
         """Write what is known by now."""
         path = self._folder / f"virtual-{os.getpid()}.json"
-        text = json.dumps({"configurations": self.done, "assumptions": sorted(self.assumptions)})
+        text = json.dumps({"configurations": self.done, "assumptions": sorted(self.assumptions), "batch_size": self._training.batch_size})
         made = path.with_suffix(".part")
         made.write_text(text)
         made.replace(path)
