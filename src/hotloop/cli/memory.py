@@ -25,7 +25,7 @@ from hotloop.launch.signals import ended_like_ctrl_c
 from hotloop.memory.configurations import PlannedConfiguration
 from hotloop.memory.devices import device_named
 from hotloop.memory.plan import plan_for
-from hotloop.memory.virtual_run import VirtualReport, run_virtually
+from hotloop.memory.virtual_run import VirtualReport, plan_virtually
 from hotloop.model.errors import ExitCode
 from hotloop.model.memory_plan import PlannedDevice
 from hotloop.report.terminal.memory_plan import render
@@ -57,7 +57,11 @@ def command() -> None:
     help="A device, or its memory: `A100 40GB`, `RTX 4090`, `24GB`. May be given several times.",
 )
 @click.option(
-    "--seconds", type=TimeSpan(), default=DEFAULT_SECONDS, show_default=True, help="Time limit of one virtual run."
+    "--seconds",
+    type=TimeSpan(),
+    default=DEFAULT_SECONDS,
+    show_default=True,
+    help="Time limit of one virtual run.",
 )
 @click.option("--json", "json_file", type=ResultFile(), help="Write the plan.")
 @isolation_options
@@ -92,7 +96,7 @@ def plan_command(
 
     def run(device: PlannedDevice, wanted: Sequence[PlannedConfiguration]) -> VirtualReport:
         screen.progress(f"on a virtual {device.name}")
-        return run_virtually(
+        return plan_virtually(
             argv, isolation, device, wanted, cache=_cache(), limit_s=seconds, progress=screen.progress
         )
 

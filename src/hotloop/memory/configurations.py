@@ -38,15 +38,19 @@ def configurations(half: str, factors: Sequence[float] = ()) -> list[PlannedConf
         factors: on the batch size, besides 2.
     """
     short = {"bfloat16": "bf16", "float16": "fp16"}[half]
-    saving = {"precision": half, "checkpointing": True}
     return [
         PlannedConfiguration(name=AS_IT_IS),
         PlannedConfiguration(name=f"{short} autocast", precision=half),
         PlannedConfiguration(name="checkpointing", checkpointing=True),
-        PlannedConfiguration(name=f"{short} + checkpointing", **saving),
+        PlannedConfiguration(name=f"{short} + checkpointing", precision=half, checkpointing=True),
         PlannedConfiguration(name="accumulation 2", accumulation=2),
         PlannedConfiguration(name="accumulation 4", accumulation=4),
-        PlannedConfiguration(name=f"{short} + checkpointing + accumulation 4", accumulation=4, **saving),
+        PlannedConfiguration(
+            name=f"{short} + checkpointing + accumulation 4",
+            precision=half,
+            checkpointing=True,
+            accumulation=4,
+        ),
         PlannedConfiguration(name="attention by math", attention="math"),
         PlannedConfiguration(name=TWICE, batch=2),
         *(PlannedConfiguration(name=f"batch x{factor:g}", batch=factor) for factor in factors),

@@ -14,7 +14,7 @@ from hotloop.model.memory_plan import PlannedDevice
 
 MIB, GIB = 1 << 20, 1 << 30
 WORKSPACE = 2 * 4096 * 1024 + 8 * 16 * 1024
-"""`:4096:2:16:8`, torch's default for cuBLAS: two buffers of 4 MiB and eight of 16 KiB (CUDABlas, getParsedWorkspace)."""
+"""`:4096:2:16:8`, torch's default for cuBLAS: two buffers of 4 MiB and eight of 16 KiB (CublasHandlePool.cpp)."""
 HOPPER_WORKSPACE = 32 * MIB
 """From compute capability 9.0 on (the same function)."""
 

@@ -22,9 +22,7 @@ METHOD = (
 Runner = Callable[[PlannedDevice, Sequence[PlannedConfiguration]], VirtualReport]
 
 
-def plan_for(
-    command: Sequence[str], devices: Sequence[PlannedDevice], run: Runner
-) -> MemoryPlan:
+def plan_for(command: Sequence[str], devices: Sequence[PlannedDevice], run: Runner) -> MemoryPlan:
     """Return the plan for some devices.
 
     Args:

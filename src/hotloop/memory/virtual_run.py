@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from hotloop.model.memory_plan import Held, PlannedDevice
 from hotloop.probe.process.config import ProbeConfig
 
 POLL_S = 0.1
+NO_TIME = "no time was left (--seconds)"
 HIDDEN = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""}
 """A device that is there must not be used."""
 
@@ -42,7 +44,7 @@ class VirtualReport(msgspec.Struct, frozen=True, kw_only=True):
     batch_size: int | None = None
 
 
-def run_virtually(
+def plan_virtually(
     argv: Sequence[str],
     isolation: Isolation,
     device: PlannedDevice,
@@ -52,7 +54,7 @@ def run_virtually(
     limit_s: float,
     progress: Callable[[str], None],
 ) -> VirtualReport:
-    """Run the command until every configuration had its steps; it ends at a step boundary.
+    """Run the command until every configuration had its steps; one that ends the program is left out, with the reason.
 
     Args:
         argv: the resolved command.
@@ -60,12 +62,44 @@ def run_virtually(
         device: whose answers the program gets.
         wanted: the configurations, the program as it is first.
         cache: folder for what is compiled once.
-        limit_s: for the whole run.
+        limit_s: for everything together.
         progress: told which configuration has been planned.
 
     Raises:
-        HotloopError: the program failed there, took no step, or the virtual GPU cannot be had.
+        HotloopError: the program failed as it is, took no step, or the virtual GPU cannot be had.
     """
+    deadline = time.monotonic() + limit_s
+    done: dict[str, VirtualPeak] = {}
+    base, todo = wanted[0], list(wanted[1:])
+    while True:
+        left_s = deadline - time.monotonic()
+        report, failure = _run_once(
+            argv, isolation, device, [base, *todo], cache=cache, limit_s=left_s, progress=progress
+        )
+        done |= {peak.name: peak for peak in report.configurations if peak.name not in done}
+        todo = [each for each in todo if each.name not in done]
+        if todo and failure is not None:
+            failed = todo.pop(0)
+            done[failed.name] = VirtualPeak(name=failed.name, missing=f"the program fails with it{failure}")
+        if not todo:
+            break
+        if deadline - time.monotonic() <= 0 or failure is None:
+            done |= {each.name: VirtualPeak(name=each.name, missing=NO_TIME) for each in todo}
+            break
+    return msgspec.structs.replace(report, configurations=tuple(done[each.name] for each in wanted))
+
+
+def _run_once(
+    argv: Sequence[str],
+    isolation: Isolation,
+    device: PlannedDevice,
+    wanted: Sequence[PlannedConfiguration],
+    *,
+    cache: Path,
+    limit_s: float,
+    progress: Callable[[str], None],
+) -> tuple[VirtualReport, str | None]:
+    """Run the command once; return what it reported, and the end of its log if it failed before the last one."""
     scratch = new_scratch("memory")
     try:
         folder = scratch / "probe"
@@ -97,7 +131,8 @@ def run_virtually(
         report = seen.report()
         if report is None or not report.configurations:
             raise _nothing(folder, code, last_words(run.log_end()), limit_s)
-        return report
+        failed = code not in (None, 0) and len(report.configurations) < len(wanted)
+        return report, f": {last_words(run.log_end()) or f'exit code {code}'}" if failed else None
     finally:
         remove(scratch)
 

@@ -35,8 +35,8 @@ class ProbeConfig:
         guard_free: folders in them that it may write to.
         guard_scratch: where it writes instead.
         followers: what shows the events to other tools as they happen, and keeps none: `{"name", "module", "params"}`.
-        virtual_gpu: run on a device that is not there: `{"device", "configurations", "workspace", "cache"}`, and nothing
-            else of the probe.
+        virtual_gpu: a device that is not there to run on, in place of all else:
+            `{"device", "configurations", "workspace", "cache"}`.
         sites: note where the user's code calls what a patch of it has to know.
     """
 

@@ -31,13 +31,18 @@ def start() -> None:
 
         guarded = guard.install(config.guard, config.guard_scratch, config.guard_free)
     if config.virtual_gpu is not None and config.folder:
-        from hotloop.probe.virtual_gpu import install as virtual_gpu
-
-        virtual_gpu.start(config.virtual_gpu, config.folder)
+        _virtual_gpu(config.virtual_gpu, Path(config.folder))
         return
     edited = _edit_sources(config)
     python_ns = monotonic_ns()
     when_torch_is_imported(lambda: install(config, guarded, python_ns, edited))
+
+
+def _virtual_gpu(order: dict[str, Any], folder: Path) -> None:
+    from hotloop.probe.virtual_gpu import install as virtual_gpu
+
+    if virtual_gpu.load(order, folder):
+        when_torch_is_imported(lambda: virtual_gpu.install(order, folder))
 
 
 def _edit_sources(config: ProbeConfig) -> EditedSources | None:

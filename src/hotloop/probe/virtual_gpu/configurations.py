@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -55,15 +56,25 @@ class Configuration:
         """Return a tensor that goes to the device, with the batch that is wanted."""
         factor = self.order.get("batch", 1) / self.order.get("accumulation", 1)
         size = self._training.batch_size
-        if factor == 1 or not tensor.dim() or size is None or tensor.shape[0] != size or tensor.is_leaf and tensor.requires_grad:
+        if (
+            factor == 1
+            or not tensor.dim()
+            or size is None
+            or tensor.shape[0] != size
+            or (tensor.is_leaf and tensor.requires_grad)
+        ):
             return tensor
         wanted = max(1, round(size * factor))
         self.num_resized += 1
         times = -(-wanted // size)
-        return tensor.detach().repeat(times, *[1] * (tensor.dim() - 1))[:wanted] if times > 1 else tensor[:wanted]
+        return (
+            tensor.detach().repeat(times, *[1] * (tensor.dim() - 1))[:wanted]
+            if times > 1
+            else tensor[:wanted]
+        )
 
     def _autocast(self, dtype: torch.dtype) -> None:
-        def around(begins: bool) -> None:  # noqa: FBT001
+        def around(begins: bool) -> None:
             torch.set_autocast_enabled("cuda", begins)
             torch.set_autocast_dtype("cuda", dtype)
             if not begins:
@@ -87,25 +98,22 @@ class Configuration:
                 return checkpoint(_forward, *args, use_reentrant=False, preserve_rng_state=False, **kwargs)
 
             block.forward = again
-            self._undo.append(lambda block=block: block.__dict__.pop("forward", None))
+            self._undo.append(partial(block.__dict__.pop, "forward", None))
 
     def _keep_gradients(self) -> None:
         """Have gradients live on as between micro-batches: the next forward and backward run beside them."""
         for cls in (torch.optim.Optimizer, nn.Module):
-            original = cls.zero_grad
-            cls.zero_grad = lambda *_, **__: None  # type: ignore[method-assign]
-            self._undo.append(lambda cls=cls, original=original: setattr(cls, "zero_grad", original))
+            self._undo.append(partial(setattr, cls, "zero_grad", cls.zero_grad))
+            setattr(cls, "zero_grad", lambda *_, **__: None)  # noqa: B010 - a method is exchanged on purpose
 
 
 def repeated_blocks(root: Any) -> list[Any]:
-    """Return the repeated blocks of a model: children of one class and with parameters, of the list that holds most."""
-    best: list[Any] = []
-    weight = 0
+    """Return the repeated blocks of a model: children of one class, with parts of their own, that hold most of it."""
+    groups: list[list[Any]] = [[]]
     for module in root.modules() if root is not None else ():
-        children = [each for each in module.children() if any(True for _ in each.parameters())]
-        for cls in {type(each) for each in children}:
-            alike = [each for each in children if type(each) is cls]
-            size = sum(each.numel() for block in alike for each in block.parameters())
-            if len(alike) >= MIN_BLOCKS and any(True for _ in cls.__mro__) and size > weight and any(alike[0].children()):
-                best, weight = alike, size
-    return best
+        by_class: dict[type, list[Any]] = {}
+        for child in module.children():
+            if any(True for _ in child.children()) and any(True for _ in child.parameters()):
+                by_class.setdefault(type(child), []).append(child)
+        groups += [alike for alike in by_class.values() if len(alike) >= MIN_BLOCKS]
+    return max(groups, key=lambda alike: sum(each.numel() for one in alike for each in one.parameters()))

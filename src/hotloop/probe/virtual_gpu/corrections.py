@@ -44,9 +44,9 @@ class DeviceKernels:
         value: Any,
         attn_mask: Any = None,
         dropout_p: float = 0.0,
-        is_causal: bool = False,  # noqa: FBT001, FBT002 - torch's signature
+        is_causal: bool = False,
         scale: float | None = None,
-        enable_gqa: bool = False,  # noqa: FBT001, FBT002
+        enable_gqa: bool = False,
     ) -> Any:
         if enable_gqa and key.shape[-3] != query.shape[-3]:
             times = query.shape[-3] // key.shape[-3]
@@ -74,13 +74,15 @@ class DeviceKernels:
             return "flash"
         return "efficient"
 
-    def _flash(self, query: Any, key: Any, value: Any, dropout: float, causal: bool, scale: Any) -> Any:  # noqa: FBT001
+    def _flash(self, query: Any, key: Any, value: Any, dropout: float, causal: bool, scale: Any) -> Any:
         size = query.shape[-1]
         scale = scale if scale is not None else 1 / math.sqrt(size)
         if size % 8:
             padding = (0, 8 - size % 8)
             query, key, value = (torch.nn.functional.pad(each, padding) for each in (query, key, value))
-        out = torch.ops.aten._scaled_dot_product_flash_attention(query, key, value, dropout, causal, scale=scale)[0]
+        out = torch.ops.aten._scaled_dot_product_flash_attention(
+            query, key, value, dropout, causal, scale=scale
+        )[0]
         return out[..., :size]
 
 

@@ -6,26 +6,26 @@ import os
 from pathlib import Path
 from typing import Any
 
-from hotloop.probe.setup.import_hook import when_torch_is_imported
 from hotloop.probe.virtual_gpu.native import NotToBeHad, load_device_guard
 
 
-def start(order: dict[str, Any], folder: str) -> None:
-    """Wait for torch in this process.
+def load(order: dict[str, Any], folder: Path) -> bool:
+    """Make torch's fake tensors possible on "cuda", before torch is imported; return whether that is so.
 
     Args:
         order: `{"device", "configurations", "workspace", "cache"}`.
-        folder: where the report goes.
+        folder: where it is said why not.
     """
     try:
         load_device_guard(Path(order["cache"]))
     except NotToBeHad as reason:
-        Path(folder, f"virtual-failed-{os.getpid()}").write_text(str(reason))
-        return
-    when_torch_is_imported(lambda: _install(order, Path(folder)))
+        (folder / f"virtual-failed-{os.getpid()}").write_text(str(reason))
+        return False
+    return True
 
 
-def _install(order: dict[str, Any], folder: Path) -> None:
+def install(order: dict[str, Any], folder: Path) -> None:
+    """Put the device into this process, right after torch has been imported; reports go to a folder."""
     import atexit
 
     import torch
@@ -40,15 +40,18 @@ def _install(order: dict[str, Any], folder: Path) -> None:
 
     device = torch_cuda.Device(**{**order["device"], "capability": tuple(order["device"]["capability"])})
     allocator = CachingAllocator(order.get("limit"))
-    training = Training(lambda: steps.after_step())
+    training = Training()
     storages = Storages(training.place, allocator)
     training.storages = storages
     kernels = DeviceKernels(device.capability)
     steps = VirtualSteps(order["configurations"], storages, training, kernels, order["workspace"], folder)
+    training.on_step = steps.after_step
     torch_cuda.answer_for(device, allocator)
     let_fake_parameters_be()
     training.install()
     world = World(storages, lambda tensor: steps.current.resize(tensor) if steps.current else tensor)
+    training.adopt = world.adopt
+    world.adopt_batches()
     steps.assumptions = world.assumptions
     world.__enter__()
     kernels.install()

@@ -48,7 +48,7 @@ def load_device_guard(cache: Path) -> None:
 
 def _cpu_only(version: str) -> bool:
     names: dict[str, object] = {}
-    exec(version, names)  # noqa: S102 - torch/version.py, without importing torch
+    exec(version, names)
     return names.get("cuda") is None and names.get("hip") is None
 
 
@@ -60,7 +60,13 @@ def _compile(torch: Path, library: Path) -> None:
     made = library.with_suffix(f".{os.getpid()}")
     include = torch / "include"
     command = [compiler, "-O0", "-shared", "-fPIC", "-std=c++20", str(SOURCE), "-o", str(made)]
-    command += [f"-I{include}", f"-I{include / 'torch/csrc/api/include'}", f"-L{torch / 'lib'}", "-lc10", "-ltorch_cpu"]
+    command += [
+        f"-I{include}",
+        f"-I{include / 'torch/csrc/api/include'}",
+        f"-L{torch / 'lib'}",
+        "-lc10",
+        "-ltorch_cpu",
+    ]
     done = subprocess.run(command, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode:
         first = next((line for line in done.stderr.splitlines() if "error" in line), "no message")

@@ -80,7 +80,9 @@ class VirtualSteps:
 
     def _finish(self, configuration: Configuration) -> None:
         configuration.off()
-        self.done.append({**configuration.order, "missing": configuration.missing, **self._account(configuration)})
+        self.done.append(
+            {**configuration.order, "missing": configuration.missing, **self._account(configuration)}
+        )
         self._todo.pop(0)
         self.write()
 
@@ -109,7 +111,13 @@ class VirtualSteps:
     def write(self) -> None:
         """Write what is known by now."""
         path = self._folder / f"virtual-{os.getpid()}.json"
-        text = json.dumps({"configurations": self.done, "assumptions": sorted(self.assumptions), "batch_size": self._training.batch_size})
+        text = json.dumps(
+            {
+                "configurations": self.done,
+                "assumptions": sorted(self.assumptions),
+                "batch_size": self._training.batch_size,
+            }
+        )
         made = path.with_suffix(".part")
         made.write_text(text)
         made.replace(path)

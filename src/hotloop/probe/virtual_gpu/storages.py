@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from hotloop.probe.virtual_gpu.caching_allocator import CachingAllocator
@@ -88,7 +89,7 @@ class Storages:
 
 def _user_line() -> str | None:
     """Return the innermost line that is not torch's; the user's own before a library's."""
-    frame = sys._getframe(3)
+    frame: FrameType | None = sys._getframe(3)
     library = None
     while frame is not None:
         file = frame.f_code.co_filename
@@ -97,5 +98,5 @@ def _user_line() -> str | None:
             if "site-packages" not in file and not file.startswith(sys.base_prefix + "/lib"):
                 return place
             library = library or place
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return library

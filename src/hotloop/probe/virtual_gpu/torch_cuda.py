@@ -15,6 +15,12 @@ from hotloop.probe.virtual_gpu.caching_allocator import CachingAllocator
 BF16_FROM = (8, 0)
 """Compute capability from which `torch.cuda.is_bf16_supported` is true without emulation."""
 
+_DOES_NOTHING = (
+    *("_lazy_init", "init", "synchronize", "set_device", "set_stream", "ipc_collect"),
+    *("manual_seed", "manual_seed_all", "seed", "seed_all", "set_rng_state"),
+    "set_per_process_memory_fraction",
+)
+
 
 @dataclass(frozen=True)
 class Device:
@@ -106,8 +112,20 @@ def answer_for(device: Device, allocator: CachingAllocator) -> None:
     }
     for name, value in constants.items():
         setattr(cuda, name, _always(value))
-    for name in ("_lazy_init", "init", "synchronize", "set_device", "manual_seed", "manual_seed_all", "seed", "seed_all",
-                 "set_rng_state", "ipc_collect", "set_stream", "set_per_process_memory_fraction"):
+    for name in (
+        "_lazy_init",
+        "init",
+        "synchronize",
+        "set_device",
+        "manual_seed",
+        "manual_seed_all",
+        "seed",
+        "seed_all",
+        "set_rng_state",
+        "ipc_collect",
+        "set_stream",
+        "set_per_process_memory_fraction",
+    ):
         setattr(cuda, name, _always(None))
     for name, read in {
         "memory_allocated": lambda: allocator.allocated,
@@ -120,8 +138,8 @@ def answer_for(device: Device, allocator: CachingAllocator) -> None:
     }.items():
         setattr(cuda, name, _asking(read))
     cuda.Stream, cuda.Event, cuda.stream, cuda.device = _Stream, _Event, _inside, _inside
-    torch.Tensor.pin_memory = lambda tensor, *_: tensor  # type: ignore[method-assign,assignment]
-    torch.Tensor.record_stream = lambda *_: None  # type: ignore[method-assign,assignment]
+    torch.Tensor.pin_memory = lambda tensor, *_: tensor
+    torch.Tensor.record_stream = lambda *_: None
 
 
 @contextlib.contextmanager

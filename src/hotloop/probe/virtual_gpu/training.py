@@ -14,13 +14,9 @@ from hotloop.probe.virtual_gpu.storages import Storages
 
 
 class Training:
-    """Follows the training steps of this process.
+    """Follows the training steps of this process."""
 
-    Args:
-        on_step: called after each step of the first optimizer that was seen.
-    """
-
-    def __init__(self, on_step: Callable[[], None]) -> None:
+    def __init__(self) -> None:
         self.storages: Storages | None = None
         """Set once there is a device."""
         self.root: Any = None
@@ -35,7 +31,10 @@ class Training:
         self.states: set[int] = set()
         self.around_forward: list[Callable[[bool], None]] = []
         """Called with True before a forward of the root, and with False after it."""
-        self._on_step = on_step
+        self.adopt: Callable[[Any], None] = lambda _: None
+        """Given each module that is called from outside a model (`World.adopt`)."""
+        self.on_step: Callable[[], None] = lambda: None
+        """Called after each step of the first optimizer that was seen."""
         self._optimizer: Any = None
         self._phase = "start"
         self._path: list[str] = []
@@ -66,8 +65,10 @@ class Training:
         graph._engine_run_backward = run_backward
 
     def _enter(self, module: Any, args: Any) -> None:
-        if not self._path and self._phase != "backward" and torch.is_grad_enabled():
-            self._begin(module, args)
+        if not self._path:
+            self.adopt(module)
+            if self._phase != "backward" and torch.is_grad_enabled():
+                self._begin(module, args)
         self._path.append(self._names.get(id(module), type(module).__name__))
 
     def _begin(self, module: Any, args: Any) -> None:
@@ -83,20 +84,20 @@ class Training:
         for tell in self.around_forward:
             tell(True)
 
-    def _leave(self, module: Any, args: Any, out: Any) -> None:
+    def _leave(self, module: Any, *_: Any) -> None:
         if self._path:
             self._path.pop()
         if not self._path and self._phase == "forward" and module is self.root:
             for tell in self.around_forward:
                 tell(False)
 
-    def _before_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+    def _before_optimizer(self, optimizer: Any, *_: Any) -> None:
         self._phase = "optimizer"
         for parameter in _parameters(optimizer):
             self._note(self.parameters, parameter)
             self._note(self.gradients, parameter.grad)
 
-    def _after_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+    def _after_optimizer(self, optimizer: Any, *_: Any) -> None:
         self._phase = "between"
         for state in optimizer.state.values():
             for value in state.values() if isinstance(state, dict) else ():
@@ -107,7 +108,7 @@ class Training:
         self._optimizer = self._optimizer or optimizer
         if optimizer is self._optimizer:
             self.num_steps += 1
-            self._on_step()
+            self.on_step()
 
     def _note(self, numbers: set[int], tensor: Any) -> None:
         if self.storages is None or not isinstance(tensor, torch.Tensor):

@@ -6,7 +6,8 @@ it is small: lengths, masks and indices decide over shapes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, MutableMapping
 from typing import Any
 
 import torch
@@ -18,6 +19,8 @@ from torch._subclasses.fake_tensor import (
     FakeTensorMode,
 )
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.data import dataloader
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from hotloop.probe.virtual_gpu.storages import Storages
 
@@ -28,7 +31,7 @@ _KEEPS_VALUES = "_amp_foreach_non_finite_check_and_unscale_"
 """Gradients are taken to be finite: what says so stays zero."""
 
 
-class World(TorchDispatchMode):
+class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
     """Decides for each operator whether it computes or only says what it would give.
 
     Args:
@@ -43,6 +46,9 @@ class World(TorchDispatchMode):
         self._fake = FakeTensorMode(allow_non_fake_inputs=True)
         self.assumptions: set[str] = set()
         """What values nobody has were taken to be."""
+        self.one_device = False
+        """The program never asks for a device: what meets a tensor of its model is taken to be there, too."""
+        self._adopted: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run one operator."""
@@ -55,6 +61,8 @@ class World(TorchDispatchMode):
             return func(*args, **kwargs)
         if on_device and _leaves(name, args, device):
             return self._values(args[0], name, kwargs)
+        if self.one_device and on_device:
+            args, kwargs = pytree.tree_map(self._adopt, (args, kwargs))
         if name == "_to_copy" and not on_device:
             args = (self._resize(args[0]), *args[1:])
         values = self._computed(func, name, args, kwargs)
@@ -67,6 +75,53 @@ class World(TorchDispatchMode):
             if isinstance(each, FakeTensor) and each.fake_device.type == "cuda":
                 self._storages.saw(each, name)
         return out
+
+    def adopt(self, module: Any) -> None:
+        """Move a model to the device whose program leaves everything on the CPU; its parameters stay the same objects.
+
+        Nothing is done where the program has something on the device: it knows what it does.
+        """
+        if not self.one_device and self._storages.records:
+            return
+        self.one_device = True
+        if any(not isinstance(each, FakeTensor) for each in (*module.parameters(), *module.buffers())):
+            module.to("cuda")
+            module.register_forward_pre_hook(self._adopt_inputs, with_kwargs=True)
+
+    def adopt_batches(self) -> None:
+        """Move what loaders give, from the first forward on, as a program for a device would."""
+        iterator: Any = dataloader._BaseDataLoaderIter
+        original = iterator.__next__
+
+        @functools.wraps(original)
+        def following(loader: Any) -> Any:
+            batch = original(loader)
+            return self._adopt_batch(batch) if self.one_device else batch
+
+        iterator.__next__ = following
+
+    def _adopt_batch(self, batch: Any) -> Any:
+        if isinstance(batch, MutableMapping) and not isinstance(batch, dict):  # transformers' BatchEncoding
+            for name, value in batch.items():
+                batch[name] = pytree.tree_map(self._adopt, value)
+            return batch
+        return pytree.tree_map(self._adopt, batch)
+
+    def _adopt_inputs(self, module: Any, args: Any, kwargs: Any) -> Any:  # noqa: ARG002 - torch's signature
+        """Move what a model is given: autocast looks at the device of a tensor, not of the weights."""
+        return pytree.tree_map(self._adopt, (args, kwargs))
+
+    def _adopt(self, each: Any) -> Any:
+        """Return a tensor on the device for one on the CPU; a number stays where it is."""
+        if not isinstance(each, torch.Tensor) or isinstance(each, FakeTensor) or not each.dim():
+            return each
+        if each not in self._adopted:
+            real = self._resize(each)
+            there = self._on_device(real)
+            self._keep("_to_copy", there, real)
+            self._storages.saw(there, "_to_copy")
+            self._adopted[each] = there
+        return self._adopted[each]
 
     def _faked(self, func: Any, args: Any, kwargs: Any) -> Any:
         args, kwargs = pytree.tree_map(self._fake_of, (args, kwargs))
