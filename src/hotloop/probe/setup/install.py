@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 from time import monotonic_ns
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hotloop.probe.process.config import ProbeConfig, load
 from hotloop.probe.record.events import Kind, end
