@@ -27,6 +27,9 @@ from hotloop.probe.virtual_gpu.storages import Storages
 VALUES_UP_TO = 1 << 18
 """Elements: more are not kept beside a fake tensor."""
 _UNKNOWN = ("rand", "bernoulli", "dropout", "normal", "uniform", "multinomial", "exponential", "empty")
+_INDEXING = frozenset(
+    {"index", "_unsafe_index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index_put"}
+)
 _KEEPS_VALUES = "_amp_foreach_non_finite_check_and_unscale_"
 """Gradients are taken to be finite: what says so stays zero."""
 
@@ -66,6 +69,8 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         if name == "_to_copy" and not on_device:
             args = (self._resize(args[0]), *args[1:])
         values = self._computed(func, name, args, kwargs)
+        if name in _INDEXING:
+            args = (args[0], self._without_masks(args[1]), *args[2:])
         try:
             out = self._faked(func, args, kwargs)
         except (DataDependentOutputException, DynamicOutputShapeException):
@@ -185,6 +190,20 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         self.assumptions.add(f"{name} is taken to select everything")
         real_args, real_kwargs = pytree.tree_map(_all_true, (args, kwargs))
         return pytree.tree_map(self._on_device, func(*real_args, **real_kwargs))
+
+    def _without_masks(self, indices: Any) -> list[Any]:
+        """Return indices with each mask as the positions that it selects: as known, else all."""
+        result: list[Any] = []
+        for index in indices:
+            if not isinstance(index, torch.Tensor) or index.dtype is not torch.bool:
+                result.append(index)
+                continue
+            known = _known(index)
+            if known is None:
+                self.assumptions.add("a mask is taken to select everything")
+                known = torch.ones(index.shape, dtype=torch.bool)
+            result += [self._on_device(positions) for positions in known.nonzero(as_tuple=True)]
+        return result
 
     def _on_device(self, each: Any) -> Any:
         if not isinstance(each, torch.Tensor):
