@@ -38,6 +38,7 @@ _SECTIONS: dict[str, dict[str, str]] = {
         "lint": "slow habits in source files and notebooks",
         "trace": "what a device was waiting for, from a PyTorch trace",
         "data": "pack a data set into shards, check a pack, time the storage",
+        "memory": "what a program needs on devices that are not here",
         "machine": "what this machine can do, and what would spoil a measurement",
         "explain": "the manual page of a finding or an optimization",
         "demo": "tune the shipped example",

@@ -35,6 +35,8 @@ class ProbeConfig:
         guard_free: folders in them that it may write to.
         guard_scratch: where it writes instead.
         followers: what shows the events to other tools as they happen, and keeps none: `{"name", "module", "params"}`.
+        virtual_gpu: a device that is not there to run on, in place of all else:
+            `{"device", "configurations", "workspace", "cache"}`.
         sites: note where the user's code calls what a patch of it has to know.
     """
 
@@ -57,6 +59,7 @@ class ProbeConfig:
     guard_scratch: str | None = None
     followers: tuple[dict[str, Any], ...] = ()
     sites: bool = False
+    virtual_gpu: dict[str, Any] | None = None
 
     def save(self, path: Path) -> None:
         """Write the orders where `VARIABLE` will point."""

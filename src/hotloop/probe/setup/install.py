@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 from time import monotonic_ns
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hotloop.probe.process.config import ProbeConfig, load
 from hotloop.probe.record.events import Kind, end
@@ -30,9 +30,19 @@ def start() -> None:
         from hotloop.probe.setup import write_guard as guard
 
         guarded = guard.install(config.guard, config.guard_scratch, config.guard_free)
+    if config.virtual_gpu is not None and config.folder:
+        _virtual_gpu(config.virtual_gpu, Path(config.folder))
+        return
     edited = _edit_sources(config)
     python_ns = monotonic_ns()
     when_torch_is_imported(lambda: install(config, guarded, python_ns, edited))
+
+
+def _virtual_gpu(order: dict[str, Any], folder: Path) -> None:
+    from hotloop.probe.virtual_gpu import install as virtual_gpu
+
+    if virtual_gpu.load(order, folder):
+        when_torch_is_imported(lambda: virtual_gpu.install(order, folder))
 
 
 def _edit_sources(config: ProbeConfig) -> EditedSources | None:

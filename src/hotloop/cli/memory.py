@@ -1,0 +1,116 @@
+"""`hotloop memory`: what a program needs on devices that are not here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from hotloop.cli.before import before_run
+from hotloop.cli.files import check_writable, write_json
+from hotloop.cli.options import (
+    COMMAND_SETTINGS,
+    ResultFile,
+    TimeSpan,
+    command_argument,
+    isolation_options,
+    output_options,
+)
+from hotloop.launch.command import resolve
+from hotloop.launch.isolation.decide import Exceptions, check_covered, plan_isolation
+from hotloop.launch.isolation.scratch import scratch_root
+from hotloop.launch.signals import ended_like_ctrl_c
+from hotloop.memory.configurations import PlannedConfiguration
+from hotloop.memory.devices import device_named
+from hotloop.memory.plan import plan_for
+from hotloop.memory.virtual_run import VirtualReport, plan_virtually
+from hotloop.model.errors import ExitCode
+from hotloop.model.memory_plan import PlannedDevice
+from hotloop.report.terminal.memory_plan import render
+from hotloop.report.terminal.screen import Screen
+
+DEFAULT_DEVICES = ("T4", "RTX 4090", "A100 40GB", "H100 80GB")
+DEFAULT_SECONDS = 300.0
+
+
+@click.group("memory", context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """Say what a program needs on devices that are not here.
+
+    \b
+        hotloop memory plan --device "A100 40GB" python train.py
+    """
+
+
+@command.command(
+    "plan",
+    context_settings=COMMAND_SETTINGS,
+    epilog='Example: hotloop memory plan --device "A100 40GB" --device 24GB python train.py',
+)
+@click.option(
+    "--device",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="A device, or its memory: `A100 40GB`, `RTX 4090`, `24GB`. May be given several times.",
+)
+@click.option(
+    "--seconds",
+    type=TimeSpan(),
+    default=DEFAULT_SECONDS,
+    show_default=True,
+    help="Time limit of one virtual run.",
+)
+@click.option("--json", "json_file", type=ResultFile(), help="Write the plan.")
+@isolation_options
+@output_options
+@command_argument
+def plan_command(
+    *,
+    names: tuple[str, ...],
+    seconds: float,
+    json_file: Path | None,
+    writable: tuple[Path, ...],
+    allow_writes: bool,
+    quiet: bool,
+    no_color: bool,
+    command: tuple[str, ...],
+) -> int:
+    """Say how much memory COMMAND needs on some devices, by configuration, and what fits.
+
+    Runs COMMAND, unmodified, on a virtual GPU for a few training steps: its tensors have shapes and no memory, so that
+    neither a GPU nor much host memory is needed. What the program writes goes to a scratch folder.
+    """
+    devices = [device_named(name) for name in names or DEFAULT_DEVICES]
+    if json_file is not None:
+        check_writable(json_file)
+    screen = Screen(quiet=quiet, no_color=no_color)
+    before_run(screen, command)
+    argv = resolve(command)
+    isolation = plan_isolation(
+        argv, Path.cwd(), scratch_root(), network=True, exceptions=Exceptions(writable, allow_writes)
+    )
+    check_covered(isolation, allow_writes=allow_writes)
+
+    def run(device: PlannedDevice, wanted: Sequence[PlannedConfiguration]) -> VirtualReport:
+        screen.progress(f"on a virtual {device.name}")
+        return plan_virtually(
+            argv, isolation, device, wanted, cache=_cache(), limit_s=seconds, progress=screen.progress
+        )
+
+    try:
+        with ended_like_ctrl_c():
+            plan = plan_for(command, devices, run)
+    finally:
+        screen.done()
+    if json_file is not None:
+        write_json(json_file, plan)
+    screen.show(render(plan))
+    return ExitCode.DONE
+
+
+def _cache() -> Path:
+    """Return the folder of the user's for what is compiled once."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hotloop"

@@ -1,0 +1,119 @@
+"""What the plan varies while the program trains on: precision, batch, accumulation, checkpointing, attention."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+
+from hotloop.probe.virtual_gpu.corrections import DeviceKernels
+from hotloop.probe.virtual_gpu.training import Training
+
+MIN_BLOCKS = 2
+"""Modules of one class side by side that are a model's repeated blocks."""
+
+
+class Configuration:
+    """One variation, switched on for a few steps.
+
+    Args:
+        order: `{"name", "precision", "batch", "accumulation", "checkpointing", "attention"}`; what is absent stays as
+            the program has it. `batch` is a factor.
+        training: the program's.
+        kernels: of the device.
+    """
+
+    def __init__(self, order: dict[str, Any], training: Training, kernels: DeviceKernels) -> None:
+        self.order = order
+        self._training = training
+        self._kernels = kernels
+        self._undo: list[Callable[[], None]] = []
+        self.missing: str | None = None
+        """Why it cannot be had in this program."""
+        self.num_resized = 0
+
+    def on(self) -> None:
+        """Switch it on."""
+        if self.order.get("precision"):
+            self._autocast(getattr(torch, self.order["precision"]))
+        if self.order.get("attention"):
+            self._kernels.attention = self.order["attention"]
+            self._undo.append(lambda: setattr(self._kernels, "attention", None))
+        if self.order.get("checkpointing"):
+            self._checkpoint()
+        if self.order.get("accumulation", 1) > 1:
+            self._keep_gradients()
+
+    def off(self) -> None:
+        """Take it back."""
+        while self._undo:
+            self._undo.pop()()
+
+    def resize(self, tensor: Any) -> Any:
+        """Return a tensor that goes to the device, with the batch that is wanted."""
+        factor = self.order.get("batch", 1) / self.order.get("accumulation", 1)
+        size = self._training.batch_size
+        if (
+            factor == 1
+            or not tensor.dim()
+            or size is None
+            or tensor.shape[0] != size
+            or (tensor.is_leaf and tensor.requires_grad)
+        ):
+            return tensor
+        wanted = max(1, round(size * factor))
+        self.num_resized += 1
+        times = -(-wanted // size)
+        return (
+            tensor.detach().repeat(times, *[1] * (tensor.dim() - 1))[:wanted]
+            if times > 1
+            else tensor[:wanted]
+        )
+
+    def _autocast(self, dtype: torch.dtype) -> None:
+        def around(begins: bool) -> None:
+            torch.set_autocast_enabled("cuda", begins)
+            torch.set_autocast_dtype("cuda", dtype)
+            if not begins:
+                torch.clear_autocast_cache()
+
+        self._training.around_forward.append(around)
+        self._undo.append(lambda: self._training.around_forward.remove(around))
+
+    def _checkpoint(self) -> None:
+        from torch.utils.checkpoint import checkpoint
+
+        blocks = repeated_blocks(self._training.root)
+        if not blocks:
+            self.missing = "the model has no repeated blocks"
+        for block in blocks:
+            forward = block.forward
+
+            def again(*args: Any, _forward: Any = forward, **kwargs: Any) -> Any:
+                if not torch.is_grad_enabled():
+                    return _forward(*args, **kwargs)
+                return checkpoint(_forward, *args, use_reentrant=False, preserve_rng_state=False, **kwargs)
+
+            block.forward = again
+            self._undo.append(partial(block.__dict__.pop, "forward", None))
+
+    def _keep_gradients(self) -> None:
+        """Have gradients live on as between micro-batches: the next forward and backward run beside them."""
+        for cls in (torch.optim.Optimizer, nn.Module):
+            self._undo.append(partial(setattr, cls, "zero_grad", cls.zero_grad))
+            setattr(cls, "zero_grad", lambda *_, **__: None)  # noqa: B010 - a method is exchanged on purpose
+
+
+def repeated_blocks(root: Any) -> list[Any]:
+    """Return the repeated blocks of a model: children of one class, with parts of their own, that hold most of it."""
+    groups: list[list[Any]] = [[]]
+    for module in root.modules() if root is not None else ():
+        by_class: dict[type, list[Any]] = {}
+        for child in module.children():
+            if any(True for _ in child.children()) and any(True for _ in child.parameters()):
+                by_class.setdefault(type(child), []).append(child)
+        groups += [alike for alike in by_class.values() if len(alike) >= MIN_BLOCKS]
+    return max(groups, key=lambda alike: sum(each.numel() for one in alike for each in one.parameters()))

@@ -1,0 +1,60 @@
+"""Put the virtual GPU into this process; called from `sitecustomize`, before any of the user's code."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from hotloop.probe.virtual_gpu.native import NotToBeHad, load_device_guard
+
+
+def load(order: dict[str, Any], folder: Path) -> bool:
+    """Make torch's fake tensors possible on "cuda", before torch is imported; return whether that is so.
+
+    Args:
+        order: `{"device", "configurations", "workspace", "cache"}`.
+        folder: where it is said why not.
+    """
+    try:
+        load_device_guard(Path(order["cache"]))
+    except NotToBeHad as reason:
+        (folder / f"virtual-failed-{os.getpid()}").write_text(str(reason))
+        return False
+    return True
+
+
+def install(order: dict[str, Any], folder: Path) -> None:
+    """Put the device into this process, right after torch has been imported; reports go to a folder."""
+    import atexit
+
+    import torch
+
+    from hotloop.probe.virtual_gpu import torch_cuda
+    from hotloop.probe.virtual_gpu.caching_allocator import CachingAllocator
+    from hotloop.probe.virtual_gpu.corrections import DeviceKernels, let_fake_parameters_be
+    from hotloop.probe.virtual_gpu.steps import VirtualSteps
+    from hotloop.probe.virtual_gpu.storages import Storages
+    from hotloop.probe.virtual_gpu.training import Training
+    from hotloop.probe.virtual_gpu.world import World
+
+    device = torch_cuda.Device(**{**order["device"], "capability": tuple(order["device"]["capability"])})
+    allocator = CachingAllocator(order.get("limit"))
+    training = Training()
+    storages = Storages(training.place, allocator)
+    training.storages = storages
+    kernels = DeviceKernels(device.capability)
+    steps = VirtualSteps(order["configurations"], storages, training, kernels, order["workspace"], folder)
+    training.on_step = steps.after_step
+    torch_cuda.answer_for(device, allocator)
+    let_fake_parameters_be()
+    training.install()
+    world = World(storages, lambda tensor: steps.current.resize(tensor) if steps.current else tensor)
+    training.adopt = world.adopt
+    world.adopt_batches()
+    steps.assumptions = world.assumptions
+    world.__enter__()
+    kernels.install()
+    # The device would have a thread of its own, which knows nothing of the world.
+    torch.autograd.set_multithreading_enabled(False)
+    atexit.register(steps.write)

@@ -1,0 +1,102 @@
+"""Every storage on the virtual GPU: when it was made and freed, by which operator, module and line."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from hotloop.probe.virtual_gpu.caching_allocator import CachingAllocator
+
+_SKIPPED = ("/torch/", "/hotloop/probe/", "<frozen", "<string>", "/contextlib.py", "/functools.py")
+
+
+class Record:
+    """One storage.
+
+    Attributes:
+        num_bytes: its size.
+        operator: that made it.
+        phase: of the step in which it was made: start, forward, backward, optimizer, between.
+        module: path of the innermost module that ran, "" outside the model.
+        line: the innermost line of the user's own, as file:line; else of a library; None: there is none.
+        saved: it was alive when a backward began, made by a forward.
+    """
+
+    __slots__ = ("line", "module", "num_bytes", "operator", "phase", "saved")
+
+    def __init__(self, num_bytes: int, operator: str, phase: str, module: str, line: str | None) -> None:
+        self.num_bytes = num_bytes
+        self.operator = operator
+        self.phase = phase
+        self.module = module
+        self.line = line
+        self.saved = False
+
+
+class Storages:
+    """The storages of this process that are on the device.
+
+    Args:
+        place: of what is made now: the phase and the path of the module.
+        allocator: what the program is told of its memory, and refused by.
+    """
+
+    def __init__(self, place: Callable[[], tuple[str, str]], allocator: CachingAllocator) -> None:
+        self._place = place
+        self._allocator = allocator
+        self._numbers: dict[int, int] = {}
+        """Of live storages, by their address."""
+        self.records: list[Record] = []
+        self.events: list[tuple[int, int]] = []
+        """`(number of the storage, bytes)` of what was allocated, `(number, -bytes)` of what was freed, in order."""
+
+    def saw(self, tensor: Any, operator: str) -> None:
+        """Note the storage of a tensor on the device, if it is new."""
+        storage = tensor.untyped_storage()
+        address = storage._cdata
+        if address in self._numbers:
+            return
+        number, num_bytes = len(self.records), storage.nbytes()
+        phase, module = self._place()
+        self._allocator.allocate(number, num_bytes)
+        self.records.append(Record(num_bytes, operator, phase, module, _user_line()))
+        self.events.append((number, num_bytes))
+        self._numbers[address] = number
+        weakref.finalize(storage, self._freed, address, number).atexit = False
+
+    def number_of(self, tensor: Any) -> int | None:
+        """Return the number of a tensor's storage; None: it is not on the device."""
+        return self._numbers.get(tensor.untyped_storage()._cdata)
+
+    def live(self) -> list[int]:
+        """Return the numbers of all live storages, the oldest first."""
+        return sorted(self._numbers.values())
+
+    def backward_begins(self) -> None:
+        """Mark what a forward has made and is alive: it was saved for this backward, or is still needed."""
+        for number in self._numbers.values():
+            record = self.records[number]
+            record.saved = record.saved or record.phase == "forward"
+
+    def _freed(self, address: int, number: int) -> None:
+        if self._numbers.pop(address, None) is not None:
+            self.events.append((number, -self.records[number].num_bytes))
+            self._allocator.free(number)
+
+
+def _user_line() -> str | None:
+    """Return the innermost line that is not torch's; the user's own before a library's."""
+    frame: FrameType | None = sys._getframe(3)
+    library = None
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not any(part in file for part in _SKIPPED):
+            place = f"{file}:{frame.f_lineno}"
+            if "site-packages" not in file and not file.startswith(sys.base_prefix + "/lib"):
+                return place
+            library = library or place
+        frame = frame.f_back
+    return library

@@ -1,0 +1,155 @@
+"""What `torch.cuda` answers where the device is not there."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+from hotloop.probe.virtual_gpu.caching_allocator import CachingAllocator
+
+BF16_FROM = (8, 0)
+"""Compute capability from which `torch.cuda.is_bf16_supported` is true without emulation."""
+
+_DOES_NOTHING = (
+    *("_lazy_init", "init", "synchronize", "set_device", "set_stream", "ipc_collect"),
+    *("manual_seed", "manual_seed_all", "seed", "seed_all", "set_rng_state"),
+    "set_per_process_memory_fraction",
+)
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device as a program may ask about it.
+
+    Attributes:
+        name: as the driver says it.
+        capability: compute capability, major and minor.
+        total_bytes: its memory.
+        num_processors: streaming multiprocessors, or compute units.
+    """
+
+    name: str
+    capability: tuple[int, int]
+    total_bytes: int
+    num_processors: int
+
+
+class _Stream:
+    """A stream of a device that does nothing."""
+
+    device = torch.device("cuda", 0)
+    cuda_stream = 0
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def __enter__(self) -> _Stream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def synchronize(self) -> None:
+        """Nothing is under way."""
+
+    def wait_stream(self, _: Any) -> None:
+        """Nothing is under way."""
+
+    wait_event = record_event = wait_stream
+
+    def query(self) -> bool:
+        """Everything is done."""
+        return True
+
+
+class _Event(_Stream):
+    def record(self, *_: Any) -> None:
+        """Nothing is under way."""
+
+    def elapsed_time(self, _: Any) -> float:
+        """Return milliseconds: nobody knows."""
+        return 1.0
+
+    def wait(self, *_: Any) -> None:
+        """Nothing is under way."""
+
+
+def answer_for(device: Device, allocator: CachingAllocator) -> None:
+    """Have `torch.cuda` speak for a device, with the allocator's figures."""
+    cuda: Any = torch.cuda
+    properties = SimpleNamespace(
+        name=device.name,
+        major=device.capability[0],
+        minor=device.capability[1],
+        total_memory=device.total_bytes,
+        multi_processor_count=device.num_processors,
+        is_integrated=False,
+        warp_size=32,
+        max_threads_per_multi_processor=2048,
+        shared_memory_per_block=48 << 10,
+        gcnArchName="",
+    )
+    constants = {
+        "is_available": True,
+        "is_initialized": True,
+        "device_count": 1,
+        "current_device": 0,
+        "get_device_capability": device.capability,
+        "get_device_name": device.name,
+        "get_device_properties": properties,
+        "is_bf16_supported": device.capability >= BF16_FROM,
+        "get_arch_list": [f"sm_{device.capability[0]}{device.capability[1]}"],
+        "get_rng_state": torch.zeros(16, dtype=torch.uint8),
+        "current_stream": _Stream(),
+        "default_stream": _Stream(),
+        "is_current_stream_capturing": False,
+        "memory_stats": {},
+    }
+    for name, value in constants.items():
+        setattr(cuda, name, _always(value))
+    for name in (
+        "_lazy_init",
+        "init",
+        "synchronize",
+        "set_device",
+        "manual_seed",
+        "manual_seed_all",
+        "seed",
+        "seed_all",
+        "set_rng_state",
+        "ipc_collect",
+        "set_stream",
+        "set_per_process_memory_fraction",
+    ):
+        setattr(cuda, name, _always(None))
+    for name, read in {
+        "memory_allocated": lambda: allocator.allocated,
+        "max_memory_allocated": lambda: allocator.peak_allocated,
+        "memory_reserved": lambda: allocator.reserved,
+        "max_memory_reserved": lambda: allocator.peak_reserved,
+        "reset_peak_memory_stats": allocator.reset_peaks,
+        "empty_cache": allocator.empty_cache,
+        "mem_get_info": lambda: (device.total_bytes - allocator.reserved, device.total_bytes),
+    }.items():
+        setattr(cuda, name, _asking(read))
+    cuda.Stream, cuda.Event, cuda.stream, cuda.device = _Stream, _Event, _inside, _inside
+    torch.Tensor.pin_memory = lambda tensor, *_: tensor
+    torch.Tensor.record_stream = lambda *_: None
+
+
+@contextlib.contextmanager
+def _inside(*_: Any, **__: Any) -> Iterator[None]:
+    yield
+
+
+def _always(value: Any) -> Any:
+    return lambda *_, **__: value
+
+
+def _asking(read: Any) -> Any:
+    return lambda *_, **__: read()

@@ -1,0 +1,122 @@
+"""The program's step as the virtual GPU sees it: phases, modules, and what is parameter, gradient, optimizer state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.autograd import graph
+from torch.nn.modules import module as modules
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from hotloop.probe.virtual_gpu.storages import Storages
+
+
+class Training:
+    """Follows the training steps of this process."""
+
+    def __init__(self) -> None:
+        self.storages: Storages | None = None
+        """Set once there is a device."""
+        self.root: Any = None
+        """The outermost module of the latest forward with gradients."""
+        self.batch_size: int | None = None
+        """Size of the first dimension of its first tensor, as the program has it."""
+        self.watches_batch = True
+        """False while a configuration gives it other batches."""
+        self.num_steps = 0
+        self.parameters: set[int] = set()
+        self.gradients: set[int] = set()
+        self.states: set[int] = set()
+        self.around_forward: list[Callable[[bool], None]] = []
+        """Called with True before a forward of the root, and with False after it."""
+        self.adopt: Callable[[Any], None] = lambda _: None
+        """Given each module that is called from outside a model (`World.adopt`)."""
+        self.on_step: Callable[[], None] = lambda: None
+        """Called after each step of the first optimizer that was seen."""
+        self._optimizer: Any = None
+        self._phase = "start"
+        self._path: list[str] = []
+        self._names: dict[int, str] = {}
+
+    def place(self) -> tuple[str, str]:
+        """Return the phase, and the path of the innermost module."""
+        return self._phase, self._path[-1] if self._path else ""
+
+    def install(self) -> None:
+        """Follow every module, backward and optimizer of this process."""
+        modules.register_module_forward_pre_hook(self._enter)
+        modules.register_module_forward_hook(self._leave, always_call=True)
+        register_optimizer_step_pre_hook(self._before_optimizer)
+        register_optimizer_step_post_hook(self._after_optimizer)
+        run = graph._engine_run_backward
+
+        def run_backward(*args: Any, **kwargs: Any) -> Any:
+            outer, self._phase = self._phase, "backward"
+            if self.storages is not None:
+                self.storages.backward_begins()
+            try:
+                return run(*args, **kwargs)
+            finally:
+                self._phase = "between" if outer == "start" else outer
+
+        torch.autograd._engine_run_backward = run_backward
+        graph._engine_run_backward = run_backward
+
+    def _enter(self, module: Any, args: Any) -> None:
+        if not self._path:
+            self.adopt(module)
+            if self._phase != "backward" and torch.is_grad_enabled():
+                self._begin(module, args)
+        self._path.append(self._names.get(id(module), type(module).__name__))
+
+    def _begin(self, module: Any, args: Any) -> None:
+        if not any(each.requires_grad for each in module.parameters()):
+            return
+        if self.root is not module:
+            self.root = module
+            self._names = {id(each): name or type(module).__name__ for name, each in module.named_modules()}
+        first = next((each for each in args if isinstance(each, torch.Tensor) and each.dim()), None)
+        if first is not None and self.watches_batch:
+            self.batch_size = first.shape[0]
+        self._phase = "forward"
+        for tell in self.around_forward:
+            tell(True)
+
+    def _leave(self, module: Any, *_: Any) -> None:
+        if self._path:
+            self._path.pop()
+        if not self._path and self._phase == "forward" and module is self.root:
+            for tell in self.around_forward:
+                tell(False)
+
+    def _before_optimizer(self, optimizer: Any, *_: Any) -> None:
+        self._phase = "optimizer"
+        for parameter in _parameters(optimizer):
+            self._note(self.parameters, parameter)
+            self._note(self.gradients, parameter.grad)
+
+    def _after_optimizer(self, optimizer: Any, *_: Any) -> None:
+        self._phase = "between"
+        for state in optimizer.state.values():
+            for value in state.values() if isinstance(state, dict) else ():
+                self._note(self.states, value)
+        if self.root is not None:
+            for each in (*self.root.parameters(), *self.root.buffers()):
+                self._note(self.parameters, each)
+        self._optimizer = self._optimizer or optimizer
+        if optimizer is self._optimizer:
+            self.num_steps += 1
+            self.on_step()
+
+    def _note(self, numbers: set[int], tensor: Any) -> None:
+        if self.storages is None or not isinstance(tensor, torch.Tensor):
+            return
+        number = self.storages.number_of(tensor)
+        if number is not None:
+            numbers.add(number)
+
+
+def _parameters(optimizer: Any) -> list[Any]:
+    return [each for group in optimizer.param_groups for each in group["params"]]

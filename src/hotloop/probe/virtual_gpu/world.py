@@ -1,0 +1,241 @@
+"""Where tensors are fake and where they are real: what is on the device is fake, the rest is as it is.
+
+A fake tensor that was copied from the CPU, or computed from such copies alone, keeps its values beside it as long as
+it is small: lengths, masks and indices decide over shapes.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, MutableMapping
+from typing import Any
+
+import torch
+import torch.utils._pytree as pytree
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensor,
+    FakeTensorMode,
+)
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.data import dataloader
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from hotloop.probe.virtual_gpu.storages import Storages
+
+VALUES_UP_TO = 1 << 18
+"""Elements: more are not kept beside a fake tensor."""
+_UNKNOWN = ("rand", "bernoulli", "dropout", "normal", "uniform", "multinomial", "exponential", "empty")
+_INDEXING = frozenset(
+    {"index", "_unsafe_index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index_put"}
+)
+_KEEPS_VALUES = "_amp_foreach_non_finite_check_and_unscale_"
+"""Gradients are taken to be finite: what says so stays zero."""
+
+
+class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
+    """Decides for each operator whether it computes or only says what it would give.
+
+    Args:
+        storages: told what is allocated.
+        resize: what to make of a real tensor that is copied to the device (`configurations`).
+    """
+
+    def __init__(self, storages: Storages, resize: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self._storages = storages
+        self._resize = resize
+        self._fake = FakeTensorMode(allow_non_fake_inputs=True)
+        self.assumptions: set[str] = set()
+        """What values nobody has were taken to be."""
+        self.one_device = False
+        """The program never asks for a device: what meets a tensor of its model is taken to be there, too."""
+        self._adopted: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run one operator."""
+        kwargs = kwargs or {}
+        tensors = [each for each in pytree.tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor)]
+        on_device = any(isinstance(each, FakeTensor) for each in tensors)
+        device = kwargs.get("device")
+        name = func.__name__.partition(".")[0]
+        if not on_device and not (isinstance(device, torch.device) and device.type == "cuda"):
+            return func(*args, **kwargs)
+        if on_device and _leaves(name, args, device):
+            return self._values(args[0], name, kwargs)
+        if self.one_device and on_device:
+            args, kwargs = pytree.tree_map(self._adopt, (args, kwargs))
+        if name == "_to_copy" and not on_device:
+            args = (self._resize(args[0]), *args[1:])
+        values = self._computed(func, name, args, kwargs)
+        if name in _INDEXING:
+            args = (args[0], self._without_masks(args[1]), *args[2:])
+        try:
+            out = self._faked(func, args, kwargs)
+        except (DataDependentOutputException, DynamicOutputShapeException):
+            out = self._of_unknown_shape(func, name, args, kwargs, values)
+        self._keep(name, out, values)
+        for each in pytree.tree_leaves(out):
+            if isinstance(each, FakeTensor) and each.fake_device.type == "cuda":
+                self._storages.saw(each, name)
+        return out
+
+    def adopt(self, module: Any) -> None:
+        """Move a model to the device whose program leaves everything on the CPU; its parameters stay the same objects.
+
+        Nothing is done where the program has something on the device: it knows what it does.
+        """
+        if not self.one_device and self._storages.records:
+            return
+        self.one_device = True
+        if any(not isinstance(each, FakeTensor) for each in (*module.parameters(), *module.buffers())):
+            module.to("cuda")
+            module.register_forward_pre_hook(self._adopt_inputs, with_kwargs=True)
+
+    def adopt_batches(self) -> None:
+        """Move what loaders give, from the first forward on, as a program for a device would."""
+        iterator: Any = dataloader._BaseDataLoaderIter
+        original = iterator.__next__
+
+        @functools.wraps(original)
+        def following(loader: Any) -> Any:
+            batch = original(loader)
+            return self._adopt_batch(batch) if self.one_device else batch
+
+        iterator.__next__ = following
+
+    def _adopt_batch(self, batch: Any) -> Any:
+        if isinstance(batch, MutableMapping) and not isinstance(batch, dict):  # transformers' BatchEncoding
+            for name, value in batch.items():
+                batch[name] = pytree.tree_map(self._adopt, value)
+            return batch
+        return pytree.tree_map(self._adopt, batch)
+
+    def _adopt_inputs(self, module: Any, args: Any, kwargs: Any) -> Any:  # noqa: ARG002 - torch's signature
+        """Move what a model is given: autocast looks at the device of a tensor, not of the weights."""
+        return pytree.tree_map(self._adopt, (args, kwargs))
+
+    def _adopt(self, each: Any) -> Any:
+        """Return a tensor on the device for one on the CPU; a number stays where it is."""
+        if not isinstance(each, torch.Tensor) or isinstance(each, FakeTensor) or not each.dim():
+            return each
+        if each not in self._adopted:
+            real = self._resize(each)
+            there = self._on_device(real)
+            self._keep("_to_copy", there, real)
+            self._storages.saw(there, "_to_copy")
+            self._adopted[each] = there
+        return self._adopted[each]
+
+    def _faked(self, func: Any, args: Any, kwargs: Any) -> Any:
+        args, kwargs = pytree.tree_map(self._fake_of, (args, kwargs))
+        with self._fake:
+            return func(*args, **kwargs)
+
+    def _fake_of(self, each: Any) -> Any:
+        if not isinstance(each, torch.Tensor) or isinstance(each, FakeTensor):
+            return each
+        meta = torch.empty_strided(each.shape, each.stride(), dtype=each.dtype, device="meta")
+        return FakeTensor(self._fake, meta, each.device)
+
+    def _computed(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
+        """Return what the operator gives for the values that are known; None: not all are."""
+        if any(word in name for word in _UNKNOWN) or name == _KEEPS_VALUES:
+            return None
+        leaves = [each for each in pytree.tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor)]
+        known = [_known(each) for each in leaves]
+        if any(each is None for each in known) or sum(each.numel() for each in known) > VALUES_UP_TO:
+            return None
+        if not leaves and _elements(args) > VALUES_UP_TO:
+            return None
+        real_args, real_kwargs = pytree.tree_map(
+            lambda each: _known(each) if isinstance(each, torch.Tensor) else each, (args, kwargs)
+        )
+        if real_kwargs.get("device") is not None:
+            real_kwargs = {**real_kwargs, "device": torch.device("cpu")}
+        try:
+            with torch.no_grad():
+                return func(*real_args, **real_kwargs)
+        except (RuntimeError, NotImplementedError):  # an operator for the device alone
+            return None
+
+    def _keep(self, name: str, out: Any, values: Any) -> None:
+        """Put values beside what has them; take them from what was changed by something unknown."""
+        if values is None:
+            for each in pytree.tree_leaves(out):
+                if _known(each) is not None and isinstance(each, FakeTensor) and name != _KEEPS_VALUES:
+                    del each._hotloop_values
+            return
+        for fake, real in zip(pytree.tree_leaves(out), pytree.tree_leaves(values), strict=False):
+            if isinstance(fake, FakeTensor) and isinstance(real, torch.Tensor) and _decides(real):
+                fake._hotloop_values = real
+
+    def _values(self, tensor: Any, name: str, kwargs: Any) -> Any:
+        """Return real values of a fake tensor: those that are known, else plausible ones."""
+        known = _known(tensor)
+        if known is None:
+            dtype = kwargs.get("dtype") or tensor.dtype
+            if not dtype.is_floating_point:
+                self.assumptions.add("values of whole numbers computed on the device are taken to be 1")
+            known = torch.ones(tensor.shape, dtype=dtype)
+        if name == "_local_scalar_dense":
+            return known.item()
+        return known.to(kwargs.get("dtype") or known.dtype)
+
+    def _of_unknown_shape(self, func: Any, name: str, args: Any, kwargs: Any, values: Any) -> Any:
+        """Return an operator's output whose shape depends on values: the known one, else the largest."""
+        if values is not None:
+            return pytree.tree_map(self._on_device, values)
+        self.assumptions.add(f"{name} is taken to select everything")
+        real_args, real_kwargs = pytree.tree_map(_all_true, (args, kwargs))
+        return pytree.tree_map(self._on_device, func(*real_args, **real_kwargs))
+
+    def _without_masks(self, indices: Any) -> list[Any]:
+        """Return indices with each mask as the positions that it selects: as known, else all."""
+        result: list[Any] = []
+        for index in indices:
+            if not isinstance(index, torch.Tensor) or index.dtype is not torch.bool:
+                result.append(index)
+                continue
+            known = _known(index)
+            if known is None:
+                self.assumptions.add("a mask is taken to select everything")
+                known = torch.ones(index.shape, dtype=torch.bool)
+            result += [self._on_device(positions) for positions in known.nonzero(as_tuple=True)]
+        return result
+
+    def _on_device(self, each: Any) -> Any:
+        if not isinstance(each, torch.Tensor):
+            return each
+        meta = torch.empty_strided(each.shape, each.stride(), dtype=each.dtype, device="meta")
+        return FakeTensor(self._fake, meta, torch.device("cuda", 0))
+
+
+def _leaves(name: str, args: Any, device: Any) -> bool:
+    """Whether values leave the device: `.item()`, `.cpu()`, `.tolist()`, a branch on a tensor."""
+    if not args or not isinstance(args[0], FakeTensor) or args[0].fake_device.type != "cuda":
+        return False
+    to_cpu = name == "_to_copy" and isinstance(device, torch.device) and device.type == "cpu"
+    return to_cpu or name == "_local_scalar_dense"
+
+
+def _known(tensor: Any) -> Any:
+    return getattr(tensor, "_hotloop_values", None) if isinstance(tensor, FakeTensor) else tensor
+
+
+def _decides(real: torch.Tensor) -> bool:
+    """Whether a program may make shapes or branches of these values: whole numbers, and single ones."""
+    return real.numel() == 1 or (real.numel() <= VALUES_UP_TO and not real.dtype.is_floating_point)
+
+
+def _elements(args: Any) -> int:
+    sizes = args[0] if args and isinstance(args[0], (list, tuple)) else []
+    total = 1
+    for size in sizes:
+        total *= int(size)
+    return total
+
+
+def _all_true(each: Any) -> Any:
+    return torch.ones(each.shape, dtype=each.dtype) if isinstance(each, torch.Tensor) else each
