@@ -1,10 +1,12 @@
 """`python -m hotloop`: the command line."""
 
+import os
 import sys
 
 
 def main() -> int:
     """Run the command line and return its exit code."""
+    _library_first()
     try:
         from hotloop.cli.app import run
     except KeyboardInterrupt:  # before anything has begun
@@ -12,6 +14,12 @@ def main() -> int:
         return 130
 
     return run(sys.argv[1:])
+
+
+def _library_first() -> None:
+    """Look into what PYTHONPATH names last: it is about the user's program, and may hold a `psutil.py` of its own."""
+    named = {os.path.abspath(place) for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place}
+    sys.path.sort(key=lambda place: os.path.abspath(place) in named)
 
 
 def _leave_the_current_folder() -> None:

@@ -30,7 +30,7 @@ BESIDE = (
     "resource",
     "statistics",
     "sqlite3",
-    "mmap",
+    "shelve",
     "cProfile",
     "psutil",
     "msgspec",
@@ -160,4 +160,18 @@ def test_the_machine_is_measured_without_them(project: Project, tmp_path: Path) 
         [sys.executable, "-I", "-c", code], cwd=project.folder, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() not in {"", "None"}
+    assert not project.imported()
+
+
+def test_hotloop_looks_last_into_what_pythonpath_names(project: Project) -> None:
+    code = "from hotloop.__main__ import main; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; del sys.path[0]; sys.argv[1:] = ['explain', 'compile']; {code}"],
+        cwd=project.script.parent.parent.parent,
+        env=environment(PYTHONPATH=str(project.script.parent)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
     assert not project.imported()

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import PlanStep
 from hotloop.tune.plan.plan_file import to_toml
 
@@ -160,7 +161,8 @@ def test_diagnose_and_report_read_the_session(
     for pair in (apart, together):
         pair("diagnose", "--json", "found.json")
         told.append(json.loads((pair.folder / "found.json").read_text()))
-        assert "train.py:" in pair("report").stdout
+        pair("report", "--html", "page.html")
+        assert "train.py:" in (pair.folder / "page.html").read_text()
     lines = [{each["line"] for each in one["findings"] if each["path"]} for one in told]
     assert lines[0], "no finding has a line"
     assert lines[0] & lines[1]
@@ -186,7 +188,9 @@ def with_plan(apart: Pair, name: str, program: str, step: PlanStep) -> Pair:
     (folder / "train.py").write_text(program)
     plan = plan_for(folder / "train.py", step)
     fit = msgspec.structs.replace(plan.fit, command=(apart.python, "train.py"))
-    (folder / "hotloop.toml").write_text(to_toml(msgspec.structs.replace(plan, fit=fit)))
+    promised = Ratio(step.ratio, step.low, step.high)
+    plan = msgspec.structs.replace(plan, fit=fit, speedup=promised)
+    (folder / "hotloop.toml").write_text(to_toml(plan))
     return Pair(apart.hotloop, apart.python, folder)
 
 
@@ -197,7 +201,7 @@ def test_run_has_the_plan_on(apart: Pair) -> None:
 
 
 def test_patch_is_proven(apart: Pair) -> None:
-    step = PlanStep(name="debug_apis_off", ratio=1.0, low=0.001, high=1.1)
+    step = PlanStep(name="debug_apis_off", ratio=0.001, low=0.0009, high=0.0011)
     done = with_plan(apart, "proven", ANOMALOUS, step)("patch", "--prove", "--seconds", "15s")
     assert "+torch.autograd.set_detect_anomaly(False)\n" in done.stdout
     assert "learning                  the same" in done.stderr
