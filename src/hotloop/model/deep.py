@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from hotloop.model.dataflow import Dataflow
 from hotloop.model.operators import Flops, Operators
 from hotloop.model.step_memory import StepMemory
 
@@ -195,6 +196,7 @@ class Deep(msgspec.Struct, frozen=True, kw_only=True):
     """Those that keep a graph first; empty: none grows."""
     forwards: tuple[Forwards, ...] | None = None
     loading: Loading | None = None
+    dataflow: Dataflow | None = None
     memory: StepMemory | None = None
 
     def without_series(self) -> Deep:

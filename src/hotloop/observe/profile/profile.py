@@ -14,6 +14,7 @@ from hotloop.observe.build import leading
 from hotloop.observe.decode.instrument_files import DeepFile, usable
 from hotloop.observe.decode.spans import Timeline
 from hotloop.observe.profile.call_sites import read_call_sites
+from hotloop.observe.profile.dataflow import read_dataflow
 from hotloop.observe.profile.host_samples import read_host_samples
 from hotloop.observe.profile.loading import read_loading
 from hotloop.observe.profile.memory import read_memory
@@ -50,6 +51,7 @@ READERS: dict[str, Reader] = {
     "loading": read_loading,
     "call_sites": read_call_sites,
     "forwards": _read_forwards,
+    "dataflow": read_dataflow,
     "memory": read_memory,
     "operators": read_operators,
     "flops": read_flops,

@@ -37,6 +37,7 @@ INSTRUMENTS: dict[str, dict[str, Any]] = {
         "cls": "Loading",
         "workers": f"{_FOLDER}worker_loading",
     },
+    "dataflow": {"module": f"{_FOLDER}dataflow", "cls": "Dataflow"},
     "call_sites": {"module": f"{_FOLDER}call_sites", "cls": "CallSites"},
     "forwards": {"module": f"{_FOLDER}forwards", "cls": "Forwards"},
     "memory": {"module": f"{_FOLDER}memory", "cls": "Memory"},
