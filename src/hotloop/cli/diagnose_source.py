@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from hotloop.diagnose.check.engine import order
+from hotloop.diagnose.check.engine import ordered
 from hotloop.diagnose.check.registry import all_rules as measured_rules
 from hotloop.diagnose.lines.forward_loops import forward_loops
 from hotloop.diagnose.lines.growing_container_line import growing_container_line
@@ -61,7 +61,7 @@ def with_source(diagnosis: Diagnosis, folder: Path) -> Diagnosis:
         and rules[one.code].family in _FAMILIES
         and one.severity is not Severity.INFO
     ]
-    kept = (_relative(one, folder) for one in (*sorted(known, key=order), *rest) if not _ignored(one))
+    kept = (_relative(one, folder) for one in (*ordered(known), *rest) if not _ignored(one))
     return msgspec.structs.replace(diagnosis, findings=tuple(kept))
 
 

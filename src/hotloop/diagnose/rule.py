@@ -46,4 +46,6 @@ class Rule:
     """The optimization is the fix, and what it is predicted to bring is the finding's gain; False: one of several."""
     explains: frozenset[str] = frozenset()
     """Codes of coarser findings that this one is the cause of: they are not reported beside it, unless louder."""
+    precedes: frozenset[str] = frozenset()
+    """Codes of findings that help without naming what is slow: where equally loud, this one stands before them."""
     family: str = ""

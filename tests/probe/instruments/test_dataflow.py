@@ -55,7 +55,9 @@ def run(tmp_path: Path, probe: Probe, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.syspath_prepend(str(tmp_path))
 
     def seen(text: str) -> Seen:
-        text = "import torch\nfrom torch import nn\nfrom torch.nn import functional as F\n" + textwrap.dedent(text)
+        text = "import torch\nfrom torch import nn\nfrom torch.nn import functional as F\n" + textwrap.dedent(
+            text
+        )
         (tmp_path / "flowing_program.py").write_text(text)
         import flowing_program  # type: ignore[import-not-found]
 

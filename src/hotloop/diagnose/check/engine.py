@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.check.bottleneck import bottleneck
@@ -52,7 +52,7 @@ def diagnose(
             explained[code] = min(explained.get(code, len(Severity)), *(_rank(one) for one in found))
     return Diagnosis(
         bottleneck=bottleneck(observation),
-        findings=tuple(sorted((one for one in findings if not _is_explained(one, explained)), key=order)),
+        findings=tuple(ordered(one for one in findings if not _is_explained(one, explained))),
         abstained=tuple(abstained),
         observation=observation,
         session=session,
@@ -126,3 +126,21 @@ def order(finding: Finding) -> tuple[int, float, float, str]:
     """Return what findings are sorted by: the loudest first, of those the largest gain."""
     gain = finding.gain.ratio if finding.gain else 1.0
     return _rank(finding), -gain, -(finding.cost_s or 0.0), finding.code
+
+
+def ordered(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings in their order, those that name what is slow before those that help without it."""
+    found = sorted(findings, key=order)
+    precedes = {rule.code: rule.precedes for rule in all_rules()}
+    for exact in [one for one in found if precedes.get(one.code)]:
+        at = found.index(exact)
+        first = next(
+            (
+                place
+                for place, other in enumerate(found[:at])
+                if other.code in precedes[exact.code] and other.severity is exact.severity
+            ),
+            at,
+        )
+        found.insert(first, found.pop(at))
+    return found

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from hotloop.model.deep import Deep, Forwards, GrowingContainer
+from hotloop.model.deep import Deep, Forwards, GrowingContainer, GrowingHooks
 from hotloop.model.observation import Coverage, Observation
 from hotloop.observe.build import leading
 from hotloop.observe.decode.instrument_files import DeepFile, usable
@@ -24,8 +24,12 @@ Reader = Callable[[Path, DeepFile, Timeline], Any]
 """Of the run's folder, the leading process's result and its records: the value for its field of `Deep`."""
 
 
+def _read_growing_hooks(_: Path, file: DeepFile, lead: Timeline) -> tuple[GrowingHooks, ...]:  # noqa: ARG001
+    return msgspec.convert(file.value["hooks"], tuple[GrowingHooks, ...])
+
+
 def _read_growing_containers(_: Path, file: DeepFile, lead: Timeline) -> tuple[GrowingContainer, ...]:  # noqa: ARG001
-    found = msgspec.convert(file.value, tuple[GrowingContainer, ...])
+    found = msgspec.convert(file.value["containers"], tuple[GrowingContainer, ...])
     return tuple(sorted(found, key=lambda one: (-one.keeps_graph, -one.bytes_per_step)))
 
 
@@ -57,6 +61,8 @@ READERS: dict[str, Reader] = {
     "flops": read_flops,
 }
 """An instrument's name is the name of its field."""
+ALSO: dict[str, dict[str, Reader]] = {"growing_containers": {"growing_hooks": _read_growing_hooks}}
+"""More fields that an instrument fills."""
 
 
 def with_deep(
@@ -97,6 +103,7 @@ def read_deep_results(
             gaps.append(file)
         else:
             seen[name] = READERS[name](folder, file, lead)
+            seen |= {also: read(folder, file, lead) for also, read in ALSO.get(name, {}).items()}
     return Deep(**seen) if seen else None, gaps
 
 

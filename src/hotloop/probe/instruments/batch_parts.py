@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from hotloop.probe.frameless import Around
+from hotloop.probe.instruments.batch_width import BatchWidth
+from hotloop.probe.instruments.constant_calls import ConstantCalls
 from hotloop.probe.instruments.frames import Frames
 from hotloop.probe.instruments.loading_calls import loading_calls
 from hotloop.probe.instruments.opened_folder import OpenedFolder
@@ -46,6 +48,9 @@ class BatchParts:
         self._length = self._padded = 0
         self._read_before: tuple[int, int] | None = None
         self._opened = OpenedFolder()
+        self._width = BatchWidth()
+        self._lengths: list[int] = []
+        self._constant = ConstantCalls(self._frames)
 
     def install(self) -> None:
         """Replace the calls."""
@@ -78,6 +83,8 @@ class BatchParts:
             "read": read,
             "lengths": (self._length, self._padded),
             "folder": self._opened.value(),
+            "width": (self._width.whole, self._width.needed),
+            "constant": self._constant.value(),
         }
 
     # Replacing -----------------------------------------------------------------------------------------------------
@@ -149,13 +156,19 @@ class BatchParts:
             own = self._part_of(fetcher.dataset)
             collate = fetcher.collate_fn
             fetcher.collate_fn = self._collating(collate)
+            self._lengths = []
+            looks = self._constant.begin()
             clock.begin(own)
             try:
                 batch = original(fetcher, index)
             finally:
                 clock.end()
                 fetcher.collate_fn = collate
+                if looks:
+                    self._constant.end(_num_samples(index))
             self._count(index, batch)
+            with contextlib.suppress(Exception):  # the probe fails open
+                self._width.note(self._lengths, batch)
             return batch
 
         return fetch
@@ -175,6 +188,7 @@ class BatchParts:
         lengths = [length_of(sample) for sample in samples] if isinstance(samples, list) else []
         known = [length for length in lengths if length is not None]
         if len(known) == len(lengths):
+            self._lengths = known
             self._length += sum(known)
             self._padded += padded(known)
 
@@ -213,8 +227,12 @@ class BatchParts:
 
     def _count(self, index: Any, batch: Any) -> None:
         self._num_batches += 1
-        self._num_samples += len(index) if isinstance(index, (list, tuple)) else 1
+        self._num_samples += _num_samples(index)
         self._used_bytes += tensor_bytes(batch, _TENSORS_DEEP)
+
+
+def _num_samples(index: Any) -> int:
+    return len(index) if isinstance(index, (list, tuple)) else 1
 
 
 class _TimedReader(io.BufferedReader):

@@ -280,7 +280,7 @@ def _mode(watch: _Watch) -> Any:
     from torch.utils._python_dispatch import TorchDispatchMode
 
     asked = questions()
-    probe, device = watch._probe, watch._probe.facts.device
+    probe, clock = watch._probe, watch._probe.boundary.clock
 
     class Watching(TorchDispatchMode):  # type: ignore[misc]
         """Sees every operator below autograd, and changes none."""
@@ -306,8 +306,7 @@ def _mode(watch: _Watch) -> Any:
             out = func(*args, **kwargs)
             if looked:
                 with probe.survive("dataflow:after"):
-                    if device is not None:
-                        device.synchronize()
+                    clock.drain()
                     watch.after(func, args, kwargs, known, out, perf_counter_ns() - begin)
             return out
 

@@ -5,6 +5,8 @@ from hotloop.diagnose.rules.data import (
     loader_in_training_process,
     loader_slower_than_training,
     memory_copied_per_worker,
+    padded_to_fixed_length,
+    same_for_every_sample,
     same_work_each_epoch,
     sample_by_sample_batches,
     short_epochs,
@@ -36,4 +38,6 @@ RULES = (
     unpinned_memory.rule,
     waiting_for_disk.rule,
     workers_not_persistent.rule,
+    same_for_every_sample.rule,
+    padded_to_fixed_length.rule,
 )
