@@ -26,12 +26,16 @@ class OperationGroup(msgspec.Struct, frozen=True, kw_only=True):
     """A weight is made of others (weight norm, spectral norm)."""
     num: int
     spent_s: float
+    neutral_s: float
+    """Of it, in views, copies, and what makes tensors of nothing."""
     first_s: float
-    """Of it, in operations that are repeated later in the step, and in views and copies."""
+    """Of it, in operations that are repeated later in the step."""
     repeated_s: float
     """Of it, in operations that compute what was computed earlier in the same step."""
     constant_s: float
     """Of it, in operations that compute the same in each step."""
+    new_s: float
+    """The rest of it: in operations that compute something of their own."""
     graph_s: float
     """Of it, in operations that keep a graph."""
     backward_s: float

@@ -10,8 +10,8 @@ from hotloop.observe.decode.instrument_files import DeepFile
 from hotloop.observe.decode.spans import NS, Timeline
 
 _TIMES = (
-    "spent", "first", "repeated", "constant", "graph", "backward", "again_backward", "unheld", "unheld_graph",
-    "dropped",
+    "spent", "neutral", "first", "repeated", "constant", "new", "graph", "backward", "again_backward", "unheld",
+    "unheld_graph", "dropped",
 )  # fmt: skip
 
 

@@ -42,8 +42,9 @@ class Operation:
         reaches: groups of parameters that its inputs were computed from.
         direct: groups of the parameters among its inputs.
         counts: it is work, not a view or a copy.
-        seen: whether its result was computed before (see `value_numbers`).
-        first: it is computed again later.
+        repeated: its result was computed earlier in the step.
+        first: it is computed again later in the step.
+        constant: it is computed in other steps, too.
     """
 
     stack: int
@@ -52,7 +53,8 @@ class Operation:
     reaches: int
     direct: int
     counts: bool
-    seen: int
+    repeated: bool
+    constant: bool
     first: bool = False
 
 
@@ -250,11 +252,14 @@ class _Watch:
                     reaches |= self._reaches.get(storage, 0)
                 for each in tensors_in(out):
                     self._reaches[self.values.storage(each)] |= reaches
-            seen, first = self.values.computed(key, out, len(self.operations))
+            before = self.values.computed(key, out, len(self.operations))
             counts = kind.counts and bool(storages)
-            self.operations.append(Operation(stack, spent_ns, node, reaches, direct, counts, seen))
-            if seen and counts:
-                self.operations[first].first = True
+            again, constant = before.in_step, before.constant
+            self.operations.append(Operation(stack, spent_ns, node, reaches, direct, counts, again, constant))
+            if again:
+                self.operations[before.first].first = True
+            for place in before.places:
+                self.operations[place].constant = True
         self._expected = self._sequence()
 
     def _note_backward(self, func: Any, args: Any, out: Any, spent_ns: int) -> None:

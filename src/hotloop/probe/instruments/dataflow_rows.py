@@ -7,12 +7,11 @@ from typing import Any
 
 from hotloop.probe.instruments.dataflow import ACCUMULATE
 from hotloop.probe.instruments.gradient_use import NOBODY, OTHER, Task
-from hotloop.probe.instruments.value_numbers import IN_STEP, IN_STEPS
 
 ONE_INPUT = 0.5
 """Of the backward of an operation, for the gradient of one of its two inputs: products take as long for each."""
 _COLUMNS = (
-    "num", "spent_ns", "first_ns", "repeated_ns", "constant_ns",
+    "num", "spent_ns", "neutral_ns", "first_ns", "repeated_ns", "constant_ns", "new_ns",
     "graph_ns", "backward_ns", "again_backward_ns", "unheld_ns", "dropped_ns", "unheld_graph_ns",
 )  # fmt: skip
 
@@ -27,14 +26,7 @@ def rows(watch: Any) -> dict[str, Any]:
         row["num"] += 1
         row["spent_ns"] += one.spent_ns
         row["graph_ns"] += one.spent_ns if one.node >= 0 else 0
-        if one.counts and one.seen == IN_STEP:
-            row["repeated_ns"] += one.spent_ns
-        elif one.counts and one.seen == IN_STEPS:
-            row["constant_ns"] += one.spent_ns
-        elif one.first:
-            row["first_ns"] += one.spent_ns
-        if not one.counts:  # neither the one nor the other
-            row["first_ns"] += one.spent_ns
+        row[_kind(one)] += one.spent_ns
     tasks: list[Task] = watch.gradients.tasks
     wasted_nodes: set[int] = set()
     for (number, node), spent in watch.backward.items():
@@ -43,7 +35,7 @@ def rows(watch: Any) -> dict[str, Any]:
             continue
         row = found[one.stack]
         row["backward_ns"] += spent
-        row["again_backward_ns"] += spent if one.counts and one.seen == IN_STEP else 0
+        row["again_backward_ns"] += spent if _kind(one) == "repeated_ns" else 0
         task = tasks[number] if 0 <= number < len(tasks) else None
         if task is not None and task.accumulates and task.step < watch.steps - 1:
             unheld, dropped = _wasted(task, one.reaches, one.direct)
@@ -70,6 +62,15 @@ def rows(watch: Any) -> dict[str, Any]:
         "embeddings": _embeddings(watch, by_node, stacks, lines),
         "lines": [[*line, watch.stacks.owner(line)] for line in lines],
     }
+
+
+def _kind(one: Any) -> str:
+    """Return the column of an operation's time; of one that is new the column is its stack's alone."""
+    if not one.counts:
+        return "neutral_ns"
+    if one.constant:
+        return "constant_ns"
+    return "repeated_ns" if one.repeated else "first_ns" if one.first else "new_ns"
 
 
 def _wasted(task: Task, reaches: int, direct: int) -> tuple[float, float]:

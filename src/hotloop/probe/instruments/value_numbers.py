@@ -8,14 +8,13 @@ addresses, which a weak reference keeps from being given to others; the memory i
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-NEW, IN_STEP, IN_STEPS = 0, 1, 2
-"""A value is new, was computed earlier in this step, or in an earlier step and not in this one."""
 _PLAIN = (int, float, bool, str, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format)
 _COPIES = frozenset(
     {
@@ -64,6 +63,31 @@ def tensors_in(value: Any, depth: int = 3) -> Iterator[Any]:
             yield from tensors_in(each, depth - 1)
 
 
+class Before(NamedTuple):
+    """When an operation was computed before.
+
+    Attributes:
+        in_step: earlier in this step.
+        first: the place of the first time in this step.
+        constant: in an earlier step.
+        places: those in the first step of the window, told once.
+    """
+
+    in_step: bool
+    first: int
+    constant: bool
+    places: list[int]
+
+
+@dataclass
+class _Computed:
+    numbers: list[int]
+    step: int
+    first: int
+    began: int
+    places: list[int]
+
+
 class Unknown(Exception):  # noqa: N818 - an answer, not an error
     """An argument has no number."""
 
@@ -75,8 +99,8 @@ class ValueNumbers:
         self._held: dict[int, StorageWeakRef] = {}
         self._writes: dict[int, int] = {}
         self._numbers: dict[Any, int] = {}
-        self._computed: dict[Any, list[Any]] = {}
-        """By operation and numbers of its arguments: numbers of the results, step, place of the first operation."""
+        self._computed: dict[Any, _Computed] = {}
+        """By operation and numbers of its arguments."""
         self._next = 0
         self.step = 0
 
@@ -105,21 +129,31 @@ class ValueNumbers:
                 number = self.storage(tensor)
                 self._writes[number] = self._writes.get(number, 0) + 1
 
-    def computed(self, key: Any, out: Any, place: int) -> tuple[int, int]:
-        """Give numbers to results; return whether they were computed before, and the place of the first time."""
+    def computed(self, key: Any, out: Any, place: int) -> Before:
+        """Give numbers to results; return when they were computed before.
+
+        Args:
+            key: of the operation; None: nobody can tell.
+            out: its result.
+            place: the number of this operation.
+        """
         known = self._computed.get(key) if key is not None else None
         tensors = list(tensors_in(out))
-        if known is None or len(known[0]) != len(tensors):
+        if known is None or len(known.numbers) != len(tensors):
             numbers = [self._number(each) for each in tensors]
             if key is not None:
-                self._computed[key] = [numbers, self.step, place]
-            return NEW, place
-        for tensor, number in zip(tensors, known[0], strict=True):
+                self._computed[key] = _Computed(numbers, self.step, place, self.step, [place])
+            return Before(in_step=False, first=place, constant=False, places=[])
+        for tensor, number in zip(tensors, known.numbers, strict=True):
             self._numbers.setdefault(self._place(tensor), number)
-        seen, first = (IN_STEP if known[1] == self.step else IN_STEPS), known[2]
-        if seen == IN_STEPS:
-            known[1:] = [self.step, place]
-        return seen, first
+        in_step, constant = known.step == self.step, known.began < self.step
+        if not in_step:
+            known.step, known.first = self.step, place
+        if constant:
+            places, known.places = known.places, []
+            return Before(in_step, known.first, constant, places)
+        known.places.append(place)
+        return Before(in_step, known.first, constant, [])
 
     def _frozen(self, value: Any) -> Any:
         if isinstance(value, torch.Tensor):

@@ -34,7 +34,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.lines.dataflow_lines import Spent, dataflow_cost, dataflow_of, said_lines, spent_lines
+from hotloop.diagnose.lines.dataflow_lines import (
+    PURE,
+    Spent,
+    dataflow_cost,
+    dataflow_of,
+    said_lines,
+    spent_lines,
+)
 from hotloop.diagnose.price.facts import trains
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.dataflow import OperationGroup
@@ -47,17 +54,14 @@ def check(observation: Observation) -> Iterator[Symptom]:
     flow = dataflow_of(observation)
     if not trains(observation) or flow.num_steps < 2:
         return
-    num = flow.num_steps - 1  # in the first step of the window nothing was there before
+    num = flow.num_steps
 
     def measure(group: OperationGroup) -> Spent:
-        beside = (
-            max(0.0, group.spent_s - group.first_s - group.constant_s - group.repeated_s) / flow.num_steps
-        )
+        other = group.new_s + group.first_s + group.repeated_s
+        same = (group.constant_s + (group.neutral_s if other <= PURE * group.constant_s else 0.0)) / num
         loading = group.part == "loading"
         return Spent(
-            forward_s=0.0 if loading else group.constant_s / num,
-            loading_s=group.constant_s / num if loading else 0.0,
-            beside_s=beside,
+            forward_s=0.0 if loading else same, loading_s=same if loading else 0.0, beside_s=other / num
         )
 
     for one in spent_lines(flow, measure):

@@ -34,7 +34,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.lines.dataflow_lines import Spent, dataflow_cost, dataflow_of, said_lines, spent_lines
+from hotloop.diagnose.lines.dataflow_lines import (
+    PURE,
+    Spent,
+    dataflow_cost,
+    dataflow_of,
+    said_lines,
+    spent_lines,
+)
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.dataflow import OperationGroup
 from hotloop.model.observation import Observation
@@ -49,13 +56,17 @@ def check(observation: Observation) -> Iterator[Symptom]:
     num = flow.num_steps
 
     def measure(group: OperationGroup) -> Spent:
-        beside = max(0.0, group.spent_s - group.first_s - group.repeated_s) / num
+        counted = group.first_s + group.repeated_s
+        also = (
+            group.neutral_s * group.repeated_s / counted if counted and group.new_s <= PURE * counted else 0.0
+        )
+        again = (group.repeated_s + also) / num
         loading = group.part == "loading"
         return Spent(
-            forward_s=0.0 if loading else group.repeated_s / num,
+            forward_s=0.0 if loading else again,
             backward_s=group.again_backward_s / num,
-            loading_s=group.repeated_s / num if loading else 0.0,
-            beside_s=beside,
+            loading_s=again if loading else 0.0,
+            beside_s=(group.new_s + group.constant_s) / num,
         )
 
     for one in spent_lines(flow, measure):
