@@ -19,6 +19,7 @@ from hotloop.probe.instruments.module_sizes import optimizers
 NOBODY, OTHER = 1 << 61, 1 << 62
 """Groups of values that gradients flow to: parameters that no optimizer holds, and what is no parameter."""
 MAX_OPTIMIZERS = 60
+_SPARSE = (-1, -1)
 ZEROING = frozenset({"zero_", "_foreach_zero_", "fill_", "detach_"})
 """What is done to a gradient that nobody wants."""
 
@@ -102,6 +103,9 @@ class GradientUse:
             if now is None or now == before.get(key):
                 continue
             task.reached |= self._groups[key]
+            if now == _SPARSE:  # it has no memory of its own that reading could be seen of
+                task.used |= self._groups[key]
+                continue
             self._pending[key].add(number)
             self._owners[now[0]] = key
 
@@ -151,10 +155,9 @@ class GradientUse:
         gradient = leaf.grad
         if gradient is None:
             return None
-        try:
-            return self._storage(gradient), gradient._version
-        except (NotImplementedError, RuntimeError):  # sparse
-            return id(gradient), 0
+        if gradient.layout is not torch.strided:
+            return _SPARSE
+        return self._storage(gradient), gradient._version
 
 
 def held(optimizer: Any) -> Iterable[Any]:

@@ -52,9 +52,10 @@ def kind_of(func: Any) -> Kind:
 
 
 def tensors_in(value: Any, depth: int = 3) -> Iterator[Any]:
-    """Yield the tensors among arguments."""
+    """Yield the tensors among arguments that have memory of their own; sparse ones have none."""
     if isinstance(value, torch.Tensor):
-        yield value
+        if value.layout is torch.strided:
+            yield value
     elif depth and isinstance(value, list | tuple):
         for each in value:
             yield from tensors_in(each, depth - 1)
@@ -157,6 +158,8 @@ class ValueNumbers:
 
     def _frozen(self, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
+            if value.layout is not torch.strided:
+                raise Unknown
             return "tensor", self._number(value)
         if isinstance(value, _PLAIN):
             return type(value), value

@@ -58,7 +58,8 @@ def check(observation: Observation) -> Iterator[Symptom]:
 
     def measure(group: OperationGroup) -> Spent:
         other = group.new_s + group.first_s + group.repeated_s
-        same = (group.constant_s + (group.neutral_s if other <= PURE * group.constant_s else 0.0)) / num
+        alone = group.constant_s and other <= PURE * group.constant_s
+        same = (group.constant_s + (group.neutral_s if alone else 0.0)) / num
         loading = group.part == "loading"
         return Spent(
             forward_s=0.0 if loading else same, loading_s=same if loading else 0.0, beside_s=other / num
