@@ -120,6 +120,12 @@ CASES = {
         process="worker",
         private_bytes_per_worker=1e9,
     ),
+    "padded-batches": with_parts_of_a_sample(
+        with_loader(FINE),
+        {"kind": "collate", "name": "pad", "path": SCRIPT, "line": 17, "share": 1.0},
+        padding=0.1,
+        padding_beyond=0.6,
+    ),
     "slow-dataset-line": with_stacks(
         with_loader(with_phases(data=0.6), num_workers=2),
         ((3,), "worker", None, 90),

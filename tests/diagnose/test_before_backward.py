@@ -8,6 +8,7 @@ import pytest
 from hotloop.diagnose.check.engine import diagnose
 from hotloop.model.deep import Frame
 from hotloop.model.finding import Finding, Severity
+from hotloop.model.line_work import LineWork, StepWork
 from hotloop.model.observation import Observation
 
 from .deep_observations import with_stacks
@@ -30,17 +31,60 @@ def _with_module(observation: Observation) -> Observation:
     return msgspec.structs.replace(observation, deep=msgspec.structs.replace(observation.deep, host=host))
 
 
-def test_the_cost_is_the_lines_part_of_the_forward_phase() -> None:
-    seen = with_stacks(
-        FINE, ((0, 4), "train", "forward", 30), ((0, 1), "train", "forward", 30), ((0,), "train", "other", 40)
+_LOSS = with_stacks(
+    FINE,
+    ((0, 4), "train", "forward", 20),
+    ((0, 1), "train", "forward", 20),
+    ((0,), "train", "backward", 55),
+    ((0,), "train", "other", 5),
+)
+
+
+def _with_work(observation: Observation, **work: float) -> Observation:
+    """The work of line 41 was followed."""
+    fields = {
+        "runs": 1.0,
+        "operators": 100.0,
+        "nodes": 100.0,
+        "forward_s": 0.02,
+        "forward_host_s": 0.0,
+        **work,
+    }
+    assert observation.deep is not None
+    line = LineWork(path="train.py", line=41, function="step", **fields)
+    seen = StepWork(num_steps=2, window_s=0.2, backward_s=0.06, lines=(line,))
+    return msgspec.structs.replace(
+        observation, deep=msgspec.structs.replace(observation.deep, line_work=seen)
     )
-    finding = _found(_with_module(seen))
+
+
+def test_without_the_lines_work_the_backward_is_divided_as_the_forward_is() -> None:
+    finding = _found(_with_module(_LOSS))
     assert finding is not None
     assert (finding.path, finding.line, finding.severity) == ("train.py", 41, Severity.WARNING)
-    forward, backward = 0.4 / 2, 0.55 / 2
-    assert finding.cost_s == pytest.approx((forward + backward) * 0.1), (
-        "the backward is divided as the forward is"
+    assert finding.cost_s == pytest.approx((0.2 + 0.55 / 2) * 0.1)
+
+
+def test_a_line_costs_the_backward_of_what_it_computes() -> None:
+    seen = _with_work(
+        _with_module(_LOSS), forward_repeated_s=0.02, backward_share=0.9, backward_repeated_share=0.9
     )
+    finding = _found(seen)
+    assert finding is not None
+    assert finding.cost_s == pytest.approx((0.2 + 0.9 * 0.55) * 0.1)
+    assert finding.gain is not None
+    assert finding.gain.ratio == pytest.approx(1 / (1 - 0.2 - 0.9 * 0.55)), "all of it repeats"
+
+
+def test_one_large_operation_is_not_named_however_long_it_takes() -> None:
+    seen = _with_work(
+        _with_module(_LOSS),
+        operators=1.0,
+        forward_repeated_s=0.0,
+        backward_share=0.5,
+        backward_repeated_share=0.0,
+    )
+    assert _found(seen) is None
 
 
 def test_what_a_module_computes_is_not_blamed() -> None:
@@ -50,7 +94,7 @@ def test_what_a_module_computes_is_not_blamed() -> None:
 
 def test_an_ordinary_loss_is_information() -> None:
     seen = with_stacks(
-        FINE, ((0, 4), "train", "forward", 90), ((0, 1), "train", "forward", 20), ((0,), "train", "other", 40)
+        FINE, ((0, 4), "train", "forward", 90), ((0, 1), "train", "forward", 12), ((0,), "train", "other", 40)
     )
     finding = _found(_with_module(seen))
     assert finding is not None

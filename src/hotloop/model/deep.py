@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from hotloop.model.dataflow import Dataflow
+from hotloop.model.line_work import StepWork
 from hotloop.model.operators import Flops, Operators
 from hotloop.model.step_memory import StepMemory
 
@@ -196,6 +197,7 @@ class Loading(msgspec.Struct, frozen=True, kw_only=True):
     process: str
     """`train` or `worker`: who makes the batches."""
     num_processes: int
+    """The loader's workers, or 1."""
     window_s: float
     num_batches: int
     num_samples: int
@@ -203,21 +205,31 @@ class Loading(msgspec.Struct, frozen=True, kw_only=True):
     """Time in which one process makes a sample and hands it over."""
     parts: tuple[LoadingPart, ...]
     """The most expensive first."""
-    used_bytes_per_sample: float
-    """Of the tensors that come out."""
+    used_bytes_per_sample: float | None
+    """Of the tensors that come out; None: none were seen."""
     read_bytes_per_sample: float | None
     """That were asked of files; None: the system does not tell. What is mapped into memory is not in it."""
     reads_per_sample: float | None
     private_bytes_per_worker: float | None = None
     """Memory that a worker shares with no other process; None: no worker, or the system does not tell."""
     padding: float = 0.0
-    """Share of a batch that is added when its samples are padded to the longest, 0 to 1; 0: all are of one length."""
+    """Share of a batch that was added to pad its samples to the longest, 0 to 1; 0: all are of one length, or are not
+    padded."""
+    padding_beyond: float = 0.0
+    """Share of a batch that was added beyond its longest sample."""
     folder: OpenedFolder | None = None
     """None: no file is opened for a sample."""
     constant: tuple[ConstantCall, ...] = ()
     """The most expensive first."""
-    unneeded: float = 0.0
-    """Share of the width of batches of sequences that their longest sample does not reach, 0 to 1."""
+
+
+class OptimizerTime(msgspec.Struct, frozen=True, kw_only=True):
+    """What one step of an optimizer takes on copies of its parameters, as it is and fused."""
+
+    cls: str
+    num_parameters: int
+    now_s: float
+    fused_s: float
 
 
 class Deep(msgspec.Struct, frozen=True, kw_only=True):
@@ -235,6 +247,9 @@ class Deep(msgspec.Struct, frozen=True, kw_only=True):
     loading: Loading | None = None
     dataflow: Dataflow | None = None
     memory: StepMemory | None = None
+    line_work: StepWork | None = None
+    optimizers: tuple[OptimizerTime, ...] | None = None
+    """Those that could be fused; empty: none."""
 
     def without_series(self) -> Deep:
         """Return it without what is only there to be drawn, as JSON shows it."""

@@ -143,6 +143,8 @@ class RunAccount(msgspec.Struct, frozen=True, kw_only=True):
     """`<name>_s` to seconds; they add up to `wall_s`, what is unnamed under `unaccounted_s`."""
     num_steps: int | None = None
     """All steps, the first and the irregular ones too; None: no rhythm was found, as below."""
+    num_regular_steps: int | None = None
+    """Those that `step_*` holds: neither the first, nor an irregular one, nor one that was looked at closer."""
     num_epochs: int | None = None
     """Starts of the training loader; None: no loader feeds the step."""
     num_evaluations: int | None = None

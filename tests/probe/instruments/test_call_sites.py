@@ -339,3 +339,19 @@ def test_packages_installed_in_any_folder_are_no_code_of_the_user_s(tmp_path: Pa
     (target / "timm-1.0.dist-info").mkdir(parents=True)
     found = installed_in([str(own), str(target), str(tmp_path / "missing"), ""])
     assert found == {str(target)}
+
+
+def test_a_number_in_a_tensor_is_no_mask(watch: Watch) -> None:
+    seen = watch(
+        """
+        import torch
+        weights, label, mask = torch.rand(4), torch.tensor(2), torch.tensor([True, False, True, True])
+        def step():
+            weights[label]  # number
+            weights[mask]  # mask
+            weights[torch.tensor([1, 2])]
+        """
+    )
+    named = {(line, call) for line, call in seen.counts() if call.startswith("tensor[")}
+    (number,), (mask,) = seen.marked("number"), seen.marked("mask")
+    assert named == {(number, "tensor[number in a tensor]"), (mask, "tensor[mask]")}

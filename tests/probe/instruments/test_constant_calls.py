@@ -1,4 +1,4 @@
-"""Which functions give every sample the same, and how much of a batch's width nobody needs."""
+"""Which functions give every sample the same."""
 
 from __future__ import annotations
 
@@ -82,23 +82,16 @@ def test_calls_with_one_result_are_constant_and_the_outermost_is_named(value: di
     assert 0 < marks["table"]["share"] < 1
 
 
-def test_the_width_that_no_sample_needs(value: dict[str, Any]) -> None:
-    assert value["width"] == (4 * 12, 4 * 6)
-
-
-def test_rows_that_were_padded_before() -> None:
+def test_rows_that_were_padded_before_collating() -> None:
     import torch
 
-    from hotloop.probe.instruments.batch_width import BatchWidth
+    from hotloop.probe.instruments.sample_length import padding
 
     tokens = torch.zeros(6, 16, dtype=torch.long)
     for row, length in enumerate((3, 5, 4, 8, 6, 7)):
         tokens[row, :length] = 7
-    full, table = BatchWidth(), torch.randint(1, 9, (6, 16))
-    table[:, 15] = 4
+    table = torch.randint(1, 9, (6, 16))
+    table[:, 15] = 12
+    assert padding([16] * 6, {"input_ids": tokens, "labels": torch.zeros(6)}) == (33, 15, 48)
     for batch in (table, tokens.float(), torch.randint(1, 9, (6, 16))):
-        full.note([16] * 6, batch)
-    padded = BatchWidth()
-    padded.note([16] * 6, {"input_ids": tokens})
-    assert full.needed == full.whole
-    assert (padded.whole, padded.needed) == (16, 8)
+        assert padding([16] * 6, batch) == (96, 0, 0)

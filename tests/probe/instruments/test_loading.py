@@ -144,16 +144,40 @@ def test_the_programs_random_numbers_are_not_touched(tmp_path: Path, probe: Prob
     assert all(torch.equal(one, other) for one, other in zip(fresh, looked_at, strict=True))
 
 
-def test_what_is_padded_is_counted(probe: Probe) -> None:
-    rows = [(torch.ones(length), 1) for length in (2, 6, 4, 4)]
+def _to_longest(samples: list[torch.Tensor]) -> torch.Tensor:
+    return torch.nn.utils.rnn.pad_sequence(samples)
+
+
+def _to_maximum(samples: list[torch.Tensor]) -> dict[str, torch.Tensor]:
+    rows = torch.zeros(len(samples), 10)
+    for row, sample in zip(rows, samples, strict=True):
+        row[: len(sample)] = sample
+    return {"rows": rows}
+
+
+@pytest.mark.parametrize(
+    ("collate", "padding"),
+    [(_to_longest, (16, 6, 0)), (_to_maximum, (16, 6, 18)), (torch.cat, (16, 0, 0)), (list, (16, 0, 0))],
+    ids=["to the longest", "to a maximum", "concatenated", "listed"],
+)
+def test_only_what_is_padded_is_padding(probe: Probe, collate: Any, padding: tuple[int, int, int]) -> None:
+    rows = [torch.ones(length) for length in (2, 6, 3, 5)]
     instrument = Loading(probe)
     instrument.start()
+    list(DataLoader(rows, batch_size=2, collate_fn=collate))  # type: ignore[arg-type]
+    assert instrument.stop()["padding"] == padding
 
-    def pad(samples: list[Any]) -> torch.Tensor:
-        return torch.nn.utils.rnn.pad_sequence([row for row, _ in samples])
 
-    list(DataLoader(rows, batch_size=2, collate_fn=pad))  # type: ignore[arg-type]
-    assert instrument.stop()["lengths"] == (16, 4)
+class _Graph:
+    def __init__(self, num: int) -> None:
+        self.nodes = torch.ones(num, 3)
+
+
+def test_tensors_of_objects_count(probe: Probe) -> None:
+    instrument = Loading(probe)
+    instrument.start()
+    list(DataLoader([_Graph(2), _Graph(5)], batch_size=2, collate_fn=list))  # type: ignore[arg-type]
+    assert instrument.stop()["used_bytes"] == 7 * 3 * 4
 
 
 def test_a_data_set_that_raises_raises(tmp_path: Path, probe: Probe) -> None:

@@ -10,6 +10,7 @@ from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.check.bottleneck import bottleneck
 from hotloop.diagnose.check.device_idle import capped_by_idle
 from hotloop.diagnose.check.registry import all_rules
+from hotloop.diagnose.check.same_line import one_price_a_line
 from hotloop.diagnose.price.cost import LEAST, NO_STEP_LEFT, Cost, loudness
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.diagnosis import Abstention, Diagnosis
@@ -50,9 +51,10 @@ def diagnose(
         findings.extend(found)
         for code in rule.explains if found else ():
             explained[code] = min(explained.get(code, len(Severity)), *(_rank(one) for one in found))
+    told = one_price_a_line([one for one in findings if not _is_explained(one, explained)])
     return Diagnosis(
         bottleneck=bottleneck(observation),
-        findings=tuple(ordered(one for one in findings if not _is_explained(one, explained))),
+        findings=tuple(ordered(told)),
         abstained=tuple(abstained),
         observation=observation,
         session=session,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.price.cost import Cost, measured_step
+from hotloop.diagnose.price.cost import Cost
 from hotloop.model.deep import Frame, HostSamples, Sample
 from hotloop.model.observation import Observation, Phase
 
@@ -18,8 +18,6 @@ BELONGS = 0.65
 """And this much of the line's own time has to be in the part: the call of `main()` holds every part."""
 MIN_SAMPLES = 20
 """With fewer, the 95% interval of a half reaches from a quarter to three quarters."""
-COMPUTES = 0.05
-"""Of the time under a line, in modules that it calls."""
 NORMAL_95 = 1.96
 _CALLERS = ("torch/optim/", "torch/autograd/")
 
@@ -94,39 +92,10 @@ def sampled_part(
     return sum(one.spent_s for one in own if wanted(host, one)) / sum(one.spent_s for one in own)
 
 
-def line_cost(observation: Observation, path: str, line: int) -> Cost:
-    """Return the share of the training thread's time under one line, what it calls included.
-
-    Raises:
-        Abstain: there are no samples, or too few.
-    """
-    host, own = samples_of(observation, "train")
-    under = sum(sample.spent_s for sample in own if is_under(host, sample, path, range(line, line + 1)))
-    whole = sum(sample.spent_s for sample in own)
-    return sampled_share(under / whole, sum(sample.num for sample in own), measured_step(observation).whole_s)
-
-
 def is_under(host: HostSamples, sample: Sample, path: str, lines: range) -> bool:
     """Whether a sample's stack goes through lines of a file."""
     frames = (host.frames[number] for number in sample.stack)
     return any(frame.path == path and frame.line in lines for frame in frames)
-
-
-def computes(observation: Observation, path: str, line: int) -> bool:
-    """Whether a line calls modules, or code that does: `trainer.fit()` holds the whole loop.
-
-    Raises:
-        Abstain: there are no samples, or too few.
-    """
-    host, own = samples_of(observation, "train")
-    under = calling = 0.0
-    for sample in own:
-        frames = [host.frames[number] for number in sample.stack]
-        at = next((at for at, frame in enumerate(frames) if frame.path == path and frame.line == line), None)
-        if at is not None:
-            under += sample.spent_s
-            calling += sample.spent_s if any(calls_a_module(frame) for frame in frames[at + 1 :]) else 0.0
-    return calling > COMPUTES * under
 
 
 def calls_a_module(frame: Frame) -> bool:

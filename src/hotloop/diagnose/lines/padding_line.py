@@ -7,38 +7,27 @@ from collections.abc import Iterator
 
 from hotloop.diagnose.lines.parsed_sources import lines_of, parsed
 
-Place = tuple[str | None, int | None]
 _ALLOCATES = frozenset(
     {"full", "zeros", "ones", "empty", "new_full", "new_zeros", "new_ones", "new_empty", "pad"}
 )
 
 
-def padding_line(collate: Place, loader: Place, script: str | None) -> Place:
-    """Return the line that decides, the nearest to it that is known.
-
-    Args:
-        collate: where the program's collate function begins; None: it has none of its own.
-        loader: where the loader is made.
-        script: the program's main file.
-    """
-    for path in dict.fromkeys(one for one in (collate[0], loader[0], script) if one is not None):
+def padding_line(*files: str | None) -> tuple[str, int] | None:
+    """Return where a tokenizer is told to pad to its maximum; None: nowhere in these files."""
+    for path in dict.fromkeys(one for one in files if one is not None):
         tree = parsed(path)
         for node in ast.walk(tree) if tree is not None else ():
             if isinstance(node, ast.keyword) and node.arg == "padding" and _says(node.value, "max_length"):
                 return path, node.value.lineno
-    own, begin = collate
-    if own is None or begin is None:
-        return loader
-    line = _allocated(own, begin)
-    return own, begin if line is None else line
+    return None
 
 
 def _says(value: ast.expr, text: str) -> bool:
     return isinstance(value, ast.Constant) and value.value == text
 
 
-def _allocated(path: str, line: int) -> int | None:
-    """Return the first line in a function that makes a tensor of a shape."""
+def allocating_line(path: str, line: int) -> int | None:
+    """Return the first line of the function at a line that makes a tensor of a shape; None: none does."""
     tree = parsed(path)
     functions = [
         node

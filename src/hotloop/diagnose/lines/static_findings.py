@@ -9,12 +9,11 @@ from dataclasses import dataclass
 import msgspec
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.lines.hot_line import is_under, sampled_share, samples_of
+from hotloop.diagnose.lines.line_price import LinePrice, line_price
 from hotloop.diagnose.lines.parsed_sources import lines_of, parsed, statement_at
-from hotloop.diagnose.price.cost import LEAST, MIDWAY, Cost, loudness, with_backward
-from hotloop.model.deep import Sample
+from hotloop.diagnose.price.cost import LEAST, MIDWAY, loudness
 from hotloop.model.finding import Finding, Severity
-from hotloop.model.observation import Observation, Phase
+from hotloop.model.observation import Observation
 from hotloop.model.quantities import duration
 
 WHOLE = 0.9
@@ -55,11 +54,11 @@ def priced(
     rest: list[Finding] = []
     for finding in static:
         lines = _lines(finding)
-        cost = _cost(observation, lines) if lines is not None else None
-        if cost is None or lines is None or cost.share < LEAST:
+        price = _price(observation, lines) if lines is not None else None
+        if price is None or lines is None or price.cost.share < LEAST:
             rest.append(finding)
-        else:
-            found.append((_with(finding, cost), lines))
+        elif finding.code not in _LOOPS or price.worth_naming:
+            found.append((_with(finding, price), lines))
     kept = [one for one in measured if not _said_better(one, found)]
     if any(one.code in _LOOPS and one.severity is Severity.WARNING for one, _ in found):
         kept = [one for one in kept if one.code not in _OF_LOOPS]
@@ -70,7 +69,8 @@ def _said_better(coarse: Finding, found: Sequence[tuple[Finding, Lines]]) -> boo
     return coarse.code in _COARSE and any(lines.hold(coarse.path, coarse.line) for _, lines in found)
 
 
-def _with(finding: Finding, cost: Cost) -> Finding:
+def _with(finding: Finding, price: LinePrice) -> Finding:
+    cost = price.cost
     value, low, high = cost.seconds
     return msgspec.structs.replace(
         finding,
@@ -78,43 +78,20 @@ def _with(finding: Finding, cost: Cost) -> Finding:
         cost_s=value,
         cost_low_s=low,
         cost_high_s=high,
-        gain=cost.gain(expected=MIDWAY),
+        gain=price.gain if finding.code in _LOOPS else cost.gain(expected=MIDWAY),
         evidence=f"{finding.evidence}; {cost.share:.0%} of the step by the samples under it ({duration(value)})",
     )
 
 
-def _cost(observation: Observation, lines: Lines) -> Cost | None:
-    """Return the share of the training thread's time under the lines, with the backward of what is forward in it.
-
-    None: it cannot be told.
-    """
+def _price(observation: Observation, lines: Lines) -> LinePrice | None:
+    """Return the price of the lines; None: it cannot be told."""
     if observation.step is None:
         return None
     try:
-        host, own = samples_of(observation, "train")
+        price = line_price(observation, lines.path, range(lines.first, lines.last + 1))
     except Abstain:
         return None
-    under = [
-        sample for sample in own if is_under(host, sample, lines.path, range(lines.first, lines.last + 1))
-    ]
-    forward = [sample for sample in under if sample.phase == Phase.FORWARD.value]
-    if _spent(under) >= WHOLE * _spent(own):
-        return None
-    inside, whole = (
-        sampled_share(_spent(part) / _spent(own), sum(sample.num for sample in own), observation.step.whole_s)
-        for part in (forward, under)
-    )
-    if not forward:
-        return whole
-    more = with_backward(observation, inside)
-    share, low, high = (
-        getattr(whole, end) + getattr(more, end) - getattr(inside, end) for end in ("share", "low", "high")
-    )
-    return Cost(min(1.0, share), min(1.0, low), min(1.0, high), whole.step_s)
-
-
-def _spent(samples: Iterable[Sample]) -> float:
-    return sum(sample.spent_s for sample in samples)
+    return price if 0.0 < price.own.share < WHOLE else None
 
 
 def _lines(finding: Finding) -> Lines | None:

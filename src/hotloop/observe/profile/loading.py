@@ -25,6 +25,7 @@ def read_loading(folder: Path, file: DeepFile, lead: Timeline) -> Loading | None
     samples = sum(one.value["samples"] for one in makers)
     if not samples:
         return None
+    used = sum(one.value["used_bytes"] for one in makers)
     spent = _added([*makers, *([file] if workers else [])])
     whole = sum(times[1] for times in spent.values())
     fixed = _before_chance(spent)
@@ -40,14 +41,13 @@ def read_loading(folder: Path, file: DeepFile, lead: Timeline) -> Loading | None
         num_samples=samples,
         sample_s=whole * NS / samples,
         parts=tuple(sorted(parts, key=lambda part: -part.share)),
-        used_bytes_per_sample=sum(one.value["used_bytes"] for one in makers) / samples,
+        used_bytes_per_sample=used / samples if used else None,
         read_bytes_per_sample=sum(read[0] for read in reads) / samples if told else None,
         reads_per_sample=sum(read[1] for read in reads) / samples if told else None,
         private_bytes_per_worker=sum(private) / len(private) if private else None,
-        padding=_padding(makers),
+        **_padding(makers),
         folder=_folder(makers, samples),
         constant=_constant(makers),
-        unneeded=_unneeded(makers),
     )
 
 
@@ -71,11 +71,6 @@ def _constant(files: Sequence[DeepFile]) -> tuple[ConstantCall, ...]:
     return tuple(sorted(calls, key=lambda one: -one.share))
 
 
-def _unneeded(files: Sequence[DeepFile]) -> float:
-    whole, needed = (sum(one.value["width"][at] for one in files) for at in (0, 1))
-    return 1.0 - needed / whole if whole else 0.0
-
-
 def _added(files: Sequence[DeepFile]) -> dict[Key, list[Any]]:
     """Return count, nanoseconds and randomness by part, of all processes together."""
     spent: dict[Key, list[Any]] = defaultdict(lambda: [0, 0, None])
@@ -89,9 +84,10 @@ def _added(files: Sequence[DeepFile]) -> dict[Key, list[Any]]:
     return spent
 
 
-def _padding(files: Sequence[DeepFile]) -> float:
-    length, padded = (sum(one.value["lengths"][at] for one in files) for at in (0, 1))
-    return padded / (length + padded) if length else 0.0
+def _padding(files: Sequence[DeepFile]) -> dict[str, float]:
+    length, to_longest, beyond = (sum(one.value["padding"][at] for one in files) for at in (0, 1, 2))
+    whole = length + to_longest + beyond
+    return {"padding": to_longest / whole, "padding_beyond": beyond / whole} if whole else {}
 
 
 def _folder(files: Sequence[DeepFile], samples: int) -> OpenedFolder | None:

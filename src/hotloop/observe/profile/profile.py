@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from hotloop.model.deep import Deep, Forwards, GrowingContainer, GrowingHooks
+from hotloop.model.deep import Deep, Forwards, GrowingContainer, GrowingHooks, OptimizerTime
 from hotloop.model.observation import Coverage, Observation
 from hotloop.observe.build import leading
 from hotloop.observe.decode.instrument_files import DeepFile, usable
@@ -16,6 +16,7 @@ from hotloop.observe.decode.spans import Timeline
 from hotloop.observe.profile.call_sites import read_call_sites
 from hotloop.observe.profile.dataflow import read_dataflow
 from hotloop.observe.profile.host_samples import read_host_samples
+from hotloop.observe.profile.line_work import read_line_work
 from hotloop.observe.profile.loading import read_loading
 from hotloop.observe.profile.memory import read_memory
 from hotloop.observe.profile.operators import read_flops, read_operators
@@ -31,6 +32,10 @@ def _read_growing_hooks(_: Path, file: DeepFile, lead: Timeline) -> tuple[Growin
 def _read_growing_containers(_: Path, file: DeepFile, lead: Timeline) -> tuple[GrowingContainer, ...]:  # noqa: ARG001
     found = msgspec.convert(file.value["containers"], tuple[GrowingContainer, ...])
     return tuple(sorted(found, key=lambda one: (-one.keeps_graph, -one.bytes_per_step)))
+
+
+def _read_optimizers(_: Path, file: DeepFile, lead: Timeline) -> tuple[OptimizerTime, ...]:  # noqa: ARG001
+    return msgspec.convert(file.value, tuple[OptimizerTime, ...])
 
 
 def _read_forwards(_: Path, file: DeepFile, lead: Timeline) -> tuple[Forwards, ...]:  # noqa: ARG001
@@ -59,6 +64,8 @@ READERS: dict[str, Reader] = {
     "memory": read_memory,
     "operators": read_operators,
     "flops": read_flops,
+    "line_work": read_line_work,
+    "optimizers": _read_optimizers,
 }
 """An instrument's name is the name of its field."""
 ALSO: dict[str, dict[str, Reader]] = {"growing_containers": {"growing_hooks": _read_growing_hooks}}
@@ -88,7 +95,17 @@ def with_deep(
     if why_not is not None:
         return _add(observation, None, [Coverage("detailed profiling", why_not)])
     deep, gaps = read_deep_results(folder, lead, wanted)
-    return _add(observation, deep, gaps)
+    return _add(observation, _all_workers(deep, observation), gaps)
+
+
+def _all_workers(deep: Deep | None, observation: Observation) -> Deep | None:
+    """Return it with the number of the loader's workers: of many some make no batch within a window."""
+    loading = deep.loading if deep is not None else None
+    loader = next((one for one in observation.program.loaders if one.used_in_step), None)
+    if deep is None or loading is None or loading.process != "worker" or loader is None:
+        return deep
+    num = max(loading.num_processes, loader.num_workers)
+    return msgspec.structs.replace(deep, loading=msgspec.structs.replace(loading, num_processes=num))
 
 
 def read_deep_results(

@@ -47,6 +47,8 @@ INSTRUMENTS: dict[str, dict[str, Any]] = {
         "workers": f"{_FOLDER}worker_fetches",
     },
     "flops": {"module": f"{_FOLDER}flops", "cls": "Flops"},
+    "optimizers": {"module": f"{_FOLDER}optimizers", "cls": "Optimizers"},
+    "line_work": {"module": f"{_FOLDER}line_work", "cls": "LineWork"},
 }
 """Name to module and class; they run in this order, the lightest first."""
 ALL = tuple(INSTRUMENTS)

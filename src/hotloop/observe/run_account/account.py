@@ -67,7 +67,7 @@ class _Ledger:
         self.split = False
         """Regular steps are split by the usual shares, too."""
         self._parts: defaultdict[str, float] = defaultdict(float)
-        self._num_evaluations = self._num_checkpoints = 0
+        self._num_evaluations = self._num_checkpoints = self._num_regular = 0
 
     def add(self, parts: Mapping[str, float]) -> None:
         """Add what has its names."""
@@ -88,11 +88,13 @@ class _Ledger:
         if step.deep:
             self.add({"deep_windows_s": step.end_s - step.begin_s})
         elif self.usual.shares and (step.lean or (self.split and step.regular)):
+            self._num_regular += 1
             self.add(_by_shares(spans, step, self.usual))
             self._num_checkpoints += Kind.SAVE in step.parts
         elif not step.regular:
             self.stretch(spans, step.begin_s, step.end_s, Stage.BETWEEN)
         else:
+            self._num_regular += 1
             self.add(_of_step(step, infers=self.usual.infers))
             self._num_checkpoints += Kind.SAVE in step.parts
 
@@ -103,6 +105,7 @@ class _Ledger:
         return RunAccount(
             wall_s=wall_s,
             parts=parts,
+            num_regular_steps=self._num_regular,
             num_evaluations=self._num_evaluations,
             num_checkpoints=self._num_checkpoints,
         )

@@ -12,6 +12,9 @@ from hotloop.observe.decode.spans import Size, Timeline
 from hotloop.observe.steps.step_windows import Window
 from hotloop.probe.record.events import Kind
 
+CALLS = 3
+"""Of a model for a backward: a batch in two views, or a discriminator, makes two of them."""
+
 
 def rates(
     timeline: Timeline,
@@ -24,8 +27,8 @@ def rates(
 
     With a loader a step's samples are its batches times their size. Without one they are what the root module was
     given: the smallest root's where there are several (a discriminator sees each batch twice), and once a step where
-    an optimizer calls a closure again and again. Where text is generated, a step's samples are its prompts, and its
-    tokens those that came of them: one of each prompt for each forward.
+    an optimizer calls a closure again and again; what a model is given to act on is no sample. Where text is generated,
+    a step's samples are its prompts, and its tokens those that came of them: one of each prompt for each forward.
     """
     wall = sum(window.duration_s for window in steady)
     if not wall:
@@ -35,7 +38,9 @@ def rates(
     if generates:
         prompts, generated = _generated(given, step_of)
         return prompts / wall or None, generated / wall or None
-    samples = _loaded(timeline, step_of, loaders, given) or _least(given, lambda size: size.samples)
+    samples = _loaded(timeline, step_of, loaders, given)
+    if samples is None and not _is_rollout(timeline, step_of):
+        samples = _least(given, lambda size: size.samples)
     tokens = _least(given, lambda size: size.tokens)
     return (samples or 0) / wall or None, (tokens or 0) / wall or None
 
@@ -109,6 +114,12 @@ def _loaded(
             return None
         total += num * each
     return total or None
+
+
+def _is_rollout(timeline: Timeline, step_of: Callable[[float], int | None]) -> bool:
+    """Whether the model is called far more often than something is learned: to act, on whatever a simulator gives."""
+    num = Counter(span.kind for span in timeline.spans if step_of(span.end_s) is not None)
+    return num[Kind.FORWARD] + num[Kind.EVALUATE] > CALLS * num[Kind.BACKWARD] > 0
 
 
 def _least(given: Sequence[Size], value: Callable[[Size], int]) -> float | None:

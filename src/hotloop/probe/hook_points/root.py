@@ -11,6 +11,7 @@ from hotloop.probe.frameless import call_that
 from hotloop.probe.hook_points.changed_call import ChangedCall, shortest
 from hotloop.probe.hook_points.requests import Requests
 from hotloop.probe.hook_points.root_hook import PLACE, Hook
+from hotloop.probe.hook_points.sequence_model import reads_sequences
 from hotloop.probe.hook_points.wrappers import parts_with_all
 from hotloop.probe.probe import Probe
 from hotloop.probe.record.events import MAX_SLOT, TIME_SHIFT, Kind, begin, end, size_event
@@ -83,6 +84,8 @@ class Root:
         """Whether some parameter does; a frozen teacher in evaluation mode keeps no graph of its own."""
         self._shape: Any = ()
         self._size_event = size_event(0, 0)
+        self._sequences: bool | None = None
+        """Whether the module reads sequences; None: not asked yet."""
         self._changed = ChangedCall(probe, self._module, infers=roots.infers, on_ready=self.wrap_call)
         self._hooked: Hook | None = None
         self._call = call_that(self._leave)
@@ -280,7 +283,7 @@ class Root:
     def _mark_size(self, args: Any, kwargs: Any, *, trains: bool) -> None:
         value = _main_input(args, kwargs)
         shape = getattr(value, "shape", ())
-        is_text = len(shape) == 2 and not value.is_floating_point()
+        is_text = len(shape) == 2 and not value.is_floating_point() and self._reads_text(kwargs)
         never_trained = self._probe.boundary.never_trained
         if not trains or never_trained:
             self._roots.requests.forward(shape, is_text=is_text)
@@ -296,6 +299,11 @@ class Root:
         if self._shape and shape[1:] != self._shape[1:] and self.slot < len(self._probe.facts.roots):
             self._probe.facts.roots[self.slot]["shapes_vary"] = True
         self._shape, self._size_event = shape, event
+
+    def _reads_text(self, kwargs: Any) -> bool:
+        if self._sequences is None:
+            self._sequences = "input_ids" in kwargs or reads_sequences(self.module)
+        return self._sequences
 
     def _note(self, args: Any, kwargs: Any) -> None:
         self._described = True

@@ -9,18 +9,18 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from hotloop.probe.frameless import Around
-from hotloop.probe.instruments.batch_width import BatchWidth
 from hotloop.probe.instruments.constant_calls import ConstantCalls
 from hotloop.probe.instruments.frames import Frames
 from hotloop.probe.instruments.loading_calls import loading_calls
 from hotloop.probe.instruments.opened_folder import OpenedFolder
 from hotloop.probe.instruments.part_clock import Part, PartClock
 from hotloop.probe.instruments.replaced import Replaced
-from hotloop.probe.instruments.sample_length import length_of, padded
+from hotloop.probe.instruments.sample_length import Padding, length_of, padding
 from hotloop.probe.instruments.sample_transforms import (
     code_of,
     innermost,
@@ -45,11 +45,9 @@ class BatchParts:
         self._replaced = Replaced(self._frames)
         self._known: dict[int, tuple[Any, Part]] = {}
         self._num_batches = self._num_samples = self._used_bytes = 0
-        self._length = self._padded = 0
+        self._padding = Padding(0, 0, 0)
         self._read_before: tuple[int, int] | None = None
         self._opened = OpenedFolder()
-        self._width = BatchWidth()
-        self._lengths: list[int] = []
         self._constant = ConstantCalls(self._frames)
 
     def install(self) -> None:
@@ -81,9 +79,8 @@ class BatchParts:
             "samples": self._num_samples,
             "used_bytes": self._used_bytes,
             "read": read,
-            "lengths": (self._length, self._padded),
+            "padding": self._padding,
             "folder": self._opened.value(),
-            "width": (self._width.whole, self._width.needed),
             "constant": self._constant.value(),
         }
 
@@ -156,7 +153,6 @@ class BatchParts:
             own = self._part_of(fetcher.dataset)
             collate = fetcher.collate_fn
             fetcher.collate_fn = self._collating(collate)
-            self._lengths = []
             looks = self._constant.begin()
             clock.begin(own)
             try:
@@ -167,30 +163,28 @@ class BatchParts:
                 if looks:
                     self._constant.end(_num_samples(index))
             self._count(index, batch)
-            with contextlib.suppress(Exception):  # the probe fails open
-                self._width.note(self._lengths, batch)
             return batch
 
         return fetch
 
     def _collating(self, collate: Any) -> Any:
-        """Collating is timed; how long the samples are is looked at first."""
+        """Collating is timed; then its samples and its batch are looked at."""
         timed = self._timed(collate, Part("collate", _called(collate), *self._at(collate)))
 
         def collated(samples: Any) -> Any:
+            batch = timed(samples)
             with contextlib.suppress(Exception):  # the probe fails open
-                self._note_lengths(samples)
-            return timed(samples)
+                self._note_padding(samples, batch)
+            return batch
 
         return collated
 
-    def _note_lengths(self, samples: Any) -> None:
+    def _note_padding(self, samples: Any, batch: Any) -> None:
         lengths = [length_of(sample) for sample in samples] if isinstance(samples, list) else []
         known = [length for length in lengths if length is not None]
         if len(known) == len(lengths):
-            self._lengths = known
-            self._length += sum(known)
-            self._padded += padded(known)
+            more = zip(self._padding, padding(known, batch), strict=True)
+            self._padding = Padding(*(before + after for before, after in more))
 
     def _at(self, function: Any) -> tuple[str | None, int | None]:
         code = code_of(function)
@@ -272,14 +266,24 @@ def _trains() -> bool:
 
 
 def tensor_bytes(value: Any, depth: int) -> int:
-    """Return the size of the tensors of a batch."""
+    """Return the size of the tensors of a batch, those that its objects hold included (a batch of graphs)."""
     if hasattr(value, "element_size") and hasattr(value, "numel"):
         return int(value.numel() * value.element_size())
-    if depth and isinstance(value, dict):
+    if not depth:
+        return 0
+    if isinstance(value, Mapping):
         return sum(tensor_bytes(part, depth - 1) for part in value.values())
-    if depth and isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple)):
         return sum(tensor_bytes(part, depth - 1) for part in value)
-    return 0
+    return sum(tensor_bytes(part, depth - 1) for part in _attributes(value))
+
+
+def _attributes(value: Any) -> list[Any]:
+    """Return what an object holds, in a dictionary of its own or in slots; nothing of functions and modules."""
+    if isinstance(value, (type, str, bytes, int, float)) or callable(value):
+        return []
+    slots = [name for cls in type(value).__mro__ for name in cls.__dict__.get("__slots__", ())]
+    return [*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots)]
 
 
 def bytes_read() -> tuple[int, int] | None:

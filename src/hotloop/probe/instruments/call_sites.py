@@ -177,7 +177,8 @@ class CallSites(Instrument):
         if kind is COPY and result is args[0]:
             size = 0
         through = f"{caller.direct.path}:{caller.direct.line}" if caller.direct != caller.at else None
-        key = (*caller.at, watched.says, kind, device, through, caller.loading)
+        says = watched.says if watched.named is None else watched.named(args)
+        key = (*caller.at, says, kind, device, through, caller.loading)
         entry = self._step.get(key)
         if entry is None:
             if len(self._step) >= MAX_SITES:

@@ -31,6 +31,8 @@ class Watched(NamedTuple):
     judge: Judge
     device: str | None = None
     """Where it waits; None: its tensors tell."""
+    named: Callable[[tuple[Any, ...]], str] | None = None
+    """What a reader writes for these arguments; None: `says`."""
 
     def place(self) -> Any:
         """Return the object that has it as an attribute."""
@@ -55,25 +57,32 @@ def _copied_across(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -
     return SYNC if args[0].device.type == "cpu" else COPY
 
 
-def _reads_values(index: Any) -> bool:
-    """Whether an index has a mask, or a number that lives in a tensor: its result's shape or place is a value."""
-    for one in index if isinstance(index, tuple) else (index,):
-        if isinstance(one, torch.Tensor):
-            mask = one.dtype in (torch.bool, torch.uint8)
-            if mask or (one.dim() == 0 and not one.is_floating_point()):
-                return True
-    return False
+def _has_mask(index: Any) -> bool:
+    return any(one.dtype in (torch.bool, torch.uint8) for one in _tensors(index))
+
+
+def _has_number(index: Any) -> bool:
+    """Whether a number that lives in a tensor is part of an index: the result's place is a value."""
+    return any(one.dim() == 0 and not one.is_floating_point() for one in _tensors(index))
+
+
+def _tensors(index: Any) -> list[torch.Tensor]:
+    return [one for one in (index if isinstance(index, tuple) else (index,)) if isinstance(one, torch.Tensor)]
 
 
 def _index(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> str | None:  # noqa: ARG001 - a judge
-    return SYNC if _reads_values(args[1]) else None
+    return SYNC if _has_mask(args[1]) or _has_number(args[1]) else None
+
+
+def _named_index(args: tuple[Any, ...]) -> str:
+    return "tensor[mask]" if _has_mask(args[1]) else "tensor[number in a tensor]"
 
 
 def _assign(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> str | None:  # noqa: ARG001 - a judge
     """A number written through a mask is a fill, which needs no sizes."""
     value = args[2]
     single = not isinstance(value, torch.Tensor) or value.numel() == 1
-    return SYNC if _reads_values(args[1]) and not single else None
+    return SYNC if (_has_mask(args[1]) or _has_number(args[1])) and not single else None
 
 
 def _one_argument(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> str | None:  # noqa: ARG001
@@ -119,8 +128,11 @@ def methods() -> Iterator[Watched]:
     """Yield what is watched on torch.Tensor."""
     for name, says in _METHODS.items():
         yield Watched("torch", "Tensor", name, says, _always(SYNC))
-    yield Watched("torch", "Tensor", "__getitem__", "tensor[mask]", _index)
-    yield Watched("torch", "Tensor", "__setitem__", "tensor[mask] = tensor", _assign)
+    yield Watched("torch", "Tensor", "__getitem__", "tensor[mask]", _index, named=_named_index)
+    yield Watched(
+        "torch", "Tensor", "__setitem__", "tensor[mask] = tensor", _assign,
+        named=lambda args: f"{_named_index(args)} = tensor",
+    )  # fmt: skip
     yield Watched("torch", "Tensor", "repeat_interleave", ".repeat_interleave()", _counted_repeats)
     yield Watched("torch", "Tensor", "to", ".to()", _moved)
     yield Watched("torch", "Tensor", "cuda", ".cuda()", _moved)

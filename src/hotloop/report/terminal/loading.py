@@ -38,9 +38,12 @@ def loading(seen: Loading) -> Iterator[RenderableType]:
     for part in [part for part in seen.parts if part.share >= LEAST][:MAX_ROWS]:
         table.add_row(*_row(part))
     yield table
-    yield Text(f" {_read(seen)}")
+    if says := _read(seen):
+        yield Text(f" {says}")
     if seen.padding >= LEAST_PADDING:
         yield Text(f" {percent(seen.padding)} of a batch is padding to its longest sample")
+    if seen.padding_beyond >= LEAST_PADDING:
+        yield Text(f" {percent(seen.padding_beyond)} of a batch is padding beyond its longest sample")
     if seen.private_bytes_per_worker is not None:
         yield Text(
             f" {byte_size(round(seen.private_bytes_per_worker))} of memory that each worker shares with nobody"
@@ -57,12 +60,14 @@ def _row(part: LoadingPart) -> Iterator[str]:
 
 
 def _read(seen: Loading) -> str:
-    says = f"{byte_size(round(seen.used_bytes_per_sample))} of tensors a sample"
+    says = []
+    if seen.used_bytes_per_sample is not None:
+        says.append(f"{byte_size(round(seen.used_bytes_per_sample))} of tensors a sample")
     if (
         seen.read_bytes_per_sample is not None
         and seen.reads_per_sample
         and seen.reads_per_sample >= LEAST_READS
     ):
         reads = counted(round(seen.reads_per_sample), "read")
-        says += f", {byte_size(round(seen.read_bytes_per_sample))} of files in {reads}"
-    return says
+        says.append(f"{byte_size(round(seen.read_bytes_per_sample))} of files in {reads}")
+    return ", ".join(says)

@@ -58,8 +58,13 @@ def _often(account: RunAccount, name: str, spent: float) -> str:
         "compilation": account.num_compilations,
         "epoch_boundary": account.num_epochs,
     }.get(name)
-    if name == "steps" and account.num_steps:
-        return counted(account.num_steps, "step")
+    regular, every = account.num_regular_steps, account.num_steps
+    if name == "steps" and every:
+        return (
+            f"{regular:,} of {counted(every, 'step')}"
+            if regular and regular < every
+            else counted(every, "step")
+        )
     if not num:
         return ""
     return f"{num:,} times, {duration(spent / num)} each" if num > 1 else "once"

@@ -5,7 +5,7 @@ from hotloop.diagnose.rules.data import (
     loader_in_training_process,
     loader_slower_than_training,
     memory_copied_per_worker,
-    padded_to_fixed_length,
+    padded_batches,
     same_for_every_sample,
     same_work_each_epoch,
     sample_by_sample_batches,
@@ -26,6 +26,7 @@ RULES = (
     loader_in_training_process.rule,
     loader_slower_than_training.rule,
     memory_copied_per_worker.rule,
+    padded_batches.rule,
     same_work_each_epoch.rule,
     sample_by_sample_batches.rule,
     short_epochs.rule,
@@ -39,5 +40,4 @@ RULES = (
     waiting_for_disk.rule,
     workers_not_persistent.rule,
     same_for_every_sample.rule,
-    padded_to_fixed_length.rule,
 )

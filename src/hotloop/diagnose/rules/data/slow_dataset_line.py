@@ -33,6 +33,7 @@ from collections.abc import Iterator
 import msgspec
 
 from hotloop.diagnose.lines.hot_line import hot_line, samples_of
+from hotloop.diagnose.lines.line_price import repeats
 from hotloop.diagnose.price.cost import MIDWAY, Cost, phase_cost
 from hotloop.diagnose.price.facts import step_loader
 from hotloop.diagnose.rule import Rule, Symptom
@@ -55,6 +56,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if found is None:
         return
     wait = phase_cost(observation, Phase.DATA, bursts=loader.num_workers > 0)
+    saved = repeats(observation, found.path, found.line)
     cost = Cost(wait.share * found.share, wait.low * found.low, wait.high * found.high, wait.step_s)
     yield Symptom(
         evidence=f"{found.share:.0%} of the time in which batches are made is spent under this line, and the step "
@@ -62,7 +64,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         path=found.path,
         line=found.line,
         cost=cost,
-        gain=cost.gain(expected=MIDWAY),
+        gain=cost.gain(expected=MIDWAY if saved is None else saved),
     )
 
 

@@ -52,9 +52,12 @@ def check(observation: Observation) -> Iterator[Symptom]:
         return
     cost = wait_for(observation, loader, parts)
     spent = sum(part.time_per_sample_s for part in parts)
+    tensors = (
+        "" if seen.used_bytes_per_sample is None else f", {byte_size(seen.used_bytes_per_sample)} of tensors"
+    )
     yield Symptom(
         evidence=f"opening and reading take {duration(spent)} of a sample's {duration(seen.sample_s)} ({share:.0%}): "
-        f"{seen.reads_per_sample:.0f} reads of {byte_size(each)}, {byte_size(seen.used_bytes_per_sample)} of tensors",
+        f"{seen.reads_per_sample:.0f} reads of {byte_size(each)}{tensors}",
         metric="deep.loading.reads_per_sample",
         path=loader.path,
         line=loader.line,

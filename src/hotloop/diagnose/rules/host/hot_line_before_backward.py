@@ -2,14 +2,15 @@
 
 ## What it does
 Takes the samples of the host's stacks between the end of the last step's model call and the backward pass that are
-under no module, and finds the line that holds most of them. The backward is taken to be divided as the forward is.
+under no module, and finds the line that holds most of them. The backward of what the line puts into the graph counts,
+and so does how much of it all is the same few operations again and again: one call in place of them would save that.
 
 ## Why it is slow
 A loop in Python over rows, values read one by one, a loss put together from many small operations: each of them pays
 for the interpreter, the dispatcher and autograd, where one operation on the whole batch would do.
 
 ## When it is fine
-A loss that is large by nature: one operation on a large tensor.
+A loss that is large by nature: one operation on a large tensor. Such a line has nothing to save, and is not named.
 
 ## Example
 ```python
@@ -30,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.lines.hot_line import calls_a_module, hot_line, samples_of
-from hotloop.diagnose.price.cost import MIDWAY, Cost, phase_cost, with_backward
+from hotloop.diagnose.lines.line_price import line_price
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.deep import HostSamples, Sample
 from hotloop.model.finding import Severity
@@ -45,23 +46,21 @@ def check(observation: Observation) -> Iterator[Symptom]:
     """Name the line."""
     host, own = samples_of(observation, "train")
     forward = [one for one in own if one.phase == Phase.FORWARD.value]
-    outside = [one for one in forward if not _in_module(host, one)]
-    found = hot_line(host, outside, own)
-    whole_s = sum(one.spent_s for one in forward)
-    if found is None or not whole_s:
+    found = hot_line(host, [one for one in forward if not _in_module(host, one)], own)
+    if found is None:
         return
-    part = sum(one.spent_s for one in outside) / whole_s
-    rest = phase_cost(observation, Phase.FORWARD).times(part)
-    own_cost = Cost(rest.share * found.share, rest.low * found.low, rest.high * found.high, rest.step_s)
-    cost = with_backward(observation, own_cost)
+    price = line_price(observation, found.path, range(found.line, found.line + 1))
+    if not price.worth_naming:
+        return
+    backward = price.cost.share - price.own.share
     yield Symptom(
-        evidence=f"{own_cost.share:.0%} of the step ({duration(own_cost.seconds[0])}) is spent under this line, "
-        "between the model and the backward pass; the cost has its part of the backward",
+        evidence=f"{price.own.share:.0%} of the step ({duration(price.own.seconds[0])}) is spent under this line, "
+        f"between the model and the backward pass, and {backward:.0%} in the backward of what it computes",
         path=found.path,
         line=found.line,
-        cost=cost,
-        gain=cost.gain(expected=MIDWAY),
-        severity=Severity.INFO if own_cost.share < MUCH else None,
+        cost=price.cost,
+        gain=price.gain,
+        severity=Severity.INFO if price.own.share < MUCH else None,
     )
 
 

@@ -1,0 +1,35 @@
+"""One line, one price: what some calls on a line cost is part of what the line costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from hotloop.model.finding import Finding, Severity
+
+_WHOLE = frozenset({"hot-line-outside-phases", "hot-line-before-backward", "slow-dataset-line"})
+"""Findings that price all that is spent under a line."""
+_PARTS = frozenset({"sync-in-step", "tensor-creation-in-step", "copy-in-step", "host-code-in-model"})
+"""Findings that price some calls on a line."""
+_LOUDEST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.INFO)
+
+
+def one_price_a_line(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings without those that are part of another's price, which says so."""
+    wholes = {(one.path, one.line): one for one in findings if one.code in _WHOLE and one.line is not None}
+    kept: dict[int, Finding] = {}
+    for number, one in enumerate(findings):
+        whole = wholes.get((one.path, one.line)) if one.code in _PARTS else None
+        if whole is None or (whole.cost_s or 0.0) < (one.cost_s or 0.0):
+            kept[number] = one
+        else:
+            wholes[one.path, one.line] = _with_part(whole, one)
+    return [wholes[one.path, one.line] if one.code in _WHOLE else one for one in kept.values()]
+
+
+def _with_part(whole: Finding, part: Finding) -> Finding:
+    louder = min(whole.severity, part.severity, key=_LOUDEST_FIRST.index)
+    return msgspec.structs.replace(
+        whole, evidence=f"{whole.evidence}; of that {part.evidence}", severity=louder
+    )
