@@ -3,6 +3,7 @@
 from hotloop.diagnose.rules.data import (
     input_bound,
     loader_in_training_process,
+    loader_made_each_epoch,
     loader_slower_than_training,
     memory_copied_per_worker,
     padded_batches,
@@ -40,4 +41,5 @@ RULES = (
     waiting_for_disk.rule,
     workers_not_persistent.rule,
     same_for_every_sample.rule,
+    loader_made_each_epoch.rule,
 )

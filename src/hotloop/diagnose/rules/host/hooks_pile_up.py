@@ -86,7 +86,7 @@ rule = Rule(
     code="hooks-pile-up",
     title="Hooks are registered with every step and never removed",
     advice="Register them once, before the loop, or remove each handle when its step is over (handle.remove()).",
-    explains=frozenset({"memory-growing"}),
+    explains=frozenset({"memory-growing", "steps-get-longer"}),
     page=__doc__ or "",
     check=check,
 )
