@@ -38,7 +38,9 @@ def told(observation: Observation, folder: Path) -> Finding:
 @pytest.mark.parametrize(
     "text", ["import torch\ntorch.set_num_threads(1)\n", "import os\nos.environ['OMP_NUM_THREADS'] = '1'\n"]
 )
-def test_the_line_that_sets_one_thread_is_a_warning_where_operators_are_long(tmp_path: Path, text: str) -> None:
+def test_the_line_that_sets_one_thread_is_a_warning_where_operators_are_long(
+    tmp_path: Path, text: str
+) -> None:
     script = tmp_path / "train.py"
     script.write_text(text)
     finding = told(of_one_thread(0.9, script), tmp_path)
