@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -49,7 +49,7 @@ class Seen:
 
 
 @pytest.fixture
-def run(tmp_path: Path, probe: Probe, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(tmp_path: Path, probe: Probe, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     """Run a program's function `step` in a window of four steps."""
     monkeypatch.setattr(probe, "compiles", lambda: False)  # another test of this process may have
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -59,7 +59,7 @@ def run(tmp_path: Path, probe: Probe, monkeypatch: pytest.MonkeyPatch) -> Run:
             text
         )
         (tmp_path / "flowing_program.py").write_text(text)
-        import flowing_program  # type: ignore[import-not-found]
+        import flowing_program
 
         flowing_program.step()
         window = Instrument(probe)
@@ -72,7 +72,7 @@ def run(tmp_path: Path, probe: Probe, monkeypatch: pytest.MonkeyPatch) -> Run:
         file = DeepFile(name="dataflow", pid=1, rank=None, steps=4, begin_ns=0, end_ns=1, value=value)
         return Seen(read_dataflow(tmp_path, file, Timeline.__new__(Timeline)), text)
 
-    yield seen  # type: ignore[misc]
+    yield seen
     sys.modules.pop("flowing_program", None)
 
 
@@ -146,6 +146,20 @@ def test_a_weight_that_is_made_at_each_call_is_repeated(run: Run) -> None:
     """)
     assert set(seen.sums("repeated_s")) == {"cell"}
     assert any(group.parametrized and group.repeated_s for group in seen.flow.groups)
+
+
+def test_what_a_backward_pass_has_freed_is_computed_again_for_a_reason(run: Run) -> None:
+    seen = run("""
+        cell = nn.utils.parametrizations.weight_norm(nn.Linear(8, 8))
+        optimizer = torch.optim.SGD(cell.parameters(), lr=0.1)
+
+        def step():
+            optimizer.zero_grad()
+            for _ in range(3):
+                cell(torch.randn(4, 8)).sum().backward()
+            optimizer.step()
+    """)
+    assert seen.sums("repeated_s") == {}
 
 
 def test_backward_passes_through_one_graph(run: Run) -> None:

@@ -188,6 +188,7 @@ class _Watch:
         with self._probe.survive("dataflow:backward"):
             caller = sys._getframe(_DEPTH)
             asked = caller.f_locals
+            self.values.passes += 1
             at = self.frames.caller(caller)
             self.gradients.begin(
                 at.at if at else None,

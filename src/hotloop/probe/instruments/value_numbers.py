@@ -104,6 +104,8 @@ class ValueNumbers:
         """By operation and numbers of its arguments."""
         self._next = 0
         self.step = 0
+        self.passes = 0
+        """Backward passes so far: each frees the graph of what was computed before it."""
 
     def storage(self, tensor: Any) -> int:
         """Return the number of a tensor's memory."""
@@ -178,16 +180,12 @@ class ValueNumbers:
         return number
 
     def _place(self, tensor: Any) -> Any:
-        """Return where a value lies; what is trained lies elsewhere in each step, whoever writes it."""
+        """Return where a value lies; what is trained lies elsewhere after each backward pass, whoever writes it.
+
+        What is computed of it before and after a pass is computed twice for a reason: the pass freed the graph.
+        """
         storage = self.storage(tensor)
-        step = self.step if tensor.requires_grad and tensor.is_leaf else None
+        trained = (self.step, self.passes) if tensor.requires_grad and tensor.is_leaf else None
         writes = self._writes.get(storage, 0)
-        return (
-            storage,
-            writes,
-            step,
-            tensor.storage_offset(),
-            tuple(tensor.shape),
-            tensor.stride(),
-            tensor.dtype,
-        )
+        shape, strides = tuple(tensor.shape), tensor.stride()
+        return storage, writes, trained, tensor.storage_offset(), shape, strides, tensor.dtype
