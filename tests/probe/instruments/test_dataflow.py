@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,8 +61,7 @@ def run(tmp_path: Path, probe: Probe, monkeypatch: pytest.MonkeyPatch) -> Iterat
             text
         )
         (tmp_path / "flowing_program.py").write_text(text)
-        import flowing_program
-
+        flowing_program: Any = import_module("flowing_program")
         flowing_program.step()
         window = Instrument(probe)
         window.start()

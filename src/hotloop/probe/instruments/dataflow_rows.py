@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from hotloop.probe.instruments.dataflow import ACCUMULATE
 from hotloop.probe.instruments.gradient_use import NOBODY, OTHER, Task
+from hotloop.probe.instruments.operation_watch import ACCUMULATE, Operation, OperationWatch
 
 ONE_INPUT = 0.5
 """Of the backward of an operation, for the gradient of one of its two inputs: products take as long for each."""
@@ -16,7 +16,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def rows(watch: Any) -> dict[str, Any]:
+def rows(watch: OperationWatch) -> dict[str, Any]:
     """Return what was seen, summed over the window: by stack, by backward pass, by table of an embedding."""
     watch.finish()
     by_node = {one.node: one for one in watch.operations if one.node >= 0}
@@ -27,23 +27,8 @@ def rows(watch: Any) -> dict[str, Any]:
         row["spent_ns"] += one.spent_ns
         row["graph_ns"] += one.spent_ns if one.node >= 0 else 0
         row[_kind(one)] += one.spent_ns
-    tasks: list[Task] = watch.gradients.tasks
-    wasted_nodes: set[int] = set()
-    for (number, node), spent in watch.backward.items():
-        one = by_node.get(node)
-        if one is None:
-            continue
-        row = found[one.stack]
-        row["backward_ns"] += spent
-        row["again_backward_ns"] += spent if _kind(one) == "repeated_ns" else 0
-        task = tasks[number] if 0 <= number < len(tasks) else None
-        if task is not None and task.accumulates and task.step < watch.steps - 1:
-            unheld, dropped = _wasted(task, one.reaches, one.direct)
-            row["unheld_ns"] += round(spent * unheld)
-            row["dropped_ns"] += round(spent * dropped)
-            if unheld == 1.0 and node not in wasted_nodes:
-                wasted_nodes.add(node)
-                row["unheld_graph_ns"] += one.spent_ns
+    tasks = watch.gradients.tasks
+    _add_backward(watch, by_node, found)
     stacks = watch.stacks.stacks()
     lines: dict[Any, int] = {}
     return {
@@ -64,7 +49,30 @@ def rows(watch: Any) -> dict[str, Any]:
     }
 
 
-def _kind(one: Any) -> str:
+def _add_backward(
+    watch: OperationWatch, by_node: dict[int, Operation], found: dict[int, dict[str, Any]]
+) -> None:
+    """Add the time of backward passes to the rows of the operations that it is the backward of."""
+    tasks, in_vain = watch.gradients.tasks, set()
+    for (number, node), spent in watch.backward.items():
+        one = by_node.get(node)
+        if one is None:
+            continue
+        row = found[one.stack]
+        row["backward_ns"] += spent
+        row["again_backward_ns"] += spent if _kind(one) == "repeated_ns" else 0
+        task = tasks[number] if 0 <= number < len(tasks) else None
+        if task is None or not task.accumulates or task.step >= watch.steps - 1:
+            continue
+        unheld, dropped = _wasted(task, one.reaches, one.direct)
+        row["unheld_ns"] += round(spent * unheld)
+        row["dropped_ns"] += round(spent * dropped)
+        if unheld == 1.0 and node not in in_vain:
+            in_vain.add(node)
+            row["unheld_graph_ns"] += one.spent_ns
+
+
+def _kind(one: Operation) -> str:
     """Return the column of an operation's time; of one that is new the column is its stack's alone."""
     if not one.counts:
         return "neutral_ns"
@@ -85,7 +93,7 @@ def _wasted(task: Task, reaches: int, direct: int) -> tuple[float, float]:
     return (part, 0.0) if (dropped & (reaches | direct)) == NOBODY else (0.0, part)
 
 
-def _backwards(watch: Any, tasks: list[Task]) -> list[dict[str, Any]]:
+def _backwards(watch: OperationWatch, tasks: list[Task]) -> list[dict[str, Any]]:
     """Return each line that calls backward: how often, its time, and of that what an earlier pass had gone through."""
     nodes: dict[int, dict[int, int]] = defaultdict(dict)
     for (number, node), spent in watch.backward.items():
@@ -117,7 +125,7 @@ def _again(number: int, task: Task, tasks: list[Task], nodes: dict[int, dict[int
 
 
 def _embeddings(
-    watch: Any, by_node: dict[int, Any], stacks: list[Any], lines: dict[Any, int]
+    watch: OperationWatch, by_node: dict[int, Operation], stacks: list[Any], lines: dict[Any, int]
 ) -> list[dict[str, Any]]:
     """Return each line that looks rows up in a table with dense gradients."""
     found: dict[Any, dict[str, Any]] = {}
