@@ -9,9 +9,7 @@ from typing import Any
 import msgspec
 
 from hotloop.model.deep import Deep, Forwards, GrowingContainer
-from hotloop.model.observation import Coverage, Observation
-from hotloop.observe.build import leading
-from hotloop.observe.decode.instrument_files import DeepFile, usable
+from hotloop.observe.decode.instrument_files import DeepFile, has_seen, result_of
 from hotloop.observe.decode.spans import Timeline
 from hotloop.observe.profile.call_sites import read_call_sites
 from hotloop.observe.profile.host_samples import read_host_samples
@@ -57,46 +55,36 @@ READERS: dict[str, Reader] = {
 """An instrument's name is the name of its field."""
 
 
-def with_deep(
-    observation: Observation,
-    folder: Path,
-    known: dict[int, Timeline],
-    names: Iterable[str],
-    why_not: str | None,
-) -> Observation:
-    """Return the observation with what the instruments saw, and with what they could not see.
+class Seen(msgspec.Struct, frozen=True):
+    """What the instruments saw in one run: values, those of cut windows, and why others saw nothing."""
 
-    Args:
-        observation: the light measurement.
-        folder: the probe's folder.
-        known: the records.
-        names: the instruments that were asked for.
-        why_not: why none was run; None: they were.
-    """
-    wanted = tuple(names)
-    lead = leading(known)
-    if not wanted or lead is None:
-        return observation
-    if why_not is not None:
-        return _add(observation, None, [Coverage("detailed profiling", why_not)])
-    deep, gaps = read_deep_results(folder, lead, wanted)
-    return _add(observation, deep, gaps)
+    values: dict[str, Any]
+    cut: frozenset[str]
+    refused: dict[str, str]
 
 
-def read_deep_results(
-    folder: Path, lead: Timeline, names: Iterable[str]
-) -> tuple[Deep | None, list[Coverage]]:
-    """Return what the instruments saw in the leading process, and what they could not see."""
-    seen: dict[str, Any] = {}
-    gaps = []
+def read_seen(folder: Path, lead: Timeline, names: Iterable[str]) -> Seen:
+    """Return what the instruments saw in the leading process; one that had no whole step saw nothing."""
+    values: dict[str, Any] = {}
+    cut: set[str] = set()
+    refused: dict[str, str] = {}
     for name in names:
-        file = usable(folder, name, lead.pid)
-        if isinstance(file, Coverage):
-            gaps.append(file)
+        file = result_of(folder, name, lead.pid)
+        if file is None or (file.cut and not has_seen(file)):
+            continue
+        if has_seen(file):
+            values[name] = READERS[name](folder, file, lead)
+            cut |= {name} if file.cut else set()
         else:
-            seen[name] = READERS[name](folder, file, lead)
-    return Deep(**seen) if seen else None, gaps
+            refused[name] = file.error or "the instrument saw nothing"
+    return Seen(values, frozenset(cut), refused)
 
 
-def _add(observation: Observation, deep: Deep | None, gaps: list[Coverage]) -> Observation:
-    return msgspec.structs.replace(observation, deep=deep, coverage=(*observation.coverage, *gaps))
+def read_deep(folder: Path, lead: Timeline, names: Iterable[str]) -> Deep | None:
+    """Return what the instruments saw in the leading process; None: nothing."""
+    return deep_of(read_seen(folder, lead, names).values)
+
+
+def deep_of(values: dict[str, Any]) -> Deep | None:
+    """Return what instruments saw, by name, as one value; None: nothing."""
+    return Deep(**values) if values else None
