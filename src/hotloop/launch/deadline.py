@@ -6,6 +6,8 @@ import math
 import time
 from typing import Protocol
 
+from hotloop.model.observation import NO_TIME
+
 CLOSING_S, CLOSING_SHARE = 3.0, 0.1
 """Kept back for ending the program and writing the result; of a short budget no more than a tenth."""
 
@@ -86,7 +88,7 @@ class Deadline:
     @property
     def no_time(self) -> str:
         """Why something was not measured, in words."""
-        return f"no time left ({self._option} {self.seconds:g})"
+        return f"{NO_TIME} ({self._option} {self.seconds:g})"
 
     @property
     def hint(self) -> str:

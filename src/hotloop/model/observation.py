@@ -205,6 +205,9 @@ STEP = "step"
 MORE_STEPS = "more steps"
 """What a gap is called where the time budget was over before enough was measured."""
 
+NO_TIME = "no time left"
+"""How the reason of a gap begins that is due to the time budget."""
+
 INTERRUPTED = "the rest of the run"
 """What a gap is called where the user ended the program before enough was measured."""
 

@@ -69,7 +69,7 @@ POLL_S = 0.02
 WRITING_S = 20.0
 """What an instrument may take to put together what it saw, after its window: a trace of a large step takes seconds."""
 _STUCK_STEPS = 10
-"""A boundary is overdue after so many steps' time, however short a restart is: profilers make steps several times as long."""
+"""A boundary is overdue after so many steps' time, however short a restart is: profilers make steps longer."""
 
 
 class Program(Protocol):
