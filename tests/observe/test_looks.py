@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+
 import msgspec
 import pytest
 
 from hotloop.launch.deadline import Deadline
 from hotloop.model.observation import Anchor
-from hotloop.observe.profile.windows import Ending
+from hotloop.observe.profile.windows import INSTRUMENTS, SECONDS, Ending, fitting
 from hotloop.observe.run.looks import ENDED, FIRST, Look, Looks
 from hotloop.observe.run.pace import Pace
 
@@ -33,7 +35,7 @@ class ShortProgram:
         self._clock, self._room, self._exit_code = clock, room, exit_code
         self.asked: list[tuple[str, ...]] = []
 
-    def __call__(self, names: tuple[str, ...]) -> Look:
+    def __call__(self, names: tuple[str, ...], _: float) -> Look:
         """Run it again."""
         self.asked.append(names)
         self._clock.sleep(5.0)
@@ -56,7 +58,7 @@ def _looked(room: int, *, budget_s: float = 90.0, exit_code: int = 0) -> tuple[L
     return looks, program, why
 
 
-@pytest.mark.parametrize(("room", "num_runs"), [(4, 1), (2, 2), (1, 4), (0, 4)])
+@pytest.mark.parametrize(("room", "num_runs"), [(3, 2), (2, 3), (1, 4), (0, 4)])
 def test_as_few_further_runs_as_are_needed(room: int, num_runs: int) -> None:
     looks, program, why = _looked(room)
     assert why == ""
@@ -66,8 +68,27 @@ def test_as_few_further_runs_as_are_needed(room: int, num_runs: int) -> None:
 
 def test_a_window_that_the_end_cut_short_is_looked_at_again() -> None:
     looks, program, _ = _looked(2)
-    assert program.asked == [NAMES, ("operators", "memory")]
-    assert looks.values()["operators"] == 2
+    assert program.asked == [("host",), ("loading", "operators", "memory"), ("memory",)]
+    assert looks.values()["memory"] == 3
+
+
+def test_a_program_with_room_for_all_is_run_once_more() -> None:
+    looks, program = Looks(NAMES, SHORT), ShortProgram(FakeClock(), 4)
+    longer = msgspec.structs.replace(PACE, num_steps=100)
+    assert looks.further(longer, Deadline(90.0, clock=FakeClock()), program) == ""
+    assert program.asked == [NAMES]
+
+
+def test_windows_are_shortened_alike_where_they_do_not_fit() -> None:
+    assert fitting(NAMES, 10.0) == (NAMES, 1.0)
+    assert fitting(NAMES, 2.0) == (("host",), 1.0)
+    names = ("operators", "host", "call_sites")
+    assert fitting(names, 0.65) == (("operators", "call_sites"), pytest.approx(0.5))
+
+
+def test_the_seconds_of_the_plan_are_those_of_the_instruments() -> None:
+    for name, order in INSTRUMENTS.items():
+        assert getattr(importlib.import_module(order["module"]), order["cls"]).seconds == SECONDS[name]
 
 
 def test_nothing_is_run_again_where_all_was_seen() -> None:
@@ -89,11 +110,13 @@ def test_an_instrument_that_cannot_be_used_is_not_tried_again() -> None:
 
 def test_which_run_told_what_is_said() -> None:
     looks, _, why = _looked(2)
-    assert [run.told for run in looks.runs()] == [("step",), ("host", "loading"), ("operators", "memory")]
-    assert [run.why for run in looks.runs()] == ["", *["the first one ended after 20 steps"] * 2]
+    told = [("step",), ("host",), ("loading", "operators"), ("memory",)]
+    assert [run.told for run in looks.runs()] == told
+    assert [run.why for run in looks.runs()] == ["", *["the first one ended after 20 steps"] * 3]
     said = [f"{gap.what}: {gap.why}" for gap in looks.gaps(why)]
-    assert said[0] == (
-        "host and loading in the run of the steps: seen in run 2 of the program, as the first one ended after 20 steps"
+    assert said[1] == (
+        "loading and operators in the run of the steps: "
+        "seen in run 3 of the program, as the first one ended after 20 steps"
     )
 
 
@@ -101,7 +124,7 @@ def test_what_had_no_time_is_one_line_by_name() -> None:
     looks, program, why = _looked(1, budget_s=14.0)
     assert len(program.asked) == 2
     gaps = [f"{gap.what}: {gap.why}" for gap in looks.gaps(why)]
-    assert gaps[0] == "memory: no time left (--seconds 14)"
+    assert gaps[0] == "memory: no time left (--seconds 14)", "operators were looked at, if for a short time"
     looks, program, why = _looked(1, budget_s=3.0)
     assert program.asked == []
     assert [f"{gap.what}: {gap.why}" for gap in looks.gaps(why)] == [
@@ -121,12 +144,12 @@ def test_a_run_that_tells_nothing_is_the_last() -> None:
     looks = Looks(NAMES, SHORT)
     runs: list[tuple[str, ...]] = []
 
-    def nothing(names: tuple[str, ...]) -> Look:
+    def nothing(names: tuple[str, ...], _: float) -> Look:
         runs.append(names)
         return SHORT
 
     assert looks.further(PACE, Deadline(90.0, clock=clock), nothing) == ENDED
-    assert runs == [NAMES]
+    assert runs == [("host",)]
 
 
 def test_a_long_evaluation_is_given_as_the_reason() -> None:

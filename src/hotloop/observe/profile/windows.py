@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Protocol
 
@@ -19,6 +19,7 @@ from hotloop.probe.control.control_page import (
     DEEP_HOLDS,
     DEEP_KIND,
     DEEP_MS,
+    DEEP_PERMILLE,
     DEEP_SLOT,
     PID,
     STEPS,
@@ -52,6 +53,19 @@ INSTRUMENTS: dict[str, dict[str, Any]] = {
 }
 """Name to module and class."""
 ALL = tuple(INSTRUMENTS)
+SAMPLER = "host"
+"""What it tells grows with its time; the others need steps."""
+SECONDS = {
+    "host": 2.0,
+    "growing_containers": 1.0,
+    "loading": 1.0,
+    "call_sites": 1.0,
+    "forwards": 0.5,
+    "memory": 0.2,
+    "operators": 0.3,
+    "flops": 0.0,
+}
+"""How long each looks where there are steps enough (the instruments' own `seconds`)."""
 _LOADER = ("host", "loading", "call_sites", "growing_containers", "operators", "flops", "forwards", "memory")
 _MODEL = ("operators", "flops", "host", "call_sites", "forwards", "memory", "growing_containers", "loading")
 _HOST = ("host", "call_sites", "growing_containers", "forwards", "operators", "flops", "loading", "memory")
@@ -116,6 +130,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         lead: the process that speaks for the program.
         deadline: what has not looked by then is left out.
         restart_s: what it takes to start the program anew and come to its steps: no boundary is waited for longer.
+        scale: what part of its usual seconds an instrument looks, where a short program has not as many.
     """
 
     names: tuple[str, ...]
@@ -125,6 +140,25 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     lead: int
     deadline: Deadline
     restart_s: float = math.inf
+    scale: float = 1.0
+
+
+def fitting(names: Sequence[str], seconds: float) -> tuple[tuple[str, ...], float]:
+    """Return the instruments for one further run of a short program, and what part of their seconds they look.
+
+    Where not all fit in it at their usual length, the sampler has a run of its own, and the others share one.
+
+    Args:
+        names: the instruments that are missing, the ones that matter most first.
+        seconds: that the program trains.
+    """
+    if sum(SECONDS[name] for name in names) <= seconds:
+        return tuple(names), 1.0
+    if names[0] == SAMPLER:
+        return (SAMPLER,), 1.0
+    others = tuple(name for name in names if name != SAMPLER)
+    wanted_s = sum(SECONDS[name] for name in others)
+    return others, min(1.0, seconds / wanted_s) if wanted_s else 1.0
 
 
 def run_course(
@@ -147,6 +181,7 @@ def run_course(
     page.numbers[DEEP_SLOT] = course.anchor.slot
     page.numbers[DEEP_EVERY] = course.anchor.every
     page.numbers[DEEP_HOLDS] = 1
+    page.numbers[DEEP_PERMILLE] = max(1, int(1000 * course.scale))
     waiting = _Waiting(run, page, course)
     ending = Ending.DONE
     for turn, name in enumerate(course.names):
@@ -192,7 +227,7 @@ class _Waiting:
             now = self._clock.now()
             if self._steps() != steps:
                 steps, moved_s = self._steps(), now
-            if self._run.exit_code() is not None:
+            if self._has_ended():
                 return Ending.EXIT
             if course.deadline.is_over():
                 return Ending.NO_TIME
@@ -204,7 +239,7 @@ class _Waiting:
         others = course.deadline.earlier(OTHERS_S + course.step_s)
         while not (_done(self._page, number) or others.is_over() or self._run.exit_code() is not None):
             self._clock.sleep(POLL_S)
-        return Ending.DONE if self._run.exit_code() is None else Ending.EXIT
+        return Ending.EXIT if self._has_ended() else Ending.DONE
 
     def close(self) -> None:
         """Take the wish back, and let a window that is open write what it saw: it ends at the next boundary."""
@@ -219,14 +254,15 @@ class _Waiting:
         ):
             self._clock.sleep(POLL_S)
 
+    def _has_ended(self) -> bool:
+        return self._run.exit_code() is not None or not psutil.pid_exists(self._course.lead)
+
     def _steps(self) -> int:
         return max((row[STEPS] for row in self._page.rows() if row[PID] == self._course.lead), default=0)
 
 
 def _done(page: ControlPage, number: int, pid: int | None = None) -> bool:
-    """Whether a process, or every process that takes steps, has looked or is gone."""
+    """Whether a process has looked, or every process that takes steps has or is gone."""
     if pid is not None:
-        return any(
-            row[PID] == pid and row[DEEP_DONE] == number for row in page.rows()
-        ) or not psutil.pid_exists(pid)
+        return any(row[PID] == pid and row[DEEP_DONE] == number for row in page.rows())
     return all(row[DEEP_DONE] == number or not psutil.pid_exists(row[PID]) for row in page.rows())

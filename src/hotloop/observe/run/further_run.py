@@ -26,8 +26,6 @@ from hotloop.probe.control.control_page import GO_UNTIL, STATE, UNLIMITED, WAITI
 from hotloop.probe.process.config import ProbeConfig
 
 POLL_S = 0.02
-_WARM_SHARE = 4
-"""At most a quarter of a short program's steps pass before the first instrument looks."""
 
 
 class Again(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,28 +49,25 @@ class Again(msgspec.Struct, frozen=True, kw_only=True):
     pace: Pace
     deadline: Deadline
 
-    def warm_steps(self) -> int:
-        """Return how many steps pass before the first instrument looks."""
-        return max(1, min(self.pace.warm_steps, self.pace.num_steps // _WARM_SHARE))
 
-
-def run_again(again: Again, names: Sequence[str], progress: Callable[[str], None]) -> Look:
+def run_again(again: Again, names: Sequence[str], scale: float, progress: Callable[[str], None]) -> Look:
     """Run the program once more; return what some of the instruments saw in it.
 
     Args:
         again: how it is run.
         names: the instruments, the ones that matter most first.
+        scale: what part of their usual seconds they look.
         progress: told of what goes on.
     """
     scratch = new_scratch("look")
     try:
         folder = scratch / "probe"
         folder.mkdir()
-        page = ControlPage.create(folder / "control", go_until=again.warm_steps())
+        page = ControlPage.create(folder / "control", go_until=again.pace.short_warm_up)
         run = _start(again, folder, scratch)
         begin_s = time.monotonic()
         try:
-            ending = _look(again, run, folder, page, names, progress)
+            ending = _look(again, run, folder, page, (names, scale), progress)
             code = end_at_boundary(run, page, again.deadline)
             last = last_words(run.log_end()) if code else ""
         finally:
@@ -106,7 +101,7 @@ def _look(
     run: Run,
     folder: Path,
     page: ControlPage,
-    names: Sequence[str],
+    wanted: tuple[Sequence[str], float],
     progress: Callable[[str], None],
 ) -> Ending:
     """Wait until the program has warmed up, then put one instrument after the other to use."""
@@ -122,7 +117,8 @@ def _look(
     if lead is None:
         return Ending.EXIT
     course = Course(
-        names=tuple(names),
+        names=tuple(wanted[0]),
+        scale=wanted[1],
         known=again.known,
         anchor=again.pace.anchor,
         step_s=again.pace.step_s,

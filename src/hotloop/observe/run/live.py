@@ -45,7 +45,9 @@ def observe(live: LiveRun, progress: Progress, environment: Mapping[str, str] | 
         assert first.pace is not None
         again = _again(live, argv, variables, first, first.pace)
         try:
-            why = looks.further(first.pace, first.looking, lambda names: run_again(again, names, progress))
+            why = looks.further(
+                first.pace, first.looking, lambda names, scale: run_again(again, names, scale, progress)
+            )
         except KeyboardInterrupt:
             gap = Coverage(INTERRUPTED, "you interrupted a further run of the program")
             raise Interrupted(_whole(first.observation, looks, "you interrupted the run", gap)) from None

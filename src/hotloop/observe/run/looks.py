@@ -14,7 +14,7 @@ import msgspec
 from hotloop.launch.deadline import Deadline
 from hotloop.model.observation import Coverage, ProgramRun
 from hotloop.model.quantities import counted, listed
-from hotloop.observe.profile.windows import Ending
+from hotloop.observe.profile.windows import Ending, fitting
 from hotloop.observe.run.pace import Pace
 
 FIRST = 1
@@ -73,18 +73,19 @@ class Looks:
         """Return what was seen, by instrument; each value is of one run."""
         return dict(self._values)
 
-    def further(self, pace: Pace, deadline: Deadline, again: Callable[[tuple[str, ...]], Look]) -> str:
+    def further(self, pace: Pace, deadline: Deadline, again: Callable[[tuple[str, ...], float], Look]) -> str:
         """Run the program again while that brings it on; return why it is not run once more, empty: all was seen.
 
         Args:
             pace: of the first run.
             deadline: of these runs.
-            again: runs the program, with some instruments.
+            again: runs the program, with some instruments that look for a part of their usual seconds.
         """
-        while names := self.missing():
+        while missing := self.missing():
             if deadline.left_s() < pace.startup_s + _MIN_STEPS * pace.step_s:
                 return deadline.no_time
-            seen = again(names)
+            names, scale = fitting(missing, pace.training_s)
+            seen = again(names, scale)
             self._runs.append(seen)
             if not self._take(seen, alone=names[0]):
                 return self._why_in_vain(seen, deadline)

@@ -13,6 +13,9 @@ from hotloop.observe.steps.ranks import steady_windows
 from hotloop.observe.steps.rhythm import find_anchor
 from hotloop.observe.steps.step_windows import boundaries
 
+WARM_SHARE = 10
+"""At most a tenth of a short program's steps pass before the first instrument looks."""
+
 
 class Pace(msgspec.Struct, frozen=True, kw_only=True):
     """How a program goes.
@@ -32,6 +35,16 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     warm_steps: int
     num_steps: int
     phases: dict[Phase, float]
+
+    @property
+    def training_s(self) -> float:
+        """Seconds of its steps after a short warm-up, where it takes as many as were seen."""
+        return self.step_s * (self.num_steps - self.short_warm_up)
+
+    @property
+    def short_warm_up(self) -> int:
+        """Steps that pass before an instrument looks in a further run: few, where there are few."""
+        return max(1, min(self.warm_steps, self.num_steps // WARM_SHARE))
 
 
 def pace_of(lead: Timeline | None, begin_s: float) -> Pace | None:

@@ -22,6 +22,7 @@ from hotloop.probe.control.control_page import (
     DEEP_HOLDS,
     DEEP_KIND,
     DEEP_MS,
+    DEEP_PERMILLE,
     DEEP_SLOT,
     STOP,
 )
@@ -162,7 +163,8 @@ class DeepWindows:
         with self._probe.survive("deep:step"):
             active.step()
         spent = (monotonic_ns() - self._begin_ns) * 1e-9
-        enough = spent >= active.seconds and self.steps >= active.min_steps
+        wanted_s = active.seconds * (self.numbers[DEEP_PERMILLE] or 1000) / 1000
+        enough = spent >= wanted_s and self.steps >= active.min_steps
         most_s = self.numbers[DEEP_MS] / 1000 or MAX_S
         if enough or self.steps >= active.max_steps or spent >= most_s:
             self._stop()
