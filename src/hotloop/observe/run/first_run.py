@@ -88,7 +88,6 @@ class FirstRun(msgspec.Struct, frozen=True, kw_only=True):
         names: the instruments that are wanted, the ones that matter most first.
         look: what they saw in it.
         pace: of the program; None: it took no step.
-        looking: the deadline of all runs in which instruments look.
         covered: the program can be kept from the user's files.
         interrupted: the user ended it.
     """
@@ -97,7 +96,6 @@ class FirstRun(msgspec.Struct, frozen=True, kw_only=True):
     names: tuple[str, ...]
     look: Look
     pace: Pace | None
-    looking: Deadline
     covered: bool
     interrupted: bool
 
@@ -199,7 +197,6 @@ def _first_run(
         names=names,
         look=look,
         pace=pace,
-        looking=watch.start_looking(),
         covered=isolation.uncovered is None and not lost,
         interrupted=interrupted,
     )

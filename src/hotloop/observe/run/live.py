@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from hotloop.launch.command import resolve
+from hotloop.launch.deadline import endless
 from hotloop.launch.environment import with_changes
 from hotloop.machine.card.cache import kept_card
 from hotloop.model.observation import INTERRUPTED, Coverage, Observation
@@ -46,7 +47,7 @@ def observe(live: LiveRun, progress: Progress, environment: Mapping[str, str] | 
         again = _again(live, argv, variables, first, first.pace)
         try:
             why = looks.further(
-                first.pace, first.looking, lambda names, scale: run_again(again, names, scale, progress)
+                first.pace, again.deadline, lambda names, scale: run_again(again, names, scale, progress)
             )
         except KeyboardInterrupt:
             gap = Coverage(INTERRUPTED, "you interrupted a further run of the program")
@@ -77,7 +78,7 @@ def _again(
         uses_network=bool(first.observation.uses_network),
         known=tuple(order["name"] for order in orders(live.deep)),
         pace=pace,
-        deadline=first.looking,
+        deadline=live.deadline or endless(),
     )
 
 

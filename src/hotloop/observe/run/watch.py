@@ -99,8 +99,6 @@ class Watch:
         self.steal_share: float | None = None
         self.looked: Ending | None = None
         """How the look with the instruments ended; None: they were not put to use."""
-        self.looking: Deadline | None = None
-        """Of all runs in which instruments look."""
 
     def until_done(self) -> None:
         """Follow the run, and see what share of the machine others took meanwhile."""
@@ -111,12 +109,6 @@ class Watch:
         finally:
             after = load.snapshot((os.getpid(),))
             self.foreign_share, self.steal_share = foreign_share(before, after), steal_share(before, after)
-
-    def start_looking(self) -> Deadline:
-        """Return the deadline of all runs in which instruments look; it is set once."""
-        if self.looking is None:
-            self.looking = self._deadline.earlier(self._deadline.share_s(1, self._later_s()))
-        return self.looking
 
     def _later_s(self) -> float | None:
         pace = pace_of(leading(self.known), self._begin_s)
@@ -160,7 +152,7 @@ class Watch:
             anchor=pace.anchor,
             step_s=pace.step_s,
             lead=lead.pid,
-            deadline=self.start_looking(),
+            deadline=self._deadline.earlier(self._deadline.share_s(1, self._later_s())),
             restart_s=pace.startup_s,
         )
         self.looked = run_course(self._run, self._page, course, self._progress)
