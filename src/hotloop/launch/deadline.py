@@ -38,19 +38,22 @@ SYSTEM_CLOCK = SystemClock()
 
 
 class Deadline:
-    """The end of a budget of wall time that begins now.
+    """The end of a budget of wall time.
 
     Args:
         seconds: the budget; infinite: there is none.
         option: the option that sets it, for messages.
         clock: where the time comes from.
+        spent_s: of the budget, by now.
     """
 
-    def __init__(self, seconds: float, option: str = "--seconds", clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(
+        self, seconds: float, option: str = "--seconds", clock: Clock = SYSTEM_CLOCK, spent_s: float = 0.0
+    ) -> None:
         self.seconds = seconds
         self.clock = clock
         self._option = option
-        self._end_s = clock.now() + seconds
+        self._end_s = clock.now() + seconds - spent_s
         self._closing_s = min(CLOSING_S, CLOSING_SHARE * seconds) if math.isfinite(seconds) else 0.0
 
     def left_s(self) -> float:

@@ -20,8 +20,8 @@ from hotloop.observe.decode.spans import Timeline, timelines
 from hotloop.observe.profile.windows import Course, Ending, by_worth, orders, run_course
 from hotloop.observe.run.live_details import live_details, still_to_come
 from hotloop.observe.run.pace import pace_of
-from hotloop.observe.run.stopping import FEW_STEPS, StopRule
-from hotloop.observe.steps.ranks import measured_s, steady_windows
+from hotloop.observe.run.stopping import StopRule
+from hotloop.observe.steps.ranks import MIN_STEPS, measured_s, steady_windows
 from hotloop.observe.steps.rhythm import find_anchor
 from hotloop.probe.control.control_page import LOST, ControlPage
 
@@ -190,4 +190,4 @@ class Watch:
         if self._measuring is None:
             share_s = self._deadline.share_s(1 + bool(self._wishes.deep), self._later_s())
             self._measuring = self._deadline.earlier(share_s)
-        return self._measuring.is_over() and num_steps >= FEW_STEPS
+        return self._measuring.is_over() and num_steps >= MIN_STEPS
