@@ -69,7 +69,7 @@ SECONDS = {
     "flops": 0.0,
     "dataflow": 1.0,
     "optimizers": 0.0,
-    "line_work": 1.0,
+    "line_work": 0.2,
 }
 """How long each looks where there are steps enough (the instruments' own `seconds`)."""
 _LOADER = (
