@@ -219,6 +219,8 @@ class Loading(msgspec.Struct, frozen=True, kw_only=True):
     """Share of a batch that was added beyond its longest sample."""
     folder: OpenedFolder | None = None
     """None: no file is opened for a sample."""
+    rows_in_memory: bool = False
+    """Every sample is a row of tables that lie in memory as a whole."""
     constant: tuple[ConstantCall, ...] = ()
     """The most expensive first."""
 

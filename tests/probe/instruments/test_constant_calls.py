@@ -95,3 +95,18 @@ def test_rows_that_were_padded_before_collating() -> None:
     assert padding([16] * 6, {"input_ids": tokens, "labels": torch.zeros(6)}) == (33, 15, 48)
     for batch in (table, tokens.float(), torch.randint(1, 9, (6, 16))):
         assert padding([16] * 6, batch) == (96, 0, 0)
+
+
+def test_rows_of_a_table_in_memory_and_samples_that_are_made() -> None:
+    import numpy as np
+    import torch
+
+    from hotloop.probe.instruments.memory_rows import are_rows
+
+    table, labels, pictures = torch.randn(8, 4), np.arange(8), np.zeros((8, 3))
+    assert are_rows([(table[at], int(labels[at])) for at in range(4)])
+    assert are_rows([{"x": pictures[at], "y": table[at]} for at in range(4)])
+    assert not are_rows([(table[at] * 2, 1) for at in range(4)]), "computed"
+    assert not are_rows([(torch.randn(9, 4)[at], 1) for at in range(4)]), "of tables of their own"
+    assert not are_rows([(table[at], "a name") for at in range(4)])
+    assert not are_rows([1, 2, 3]), "nothing is copied"

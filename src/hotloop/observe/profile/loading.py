@@ -47,6 +47,7 @@ def read_loading(folder: Path, file: DeepFile, lead: Timeline) -> Loading | None
         private_bytes_per_worker=sum(private) / len(private) if private else None,
         **_padding(makers),
         folder=_folder(makers, samples),
+        rows_in_memory=all(0 < one.value["of_rows"] >= one.value["batches"] for one in makers),
         constant=_constant(makers),
     )
 

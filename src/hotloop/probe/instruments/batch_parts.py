@@ -17,6 +17,7 @@ from hotloop.probe.frameless import Around
 from hotloop.probe.instruments.constant_calls import ConstantCalls
 from hotloop.probe.instruments.frames import Frames
 from hotloop.probe.instruments.loading_calls import loading_calls
+from hotloop.probe.instruments.memory_rows import are_rows
 from hotloop.probe.instruments.opened_folder import OpenedFolder
 from hotloop.probe.instruments.part_clock import Part, PartClock
 from hotloop.probe.instruments.replaced import Replaced
@@ -46,6 +47,7 @@ class BatchParts:
         self._known: dict[int, tuple[Any, Part]] = {}
         self._num_batches = self._num_samples = self._used_bytes = 0
         self._padding = Padding(0, 0, 0)
+        self._of_rows = 0
         self._read_before: tuple[int, int] | None = None
         self._opened = OpenedFolder()
         self._constant = ConstantCalls(self._frames)
@@ -80,6 +82,7 @@ class BatchParts:
             "used_bytes": self._used_bytes,
             "read": read,
             "padding": self._padding,
+            "of_rows": self._of_rows,
             "folder": self._opened.value(),
             "constant": self._constant.value(),
         }
@@ -180,6 +183,7 @@ class BatchParts:
         return collated
 
     def _note_padding(self, samples: Any, batch: Any) -> None:
+        self._of_rows += are_rows(samples)
         lengths = [length_of(sample) for sample in samples] if isinstance(samples, list) else []
         known = [length for length in lengths if length is not None]
         if len(known) == len(lengths):
