@@ -13,7 +13,7 @@ def main() -> int:
         sys.stderr.write("hotloop: interrupted\n")
         return 130
 
-    return run(sys.argv[1:])
+    return run(sys.argv[1:], whole_process=True)
 
 
 def _library_first() -> None:

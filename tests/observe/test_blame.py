@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -42,7 +43,14 @@ def verdict(monkeypatch: pytest.MonkeyPatch, told: list[str]) -> Verdict:
 
         monkeypatch.setattr(blame, "start", start)
         said = blame.whose(
-            ["python", "train.py"], {}, exceptions or Exceptions(), 1, 10.0, told.append, lambda _: None
+            ["python", "train.py"],
+            {},
+            exceptions or Exceptions(),
+            1,
+            10.0,
+            told.append,
+            lambda _: None,
+            math.inf,
         )
         assert not left, "a run that tells nothing more is not made"
         return said

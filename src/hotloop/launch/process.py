@@ -79,6 +79,14 @@ class Run:
             return []
         return [top, *below] if self._lifeline is None else below
 
+    def lives(self, pid: int) -> bool:
+        """Whether one of its processes, under the number that it knows itself by, is alive."""
+        return self.ids.lives(pid)
+
+    def outside(self, pid: int) -> int | None:
+        """Return the number of one of its processes as it is seen from here; None: it is not there."""
+        return self.ids.outside(pid)
+
     def freeze(self) -> None:
         """Stop every process of the run, loader workers too: a frozen run takes no CPU and fills no queue."""
         self._signal(signal.SIGSTOP)

@@ -69,6 +69,7 @@ def whose(
     lived_s: float,
     note: Callable[[str], None],
     say: Callable[[str], None],
+    limit_s: float,
     isolation: Isolation | None = None,
 ) -> str:
     """Run the command without the probe, then without the isolation too, and say whose failure it was.
@@ -81,6 +82,7 @@ def whose(
         lived_s: how long it took to fail.
         note: told before that it runs again, and what becomes of its writes.
         say: told of the wait.
+        limit_s: for this run.
         isolation: of the run that failed; None: it is planned again.
     """
     same = isolation or plan_isolation(
@@ -90,13 +92,24 @@ def whose(
         f"your program failed (exit code {failed}); running it again without hotloop's hooks, and, if that "
         f"fails too, without its isolation, to see what the cause is: its output is not shown, and {_its_writes(same)}"
     )
-    unhooked = _run(argv, lambda scratch: quiet(environment, scratch), same, lived_s, say)
+    patience_s = min(PATIENCE * lived_s, lived_s + MOST_S) + 10.0
+    until_s = time.monotonic() + limit_s
+    unhooked = _run(argv, lambda scratch: quiet(environment, scratch), same, min(patience_s, limit_s), say)
     if unhooked.code is None or unhooked.code == 0:
         return _ours(unhooked, "hooks")
     alone = Isolation() if exceptions.all_writes else denied_alone(argv, Path.cwd())
     if alone is None:
         return _not_judged(argv, unhooked, same, "the kernel cannot keep its writes away here")
-    free = _run(argv, lambda scratch: {**environment, **_temporary(alone, scratch)}, alone, lived_s, say)
+    left_s = until_s - time.monotonic()
+    if left_s < lived_s:
+        return _not_judged(argv, unhooked, same, "no time was left (--seconds)")
+    free = _run(
+        argv,
+        lambda scratch: {**environment, **_temporary(alone, scratch)},
+        alone,
+        min(patience_s, left_s),
+        say,
+    )
     if free.code == 0:
         return _ours(free, "isolation")
     if free.code == unhooked.code and _said(free) == _said(unhooked):
@@ -108,11 +121,10 @@ def _run(
     argv: Sequence[str],
     environment: Callable[[Path], Mapping[str, str]],
     isolation: Isolation,
-    lived_s: float,
+    patience_s: float,
     say: Callable[[str], None],
 ) -> _Ending:
     scratch = new_scratch("alone")
-    patience_s = min(PATIENCE * lived_s, lived_s + MOST_S) + 10.0
     try:
         run = start(argv, environment(scratch), isolation, scratch, log=scratch / "output.log")
         try:
