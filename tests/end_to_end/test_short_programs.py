@@ -117,9 +117,7 @@ def _lacking(found: dict[str, Any]) -> list[str]:
     return [
         f"{one['code']}: {one['needs']}"
         for one in found["abstained"]
-        if any(words in one["needs"] for words in _FROM = ("--seconds", "240")
-"""A budget for a machine on which everything takes several times as long; the programs end long before."""
-_FROM_THE_INSTRUMENTS)
+        if any(words in one["needs"] for words in _FROM_THE_INSTRUMENTS)
     ]
 
 
