@@ -31,9 +31,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.diagnosis", description=__doc__)
     parser.add_argument("what", choices=["run", "page", "show"])
     parser.add_argument("folder", type=Path)
-    parser.add_argument(
-        "--seconds", type=float, default=3.0, help="measured of each program after warm-up (3)"
-    )
+    parser.add_argument("--seconds", type=float, default=45.0, help="time budget of each program (45)")
     parser.add_argument(
         "--within", type=float, default=float("inf"), help="begin no program after so many seconds"
     )

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from hotloop.launch.deadline import Deadline
 from hotloop.model.errors import HotloopError
 from hotloop.model.safety import Safety
 from hotloop.model.tuning import PlanStep
@@ -79,7 +80,9 @@ def main(names: list[str]) -> None:
 
 def _row(name: str) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as scratch, _inside(Path(scratch), name) as words:
-        live = LiveRun(words=words, rule=StopRule(steps=3), log=Path(scratch) / "log", limit_s=LIMIT_S)
+        live = LiveRun(
+            words=words, rule=StopRule(steps=3), log=Path(scratch) / "log", deadline=Deadline(LIMIT_S)
+        )
         try:
             sites = observe(live, lambda _: None).sites
         except HotloopError as error:

@@ -24,6 +24,7 @@ from tests.faults.library import CASES, Case
 from benchmarks.predictions.page import Row, lines
 from benchmarks.tune.page import write
 from hotloop.launch.command import resolve
+from hotloop.launch.deadline import Deadline
 from hotloop.launch.isolation.decide import plan_isolation
 from hotloop.launch.isolation.scratch import scratch_root
 from hotloop.model.errors import HotloopError
@@ -99,7 +100,9 @@ def _measured(case: Case) -> Iterator[Row]:
         Path("train.py").write_text(case.source(), encoding="utf-8")
         try:
             seen = observe(
-                LiveRun(words=words, rule=StopRule(seconds=OBSERVE_S), log=Path("log"), limit_s=90.0),
+                LiveRun(
+                    words=words, rule=StopRule(seconds=OBSERVE_S), log=Path("log"), deadline=Deadline(90.0)
+                ),
                 lambda _: None,
             )
         except HotloopError as error:
@@ -108,7 +111,7 @@ def _measured(case: Case) -> Iterator[Row]:
         candidates, _ = propose(seen, all_optimizations(), Wishes())
         argv = resolve(words)
         isolation = plan_isolation(argv, Path.cwd(), scratch_root(), network=not seen.uses_network)
-        told = measure(seen, candidates, argv, isolation, PREDICT_S, lambda _: None)
+        told = measure(seen, candidates, argv, isolation, Deadline(PREDICT_S), lambda _: None)
         predicted = promising_first(candidates, told.predictions)
         methods = {(one.name, str(one.params)): one.method for one in told.predictions}
         wanted = []

@@ -97,7 +97,7 @@ def base_channels(command, widths, folder):
     for width in widths:
         cells = [str(width)]
         for more in ([], ["--checkpoint"]):
-            seen = study.observe([*command, "--base-channels", str(width), *more], folder=folder, seconds=4)
+            seen = study.observe([*command, "--base-channels", str(width), *more], folder=folder, steps=20)
             step = seen["step"]
             cells.append(study.time(step["median_s"]))
             if not more:
@@ -129,7 +129,7 @@ def latencies(commands, folder):
     """Print time to first token and between tokens, and tokens a second, as observed."""
     rows = [("", "first token p50", "95% interval", "p99", "between tokens p50", "95% interval", "p99", "tokens/s")]
     for name, command in commands:
-        seen = study.observe(command, folder=folder, seconds=8)
+        seen = study.observe(command, folder=folder, steps=40)
         cells = [name]
         for part in (seen["inference"]["first_token"], seen["inference"]["between_tokens"]):
             cells += [study.time(part["p50_s"]), f"[{study.time(part['low_s'])}, {study.time(part['high_s'])}]", study.time(part["p99_s"])]

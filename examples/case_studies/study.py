@@ -64,9 +64,9 @@ def compare(before, after, *, folder, budget):
     return hotloop("compare", "--budget", budget, shlex.join(before), shlex.join(after), folder=folder)
 
 
-def observe(command, *, folder, seconds):
+def observe(command, *, folder, steps):
     """Return hotloop's observation of a command."""
-    return hotloop("observe", "--no-deep", "--seconds", str(seconds), *command, folder=folder)
+    return hotloop("observe", "--no-deep", "--steps", str(steps), *command, folder=folder)
 
 
 def waterfall(command, rows, *, folder, budget):

@@ -11,7 +11,7 @@ def main() -> int:
         sys.stderr.write("hotloop: interrupted\n")
         return 130
 
-    return run(sys.argv[1:])
+    return run(sys.argv[1:], whole_process=True)
 
 
 def _leave_the_current_folder() -> None:

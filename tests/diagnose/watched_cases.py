@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Sequence
+
 import msgspec
 
-from hotloop.model.deep import Deep, Forwards, GrowingContainer
+from hotloop.model.deep import ConstantCall, Deep, Forwards, GrowingContainer, GrowingHooks, Loading
 from hotloop.model.monitors import Monitor, Monitors
 from hotloop.model.observation import Observation
 from hotloop.model.operators import Efficiency, Operator, Operators
+from hotloop.model.step_series import StepSeries
 
+from .dataflow_cases import DATAFLOW_CASES
 from .observations import FINE, observed, with_loader, with_parts, with_phases, with_program
 
 
@@ -81,7 +86,44 @@ def with_memory(*gigabytes: float) -> Observation:
     return msgspec.structs.replace(FINE, monitors=seen)
 
 
+def with_series(durations_s: Sequence[float]) -> Observation:
+    """Return it with single steps of so many seconds."""
+    column = struct.pack(f"<{len(durations_s)}f", *durations_s)
+    series = StepSeries(
+        rank=None,
+        pid=1,
+        num=len(durations_s),
+        begin_s=b"",
+        duration_s=column,
+        phases={},
+        kind=bytes(len(durations_s)),
+    )
+    return msgspec.structs.replace(FINE, series=(series,))
+
+
+_HOOKS = GrowingHooks(
+    path="train.py", line=31, function="fit", hook="keep", hook_path="train.py", hook_line=29, hook_last=30,
+    num=40, per_step=2.0,
+)  # fmt: skip
+_LOADED = Loading(
+    process="train", num_processes=1, window_s=1.0, num_batches=10, num_samples=320, sample_s=0.002, parts=(),
+    used_bytes_per_sample=8.0, read_bytes_per_sample=None, reads_per_sample=None,
+    constant=(
+        ConstantCall(
+            path="data.py", line=12, function="__getitem__", called="filter_bank", num_per_sample=1.0, share=0.7
+        ),
+    ),
+)  # fmt: skip
+
+
 WATCHED: dict[str, Observation] = {
+    **DATAFLOW_CASES,
+    "hooks-pile-up": msgspec.structs.replace(FINE, deep=Deep(growing_hooks=(_HOOKS,))),
+    "steps-get-longer": with_series([0.05 + 0.001 * at for at in range(96)]),
+    "same-for-every-sample": msgspec.structs.replace(with_phases(data=0.4), deep=Deep(loading=_LOADED)),
+    "loader-made-each-epoch": with_loader(
+        with_parts(epoch_boundary_s=3.0), num_workers=2, num_iterators=5, num_made=5, persistent_workers=True
+    ),
     "forward-without-backward": msgspec.structs.replace(
         FINE,
         deep=Deep(

@@ -57,10 +57,14 @@ class Script:
             self.span(Kind.BACKWARD, 3).span(Kind.OPTIMIZER, 1).wait(1)
         return self
 
-    def timeline(self) -> Timeline:
-        """Return what was written, read back."""
+    def write(self) -> None:
+        """Write the files of a process, as they would be by now."""
         (self._folder / f"events-{self._pid}.json").write_text(json.dumps({"base_ns": 0}))
         (self._folder / f"events-{self._pid}.bin").write_bytes(self._events.tobytes())
+
+    def timeline(self) -> Timeline:
+        """Return what was written, read back."""
+        self.write()
         timeline = Timeline(self._folder, self._pid)
         timeline.update()
         return timeline

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,7 +33,8 @@ def verdict(monkeypatch: pytest.MonkeyPatch, told: list[str]) -> Callable[[int |
     def says(alone: int | None) -> str:
         run = SimpleNamespace(exit_code=lambda: alone, end=lambda: None)
         monkeypatch.setattr(blame, "start", lambda *_, **__: run)
-        return blame.whose(["python", "train.py"], {}, Exceptions(), 1, 10.0, told.append, lambda _: None)
+        argv = ["python", "train.py"]
+        return blame.whose(argv, {}, Exceptions(), 1, 10.0, told.append, lambda _: None, math.inf)
 
     return says
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hotloop.launch.deadline import Deadline
 from hotloop.observe.coverage import no_step, syntax_error
 
 from ..report.test_observation_screen import observation
@@ -29,11 +30,12 @@ def test_why(seen: tuple[str, ...], timed_out: bool, said: str, tmp_path: Path) 
         (tmp_path / name).touch()
     run: Any = SimpleNamespace(scratch=tmp_path)
     without = observation(step=None, phases={}, exit_code=None if timed_out else 0)
-    error = no_step(without, run, tmp_path, {}, ["python", "train.py"], timed_out=timed_out, lost=False)
+    late = Deadline(300.0, "--budget") if timed_out else None
+    error = no_step(without, run, tmp_path, {}, ["python", "train.py"], late=late, lost=False)
     assert error.message.startswith(said)
     assert error.observation.why_no_step == f"{error.message} ({error.hint})"
     if timed_out:
-        assert "--budget" in error.hint
+        assert error.hint == "give it more time: --budget 600"
 
 
 def test_a_syntax_error_is_said_with_its_place(tmp_path: Path) -> None:
@@ -43,7 +45,7 @@ def test_a_syntax_error_is_said_with_its_place(tmp_path: Path) -> None:
     run: Any = SimpleNamespace(scratch=tmp_path)
     without = observation(step=None, phases={}, exit_code=1)
     argv = [sys.executable, str(script)]
-    error = no_step(without, run, tmp_path, {}, argv, timed_out=False, lost=False)
+    error = no_step(without, run, tmp_path, {}, argv, late=None, lost=False)
     assert error.message == f"your program cannot be read as Python: {script}:2: expected ':'"
 
 

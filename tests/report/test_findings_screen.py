@@ -12,7 +12,7 @@ from rich.text import Text
 from hotloop.model.ceilings import Ceilings
 from hotloop.model.diagnosis import Abstention, Bottleneck, Diagnosis
 from hotloop.model.finding import Finding, Severity
-from hotloop.model.observation import Coverage
+from hotloop.model.observation import Coverage, ProgramRun
 from hotloop.model.ratio import Ratio
 from hotloop.report.content.ratios import told_gain
 from hotloop.report.terminal.findings import render, render_next
@@ -109,6 +109,17 @@ def test_a_busy_machine_is_said_once_and_first() -> None:
 
 def test_nothing_found() -> None:
     assert matches("diagnose_nothing", render(_diagnosis(findings=(), abstained=())))
+
+
+def test_what_had_no_time_and_which_run_told_what() -> None:
+    runs = (
+        ProgramRun(told=("step",), why="", wall_s=5.0),
+        ProgramRun(told=("host", "call_sites"), why="the first one ended after 20 steps", wall_s=5.0),
+    )
+    gap = Coverage("operators, memory", "no time left (--seconds 20)")
+    said = " ".join(shown(render(_diagnosis(observation=observation(coverage=(gap,), runs=runs)))).split())
+    assert "Not looked at: operators, memory: no time left (--seconds 20)." in said
+    assert "From run 1: step; run 2: host and call sites." in said
 
 
 def test_what_to_type_next() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from hotloop.probe.windows.knob_blocks import Shape
-from hotloop.whatif.orders import shape, whatif_config
+from hotloop.whatif.orders import least_s, shape, whatif_config
 
 from ..tune.simulated import observation
 
@@ -18,3 +18,8 @@ def test_the_shape_survives_the_way_into_the_process() -> None:
         shape(observation()).rounds,
     )
     assert tuple(received.patterns) == ()
+
+
+def test_a_further_run_needs_its_start_and_a_block_on_and_two_off() -> None:
+    assert least_s(3.0, 0.01) < least_s(10.0, 0.01) < 13.0
+    assert least_s(3.0, 5.0) > 3.0 + 3 * 2 * 5.0, "slow steps: two in a block"

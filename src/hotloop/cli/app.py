@@ -94,11 +94,16 @@ def hotloop() -> None:
     """
 
 
-def run(args: Sequence[str]) -> int:
-    """Run one command line; the only place where errors become text and an exit code."""
+def run(args: Sequence[str], *, whole_process: bool = False) -> int:
+    """Run one command line; the only place where errors become text and an exit code.
+
+    Args:
+        args: its words.
+        whole_process: this process is there for it alone: its time budget began with the process.
+    """
     _prepare_streams()
     try:
-        result = hotloop.main(args=list(args), prog_name="hotloop", standalone_mode=False)
+        result = hotloop.main(args=list(args), prog_name="hotloop", standalone_mode=False, obj=whole_process)
         sys.stdout.flush()
     except HotloopError as error:
         _show(error.message, error.hint)

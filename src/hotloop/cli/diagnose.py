@@ -17,8 +17,10 @@ from hotloop.cli.files import check_writable, json_text, write_json
 from hotloop.cli.options import COMMAND_SETTINGS, ResultFile, TimeSpan, isolation_options, output_options
 from hotloop.cli.report import keep_page
 from hotloop.cli.stored import OBSERVATION, stored_or_told, stored_without_step, warn_unless_storable
+from hotloop.cli.time_budget import HELP, STEPS_HELP, time_budget
 from hotloop.diagnose.check.engine import diagnose
 from hotloop.diagnose.manual import pages
+from hotloop.launch.deadline import Deadline
 from hotloop.launch.isolation.decide import Exceptions
 from hotloop.launch.signals import ended_like_ctrl_c
 from hotloop.model.diagnosis import Diagnosis
@@ -28,20 +30,20 @@ from hotloop.model.observation import Observation
 from hotloop.observe.profile.windows import ALL
 from hotloop.observe.run.live import Interrupted, LiveRun, observe
 from hotloop.observe.run.origin import origin
-from hotloop.observe.run.stopping import StopRule
 from hotloop.report.formats.github import render_github
 from hotloop.report.formats.sarif import render_sarif
 from hotloop.report.terminal.findings import render, render_next
 from hotloop.report.terminal.screen import Screen
 from hotloop.store.session import find_session, sessions
+from hotloop.whatif.orders import least_s
 
 
 @click.command(
     "diagnose", context_settings=COMMAND_SETTINGS, epilog="Example: hotloop diagnose python train.py"
 )
 @click.option("--session", "name", metavar="ID", help="Read this session; without a command, the newest.")
-@click.option("--steps", type=click.IntRange(min=1), metavar="N", help="Measure N steps after warm-up.")
-@click.option("--seconds", type=TimeSpan(), help="Measure so long after warm-up.")
+@click.option("--steps", type=click.IntRange(min=1), metavar="N", help=STEPS_HELP)
+@click.option("--seconds", type=TimeSpan(), help=HELP)
 @click.option("--full", is_flag=True, help="Let the program run to its end.")
 @click.option("--format", "format_", type=click.Choice(["text", "json", "sarif", "github"]), default="text")
 @click.option(
@@ -83,10 +85,11 @@ def command(
 ) -> int:
     """Say what holds a PyTorch program back, and what each thing costs.
 
-    Runs COMMAND as `observe` does, then once more for a minute at most, with its data cached, its loader alone, and
-    what may help switched on and off (--no-ceilings leaves that out); or reads a session.
+    Runs COMMAND as `observe` does, then once more with its data cached, its loader alone, and what may help switched on
+    and off (--no-ceilings leaves that out), within the time budget; or reads a session.
     """
-    rule = _stop_rule(steps, seconds, full=full, command=command, name=name)
+    rule, deadline = time_budget(steps, seconds, full=full)
+    _check_words(command, name, measures=steps is not None or seconds is not None or full)
     if json_file is not None:
         check_writable(json_file)
     screen = Screen(quiet=quiet, no_color=no_color, shared=bool(command))
@@ -97,11 +100,14 @@ def command(
                 LiveRun(
                     words=command,
                     rule=rule,
+                    deadline=deadline,
+                    later=None if no_ceilings else least_s,
                     deep=() if no_deep else ALL,
                     exceptions=Exceptions(writable, allow_writes),
                     warn=screen.alert,
                     note=lambda text: screen.note(f"hotloop: {text}"),
                 ),
+                deadline,
                 ceilings=not no_ceilings,
                 latency_limit_s=latency_limit,
             )
@@ -132,13 +138,8 @@ def command(
     return _exit_code(found, check=check)
 
 
-def _stop_rule(
-    steps: int | None, seconds: float | None, *, full: bool, command: tuple[str, ...], name: str | None
-) -> StopRule:
-    asked = sum([steps is not None, seconds is not None, full])
-    if asked > 1:
-        raise click.UsageError("--steps, --seconds and --full exclude one another")
-    if asked and not command:
+def _check_words(command: tuple[str, ...], name: str | None, *, measures: bool) -> None:
+    if measures and not command:
         raise click.UsageError(
             "--steps, --seconds and --full say how long to measure, and no command is given"
         )
@@ -146,10 +147,11 @@ def _stop_rule(
         raise click.UsageError(
             "--session reads what was observed before: leave out the command, or --session"
         )
-    return StopRule(steps=steps, seconds=seconds, full=full)
 
 
-def _observed(screen: Screen, live: LiveRun, *, ceilings: bool, latency_limit_s: float | None) -> Diagnosis:
+def _observed(
+    screen: Screen, live: LiveRun, deadline: Deadline, *, ceilings: bool, latency_limit_s: float | None
+) -> Diagnosis:
     of = origin("diagnose", live.words, before_run(screen, live.words))
     warn_unless_storable(screen)
     say_whose_output(screen, live.words)
@@ -158,7 +160,11 @@ def _observed(screen: Screen, live: LiveRun, *, ceilings: bool, latency_limit_s:
             observation = observe(live, screen.progress)
         screen.done()
         screen.note(how_it_ended(observation))
-        limited = with_limits(observation, live, screen.progress) if ceilings else without_limits(observation)
+        limited = (
+            with_limits(observation, live, deadline, screen.progress)
+            if ceilings
+            else without_limits(observation)
+        )
         limited = _waited_for(limited, latency_limit_s)
     return diagnose(limited, stored_or_told(screen, limited, of))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from hotloop.launch.command import resolve
+from hotloop.launch.deadline import Deadline
 from hotloop.launch.isolation.decide import plan_isolation
 from hotloop.launch.isolation.scratch import scratch_root
 from hotloop.model.observation import Coverage, Observation
@@ -15,18 +16,18 @@ from hotloop.observe.run.live import Interrupted, LiveRun
 from hotloop.optimize.registry import all_optimizations
 from hotloop.tune.design.candidates import Wishes, propose
 from hotloop.whatif.measure import measure, with_whatif
-
-LIMIT_S = 60.0
-"""Of the further run: ceilings take about 15 s with the start, each of some ten candidates about 3 s."""
+from hotloop.whatif.orders import least_s
 
 
-def with_limits(observation: Observation, live: LiveRun, progress: Callable[[str], None]) -> Observation:
-    """Return the observation with ceilings and predictions.
+def with_limits(
+    observation: Observation, live: LiveRun, deadline: Deadline, progress: Callable[[str], None]
+) -> Observation:
+    """Return the observation with ceilings and predictions, as far as the time allows.
 
     Raises:
         Interrupted: Ctrl-C, with the observation as it was.
     """
-    reason = _reason_against(observation, full=live.rule.full)
+    reason = _reason_against(observation, deadline, full=live.rule.full)
     if reason:
         return _without(observation, reason)
     candidates, _ = propose(observation, all_optimizations(), Wishes())
@@ -35,7 +36,7 @@ def with_limits(observation: Observation, live: LiveRun, progress: Callable[[str
         argv, Path.cwd(), scratch_root(), network=not observation.uses_network, exceptions=live.exceptions
     )
     try:
-        return with_whatif(observation, measure(observation, candidates, argv, isolation, LIMIT_S, progress))
+        return with_whatif(observation, measure(observation, candidates, argv, isolation, deadline, progress))
     except KeyboardInterrupt:
         raise Interrupted(_without(observation, "interrupted")) from None
 
@@ -45,12 +46,15 @@ def without_limits(observation: Observation) -> Observation:
     return _without(observation, "not asked for (--no-ceilings)")
 
 
-def _reason_against(observation: Observation, *, full: bool) -> str:
+def _reason_against(observation: Observation, deadline: Deadline, *, full: bool) -> str:
     if full:
         return "the program was let run to its end (--full), and is not run again"
     if observation.exit_code not in (None, 0):
         return f"the program failed with exit code {observation.exit_code}"
-    return "no step was measured" if observation.step is None or observation.anchor is None else ""
+    if observation.step is None or observation.anchor is None:
+        return "no step was measured"
+    needs_s = least_s(observation.run.startup_s, observation.step.median_s)
+    return deadline.no_time if deadline.left_s() < needs_s else ""
 
 
 def _without(observation: Observation, why: str) -> Observation:

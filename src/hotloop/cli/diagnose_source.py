@@ -14,6 +14,7 @@ from hotloop.diagnose.lines.forward_loops import forward_loops
 from hotloop.diagnose.lines.growing_container_line import growing_container_line
 from hotloop.diagnose.lines.setting_line import setting_line
 from hotloop.diagnose.lines.static_findings import priced
+from hotloop.diagnose.price.cost import MATERIAL
 from hotloop.diagnose.rules.memory.memory_growing import container_of
 from hotloop.lint.check.config import LintConfig
 from hotloop.lint.check.registry import all_rules
@@ -124,12 +125,19 @@ def _placed(finding: Finding, static: list[Finding], files: Sequence[str]) -> Fi
     twin = next((one for one in static if one.code == finding.code or one.code in causes), None)
     if twin is None:
         place = setting_line(finding.code, files)
-        return msgspec.structs.replace(finding, path=place[0], line=place[1]) if place else finding
+        return _asked_for(finding, *place) if place else finding
     found = msgspec.structs.replace(finding, path=twin.path, line=twin.line)
     if twin.code not in causes:
         return found
     evidence = f"{finding.evidence}; {twin.evidence}"
     return msgspec.structs.replace(found, evidence=evidence, severity=Severity.ERROR)
+
+
+def _asked_for(finding: Finding, path: str, line: int) -> Finding:
+    """Place a setting at the line that asks for it: what the program does to itself is a fault, where it costs much."""
+    costs = finding.gain is not None and finding.gain.ratio >= 1.0 / (1.0 - MATERIAL)
+    severity = Severity.WARNING if costs and finding.severity is Severity.INFO else finding.severity
+    return msgspec.structs.replace(finding, path=path, line=line, severity=severity)
 
 
 def _held(finding: Finding, diagnosis: Diagnosis) -> Finding:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hotloop.model.observation import INTERRUPTED, Observation
+from hotloop.model.observation import INTERRUPTED, MORE_STEPS, Observation
 from hotloop.model.quantities import counted
 
 _FINISHES = " (hotloop observe --full lets it finish, and keeps what it writes)"
@@ -20,6 +20,9 @@ def how_it_ended(observation: Observation, *, kept: bool = False) -> str:
     after = f" after {counted(num, 'step')}" if num else ""
     if any(gap.what == INTERRUPTED for gap in observation.coverage):
         return f"you interrupted your program{after}; what was measured until then is below, and kept"
+    too_short = next((gap.why for gap in observation.coverage if gap.what == MORE_STEPS), None)
+    if observation.exit_code is None and too_short is not None:
+        return f"hotloop ended your program{after}: {too_short}{_FINISHES}"
     if observation.exit_code is None:
         return f"hotloop ended your program{after}, at a step boundary: enough was measured{_FINISHES}"
     if observation.exit_code == 0:

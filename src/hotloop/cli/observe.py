@@ -23,6 +23,7 @@ from hotloop.cli.options import (
 from hotloop.cli.report import keep_page
 from hotloop.cli.sample_files import SampleFiles
 from hotloop.cli.stored import stored_or_told, stored_without_step, warn_unless_storable
+from hotloop.cli.time_budget import HELP, STEPS_HELP, time_budget
 from hotloop.launch.isolation.decide import Exceptions
 from hotloop.launch.signals import ended_like_ctrl_c
 from hotloop.model.errors import ExitCode
@@ -31,7 +32,6 @@ from hotloop.model.origin import Origin
 from hotloop.observe.profile.windows import ALL
 from hotloop.observe.run.live import Interrupted, LiveRun, observe
 from hotloop.observe.run.origin import origin
-from hotloop.observe.run.stopping import StopRule
 from hotloop.report.terminal.observation import render, render_next
 from hotloop.report.terminal.screen import Screen
 from hotloop.store.session import FOLDER, session_folder
@@ -44,8 +44,8 @@ _OUT = ResultFile()
     context_settings=COMMAND_SETTINGS,
     epilog="Example: hotloop observe --steps 200 python train.py",
 )
-@click.option("--steps", type=click.IntRange(min=1), metavar="N", help="Measure N steps after warm-up.")
-@click.option("--seconds", type=TimeSpan(), help="Measure so long after warm-up.")
+@click.option("--steps", type=click.IntRange(min=1), metavar="N", help=STEPS_HELP)
+@click.option("--seconds", type=TimeSpan(), help=HELP)
 @click.option(
     "--pid", type=click.IntRange(min=1), help="Look at a process that runs already, instead of COMMAND."
 )
@@ -83,8 +83,7 @@ def command(
 
     With --pid, looks at a process that runs already and goes on: no times of steps, and what its Python frames tell.
     """
-    if sum([steps is not None, seconds is not None, full]) > 1:
-        raise click.UsageError("--steps, --seconds and --full exclude one another")
+    rule, deadline = time_budget(steps, seconds, full=full)
     samples = SampleFiles(speedscope=speedscope, cprofile=cprofile)
     samples.check(looks=not (no_deep or full))
     if json_file is not None:
@@ -98,7 +97,6 @@ def command(
     kept = Path(FOLDER) / datetime.now().strftime("%Y%m%d-%H%M%S") / "files" if full else None
     if full:
         session_folder(Path.cwd())  # before an hour of it: nothing is written through a link
-    rule = StopRule(steps=steps, seconds=seconds, full=full)
     of = origin("observe", command, before_run(screen, command))
     warn_unless_storable(screen)
     say_whose_output(screen, command)
@@ -108,6 +106,7 @@ def command(
                 LiveRun(
                     words=command,
                     rule=rule,
+                    deadline=deadline,
                     keep=kept,
                     deep=() if no_deep else ALL,
                     exceptions=Exceptions(writable, allow_writes),

@@ -48,4 +48,6 @@ class Rule:
     """Codes of coarser findings that this one is the cause of: they are not reported beside it, unless louder."""
     made_by_neighbours: bool = False
     """Other programs on the same cores make it look so: while they were busy it is information."""
+    precedes: frozenset[str] = frozenset()
+    """Codes of findings that help without naming what is slow: where equally loud, this one stands before them."""
     family: str = ""

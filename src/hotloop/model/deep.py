@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from hotloop.model.dataflow import Dataflow
 from hotloop.model.line_work import StepWork
 from hotloop.model.operators import Flops, Operators
 from hotloop.model.step_memory import StepMemory
@@ -114,6 +115,25 @@ class GrowingContainer(msgspec.Struct, frozen=True, kw_only=True):
     """The last entry has a graph, so that the activations of its step are kept, too."""
 
 
+class GrowingHooks(msgspec.Struct, frozen=True, kw_only=True):
+    """Hooks with one code, registered with every step and not removed."""
+
+    path: str
+    line: int
+    """That registers them."""
+    function: str
+    hook: str
+    """Name of the hook."""
+    hook_path: str
+    hook_line: int
+    hook_last: int
+    """Its last line."""
+    num: int
+    """At the end of the window, on all modules together."""
+    per_step: float
+    """How many come with a step."""
+
+
 class Forwards(msgspec.Struct, frozen=True, kw_only=True):
     """Calls of the program's models in training mode, as a whole, at one line of the user's."""
 
@@ -159,6 +179,18 @@ class OpenedFolder(msgspec.Struct, frozen=True, kw_only=True):
     """Of all files below it; None: there were too many to count."""
 
 
+class ConstantCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that calls a function of the program's for a sample, which gave the same each time."""
+
+    path: str
+    line: int
+    function: str
+    called: str
+    num_per_sample: float
+    share: float
+    """Of the time in which batches are made, 0 to 1."""
+
+
 class Loading(msgspec.Struct, frozen=True, kw_only=True):
     """Where a sample's time goes."""
 
@@ -187,6 +219,10 @@ class Loading(msgspec.Struct, frozen=True, kw_only=True):
     """Share of a batch that was added beyond its longest sample."""
     folder: OpenedFolder | None = None
     """None: no file is opened for a sample."""
+    rows_in_memory: bool = False
+    """Every sample is a row of tables that lie in memory as a whole."""
+    constant: tuple[ConstantCall, ...] = ()
+    """The most expensive first."""
 
 
 class OptimizerTime(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,8 +243,11 @@ class Deep(msgspec.Struct, frozen=True, kw_only=True):
     host: HostSamples | None = None
     growing_containers: tuple[GrowingContainer, ...] | None = None
     """Those that keep a graph first; empty: none grows."""
+    growing_hooks: tuple[GrowingHooks, ...] | None = None
+    """Empty: none pile up."""
     forwards: tuple[Forwards, ...] | None = None
     loading: Loading | None = None
+    dataflow: Dataflow | None = None
     memory: StepMemory | None = None
     line_work: StepWork | None = None
     optimizers: tuple[OptimizerTime, ...] | None = None

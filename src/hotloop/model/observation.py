@@ -182,8 +182,33 @@ class Coverage(msgspec.Struct, frozen=True):
     why: str
 
 
+class ProgramRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of the command, of those that an observation is made of.
+
+    Attributes:
+        told: what came from it: `step` (steps, phases, the account of the run, memory), names of instruments,
+            `ceilings and predictions`.
+        why: it was needed; empty: it is the first.
+        wall_s: that it took.
+        num_steps: of the program; None: not known.
+        exit_code: of the program; None: it was ended.
+    """
+
+    told: tuple[str, ...]
+    why: str
+    wall_s: float
+    num_steps: int | None = None
+    exit_code: int | None = None
+
+
 STEP = "step"
 """What a gap is called where no step was measured."""
+
+MORE_STEPS = "more steps"
+"""What a gap is called where the time budget was over before enough was measured."""
+
+NO_TIME = "no time left"
+"""How the reason of a gap begins that is due to the time budget."""
 
 INTERRUPTED = "the rest of the run"
 """What a gap is called where the user ended the program before enough was measured."""
@@ -255,6 +280,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """Every step of every training process; left out of JSON, `hotloop report --csv` writes it."""
     sites: Sites = Sites()
     """Where the program's source calls what a patch of it changes."""
+    runs: tuple[ProgramRun, ...] = ()
+    """The runs of the program that all this is of, in their order; empty: one run, by an earlier version."""
     schema: int = SCHEMA
 
     @property

@@ -41,6 +41,8 @@ class LoaderFacts(msgspec.Struct, frozen=True, kw_only=True):
     dataset: str
     dataset_len: int | None
     iterable: bool = False
+    num_made: int = 1
+    """How often one with these settings was made at its line."""
     num_iterators: int = 0
     """How often it was iterated anew."""
     batches_per_step: float | None = None

@@ -10,18 +10,26 @@ from pathlib import Path
 import msgspec
 
 from hotloop.launch.command import lacks_torch, script_of, why_unseen
+from hotloop.launch.deadline import Deadline
 from hotloop.launch.isolation.decide import Isolation, could_not_enter
 from hotloop.launch.process import Run
 from hotloop.model.errors import ExitCode, HotloopError
-from hotloop.model.observation import INTERRUPTED, STEP, Coverage, Observation
+from hotloop.model.observation import INTERRUPTED, MORE_STEPS, STEP, Coverage, Observation
 from hotloop.observe.decode.spans import Timeline
 
 
 def with_gaps(
-    observation: Observation, isolation: Isolation, *, lost: bool, interrupted: bool = False
+    observation: Observation,
+    isolation: Isolation,
+    *,
+    lost: bool,
+    interrupted: bool = False,
+    too_short: str | None = None,
 ) -> Observation:
-    """Return the observation with what the machine, or the user, kept from it."""
+    """Return the observation with what the machine, the user, or the time budget kept from it."""
     gaps = []
+    if too_short is not None:
+        gaps.append(Coverage(MORE_STEPS, too_short))
     if isolation.missing is not None:
         gaps.append(Coverage("isolation", isolation.missing))
     if lost:
@@ -52,7 +60,7 @@ def no_step(
     known: Mapping[int, Timeline],
     argv: Sequence[str],
     *,
-    timed_out: bool,
+    late: Deadline | None,
     lost: bool,
     blame: str | None = None,
 ) -> NoStepError:
@@ -64,11 +72,11 @@ def no_step(
         folder: its records.
         known: what is known of its processes.
         argv: the command.
-        timed_out: it was ended after its time.
+        late: the deadline at which it was ended; None: it was not.
         lost: records could not be written.
         blame: whose failure it was, where the program failed and that was tried.
     """
-    why = _why(observation, run, folder, known, argv, timed_out=timed_out, lost=lost, blame=blame)
+    why = _why(observation, run, folder, known, argv, late=late, lost=lost, blame=blame)
     return NoStepError(why, observation)
 
 
@@ -79,7 +87,7 @@ def _why(
     known: Mapping[int, Timeline],
     argv: Sequence[str],
     *,
-    timed_out: bool,
+    late: Deadline | None,
     lost: bool,
     blame: str | None,
 ) -> HotloopError:
@@ -104,17 +112,17 @@ def _why(
             if has_torch or not lacks_torch(argv)
             else _no_torch(argv)
         )
-    if timed_out and not has_torch:
+    if late is not None and not has_torch:
         return HotloopError(
             "the time was over before your program had even imported torch, so nothing could be measured",
-            "give it more time: hotloop tune --budget 10m ...",
+            late.hint,
         )
     if not has_torch:
         return HotloopError(
             "the program never imported torch, so there is no training step to measure",
             "check that the command runs the training program itself, in an environment that has torch",
         )
-    return _too_few(known, timed_out=timed_out)
+    return _too_few(known, late=late)
 
 
 def _failed(code: int | None, words: Sequence[str], script: Path | None, blame: str | None) -> HotloopError:
@@ -163,11 +171,12 @@ def _no_python(word: str, argv: Sequence[str], code: int | None) -> HotloopError
     )
 
 
-def _too_few(known: Mapping[int, Timeline], *, timed_out: bool) -> HotloopError:
-    if timed_out:
+def _too_few(known: Mapping[int, Timeline], *, late: Deadline | None) -> HotloopError:
+    if late is not None:
         return HotloopError(
-            "the time was over before your program had taken two steps, so nothing could be measured",
-            "give it more time: hotloop tune --budget 10m ...",
+            f"the time was over before your program had taken two steps after the first one, its start included "
+            f"({late.seconds:g} s), so nothing could be measured",
+            late.hint,
         )
     if any(timeline.spans for timeline in known.values()):
         what = "took too few steps: the first one is set-up, at least two more are needed"

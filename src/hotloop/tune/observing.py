@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from hotloop.launch.deadline import Deadline
 from hotloop.launch.isolation.decide import Exceptions
 from hotloop.launch.isolation.scratch import new_scratch, remove
 from hotloop.model.errors import ExitCode, HotloopError
@@ -49,7 +50,7 @@ def observe_for_trials(
             words=words,
             rule=StopRule(seconds=seconds, few=OBSERVE_STEPS),
             log=scratch / "log",
-            limit_s=OBSERVE_SHARE * budget_s,
+            deadline=Deadline(budget_s, "--budget").earlier(OBSERVE_SHARE * budget_s),
             exceptions=exceptions,
             warn=warnings.append,
             note=lambda text: note(f"hotloop: {text}"),

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
+from hotloop.launch.deadline import Deadline
 from hotloop.launch.isolation.decide import Isolation
 from hotloop.model.ceilings import Ceilings, Prediction
 from hotloop.model.inference import Latency
-from hotloop.model.observation import Coverage, Observation
+from hotloop.model.observation import Coverage, Observation, ProgramRun
 from hotloop.model.optimization import Candidate
 from hotloop.whatif import read, unswitched
 from hotloop.whatif.orders import BATCHES, batch_orders, ceiling_orders, knob_orders, whatif_config
@@ -30,6 +31,8 @@ class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
     """See `Inference`."""
     gaps: tuple[Coverage, ...]
     seconds: float
+    num_starts: int
+    """Of the program: a short one is started again until everything had its turn."""
 
 
 def measure(
@@ -37,7 +40,7 @@ def measure(
     candidates: Sequence[Candidate],
     argv: Sequence[str],
     isolation: Isolation,
-    limit_s: float,
+    deadline: Deadline,
     progress: Callable[[str], None],
     stdin: Path | None = None,
 ) -> WhatIf:
@@ -48,7 +51,7 @@ def measure(
         candidates: to predict the gain of.
         argv: the resolved command.
         isolation: what the run is kept from.
-        limit_s: for everything.
+        deadline: of everything.
         progress: told of what is on.
         stdin: a copy of what the command reads.
     """
@@ -61,7 +64,8 @@ def measure(
         isolation=isolation,
         anchor=observation.anchor,
         shape=whatif_config(observation),
-        limit_s=limit_s,
+        limit_s=deadline.left_s(),
+        time_over=deadline.no_time,
         stdin=stdin,
     )
     outcome = run(setting, orders, progress)
@@ -75,6 +79,7 @@ def measure(
         by_batch=read.latencies(outcome),
         gaps=(*missing, *read.gaps(orders, outcome)),
         seconds=outcome.seconds,
+        num_starts=len(outcome.reports),
     )
 
 
@@ -89,4 +94,16 @@ def with_whatif(observation: Observation, told: WhatIf) -> Observation:
         ceilings=told.ceilings,
         predictions=told.predictions,
         coverage=(*observation.coverage, *told.gaps),
+        runs=(*observation.runs, *_runs(told)),
     )
+
+
+def _runs(told: WhatIf) -> Iterator[ProgramRun]:
+    """Return the runs that this was, as one: what came from which start is not kept apart."""
+    if told.num_starts:
+        starts = f", in {told.num_starts} starts" if told.num_starts > 1 else ""
+        yield ProgramRun(
+            told=("ceilings and predictions",),
+            why=f"changes are switched on and off in it{starts}",
+            wall_s=told.seconds,
+        )

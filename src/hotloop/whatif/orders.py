@@ -39,9 +39,22 @@ MUCH_SLOWER = 0.5
 def shape(observation: Observation) -> Shape:
     """Return blocks that suit the program's step."""
     assert observation.step is not None
-    step_s = observation.step.median_s
+    return _shape(observation.step.median_s, observation.epoch_steps)
+
+
+def least_s(startup_s: float, step_s: float) -> float:
+    """Return what a further run takes until one knob has been off, on and off again: with less it tells nothing.
+
+    Args:
+        startup_s: from the start of the command to its first steady step.
+        step_s: how long a step takes.
+    """
+    blocks = _shape(step_s, None)
+    return startup_s + step_s * (blocks.warm_steps + 3 * (blocks.discard + blocks.num_steps))
+
+
+def _shape(step_s: float, epoch: int | None) -> Shape:
     num = max(2, math.ceil(BLOCK_S / step_s))
-    epoch = observation.epoch_steps
     if epoch and epoch * step_s <= MAX_EPOCH_S:
         num = epoch * max(1, round(num / epoch))
     return Shape(

@@ -38,6 +38,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         stdin: a copy of what the command reads; None: nothing.
         always: the orders of what is on all the time.
         compiled: where compiled code is kept; None: it is thrown away.
+        time_over: why something had no turn, where the time was over.
     """
 
     argv: tuple[str, ...]
@@ -49,6 +50,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     stdin: Path | None = None
     always: tuple[dict[str, Any], ...] = ()
     compiled: Path | None = None
+    time_over: str = TIME_OVER
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,7 +125,7 @@ def run(
         if report.done or code is None or not got_on or report.holds:
             break
     if todo:
-        gaps.append(f"{', '.join(order['name'] for order in todo)}: {ending or TIME_OVER}")
+        gaps.append(f"{', '.join(order['name'] for order in todo)}: {ending or setting.time_over}")
     return Outcome(reports=tuple(reports), gaps=tuple(gaps), seconds=time.monotonic() - began)
 
 
@@ -173,7 +175,7 @@ def _once(
             page.close()
         watch.done()
         said = f": {last}" if last else ""
-        ending = TIME_OVER if code is None else f"the program ended with exit code {code}{said}"
+        ending = setting.time_over if code is None else f"the program ended with exit code {code}{said}"
         return (watch.leading, None, "") if arrived else (watch.leading, code, ending)
     finally:
         remove(scratch)

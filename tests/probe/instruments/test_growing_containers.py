@@ -30,6 +30,14 @@ class Recorder:
         self.features.append({"value": value})
 
 recorder = Recorder()
+layer = torch.nn.Linear(2, 2)
+
+def piled(module, inputs, output):
+    return None
+
+def keep_hooks(module):
+    module.register_forward_hook(piled)  # registers
+    module.register_forward_hook(lambda *_: None).remove()
 
 def train(growing_containers, steps):
     global made_anew
@@ -45,6 +53,7 @@ def train(growing_containers, steps):
         seen[step] = torch.zeros(16)
         recorder.keep(loss.detach())
         local.append((step, torch.zeros(4)))
+        keep_hooks(layer)
         if step >= 2:
             growing_containers.step()
     return growing_containers.stop()
@@ -52,17 +61,24 @@ def train(growing_containers, steps):
 
 
 @pytest.fixture
-def found(tmp_path: Path, probe: Probe, monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
-    """What the instrument says of a program, by name."""
+def value(tmp_path: Path, probe: Probe, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What the instrument says of a program."""
     path = tmp_path / "holding_program.py"
     path.write_text(_PROGRAM)
     monkeypatch.syspath_prepend(str(tmp_path))
     import holding_program  # type: ignore[import-not-found]
 
     try:
-        return {one["name"]: one for one in holding_program.train(GrowingContainers(probe), 8)}
+        seen: dict[str, Any] = holding_program.train(GrowingContainers(probe), 8)
     finally:
         del __import__("sys").modules["holding_program"]
+    return seen
+
+
+@pytest.fixture
+def found(value: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Its containers, by name."""
+    return {one["name"]: one for one in value["containers"]}
 
 
 def test_it_names_what_gains_tensors_and_nothing_else(found: dict[str, dict[str, Any]]) -> None:
@@ -82,3 +98,19 @@ def test_it_says_what_is_kept(found: dict[str, dict[str, Any]]) -> None:
     assert found["seen"]["kind"] == "dict"
     assert found["seen"]["bytes_per_step"] == 16 * 4
     assert all(Path(one["path"]).name == "holding_program.py" for one in found.values())
+
+
+def test_hooks_that_pile_up_have_the_line_that_registers_them(value: dict[str, Any]) -> None:
+    (hook,) = value["hooks"]
+    lines = _PROGRAM.splitlines()
+    assert lines[hook["line"] - 1].endswith("# registers")
+    assert lines[hook["hook_line"] - 1].startswith("def piled")
+    assert (hook["hook"], hook["per_step"]) == ("piled", 1.0)
+    assert hook["num"] >= 10
+
+
+def test_registering_is_as_it_was_afterwards(value: dict[str, Any]) -> None:
+    from torch.utils.hooks import RemovableHandle
+
+    assert value
+    assert "frameless" not in type(vars(RemovableHandle)["__init__"]).__module__

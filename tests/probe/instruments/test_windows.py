@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from hotloop.observe.decode.instrument_files import read_deep
 from hotloop.observe.decode.spans import timelines
-from hotloop.probe.control.control_page import DEEP, DEEP_DONE, DEEP_EVERY, DEEP_KIND, DEEP_SLOT, ControlPage
+from hotloop.probe.control.control_page import (
+    DEEP,
+    DEEP_DONE,
+    DEEP_EVERY,
+    DEEP_HOLDS,
+    DEEP_KIND,
+    DEEP_MS,
+    DEEP_SLOT,
+    ControlPage,
+)
 from hotloop.probe.control.step_boundary import Boundary
 from hotloop.probe.probe import Probe
 from hotloop.probe.process.config import ProbeConfig
 from hotloop.probe.record.events import Kind
+from hotloop.probe.windows import profiling_windows
 from hotloop.probe.windows.profiling_windows import install
 
 
@@ -140,3 +152,53 @@ def test_the_window_is_in_the_records(tmp_path: Path) -> None:
     assert number == 1
     assert begin_s <= file.begin_ns * 1e-9 <= file.end_ns * 1e-9 <= end_s
     assert {span.kind for span in timeline.spans} <= {Kind.PAUSE}, "it is no span: it nests in nothing"
+
+
+def test_a_window_that_was_not_ended_by_the_instrument_says_so(tmp_path: Path) -> None:
+    program = Program(tmp_path, "Counting")
+    program.wish(1)
+    program.train(6)
+    assert not read_deep(tmp_path, "counting")[0].cut
+    program.wish(0)
+    program.train(1)
+    program.wish(1)
+    program.train(3)
+    program.probe.at_exit()
+    assert read_deep(tmp_path, "counting")[0].cut
+
+
+def test_a_window_takes_no_longer_than_the_launcher_has_time(tmp_path: Path) -> None:
+    program = Program(tmp_path, "Counting")
+    program.page.numbers[DEEP_MS] = 1
+    program.wish(1)
+    program.train(1)
+    time.sleep(0.01)
+    program.train(1)
+    assert program.done == 1
+    assert read_deep(tmp_path, "counting")[0].steps == 1
+
+
+def test_no_step_is_lost_between_two_windows(tmp_path: Path) -> None:
+    program = Program(tmp_path, "Counting", "Counting")
+    program.page.numbers[DEEP_HOLDS] = 1
+    program.wish(1)
+
+    def order() -> None:
+        while not program.page.rows() or program.done != 1:
+            time.sleep(0.001)
+        program.page.numbers[DEEP] = 2
+
+    launcher = threading.Thread(target=order)
+    launcher.start()
+    program.train(9)  # one at which the first begins, and four for each
+    launcher.join()
+    assert program.done == 2
+
+
+def test_a_launcher_that_is_gone_holds_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profiling_windows, "HOLD_S", 0.01)
+    program = Program(tmp_path, "Counting")
+    program.page.numbers[DEEP_HOLDS] = 1
+    program.wish(1)
+    program.train(8)
+    assert program.done == 1

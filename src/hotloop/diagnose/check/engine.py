@@ -134,13 +134,29 @@ def _finding(rule: Rule, symptom: Symptom, gain: Ratio | None, observation: Obse
     )
 
 
-def ordered(findings: Iterable[Finding], observation: Observation) -> list[Finding]:
-    """Return findings as they are told: where others were too busy for any price to be relied on, that comes first."""
-    busy = is_too_busy(observation.foreign_share)
-    return sorted(findings, key=lambda one: (not (busy and one.code == _BUSY_MACHINE), order(one)))
-
-
 def order(finding: Finding) -> tuple[int, float, float, str]:
     """Return what findings are sorted by: the loudest first, of those the largest gain."""
     gain = finding.gain.ratio if finding.gain else 1.0
     return _rank(finding), -gain, -(finding.cost_s or 0.0), finding.code
+
+
+def ordered(findings: Iterable[Finding], observation: Observation) -> list[Finding]:
+    """Return findings in their order, those that name what is slow before those that help without it.
+
+    Where others were too busy for any price to be relied on, that comes first.
+    """
+    found = sorted(findings, key=order)
+    precedes = {rule.code: rule.precedes for rule in all_rules()}
+    for exact in [one for one in found if precedes.get(one.code)]:
+        at = found.index(exact)
+        first = next(
+            (
+                place
+                for place, other in enumerate(found[:at])
+                if other.code in precedes[exact.code] and other.severity is exact.severity
+            ),
+            at,
+        )
+        found.insert(first, found.pop(at))
+    busy = is_too_busy(observation.foreign_share)
+    return sorted(found, key=lambda one: not (busy and one.code == _BUSY_MACHINE))

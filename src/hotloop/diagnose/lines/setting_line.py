@@ -13,7 +13,7 @@ _SAYS = {
     "garbage-collected-in-step": ("collect",),
     "double-precision": ("double", "float64", "set_default_dtype"),
     "oversubscribed-threads": ("set_num_threads",),
-    "undersubscribed-threads": ("set_num_threads",),
+    "undersubscribed-threads": ("set_num_threads", "OMP_NUM_THREADS", "MKL_NUM_THREADS"),
 }
 """Code of a measured finding to the names that ask for it."""
 
@@ -28,9 +28,12 @@ def setting_line(code: str, files: Iterable[str]) -> tuple[str, int] | None:
 def _lines(path: str, names: tuple[str, ...]) -> Iterator[int]:
     tree = parsed(path)
     for node in ast.walk(tree) if tree is not None else ():
-        said = (
-            node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
-        )
-        if said in names:
-            assert isinstance(node, ast.Attribute | ast.Name)
+        if isinstance(node, ast.expr) and _said(node) in names:
             yield node.lineno
+
+
+def _said(node: ast.expr) -> object:
+    """Return a name, or a text: `os.environ["OMP_NUM_THREADS"]`."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else node.value if isinstance(node, ast.Constant) else None

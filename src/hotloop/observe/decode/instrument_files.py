@@ -7,8 +7,6 @@ from typing import Any
 
 import msgspec
 
-from hotloop.model.observation import Coverage
-
 
 class DeepFile(msgspec.Struct, frozen=True, kw_only=True):
     """One instrument's result in one process."""
@@ -24,6 +22,8 @@ class DeepFile(msgspec.Struct, frozen=True, kw_only=True):
     value: Any
     """None: see `error`."""
     error: str | None = None
+    cut: bool = False
+    """The window was ended before the instrument had seen enough."""
 
     @property
     def window_s(self) -> float:
@@ -37,14 +37,11 @@ def read_deep(folder: Path, name: str) -> list[DeepFile]:
     return [decoder.decode(path.read_bytes()) for path in sorted(folder.glob(f"deep-{name}-*.msgpack"))]
 
 
-def usable(folder: Path, name: str, lead: int | None) -> DeepFile | Coverage:
-    """Return the leading process's result, or why there is none."""
-    mine = [file for file in read_deep(folder, name) if file.pid == lead]
-    if not mine:
-        return Coverage(name, "the program ended before it could be looked at closer")
-    file = mine[0]
-    if file.error is not None or file.value is None:
-        return Coverage(name, file.error or "the instrument saw nothing")
-    if file.steps == 0:
-        return Coverage(name, "the program ended before a whole step was looked at")
-    return file
+def result_of(folder: Path, name: str, lead: int | None) -> DeepFile | None:
+    """Return the leading process's result; None: it wrote none."""
+    return next((file for file in read_deep(folder, name) if file.pid == lead), None)
+
+
+def has_seen(file: DeepFile) -> bool:
+    """Whether an instrument saw at least one whole step."""
+    return file.error is None and file.value is not None and file.steps > 0

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hotloop.model.deep import Loading, LoadingPart, OpenedFolder
+from hotloop.model.deep import ConstantCall, Loading, LoadingPart, OpenedFolder
 from hotloop.observe.decode.instrument_files import DeepFile, read_deep
 from hotloop.observe.decode.spans import NS, Timeline
 
@@ -47,7 +47,29 @@ def read_loading(folder: Path, file: DeepFile, lead: Timeline) -> Loading | None
         private_bytes_per_worker=sum(private) / len(private) if private else None,
         **_padding(makers),
         folder=_folder(makers, samples),
+        rows_in_memory=all(0 < one.value["of_rows"] >= one.value["batches"] for one in makers),
+        constant=_constant(makers),
     )
+
+
+def _constant(files: Sequence[DeepFile]) -> tuple[ConstantCall, ...]:
+    """Return what gave the same for every sample in every process that looked for it."""
+    found: dict[tuple[str, int, str], list[dict[str, Any]]] = defaultdict(list)
+    for one in files:
+        for row in one.value["constant"]:
+            found[row["path"], row["line"], row["called"]].append(row)
+    calls = [
+        ConstantCall(
+            path=path,
+            line=line,
+            function=rows[0]["function"],
+            called=called,
+            num_per_sample=sum(row["num"] for row in rows) / max(1, sum(row["samples"] for row in rows)),
+            share=sum(row["share"] for row in rows) / len(rows),
+        )
+        for (path, line, called), rows in found.items()
+    ]
+    return tuple(sorted(calls, key=lambda one: -one.share))
 
 
 def _added(files: Sequence[DeepFile]) -> dict[Key, list[Any]]:

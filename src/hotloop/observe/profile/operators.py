@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from hotloop.model.operators import Flops, Operator, Operators, Product
-from hotloop.observe.decode.instrument_files import DeepFile, usable
+from hotloop.observe.decode.instrument_files import DeepFile, has_seen, result_of
 from hotloop.observe.decode.spans import Timeline
 from hotloop.observe.profile.detailed_timeline import Spans, detailed_timeline
 
@@ -76,9 +76,9 @@ def _operator(row: _Row, seen: _Seen, steps: int, each: dict[tuple[str, _Shapes]
 
 
 def _flop_of_one(folder: Path, pid: int) -> dict[tuple[str, _Shapes], float]:
-    """Return the FLOPs of one call of each product; empty where they were not counted."""
-    file = usable(folder, "flops", pid)
-    if not isinstance(file, DeepFile):
+    """Return the FLOPs of one call of each product; empty where they were not counted in the same run."""
+    file = result_of(folder, "flops", pid)
+    if file is None or not has_seen(file):
         return {}
     counted = msgspec.convert(file.value, _Counted)
     return {(one.name, one.shapes): one.flop / one.count for one in counted.products}

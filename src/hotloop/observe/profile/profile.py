@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from hotloop.model.deep import Deep, Forwards, GrowingContainer, OptimizerTime
-from hotloop.model.observation import Coverage, Observation
-from hotloop.observe.build import leading
-from hotloop.observe.decode.instrument_files import DeepFile, usable
+from hotloop.model.deep import Deep, Forwards, GrowingContainer, GrowingHooks, OptimizerTime
+from hotloop.model.observation import Observation
+from hotloop.observe.decode.instrument_files import DeepFile, has_seen, result_of
 from hotloop.observe.decode.spans import Timeline
 from hotloop.observe.profile.call_sites import read_call_sites
+from hotloop.observe.profile.dataflow import read_dataflow
 from hotloop.observe.profile.host_samples import read_host_samples
 from hotloop.observe.profile.line_work import read_line_work
 from hotloop.observe.profile.loading import read_loading
@@ -24,8 +24,12 @@ Reader = Callable[[Path, DeepFile, Timeline], Any]
 """Of the run's folder, the leading process's result and its records: the value for its field of `Deep`."""
 
 
+def _read_growing_hooks(_: Path, file: DeepFile, lead: Timeline) -> tuple[GrowingHooks, ...]:  # noqa: ARG001
+    return msgspec.convert(file.value["hooks"], tuple[GrowingHooks, ...])
+
+
 def _read_growing_containers(_: Path, file: DeepFile, lead: Timeline) -> tuple[GrowingContainer, ...]:  # noqa: ARG001
-    found = msgspec.convert(file.value, tuple[GrowingContainer, ...])
+    found = msgspec.convert(file.value["containers"], tuple[GrowingContainer, ...])
     return tuple(sorted(found, key=lambda one: (-one.keeps_graph, -one.bytes_per_step)))
 
 
@@ -55,6 +59,7 @@ READERS: dict[str, Reader] = {
     "loading": read_loading,
     "call_sites": read_call_sites,
     "forwards": _read_forwards,
+    "dataflow": read_dataflow,
     "memory": read_memory,
     "operators": read_operators,
     "flops": read_flops,
@@ -62,58 +67,53 @@ READERS: dict[str, Reader] = {
     "optimizers": _read_optimizers,
 }
 """An instrument's name is the name of its field."""
+ALSO: dict[str, dict[str, Reader]] = {"growing_containers": {"growing_hooks": _read_growing_hooks}}
+"""More fields that an instrument fills."""
 
 
-def with_deep(
-    observation: Observation,
-    folder: Path,
-    known: dict[int, Timeline],
-    names: Iterable[str],
-    why_not: str | None,
-) -> Observation:
-    """Return the observation with what the instruments saw, and with what they could not see.
+class Seen(msgspec.Struct, frozen=True):
+    """What the instruments saw in one run: values, those of cut windows, and why others saw nothing."""
 
-    Args:
-        observation: the light measurement.
-        folder: the probe's folder.
-        known: the records.
-        names: the instruments that were asked for.
-        why_not: why none was run; None: they were.
-    """
-    wanted = tuple(names)
-    lead = leading(known)
-    if not wanted or lead is None:
-        return observation
-    if why_not is not None:
-        return _add(observation, None, [Coverage("detailed profiling", why_not)])
-    deep, gaps = read_deep_results(folder, lead, wanted)
-    return _add(observation, _all_workers(deep, observation), gaps)
+    values: dict[str, Any]
+    cut: frozenset[str]
+    refused: dict[str, str]
 
 
-def _all_workers(deep: Deep | None, observation: Observation) -> Deep | None:
+def read_seen(folder: Path, lead: Timeline, names: Iterable[str]) -> Seen:
+    """Return what the instruments saw in the leading process; one that had no whole step saw nothing."""
+    values: dict[str, Any] = {}
+    cut: set[str] = set()
+    refused: dict[str, str] = {}
+    for name in names:
+        file = result_of(folder, name, lead.pid)
+        if file is None or (file.cut and not has_seen(file)):
+            continue
+        if has_seen(file):
+            values[name] = READERS[name](folder, file, lead)
+            values |= {also: read(folder, file, lead) for also, read in ALSO.get(name, {}).items()}
+            cut |= {name} if file.cut else set()
+        else:
+            refused[name] = file.error or "the instrument saw nothing"
+    return Seen(values, frozenset(cut), refused)
+
+
+def read_deep(folder: Path, lead: Timeline, names: Iterable[str]) -> Deep | None:
+    """Return what the instruments saw in the leading process; None: nothing."""
+    return deep_of(read_seen(folder, lead, names).values)
+
+
+def deep_of(values: dict[str, Any]) -> Deep | None:
+    """Return what instruments saw, by name, as one value; None: nothing."""
+    return Deep(**values) if values else None
+
+
+def with_all_workers(observation: Observation) -> Observation:
     """Return it with the number of the loader's workers: of many some make no batch within a window."""
+    deep = observation.deep
     loading = deep.loading if deep is not None else None
     loader = next((one for one in observation.program.loaders if one.used_in_step), None)
     if deep is None or loading is None or loading.process != "worker" or loader is None:
-        return deep
+        return observation
     num = max(loading.num_processes, loader.num_workers)
-    return msgspec.structs.replace(deep, loading=msgspec.structs.replace(loading, num_processes=num))
-
-
-def read_deep_results(
-    folder: Path, lead: Timeline, names: Iterable[str]
-) -> tuple[Deep | None, list[Coverage]]:
-    """Return what the instruments saw in the leading process, and what they could not see."""
-    seen: dict[str, Any] = {}
-    gaps = []
-    for name in names:
-        file = usable(folder, name, lead.pid)
-        if isinstance(file, Coverage):
-            gaps.append(file)
-        else:
-            seen[name] = READERS[name](folder, file, lead)
-    return Deep(**seen) if seen else None, gaps
-
-
-def _add(observation: Observation, deep: Deep | None, gaps: list[Coverage]) -> Observation:
-    return msgspec.structs.replace(observation, deep=deep, coverage=(*observation.coverage, *gaps))
+    loading = msgspec.structs.replace(loading, num_processes=num)
+    return msgspec.structs.replace(observation, deep=msgspec.structs.replace(deep, loading=loading))

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
+from typing import Any, Protocol
 
 import msgspec
 import psutil
 
-from hotloop.launch.process import Run
-from hotloop.model.observation import Anchor
+from hotloop.launch.deadline import Deadline
+from hotloop.model.observation import Anchor, Phase
 from hotloop.probe.control.control_page import (
     DEEP,
     DEEP_DONE,
     DEEP_EVERY,
+    DEEP_HOLDS,
     DEEP_KIND,
+    DEEP_MS,
+    DEEP_PERMILLE,
     DEEP_SLOT,
     PID,
+    STEPS,
     ControlPage,
 )
 from hotloop.probe.control.step_boundary import KINDS
@@ -37,6 +41,7 @@ INSTRUMENTS: dict[str, dict[str, Any]] = {
         "cls": "Loading",
         "workers": f"{_FOLDER}worker_loading",
     },
+    "dataflow": {"module": f"{_FOLDER}dataflow", "cls": "Dataflow"},
     "call_sites": {"module": f"{_FOLDER}call_sites", "cls": "CallSites"},
     "forwards": {"module": f"{_FOLDER}forwards", "cls": "Forwards"},
     "memory": {"module": f"{_FOLDER}memory", "cls": "Memory"},
@@ -49,12 +54,67 @@ INSTRUMENTS: dict[str, dict[str, Any]] = {
     "optimizers": {"module": f"{_FOLDER}optimizers", "cls": "Optimizers"},
     "line_work": {"module": f"{_FOLDER}line_work", "cls": "LineWork"},
 }
-"""Name to module and class; they run in this order, the lightest first."""
+"""Name to module and class."""
 ALL = tuple(INSTRUMENTS)
-MAX_STEP_S = 15.0
-"""The instruments at two to three such steps each take four minutes: slower programs are not looked at by default."""
+SAMPLER = "host"
+"""What it tells grows with its time; the others need steps."""
+SECONDS = {
+    "host": 2.0,
+    "growing_containers": 1.0,
+    "loading": 1.0,
+    "call_sites": 1.0,
+    "forwards": 0.5,
+    "memory": 0.2,
+    "operators": 0.3,
+    "flops": 0.0,
+    "dataflow": 1.0,
+    "optimizers": 0.0,
+    "line_work": 0.2,
+}
+"""How long each looks where there are steps enough (the instruments' own `seconds`)."""
+_LOADER = (
+    "host", "loading", "dataflow", "call_sites", "growing_containers", "line_work", "operators", "flops",
+    "optimizers", "forwards", "memory",
+)  # fmt: skip
+_MODEL = (
+    "operators", "flops", "dataflow", "host", "line_work", "call_sites", "growing_containers", "forwards",
+    "optimizers", "memory", "loading",
+)  # fmt: skip
+_HOST = (
+    "host", "call_sites", "growing_containers", "dataflow", "line_work", "forwards", "operators", "flops",
+    "optimizers", "loading", "memory",
+)  # fmt: skip
+_ORDER = {
+    Phase.DATA: _LOADER,
+    Phase.FORWARD: _MODEL,
+    Phase.BACKWARD: _MODEL,
+    Phase.OPTIMIZER: _MODEL,
+    Phase.COMMUNICATION: _MODEL,
+}
+"""By the phase that takes most of the step: the instruments whose rules explain that phase come first."""
 OTHERS_S = 3.0
 """When the leading process has looked, other ranks get so long to end theirs: they began at the same boundary."""
+POLL_S = 0.02
+WRITING_S = 20.0
+"""What an instrument may take to put together what it saw, after its window: a trace of a large step takes seconds."""
+_STUCK_STEPS = 10
+"""A boundary is overdue after so many steps' time, however short a restart is: profilers make steps longer."""
+
+
+class Program(Protocol):
+    """A run of the command, as far as a course needs to know it."""
+
+    def exit_code(self) -> int | None:
+        """Return how it ended; None while it runs."""
+
+
+class Ending(Enum):
+    """Why a course came to its end."""
+
+    DONE = "every instrument had its turn"
+    NO_TIME = "the deadline came"
+    STUCK = "no step boundary came for longer than a restart of the program takes"
+    EXIT = "the program ended"
 
 
 def orders(names: Iterable[str]) -> tuple[dict[str, Any], ...]:
@@ -62,51 +122,162 @@ def orders(names: Iterable[str]) -> tuple[dict[str, Any], ...]:
     return tuple({"name": name, **INSTRUMENTS[name]} for name in INSTRUMENTS if name in set(names))
 
 
+def by_worth(names: Iterable[str], phases: Mapping[Phase, float]) -> tuple[str, ...]:
+    """Return instruments in the order in which they matter for a step.
+
+    Args:
+        names: the instruments.
+        phases: the step's time by phase.
+    """
+    wanted = set(names)
+    main = max(phases, key=lambda phase: phases[phase], default=Phase.OTHER)
+    return tuple(name for name in _ORDER.get(main, _HOST) if name in wanted)
+
+
 class Course(msgspec.Struct, frozen=True, kw_only=True):
     """What one round of instruments needs to know.
 
     Attributes:
-        names: the instruments, in the order in which the probe knows them.
+        names: the instruments, the ones that matter most first.
+        known: all that the probe was told of, in its order.
         anchor: what ends a step.
         step_s: how long one takes.
         lead: the process that speaks for the program.
-        until_s: of the monotonic clock; what has not looked by then is left out.
+        deadline: what has not looked by then is left out.
+        restart_s: what it takes to start the program anew and come to its steps: no boundary is waited for longer.
+        scale: what part of its usual seconds an instrument looks, where a short program has not as many.
     """
 
     names: tuple[str, ...]
+    known: tuple[str, ...]
     anchor: Anchor
     step_s: float
     lead: int
-    until_s: float = math.inf
-
-    @property
-    def patience_s(self) -> float:
-        """How long one instrument may take: up to its first boundary, its window, writing it down."""
-        return min(MAX_S + 4 * self.step_s + 20.0, self.until_s - time.monotonic())
+    deadline: Deadline
+    restart_s: float = math.inf
+    scale: float = 1.0
 
 
-def run_course(run: Run, page: ControlPage, course: Course, progress: Callable[[str], None]) -> None:
-    """Let every process look with one instrument after the other, while the program runs on."""
+def fitting(names: Sequence[str], seconds: float) -> tuple[tuple[str, ...], float]:
+    """Return the instruments for one further run of a short program, and what part of their seconds they look.
+
+    Where not all fit in it at their usual length, the sampler has a run of its own, and the others share one.
+
+    Args:
+        names: the instruments that are missing, the ones that matter most first.
+        seconds: that the program trains.
+    """
+    if sum(SECONDS[name] for name in names) <= seconds:
+        return tuple(names), 1.0
+    if names[0] == SAMPLER:
+        return (SAMPLER,), 1.0
+    others = tuple(name for name in names if name != SAMPLER)
+    wanted_s = sum(SECONDS[name] for name in others)
+    return others, min(1.0, seconds / wanted_s) if wanted_s else 1.0
+
+
+def run_course(
+    run: Program,
+    page: ControlPage,
+    course: Course,
+    progress: Callable[[str], None],
+    ready: Callable[[], None] = lambda: None,
+) -> Ending:
+    """Let every process look with one instrument after the other, while the program runs on.
+
+    Args:
+        run: the program.
+        page: its control page.
+        course: what is looked at.
+        progress: told of what goes on.
+        ready: called when the first instrument is ordered: it lets go of a program that is held until then.
+    """
     page.numbers[DEEP_KIND] = KINDS[course.anchor.kind]
     page.numbers[DEEP_SLOT] = course.anchor.slot
     page.numbers[DEEP_EVERY] = course.anchor.every
-    for number, name in enumerate(course.names, start=1):
-        if course.patience_s <= 0:
+    page.numbers[DEEP_HOLDS] = 1
+    page.numbers[DEEP_PERMILLE] = max(1, int(1000 * course.scale))
+    waiting = _Waiting(run, page, course)
+    ending = Ending.DONE
+    for turn, name in enumerate(course.names):
+        if course.deadline.left_s() < 2 * course.step_s:  # one to come to the boundary, one to look at
+            ending = Ending.NO_TIME
             break
         progress(f"detailed profiling: {name.replace('_', ' ')}")
+        number = course.known.index(name) + 1
+        part_s = course.deadline.left_s() / (len(course.names) - turn)
+        page.numbers[DEEP_MS] = 0 if math.isinf(part_s) or part_s >= MAX_S else max(1, int(1000 * part_s))
         page.numbers[DEEP] = number
-        looked = run.wait(lambda n=number: _done(page, n, course.lead), timeout_s=course.patience_s)  # type: ignore[misc]
-        if looked:
-            run.wait(lambda n=number: _done(page, n), timeout_s=OTHERS_S + course.step_s)  # type: ignore[misc]
-        if run.exit_code() is not None:
-            return
-    page.numbers[DEEP] = 0
+        if turn == 0:
+            ready()
+        ending = waiting.for_window(number)
+        if ending is not Ending.DONE:
+            break
+    waiting.close()
+    return ending
+
+
+class _Waiting:
+    """Waits for the windows of one course.
+
+    Args:
+        run: the run.
+        page: its control page.
+        course: what is looked at.
+    """
+
+    def __init__(self, run: Program, page: ControlPage, course: Course) -> None:
+        self._run = run
+        self._page = page
+        self._course = course
+        self._clock = course.deadline.clock
+
+    def for_window(self, number: int) -> Ending:
+        """Wait until every process has looked, or will not."""
+        course = self._course
+        overdue_s = max(course.restart_s, _STUCK_STEPS * course.step_s)
+        limit = course.deadline.earlier(MAX_S + _STUCK_STEPS * course.step_s + WRITING_S)
+        steps, moved_s = self._steps(), self._clock.now()
+        while not _done(self._page, number, course.lead):
+            now = self._clock.now()
+            if self._steps() != steps:
+                steps, moved_s = self._steps(), now
+            if self._has_ended():
+                return Ending.EXIT
+            if course.deadline.is_over():
+                return Ending.NO_TIME
+            if now - moved_s > overdue_s:
+                return Ending.STUCK
+            if limit.is_over():  # this instrument does not end; the next one may
+                return Ending.DONE
+            self._clock.sleep(POLL_S)
+        others = course.deadline.earlier(OTHERS_S + course.step_s)
+        while not (_done(self._page, number) or others.is_over() or self._run.exit_code() is not None):
+            self._clock.sleep(POLL_S)
+        return Ending.EXIT if self._has_ended() else Ending.DONE
+
+    def close(self) -> None:
+        """Take the wish back, and let a window that is open write what it saw: it ends at the next boundary."""
+        open_number = self._page.numbers[DEEP]
+        self._page.numbers[DEEP] = self._page.numbers[DEEP_MS] = 0
+        closing_s = min(2 * self._course.step_s + POLL_S, self._course.deadline.closing_s() / 2)
+        until_s = self._clock.now() + closing_s
+        while (
+            not _done(self._page, open_number, self._course.lead)
+            and self._clock.now() < until_s
+            and self._run.exit_code() is None
+        ):
+            self._clock.sleep(POLL_S)
+
+    def _has_ended(self) -> bool:
+        return self._run.exit_code() is not None or not psutil.pid_exists(self._course.lead)
+
+    def _steps(self) -> int:
+        return max((row[STEPS] for row in self._page.rows() if row[PID] == self._course.lead), default=0)
 
 
 def _done(page: ControlPage, number: int, pid: int | None = None) -> bool:
-    """Whether a process, or every process that takes steps, has looked or is gone."""
+    """Whether a process has looked, or every process that takes steps has or is gone."""
     if pid is not None:
-        return any(
-            row[PID] == pid and row[DEEP_DONE] == number for row in page.rows()
-        ) or not psutil.pid_exists(pid)
+        return any(row[PID] == pid and row[DEEP_DONE] == number for row in page.rows())
     return all(row[DEEP_DONE] == number or not psutil.pid_exists(row[PID]) for row in page.rows())

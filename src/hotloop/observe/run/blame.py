@@ -38,6 +38,7 @@ def whose(
     lived_s: float,
     note: Callable[[str], None],
     say: Callable[[str], None],
+    limit_s: float,
 ) -> str:
     """Run the command without the probe, as isolated as before, and say whose failure it was.
 
@@ -49,6 +50,7 @@ def whose(
         lived_s: how long it took to fail.
         note: told before that it runs again, and what becomes of its writes.
         say: told of the wait.
+        limit_s: for this run.
     """
     scratch = new_scratch("alone")
     try:
@@ -59,7 +61,7 @@ def whose(
         )
         run = start(argv, quiet(environment, scratch), isolation, scratch, log=scratch / "output.log")
         try:
-            patience_s = min(PATIENCE * lived_s, lived_s + MOST_S) + 10.0
+            patience_s = min(min(PATIENCE * lived_s, lived_s + MOST_S) + 10.0, limit_s)
             code = _ending(run, patience_s, say)
         finally:
             run.end()

@@ -23,12 +23,14 @@ class StopRule(msgspec.Struct, frozen=True, kw_only=True):
         seconds: so many seconds; None: not asked for.
         few: steps at least, beside the seconds.
         full: the program runs to its end.
+        lasting: for as long as the command's time budget allows.
     """
 
     steps: int | None = None
     seconds: float | None = None
     few: int = 1
     full: bool = False
+    lasting: bool = False
 
     def enough(self, num_steps: int, measured_s: float, elapsed_s: float = 0.0) -> bool:
         """Whether the program can be ended at its next step boundary.
@@ -36,9 +38,9 @@ class StopRule(msgspec.Struct, frozen=True, kw_only=True):
         Args:
             num_steps: measured.
             measured_s: that they took.
-            elapsed_s: from the first one to the last one, with all that was between them.
+            elapsed_s: from the first one to now, with all that was between them and since.
         """
-        if self.full:
+        if self.full or self.lasting:
             return False
         if self.steps is not None:
             return num_steps >= self.steps

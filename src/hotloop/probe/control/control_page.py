@@ -13,11 +13,15 @@ from pathlib import Path
 
 from hotloop.probe.process.rank import rank_and_world
 
-STOP, GO_UNTIL, BLOCK_AT, DEEP, DEEP_KIND, DEEP_SLOT, DEEP_EVERY = range(7)
+STOP, GO_UNTIL, BLOCK_AT, DEEP, DEEP_KIND, DEEP_SLOT, DEEP_EVERY, DEEP_MS, DEEP_HOLDS, DEEP_PERMILLE = range(
+    10
+)
 """Header: a flag; the number of steps each process may run; the step count at which the block that is timed begins;
 the number of the instrument that is wanted (from 1; 0: none), and what ends a step for it: kind, slot, every how
-many."""
-HEADER = 8
+many; how many milliseconds its window may take (0: the default); whether a process waits after a window for the next
+instrument, so that no step of a short program is lost; which part of its usual seconds a window lasts, in thousandths
+(0: all of them)."""
+HEADER = 16
 PID, RANK, STEPS, BLOCK_NS, STATE, LOST, DEEP_DONE, INTERRUPTED = range(8)
 """A process's row; BLOCK_NS: what the block took that ended when it was held, from and to a moment at which the device
 had done all that it was given, without pauses; LOST: its records ended early (a full disk takes no other message);

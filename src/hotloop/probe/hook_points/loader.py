@@ -106,6 +106,7 @@ def _note(probe: Probe, loader: Any) -> None:
 def _slot(probe: Probe, facts: dict[str, Any]) -> int:
     for slot, known in enumerate(probe.facts.loaders):
         if all(known[key] == facts[key] for key in _SAME):
+            known["num_made"] += 1
             return slot
     probe.facts.loaders.append(facts)
     return len(probe.facts.loaders) - 1
@@ -125,6 +126,7 @@ def _describe(loader: Any, path: str | None, line: int | None) -> dict[str, Any]
         "dataset_len": None if iterable else _length(loader.dataset),
         "sampler": type(loader.sampler).__name__,
         "iterable": iterable,
+        "num_made": 1,
         "num_iterators": 0,
         "num_batches": 0,
         "path": path,

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from hotloop.probe.frameless import Around
+from hotloop.probe.instruments.constant_calls import ConstantCalls
 from hotloop.probe.instruments.frames import Frames
 from hotloop.probe.instruments.loading_calls import loading_calls
+from hotloop.probe.instruments.memory_rows import are_rows
 from hotloop.probe.instruments.opened_folder import OpenedFolder
 from hotloop.probe.instruments.part_clock import Part, PartClock
 from hotloop.probe.instruments.replaced import Replaced
@@ -45,8 +47,10 @@ class BatchParts:
         self._known: dict[int, tuple[Any, Part]] = {}
         self._num_batches = self._num_samples = self._used_bytes = 0
         self._padding = Padding(0, 0, 0)
+        self._of_rows = 0
         self._read_before: tuple[int, int] | None = None
         self._opened = OpenedFolder()
+        self._constant = ConstantCalls(self._frames)
 
     def install(self) -> None:
         """Replace the calls."""
@@ -78,7 +82,9 @@ class BatchParts:
             "used_bytes": self._used_bytes,
             "read": read,
             "padding": self._padding,
+            "of_rows": self._of_rows,
             "folder": self._opened.value(),
+            "constant": self._constant.value(),
         }
 
     # Replacing -----------------------------------------------------------------------------------------------------
@@ -150,12 +156,15 @@ class BatchParts:
             own = self._part_of(fetcher.dataset)
             collate = fetcher.collate_fn
             fetcher.collate_fn = self._collating(collate)
+            looks = self._constant.begin()
             clock.begin(own)
             try:
                 batch = original(fetcher, index)
             finally:
                 clock.end()
                 fetcher.collate_fn = collate
+                if looks:
+                    self._constant.end(_num_samples(index))
             self._count(index, batch)
             return batch
 
@@ -174,6 +183,7 @@ class BatchParts:
         return collated
 
     def _note_padding(self, samples: Any, batch: Any) -> None:
+        self._of_rows += are_rows(samples)
         lengths = [length_of(sample) for sample in samples] if isinstance(samples, list) else []
         known = [length for length in lengths if length is not None]
         if len(known) == len(lengths):
@@ -215,8 +225,12 @@ class BatchParts:
 
     def _count(self, index: Any, batch: Any) -> None:
         self._num_batches += 1
-        self._num_samples += len(index) if isinstance(index, (list, tuple)) else 1
+        self._num_samples += _num_samples(index)
         self._used_bytes += tensor_bytes(batch, _TENSORS_DEEP)
+
+
+def _num_samples(index: Any) -> int:
+    return len(index) if isinstance(index, (list, tuple)) else 1
 
 
 class _TimedReader(io.BufferedReader):

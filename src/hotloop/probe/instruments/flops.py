@@ -6,6 +6,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
+from hotloop.probe.instruments.dispatch_mode import questions, remove_mode
 from hotloop.probe.instruments.instrument import Instrument
 from hotloop.probe.probe import Probe
 
@@ -32,25 +33,12 @@ class Flops(Instrument):
 
     def stop(self) -> Any:
         """Return each product's name, shapes, number and FLOPs."""
-        _remove(self._mode)
+        remove_mode(self._mode)
         return {"products": list(self._mode.counted.values()), "unknown": sorted(self._mode.unknown)}
 
     def after_fork(self) -> None:
         """In a forked child nothing is counted."""
-        _remove(self._mode)
-
-
-def _remove(mode: Any) -> None:
-    """Take the mode off the stack; a program may have entered one of its own above it."""
-    from torch.utils._python_dispatch import _get_current_dispatch_mode_stack, _pop_mode, _push_mode
-
-    if not any(each is mode for each in _get_current_dispatch_mode_stack()):
-        return
-    above = []
-    while (top := _pop_mode()) is not mode:
-        above.append(top)
-    for each in reversed(above):
-        _push_mode(each)
+        remove_mode(self._mode)
 
 
 def _counter() -> Any:
@@ -61,7 +49,7 @@ def _counter() -> Any:
     from torch.utils.flop_counter import flop_registry
 
     formulas: dict[Any, Formula] = {**flop_registry, **_recurrent()}
-    questions = _questions()
+    asked = questions()
 
     class Counter(TorchDispatchMode):  # type: ignore[misc]
         """Sees every operator below autograd, and changes none."""
@@ -80,7 +68,7 @@ def _counter() -> Any:
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             kwargs = kwargs or {}
-            if func in questions:
+            if func in asked:
                 return NotImplemented
             if isinstance(func, HigherOrderOperator):
                 self.unknown.add(str(func))
@@ -112,34 +100,6 @@ def _counter() -> Any:
             row["flop"] += flop
 
     return Counter()
-
-
-_ASKED = (
-    "is_contiguous",
-    "is_strides_like_format",
-    "is_non_overlapping_and_dense",
-    "size",
-    "stride",
-    "storage_offset",
-    "numel",
-    "dim",
-)
-"""Of the operators that torch's own counter leaves alone; most have a twin for symbolic shapes."""
-
-
-def _questions() -> frozenset[Any]:
-    """Return what fake and nested tensors are asked about themselves; to answer in their place ends the process."""
-    import torch
-
-    aten = torch.ops.aten
-    packets = [getattr(aten, name) for one in _ASKED for name in (one, f"sym_{one}") if hasattr(aten, name)]
-    overloads = [
-        getattr(packet, name)
-        for packet in packets
-        for name in ("default", "memory_format")
-        if name in packet.overloads()
-    ]
-    return frozenset([*overloads, torch.ops.prim.device.default, torch.ops.prim.layout.default])
 
 
 def _is_composite(func: Any) -> bool:

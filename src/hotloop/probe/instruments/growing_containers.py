@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from hotloop.probe.instruments.frames import Frames, Owner
+from hotloop.probe.instruments.growing_hooks import GrowingHooks
 from hotloop.probe.instruments.instrument import Instrument, Unavailable
 from hotloop.probe.probe import Probe
 
@@ -52,6 +53,7 @@ class GrowingContainers(Instrument):
         super().__init__(probe)
         self._frames = Frames()
         self._before: dict[int, _Known] = {}
+        self._hooks = GrowingHooks(self._frames)
         self._steps = 0
 
     def start(self) -> None:
@@ -64,13 +66,21 @@ class GrowingContainers(Instrument):
         if len(objects) > MAX_OBJECTS:
             raise Unavailable(f"the program holds {len(objects):,} objects, too many to go through")
         self._before = {id(one): _known(one, len(one)) for one in objects if _is_container(one) and len(one)}
+        self._hooks.start(objects)
 
     def step(self) -> None:
         """Count."""
         self._steps += 1
 
     def stop(self) -> Any:
-        """Return the containers that grew by tensors or arrays, and what they gained in a step."""
+        """Return the containers that grew by tensors or arrays, what they gained in a step, and hooks that piled up."""
+        return {"containers": self._containers(), "hooks": self._hooks.grown(gc.get_objects(), self._steps)}
+
+    def after_fork(self) -> None:
+        """Put everything back in a child."""
+        self._hooks.remove()
+
+    def _containers(self) -> list[dict[str, Any]]:
         grown = {id(one): (one, gained) for one, gained in self._grown()}
         self._before = {}
         found = []

@@ -33,7 +33,7 @@ class ModuleSizes:
 
     def value(self) -> list[dict[str, Any]]:
         """Return path, class and bytes of each module, what is inside it left out; lets go of them."""
-        for optimizer in _optimizers():
+        for optimizer in optimizers():
             for parameter, state in optimizer.state.items():
                 owner = self._owners.get(id(parameter))
                 if owner is not None and isinstance(state, dict):
@@ -55,7 +55,7 @@ class ModuleSizes:
         self._modules.append(row)
 
 
-def _optimizers() -> list[Any]:
+def optimizers() -> list[Any]:
     """Return the program's optimizers.
 
     A hook on their steps could not be taken away at a step's end: torch is going through its hooks just then.

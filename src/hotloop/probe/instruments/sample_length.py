@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from hotloop.probe.instruments.filled_rows import filled, is_table
+
 MAX_DEPTH = 3
 
 
@@ -56,11 +58,31 @@ def padding(lengths: Sequence[int], batch: Any) -> Padding:
         batch: that was made of them.
     """
     num, longest = len(lengths), max(lengths, default=0)
+    if len(set(lengths)) == 1:
+        return _padded_before(num, longest, batch)
     widths = [] if len(set(lengths)) < 2 else [_width(shape, num) for shape in _shapes(batch, MAX_DEPTH)]
     widths = [width for width in widths if width >= longest]
     if not widths:
         return Padding(sum(lengths), 0, 0)
     return Padding(sum(lengths), padded(lengths), num * (min(widths) - longest))
+
+
+def _padded_before(num: int, width: int, batch: Any) -> Padding:
+    """Return how much of samples of one length is padding at their ends: of token ids, a mask, both."""
+    tables = (each for each in _tensors(batch, MAX_DEPTH) if is_table(each, num, width))
+    ends = [found for each in tables if (found := filled(each)) is not None]
+    if not ends:
+        return Padding(num * width, 0, 0)
+    least = max(ends, key=max)  # what holds most says how much is needed
+    return Padding(sum(least), padded(least), num * (width - max(least)))
+
+
+def _tensors(value: Any, depth: int) -> Iterator[Any]:
+    if hasattr(value, "is_floating_point"):
+        yield value
+    elif depth and isinstance(value, (Mapping, list, tuple)):
+        for part in value.values() if isinstance(value, Mapping) else value:
+            yield from _tensors(part, depth - 1)
 
 
 def _width(shape: Sequence[int], num: int) -> int:

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from types import CodeType, FrameType
 
+from hotloop.probe.record.console_script import started_package
+
 _PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 """Of any environment: one may be linked to another by a `.pth` file."""
 _NAMED = ("stdlib", "platstdlib", "purelib", "platlib")
@@ -67,8 +69,19 @@ def is_users_file(path: str) -> bool:
 
 
 def is_library(path: str) -> bool:
-    """Whether a file belongs to the standard library or to an installed package."""
+    """Whether a file belongs to the standard library or to an installed package.
+
+    Of a command of an installed package the package is the program, and the script that starts it a library's.
+    """
+    script, package = _started(sys.argv[0] if sys.argv else "")
+    if package is not None and (path == script or path.startswith(package)):
+        return path == script and not path.startswith(package)
     return path.startswith(_LIBRARIES) or any(part in path for part in _PACKAGES)
+
+
+@lru_cache(maxsize=1)
+def _started(script: str) -> tuple[str, str | None]:
+    return script, started_package(script) if script else None
 
 
 def user_stack(depth: int = 8) -> tuple[tuple[str, int], ...]:

@@ -10,20 +10,32 @@ import contextlib
 import importlib
 import os
 import sys
+import time
 from time import monotonic_ns
 from typing import Any
 
 import msgspec
 
-from hotloop.probe.control.control_page import DEEP, DEEP_EVERY, DEEP_KIND, DEEP_SLOT
+from hotloop.probe.control.control_page import (
+    DEEP,
+    DEEP_EVERY,
+    DEEP_HOLDS,
+    DEEP_KIND,
+    DEEP_MS,
+    DEEP_PERMILLE,
+    DEEP_SLOT,
+    STOP,
+)
 from hotloop.probe.instruments.instrument import Instrument, Unavailable
 from hotloop.probe.probe import Probe
 from hotloop.probe.process.rank import rank_and_world
 from hotloop.probe.record.events import Kind, begin, end
 
 MAX_S = 15.0
-"""A window of slow steps ends at the first boundary after this, however few steps it has."""
-
+"""A window of slow steps ends at the first boundary after this, however few steps it has; a launcher that has less
+time says so on the control page."""
+HOLD_S, POLL_S = 1.0, 0.0005
+"""How long a process waits after a window for the next one, where the launcher asked for it: it looks every 20 ms."""
 
 _NEVER = -1
 """No wish is this: while a window is open every boundary counts."""
@@ -76,11 +88,13 @@ class DeepWindows:
                 self._start(wanted)
             else:
                 self._count()
+                if self._number == 0 and self.numbers[DEEP_HOLDS]:
+                    self._go_on()
 
     def finish(self) -> None:
         """End the window that is open, if one is: the program may leave in the middle of it."""
         if self._number:
-            self._stop()
+            self._stop(cut=True)
 
     def after_fork(self) -> None:
         """In a forked child: it has no window of its own."""
@@ -89,6 +103,22 @@ class DeepWindows:
         if active is not None:
             with self._probe.survive("deep:fork"):
                 active.after_fork()
+
+    def _go_on(self) -> None:
+        """Start the next instrument at the boundary at which the last one ended, as soon as it is ordered.
+
+        Ranks do not wait: their windows end at different boundaries, and one may need another to come to its own.
+        """
+        if rank_and_world()[1] > 1:
+            return
+        numbers, until_ns = self.numbers, monotonic_ns() + int(HOLD_S * 1e9)
+        with self._probe.boundary.clock.still():
+            self._probe.recorder.mark(begin(Kind.PAUSE))
+            while numbers[DEEP] == self.settled and not numbers[STOP] and monotonic_ns() < until_ns:
+                time.sleep(POLL_S)
+            self._probe.recorder.mark(end(Kind.PAUSE))
+        if numbers[DEEP] not in (0, self.settled):
+            self._start(numbers[DEEP])
 
     def _is_anchor(self, kind: Kind, slot: int) -> bool:
         return self.numbers[DEEP_KIND] == kind and self.numbers[DEEP_SLOT] in (-1, slot)
@@ -133,11 +163,13 @@ class DeepWindows:
         with self._probe.survive("deep:step"):
             active.step()
         spent = (monotonic_ns() - self._begin_ns) * 1e-9
-        enough = spent >= active.seconds and self.steps >= active.min_steps
-        if enough or self.steps >= active.max_steps or spent >= MAX_S:
+        wanted_s = active.seconds * (self.numbers[DEEP_PERMILLE] or 1000) / 1000
+        enough = spent >= wanted_s and self.steps >= active.min_steps
+        most_s = self.numbers[DEEP_MS] / 1000 or MAX_S
+        if enough or self.steps >= active.max_steps or spent >= most_s:
             self._stop()
 
-    def _stop(self) -> None:
+    def _stop(self, *, cut: bool = False) -> None:
         active, self._active = self._active, None
         end_ns = monotonic_ns()
         value, error = None, None
@@ -145,18 +177,18 @@ class DeepWindows:
             value = active.stop() if active is not None else None
         except Exception as reason:  # the probe fails open; the reason is kept with the result
             error = _said(reason)
-        self._close(value, error, end_ns)
+        self._close(value, error, end_ns, cut=cut)
 
-    def _close(self, value: Any, error: str | None, end_ns: int | None = None) -> None:
+    def _close(self, value: Any, error: str | None, end_ns: int | None = None, *, cut: bool = False) -> None:
         """Write the result, whole or not at all, and say so."""
         with self._probe.survive("deep:write"):
-            self._write(value, error, end_ns or monotonic_ns())
+            self._write(value, error, end_ns or monotonic_ns(), cut=cut)
         self._probe.boundary.clock.drain()
         self._probe.recorder.mark(end(Kind.DEEP, self._number))
         self.settled, self._number = self._number, 0
         self._probe.boundary.looked(self.settled)
 
-    def _write(self, value: Any, error: str | None, end_ns: int) -> None:
+    def _write(self, value: Any, error: str | None, end_ns: int, *, cut: bool) -> None:
         name, folder = self._order()["name"], self._probe.folder
         assert folder is not None
         result = {
@@ -168,6 +200,7 @@ class DeepWindows:
             "end_ns": end_ns,
             "value": value,
             "error": error,
+            "cut": cut,
         }
         path = folder / f"deep-{name}-{os.getpid()}.msgpack"
         scratch = path.with_suffix(".part")

@@ -11,8 +11,8 @@ from rich.text import Text
 from hotloop.model.diagnosis import Diagnosis
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.foreign_text import shown
-from hotloop.model.observation import Phase
-from hotloop.model.quantities import counted, duration
+from hotloop.model.observation import NO_TIME, Observation, Phase
+from hotloop.model.quantities import counted, duration, listed
 from hotloop.report.content.places import place
 from hotloop.report.content.worth import SHOWN, cost, gain, worth_showing
 from hotloop.report.terminal.busy_machine import busy_machine
@@ -21,6 +21,7 @@ from hotloop.report.terminal.inference import batches
 from hotloop.report.terminal.layout import WIDTH, facts, next_steps, paste
 from hotloop.stats.quietness import is_too_busy
 
+CEILINGS = ("ceilings and predictions",)
 _STYLES = {Severity.INFO: "cyan", Severity.WARNING: "bold yellow", Severity.ERROR: "bold red"}
 
 
@@ -76,10 +77,23 @@ def _parts(diagnosis: Diagnosis, *, verbose: bool) -> Iterator[RenderableType]:
         yield from _finding(finding, seen.command)
     yield Text("")
     yield Text(_summary(diagnosis, len(on_screen)))
+    yield from _what_it_is_of(seen)
     if verbose and diagnosis.abstained:
         yield Text("\nrules that could not judge, and what they need", style="bold")
         for one in diagnosis.abstained:
             yield Text(shown(f"  {one.code}: {one.needs}"))
+
+
+def _what_it_is_of(seen: Observation) -> Iterator[RenderableType]:
+    """Say what had no time, and which run of the program told what, where the first one did not tell all."""
+    for gap in seen.coverage:
+        if NO_TIME in gap.why:
+            yield Text(shown(f"Not looked at: {gap.what}: {gap.why}."))
+    if len([run for run in seen.runs if run.told]) > 1 and seen.runs[1].told != CEILINGS:
+        told = (
+            f"run {number}: {listed(run.told)}" for number, run in enumerate(seen.runs, start=1) if run.told
+        )
+        yield Text(shown(f"From {'; '.join(told)}.".replace("_", " ")))
 
 
 def _finding(finding: Finding, command: Sequence[str]) -> Iterator[RenderableType]:

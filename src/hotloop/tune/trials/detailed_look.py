@@ -5,13 +5,13 @@ The arm is warm and alive: what costs a start-up elsewhere costs a few steps her
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
+from hotloop.launch.deadline import Deadline
 from hotloop.model.deep import Deep
 from hotloop.observe.build import leading
 from hotloop.observe.decode.spans import timelines
-from hotloop.observe.profile.profile import read_deep_results
+from hotloop.observe.profile.profile import read_deep
 from hotloop.observe.profile.windows import Course, run_course
 from hotloop.tune.trials.arm import Arm
 
@@ -38,12 +38,13 @@ def detailed_look(arm: Arm, progress: Callable[[str], None], limit_s: float) -> 
         return None
     course = Course(
         names=INSTRUMENTS,
+        known=INSTRUMENTS,
         anchor=arm.anchor,
         step_s=arm.step_s(),
         lead=lead,
-        until_s=time.monotonic() + limit_s,
+        deadline=Deadline(limit_s, "--budget"),
     )
     run_course(arm.run, arm.page, course, progress)
     arm.freeze()
     found = leading(timelines(arm.folder, {}))
-    return read_deep_results(arm.folder, found, INSTRUMENTS)[0] if found is not None else None
+    return read_deep(arm.folder, found, INSTRUMENTS) if found is not None else None

@@ -3,9 +3,11 @@
 from hotloop.diagnose.rules.data import (
     input_bound,
     loader_in_training_process,
+    loader_made_each_epoch,
     loader_slower_than_training,
     memory_copied_per_worker,
     padded_batches,
+    same_for_every_sample,
     same_work_each_epoch,
     sample_by_sample_batches,
     short_epochs,
@@ -38,4 +40,6 @@ RULES = (
     unpinned_memory.rule,
     waiting_for_disk.rule,
     workers_not_persistent.rule,
+    same_for_every_sample.rule,
+    loader_made_each_epoch.rule,
 )

@@ -1,7 +1,8 @@
 """Batches are padded further than to their longest sample.
 
 ## What it does
-Compares the lengths of the samples that a collate function is given with the width of the batch that it returns. What
+Compares the lengths of the samples that a collate function is given with the width of the batch that it returns; of
+samples that are padded before, the value that stands at the end of each row tells how long they were. What
 lies beyond the longest sample is computed by the model, forward and backward, for nothing.
 
 ## Why it is slow
@@ -29,7 +30,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hotloop.diagnose.lines.padding_line import allocating_line, padding_line
 from hotloop.diagnose.price.cost import MATERIAL, phase_cost
+from hotloop.diagnose.price.facts import step_loader
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.data.making_samples import timed_samples
 from hotloop.model.deep import CallSite, LoadingPart
@@ -57,13 +60,19 @@ def check(observation: Observation) -> Iterator[Symptom]:
 
 
 def _place(observation: Observation, collate: LoadingPart | None) -> tuple[str | None, int | None]:
-    """Return where the collate function makes its largest tensor; else where it begins."""
+    """Return where a tokenizer is told to, or the collate function makes its largest tensor; else where it begins."""
+    loader = step_loader(observation)
+    told = padding_line(loader.path if loader else None, observation.program.script)
+    if told is not None:
+        return told
     if collate is None or collate.path is None or collate.line is None:
-        return None, None
+        return (loader.path, loader.line) if loader else (None, None)
     sites = observation.deep.call_sites if observation.deep else None
     made = [one for one in (sites.sites if sites else ()) if _makes_batch(one, collate.path, collate.line)]
     largest = max(made, key=lambda one: one.bytes_per_step or 0.0, default=None)
-    return (collate.path, collate.line) if largest is None else (largest.path, largest.line)
+    if largest is not None:
+        return largest.path, largest.line
+    return collate.path, allocating_line(collate.path, collate.line) or collate.line
 
 
 def _makes_batch(site: CallSite, path: str, begins: int) -> bool:

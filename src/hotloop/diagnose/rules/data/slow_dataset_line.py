@@ -81,6 +81,7 @@ rule = Rule(
     code="slow-dataset-line",
     title="One line of the data set holds the loader up",
     advice="Do this once before training and keep the result, or do it for a whole batch with tensors.",
+    precedes=frozenset({"loader-in-training-process", "too-few-workers"}),
     page=__doc__ or "",
     check=check,
 )

@@ -31,13 +31,14 @@ from collections.abc import Iterator
 from hotloop.diagnose.price.facts import step_loader
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.data.boundaries import boundary_cost
+from hotloop.diagnose.rules.data.loader_made_each_epoch import made_each_epoch
 from hotloop.model.observation import Observation
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
     """Take the time in which workers start."""
     loader = step_loader(observation)
-    if loader is None or not loader.num_workers or loader.persistent_workers:
+    if loader is None or not loader.num_workers or loader.persistent_workers or made_each_epoch(loader):
         return
     cost = boundary_cost(observation, loader)
     yield Symptom(

@@ -6,6 +6,7 @@ from hotloop.diagnose.rules.host import (
     copy_in_step,
     debug_environment_set,
     garbage_collected_in_step,
+    hooks_pile_up,
     host_code_in_model,
     hot_line_before_backward,
     hot_line_outside_phases,
@@ -38,4 +39,5 @@ RULES = (
     throttled_device.rule,
     undersubscribed_threads.rule,
     unstable_step.rule,
+    hooks_pile_up.rule,
 )

@@ -2,7 +2,9 @@
 
 ## What it does
 Finds a program that computes on the CPU with fewer threads than its processes have cores, loader workers taken off.
-How much of the step runs in parallel is not measured, so this is information; `tune` tries other counts.
+What operators that are long enough to be divided take of the step is what more threads can gain; without a profile of
+operators no gain is told. It is a warning where a line of the program sets the number, else information: `tune` tries
+other counts.
 
 ## Why it is slow
 `torchrun` exports `OMP_NUM_THREADS=1` to its children; a cluster's default, or a line copied from elsewhere, may do so
@@ -37,6 +39,10 @@ from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.ratio import Ratio
 
+LONG_S = 2e-4
+"""Of one call: waking a team of threads and waiting for the last one takes some 10 us, and torch divides no operation
+of less than 32,768 elements, which take about 20 us."""
+
 
 def check(observation: Observation) -> Iterator[Symptom]:
     """Compare threads with cores."""
@@ -55,7 +61,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         evidence=f"{threads} computing threads {_of(observation, free)}, and {computing:.0%} of the step computes",
         metric="program.num_threads",
         severity=Severity.INFO,
-        gain=Ratio(1.0, 1.0, 1.0 / (1.0 - computing * (1.0 - threads / free))),
+        gain=_gain(observation, computing * (1.0 - threads / free)),
     )
 
 
@@ -63,6 +69,16 @@ def _of(observation: Observation, free: int) -> str:
     if contended(observation):
         return f"of {free} cores, which others used {observation.foreign_share:.0%} of meanwhile"
     return f"where {free} cores are free"
+
+
+def _gain(observation: Observation, most: float) -> Ratio:
+    """Return what more threads bring, of a share of the step that would go if all of it ran in parallel."""
+    operators = observation.deep.operators if observation.deep else None
+    divided = 0.0
+    if operators is not None:
+        long = (one for one in operators.operators if one.self_s >= LONG_S * one.count)
+        divided = min(1.0, sum(one.share for one in long))
+    return Ratio(1.0 / (1.0 - most * divided), 1.0, 1.0 / (1.0 - most))
 
 
 rule = Rule(

@@ -56,7 +56,7 @@ rule = Rule(
     code="loss-graph-kept-alive",
     title="Tensors of past steps are kept with their graphs",
     advice="Keep numbers or detached tensors: loss.item(), output.detach().",
-    explains=frozenset({"memory-growing"}),
+    explains=frozenset({"memory-growing", "steps-get-longer"}),
     page=__doc__ or "",
     check=check,
 )

@@ -8,6 +8,7 @@ from hotloop.diagnose.rules.run import (
     logging_in_step,
     repeated_compilation,
     slow_start,
+    steps_get_longer,
 )
 
 RULES = (
@@ -18,4 +19,5 @@ RULES = (
     logging_in_step.rule,
     repeated_compilation.rule,
     slow_start.rule,
+    steps_get_longer.rule,
 )

@@ -1,0 +1,45 @@
+"""What every mode of the dispatcher needs: to leave the stack of modes, and to leave some questions alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_ASKED = (
+    "is_contiguous",
+    "is_strides_like_format",
+    "is_non_overlapping_and_dense",
+    "size",
+    "stride",
+    "storage_offset",
+    "numel",
+    "dim",
+)
+"""Of the operators that torch's own FLOP counter leaves alone; most have a twin for symbolic shapes."""
+
+
+def remove_mode(mode: Any) -> None:
+    """Take a mode off the stack; a program may have entered one of its own above it."""
+    from torch.utils._python_dispatch import _get_current_dispatch_mode_stack, _pop_mode, _push_mode
+
+    if not any(each is mode for each in _get_current_dispatch_mode_stack()):
+        return
+    above = []
+    while (top := _pop_mode()) is not mode:
+        above.append(top)
+    for each in reversed(above):
+        _push_mode(each)
+
+
+def questions() -> frozenset[Any]:
+    """Return what fake and nested tensors are asked about themselves; to answer in their place ends the process."""
+    import torch
+
+    aten = torch.ops.aten
+    packets = [getattr(aten, name) for one in _ASKED for name in (one, f"sym_{one}") if hasattr(aten, name)]
+    overloads = [
+        getattr(packet, name)
+        for packet in packets
+        for name in ("default", "memory_format")
+        if name in packet.overloads()
+    ]
+    return frozenset([*overloads, torch.ops.prim.device.default, torch.ops.prim.layout.default])

@@ -1,0 +1,146 @@
+"""Which line is named for what is computed again or for nobody, and at what price."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hotloop.diagnose.check.engine import diagnose, ordered
+from hotloop.diagnose.lines.embedding_line import embedding_line
+from hotloop.diagnose.lines.padding_line import allocating_line, padding_line
+from hotloop.model.finding import Finding, Severity
+from hotloop.model.observation import Observation
+from hotloop.model.ratio import Ratio
+
+from .dataflow_cases import (
+    CALL,
+    CONSTANT,
+    OTHER,
+    REPEATED,
+    TABLE,
+    TABLE_2,
+    TRAINER,
+    backward,
+    group,
+    with_flow,
+)
+
+
+def found(observation: Observation, code: str) -> list[Finding]:
+    """Return the findings with a code."""
+    return [finding for finding in diagnose(observation).findings if finding.code == code]
+
+
+def test_the_outermost_line_under_which_all_was_there_is_named_with_its_backward() -> None:
+    (finding,) = found(REPEATED, "repeated-computation")
+    assert (finding.path, finding.line) == ("model.py", 12)
+    assert finding.gain is not None
+    share = (0.36 + 0.015) * 0.4 + 0.4 * 0.55  # its part of the forward's 40% and of the backward's 55%
+    assert finding.gain.ratio == pytest.approx(1 / (1 - share), rel=0.01)
+
+
+def test_where_the_caller_computes_more_the_innermost_line_is_named() -> None:
+    mixed = with_flow(
+        group(CALL, TABLE, spent=0.3, first=0.1, repeated=0.2),
+        group(CALL, TABLE_2, spent=0.3),
+        group(CALL, spent=0.2),
+    )
+    (finding,) = found(mixed, "repeated-computation")
+    assert (finding.path, finding.line) == ("model.py", 30)
+
+
+def test_a_parametrized_weight_has_an_advice_of_its_own() -> None:
+    (finding,) = found(
+        with_flow(group(CALL, spent=0.4, repeated=0.3, parametrized=True)), "repeated-computation"
+    )
+    assert "cached()" in finding.advice
+
+
+def test_under_a_library_s_trainer_the_library_s_line_is_named() -> None:
+    (finding,) = found(with_flow(group(TRAINER, spent=0.95, first=0.3, repeated=0.6)), "repeated-computation")
+    assert finding.path == "/lib/site-packages/trainer.py"
+
+
+def test_what_is_the_same_in_each_step_is_priced_with_what_its_line_allocates() -> None:
+    (finding,) = found(CONSTANT, "constant-computed-each-step")
+    assert (finding.path, finding.line) == ("model.py", 12)
+    assert finding.gain is not None
+    assert finding.gain.ratio == pytest.approx(1 / (1 - 0.4 * 0.4), rel=0.01)
+
+
+def test_passes_are_added_up_at_the_one_that_repeats_most() -> None:
+    passes = (backward(40, 0.0), backward(41, 0.1), backward(42, 0.3))
+    (finding,) = found(with_flow(backwards=passes), "repeated-backward")
+    assert finding.line == 42
+    assert finding.gain is not None
+    assert finding.gain.ratio == pytest.approx(1 / (1 - 0.55 * 0.4), rel=0.01)
+
+
+def test_weights_that_gradients_pass_are_frozen_and_what_they_do_not_pass_is_detached() -> None:
+    whole = with_flow(group(CALL, spent=0.3, backward=0.4, dropped=0.3))
+    half = with_flow(group(CALL, spent=0.3, backward=0.4, dropped=0.14))
+    assert "detach" in found(whole, "gradients-dropped")[0].advice
+    assert "requires_grad_(False)" in found(half, "gradients-dropped")[0].advice
+
+
+def test_a_line_with_other_backward_is_not_blamed_as_a_whole() -> None:
+    mixed = with_flow(
+        group(CALL, TABLE, spent=0.1, backward=0.3, unheld=0.22), group(CALL, OTHER, backward=0.3)
+    )
+    (finding,) = found(mixed, "gradients-without-optimizer")
+    assert (finding.path, finding.line) == ("model.py", 30)
+
+
+def test_the_constructor_of_an_embedding_is_found_from_its_look_up(tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(
+        "class Model:\n"
+        "    def __init__(self):\n"
+        "        self.users = nn.Embedding(10, 2)\n"
+        "        self.items = nn.Embedding(20, 2)\n"
+        "    def forward(self, item):\n"
+        "        return (self.scale(item) * self.items(item)).sum()\n"
+    )
+    assert embedding_line(str(path), 6) == 4
+    assert embedding_line(str(path), 2) is None
+
+
+def test_where_a_batch_gets_its_width(tmp_path: Path) -> None:
+    path = tmp_path / "data.py"
+    path.write_text(
+        "def collate(rows):\n"
+        "    width = 64\n"
+        "    batch = torch.full((len(rows), width), 0)\n"
+        "    return batch\n"
+        "def encode(text):\n"
+        '    return tokenizer(text, truncation=True, padding="max_length")\n'
+    )
+    assert allocating_line(str(path), 1) == 3
+    assert padding_line(str(path)) == (str(path), 6)
+    assert padding_line(None) is None
+
+
+def test_what_is_slow_stands_before_workers_for_it() -> None:
+    def finding(code: str, ratio: float) -> Finding:
+        return Finding(
+            code=code,
+            title="",
+            severity=Severity.WARNING,
+            evidence="",
+            advice="",
+            gain=Ratio(ratio, 1.0, 9.0),
+        )
+
+    codes = [
+        one.code
+        for one in ordered(
+            [
+                finding("loader-in-training-process", 2.0),
+                finding("slow-dataset-line", 1.3),
+                finding("repeated-backward", 3.0),
+                finding("sync-in-step", 1.5),
+            ]
+        )
+    ]
+    assert codes == ["repeated-backward", "slow-dataset-line", "loader-in-training-process", "sync-in-step"]

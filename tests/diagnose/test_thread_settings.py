@@ -1,0 +1,64 @@
+"""Threads that a program denies itself: what they would bring, and which line denies them."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hotloop.cli.diagnose_source import with_source
+from hotloop.diagnose.check.engine import diagnose
+from hotloop.diagnose.lines.setting_line import setting_line
+from hotloop.model.finding import Finding, Severity
+from hotloop.model.observation import Observation
+
+from .observations import with_program
+from .watched_cases import operator, with_operators
+
+
+def of_one_thread(share: float, script: Path) -> Observation:
+    """Return an observation of one thread, in which so much of the operators' time is in long ones."""
+    long = operator("aten::convolution", share, count=10.0)
+    short = operator("aten::add", 1.0 - share, count=10_000.0)
+    seen = with_program(with_operators(long, short), num_threads=1)
+    sha = hashlib.sha256(script.read_bytes()).hexdigest()
+    return msgspec.structs.replace(
+        seen, program=msgspec.structs.replace(seen.program, script=str(script), script_sha256=sha)
+    )
+
+
+def told(observation: Observation, folder: Path) -> Finding:
+    """Return the finding, placed in the program's source."""
+    found = with_source(diagnose(observation), folder).findings
+    return next(one for one in found if one.code == "undersubscribed-threads")
+
+
+@pytest.mark.parametrize(
+    "text", ["import torch\ntorch.set_num_threads(1)\n", "import os\nos.environ['OMP_NUM_THREADS'] = '1'\n"]
+)
+def test_the_line_that_sets_one_thread_is_a_warning_where_operators_are_long(
+    tmp_path: Path, text: str
+) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(text)
+    finding = told(of_one_thread(0.9, script), tmp_path)
+    assert (finding.path, finding.line, finding.severity) == ("train.py", 2, Severity.WARNING)
+    assert finding.gain is not None
+    assert finding.gain.ratio == pytest.approx(1 / (1 - 0.98 * 7 / 8 * 0.9), rel=0.01)
+
+
+def test_short_operators_gain_nothing_from_threads(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("import torch\ntorch.set_num_threads(1)\n")
+    finding = told(of_one_thread(0.0, script), tmp_path)
+    assert finding.severity is Severity.INFO
+    assert finding.gain is not None
+    assert finding.gain.ratio == 1.0
+
+
+def test_two_lines_that_set_it_are_none(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("torch.set_num_threads(1)\ntorch.set_num_threads(2)\n")
+    assert setting_line("undersubscribed-threads", [str(script)]) is None
