@@ -140,7 +140,8 @@ def test_what_is_slow_stands_before_workers_for_it() -> None:
                 finding("slow-dataset-line", 1.3),
                 finding("repeated-backward", 3.0),
                 finding("sync-in-step", 1.5),
-            ]
+            ],
+            FINE,
         )
     ]
     assert codes == ["repeated-backward", "slow-dataset-line", "loader-in-training-process", "sync-in-step"]
