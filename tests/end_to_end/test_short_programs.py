@@ -19,9 +19,9 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 torch.set_num_threads(1)
-model = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 10))
+model = nn.Sequential(nn.Linear(256, 2048), nn.ReLU(), nn.Linear(2048, 1024), nn.ReLU(), nn.Linear(1024, 10))
 optimizer = torch.optim.Adam(model.parameters())
-loader = DataLoader(TensorDataset(torch.randn(640, 256), torch.randint(0, 10, (640,))), batch_size=32)
+loader = DataLoader(TensorDataset(torch.randn(5120, 256), torch.randint(0, 10, (5120,))), batch_size=256)
 for inputs, labels in loader:
     optimizer.zero_grad()
     loss = nn.functional.cross_entropy(model(inputs), labels)
@@ -117,9 +117,7 @@ def _lacking(found: dict[str, Any]) -> list[str]:
     return [
         f"{one['code']}: {one['needs']}"
         for one in found["abstained"]
-        if any(words in one["needs"] for words in _FROM = ("--seconds", "240")
-"""A budget for a machine on which everything takes several times as long; the programs end long before."""
-_FROM_THE_INSTRUMENTS)
+        if any(words in one["needs"] for words in _FROM_THE_INSTRUMENTS)
     ]
 
 

@@ -18,6 +18,7 @@ from ..report.test_observation_screen import observation
 @pytest.mark.parametrize(
     ("seen", "timed_out", "said"),
     [
+        ((), True, "the time was over before your program had even imported torch"),
         (("python-1",), True, "the time was over before your program had even imported torch"),
         (("python-1",), False, "the program never imported torch"),
         (("python-1", "torch-1"), True, "the time was over before your program had taken two steps"),

@@ -103,6 +103,11 @@ def _why(
             "free some space, or name another folder: export HOTLOOP_SCRATCH=/some/folder",
             ExitCode.MACHINE,
         )
+    if late is not None and not any(folder.glob("torch-*")):
+        return HotloopError(
+            "the time was over before your program had even imported torch, so nothing could be measured",
+            late.hint,
+        )
     if not any(folder.glob("python-*")):
         return _no_python(observation.command[0], argv, code)
     has_torch = any(folder.glob("torch-*"))
@@ -111,11 +116,6 @@ def _why(
             _failed(code, observation.command, script_of(argv), blame)
             if has_torch or not lacks_torch(argv)
             else _no_torch(argv)
-        )
-    if late is not None and not has_torch:
-        return HotloopError(
-            "the time was over before your program had even imported torch, so nothing could be measured",
-            late.hint,
         )
     if not has_torch:
         return HotloopError(
