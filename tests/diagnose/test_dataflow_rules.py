@@ -25,6 +25,7 @@ from .dataflow_cases import (
     group,
     with_flow,
 )
+from .observations import FINE
 
 
 def found(observation: Observation, code: str) -> list[Finding]:
