@@ -25,6 +25,7 @@ from .dataflow_cases import (
     group,
     with_flow,
 )
+from .observations import FINE
 
 
 def found(observation: Observation, code: str) -> list[Finding]:
@@ -140,7 +141,8 @@ def test_what_is_slow_stands_before_workers_for_it() -> None:
                 finding("slow-dataset-line", 1.3),
                 finding("repeated-backward", 3.0),
                 finding("sync-in-step", 1.5),
-            ]
+            ],
+            FINE,
         )
     ]
     assert codes == ["repeated-backward", "slow-dataset-line", "loader-in-training-process", "sync-in-step"]

@@ -18,7 +18,7 @@ class LineWork(msgspec.Struct, frozen=True, kw_only=True):
     nodes: float
     """Of the graph that it makes, and that the backward evaluates."""
     forward_s: float
-    """While it runs, under the profiler."""
+    """Processor time of the training thread while it runs, under the profiler."""
     forward_repeated_s: float
     """Of that, what the repeats of the same lines and operators cost whatever they compute: one call for all of them
     would save it."""

@@ -145,8 +145,7 @@ def ordered(findings: Iterable[Finding], observation: Observation) -> list[Findi
 
     Where others were too busy for any price to be relied on, that comes first.
     """
-    busy = is_too_busy(observation.foreign_share)
-    found = sorted(findings, key=lambda one: (not (busy and one.code == _BUSY_MACHINE), order(one)))
+    found = sorted(findings, key=order)
     precedes = {rule.code: rule.precedes for rule in all_rules()}
     for exact in [one for one in found if precedes.get(one.code)]:
         at = found.index(exact)
@@ -159,4 +158,5 @@ def ordered(findings: Iterable[Finding], observation: Observation) -> list[Findi
             at,
         )
         found.insert(first, found.pop(at))
-    return found
+    busy = is_too_busy(observation.foreign_share)
+    return sorted(found, key=lambda one: not (busy and one.code == _BUSY_MACHINE))

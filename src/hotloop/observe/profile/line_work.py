@@ -21,7 +21,7 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
     """As the instrument wrote it; see `probe.instruments.line_work`."""
 
     runs: int
-    wall_ns: int
+    spent_ns: int
     operators: dict[str, int]
     operators_ns: int
     fixed_ns: int
@@ -80,11 +80,11 @@ def _outwards(places: Sequence[tuple[int, str, int, str]], number: int) -> list[
 def _add(total: _Sum, row: _Row, steps: int) -> None:
     operators = sum(row.operators.values())
     again = _repeated(operators / steps, len(row.operators))
-    host_ns = row.wall_ns - row.operators_ns
+    host_ns = row.spent_ns - row.operators_ns
     host_again_ns = min(host_ns, row.runs * _LINE_NS) * _repeated(row.runs / steps, 1)
     total.operators += operators
     total.nodes += row.nodes
-    total.forward_ns += row.wall_ns
+    total.forward_ns += row.spent_ns
     total.repeated_ns += host_again_ns + row.fixed_ns * again
     total.host_ns += host_ns - host_again_ns
     total.backward_ns += row.backward_ns
