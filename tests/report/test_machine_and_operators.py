@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from hotloop.model.monitors import Monitor, Monitors
 from hotloop.model.operators import Efficiency, Operator, Operators
 from hotloop.report.terminal.monitors import monitors

@@ -18,7 +18,7 @@ from hotloop.model.comparison import Change, Comparison
 from hotloop.model.data import BenchReport, CheckReport, PackPlan, PackReport, ReadRate
 from hotloop.model.deep import HostSamples, Sample
 from hotloop.model.finding import Finding, Severity
-from hotloop.model.gate import GateVerdict
+from hotloop.model.gate import GateVerdict, Outcome
 from hotloop.model.machine import (
     CheckStatus,
     Cores,
@@ -147,10 +147,14 @@ def test_a_comparison() -> None:
     assert matches("compare_next", render_compared(msgspec.structs.replace(unproven, after=other)))
 
 
-def _verdict(ratio: Ratio, *, passed: bool, proven: bool = True, foreign_share: float = 0.0) -> GateVerdict:
+def _verdict(
+    ratio: Ratio, outcome: Outcome, *, proven: bool = True, foreign_share: float = 0.0
+) -> GateVerdict:
     says = "slower" if ratio.low > 1 else "no difference is proven"
     return GateVerdict(
-        passed=passed,
+        outcome=outcome,
+        baseline_commit="0f3c" * 10,
+        passed=outcome is Outcome.PASSED,
         proven=proven,
         foreign_share=foreign_share,
         slowdown=ratio,
@@ -166,10 +170,13 @@ def _verdict(ratio: Ratio, *, passed: bool, proven: bool = True, foreign_share: 
 
 def test_a_gate() -> None:
     for name, verdict in (
-        ("check", _verdict(Ratio(1.18, 1.12, 1.24), passed=False)),
-        ("check_passed", _verdict(Ratio(1.01, 0.98, 1.04), passed=True)),
-        ("check_open", _verdict(Ratio(1.03, 0.97, 1.09), passed=True, proven=False)),
-        ("check_busy", _verdict(Ratio(1.18, 1.12, 1.24), passed=True, proven=False, foreign_share=0.4)),
+        ("check", _verdict(Ratio(1.18, 1.12, 1.24), Outcome.FAILED)),
+        ("check_passed", _verdict(Ratio(1.01, 0.98, 1.04), Outcome.PASSED)),
+        ("check_open", _verdict(Ratio(1.03, 0.97, 1.09), Outcome.PASSED, proven=False)),
+        (
+            "check_busy",
+            _verdict(Ratio(1.18, 1.12, 1.24), Outcome.NOT_JUDGED, proven=False, foreign_share=0.4),
+        ),
     ):
         assert matches(
             name, Group(told(verdict), what_next(verdict, Path("base.json"), 3, DEFAULT_S, COMMAND))

@@ -10,6 +10,7 @@ from hotloop.model.optimization import Candidate, Effect, Numerics, Refusal
 from hotloop.model.option_value import OptionValue
 from hotloop.model.ratio import Ratio
 from hotloop.model.sites import Sites
+from hotloop.model.tree_memory import TreeMemory
 
 
 class FailureKind(str, Enum):
@@ -250,6 +251,8 @@ class TuneResult(msgspec.Struct, frozen=True, kw_only=True):
     """Apart from the plan; the most promising first."""
     peak_bytes: tuple[int | None, int | None]
     """Before and after."""
+    tree_peak: tuple[TreeMemory | None, TreeMemory | None] = (None, None)
+    """Of all processes together, on the host, before and after."""
     contention: Contention
     confirmation: str
     """How the final number was measured."""

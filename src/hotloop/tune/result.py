@@ -29,7 +29,7 @@ from hotloop.tune.confirm.evidence import MIN_SETS, TELLING, Confirmation
 from hotloop.tune.confirm.factors import Factors
 from hotloop.tune.confirm.likely import likely_from_search, likely_from_sets, why_open
 from hotloop.tune.design.neighbours import was_busy
-from hotloop.tune.executor import PlanSteps
+from hotloop.tune.executor import ArmRecord, PlanSteps
 from hotloop.tune.search.arms import Arms
 from hotloop.tune.search.contest import METHOD, Contest
 from hotloop.tune.search.knob_screen import METHOD as SWITCHED
@@ -71,6 +71,7 @@ def tune_result(observation: Observation, found: Found) -> TuneResult:
     """Return the result of a session."""
     proven = found.confirmer.proven()
     steps = found.factors().steps(proven) if proven else ()
+    before, after = _last_arms(found, proven)
     ground = found.arms.originals.baseline() if found.arms.originals.measured else None
     return TuneResult(
         command=observation.command,
@@ -80,7 +81,8 @@ def tune_result(observation: Observation, found: Found) -> TuneResult:
         likely=tuple(_likely(observation, found, proven)),
         refused=(*found.refused, *_refusals(found, proven)),
         trials=tuple(found.search.trials),
-        peak_bytes=_peaks(found, proven),
+        peak_bytes=(before.peak_bytes if before else None, after.peak_bytes if after else None),
+        tree_peak=(before.tree_peak if before else None, after.tree_peak if after else None),
         contention=_contention(found),
         confirmation=_how(found, proven),
         wall_s=found.wall_s,
@@ -239,12 +241,12 @@ def _contention(found: Found) -> Contention:
     )
 
 
-def _peaks(found: Found, proven: Confirmation | None) -> tuple[int | None, int | None]:
+def _last_arms(found: Found, proven: Confirmation | None) -> tuple[ArmRecord | None, ArmRecord | None]:
+    """Return what the original and the plan did in the last set; None: it failed there, or nothing is proven."""
     if proven is None:
         return (None, None)
     order, record = found.confirmer.sets.of(proven.plan)[-1]
-    before, after = record.arm(0), record.arm(order.plans.index(proven.plan))
-    return (before.peak_bytes if before else None, after.peak_bytes if after else None)
+    return record.arm(0), record.arm(order.plans.index(proven.plan))
 
 
 def _how(found: Found, proven: Confirmation | None) -> str:

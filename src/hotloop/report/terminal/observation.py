@@ -11,6 +11,7 @@ from rich.text import Text
 from hotloop.model.deep import Deep
 from hotloop.model.observation import Observation, Phase, PhaseTime, RankObservation, StepTime
 from hotloop.model.quantities import byte_size, counted, duration, parts, percent, rate, shares
+from hotloop.report.content.tree_memory import tree_told
 from hotloop.report.terminal.attached import attached
 from hotloop.report.terminal.bars import BAR, COLORS
 from hotloop.report.terminal.busy_machine import busy_machine
@@ -192,3 +193,6 @@ def _memory(observation: Observation) -> Iterator[tuple[str, str]]:
     peak = observation.memory.peak_bytes
     if peak is not None:
         yield "memory", f"peak {byte_size(peak)} ({observation.memory.method})"
+    together = tree_told(observation.memory.tree)
+    if together is not None:
+        yield ("" if peak is not None else "memory"), together

@@ -10,11 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from hotloop.model.foreign_text import shown
-from hotloop.model.quantities import byte_size, counted, duration, listed, percent, rate
+from hotloop.model.quantities import counted, duration, listed, percent, rate
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import RESUME_BUDGET, Contention, Plan, PlanStep, TuneResult
 from hotloop.report.content.headline import why_empty
 from hotloop.report.content.short_run import short_run
+from hotloop.report.content.tree_memory import memory_told
 from hotloop.report.terminal.layout import facts, next_steps
 from hotloop.report.terminal.not_proven import NAME_WIDTH, likely, refused
 from hotloop.report.terminal.prediction_error import prediction_error
@@ -172,9 +173,10 @@ def _proof(result: TuneResult) -> Iterator[tuple[str, str]]:
         what, unit = ("outputs", "forwards") if parity.compared == "outputs" else ("learning", "steps")
         verdict = f"the same, {parity.num_steps} {unit} compared" if compared else "not measured"
         yield what, f"{verdict}: {parity.evidence}"
-    before, after = result.peak_bytes
-    if before is not None and after is not None:
-        yield "memory", f"{byte_size(before)} before, {byte_size(after)} after"
+    key = "memory"
+    for said in memory_told(result):
+        yield key, said
+        key = ""
     unproven = [step.name for step in result.plan.steps if not step.proven]
     if unproven:
         alone = "itself" if len(unproven) == 1 else "themselves"
