@@ -108,7 +108,8 @@ def test_a_kernel_that_keeps_no_times_tells_nothing(tmp_path: Path) -> None:
 @pytest.mark.skipif(not os.path.exists("/proc/self/schedstat"), reason="a kernel without schedstat")
 def test_two_busy_processes_on_one_core_wait_for_each_other() -> None:
     core = min(os.sched_getaffinity(0))
-    spin = f"import os, time; os.sched_setaffinity(0, {{{core}}})\nend = time.time() + 0.4\nwhile time.time() < end: pass"
+    pin = f"import os, time; os.sched_setaffinity(0, {{{core}}})"
+    spin = f"{pin}\nend = time.time() + 0.4\nwhile time.time() < end: pass"
     both = [subprocess.Popen([sys.executable, "-c", spin]) for _ in range(2)]
     waited = 0.0
     while any(one.poll() is None for one in both):

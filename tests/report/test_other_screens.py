@@ -18,7 +18,7 @@ from hotloop.model.comparison import Change, Comparison
 from hotloop.model.data import BenchReport, CheckReport, PackPlan, PackReport, ReadRate
 from hotloop.model.deep import HostSamples, Sample
 from hotloop.model.finding import Finding, Severity
-from hotloop.model.gate import GateVerdict, Outcome
+from hotloop.model.gate import GateVerdict
 from hotloop.model.machine import (
     CheckStatus,
     Cores,
@@ -32,6 +32,7 @@ from hotloop.model.machine import (
     Rate,
 )
 from hotloop.model.observation import Observation, Phase, PhaseTime
+from hotloop.model.outcome import Outcome
 from hotloop.model.ratio import Ratio
 from hotloop.model.safety import Safety
 from hotloop.model.sites import Sites

@@ -21,7 +21,8 @@ from hotloop.machine.environment.code_state import code_state
 from hotloop.machine.host.identity import fingerprint, identity
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.foreign_text import shown
-from hotloop.model.gate import ClassBaseline, GateBaseline, GateRun, GateVerdict, Outcome
+from hotloop.model.gate import ClassBaseline, GateBaseline, GateRun, GateVerdict
+from hotloop.model.outcome import Outcome
 from hotloop.model.quantities import counted, percent
 from hotloop.model.secrets import redacted_words
 from hotloop.observe.run.stopping import StopRule
@@ -36,12 +37,6 @@ from hotloop.tune.compare.program import program
 _OUT = ResultFile()
 _FILE = click.Path(dir_okay=False, path_type=Path)
 DEFAULT_S = 10.0
-_CODES = {
-    Outcome.PASSED: ExitCode.DONE,
-    Outcome.FAILED: ExitCode.GATE,
-    Outcome.NOT_JUDGED: ExitCode.UNDECIDED,
-}
-
 _EXAMPLE = """\b
 Example: measure the baseline once, commit it, then check against it:
     hotloop check --baseline baseline.json --update python train.py
@@ -137,7 +132,7 @@ def command(
     _tell(verdict, junit_file, markdown_file, json_file, github=github)
     screen.show(told(verdict))
     screen.show(_next(verdict, file, num, seconds, redacted_words(command)))
-    return _CODES[verdict.outcome]
+    return verdict.outcome.exit_code
 
 
 def _read(file: Path) -> GateBaseline | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Any
 
 import msgspec
 
+from hotloop.model.outcome import Outcome
 from hotloop.model.ratio import Ratio
 
 SCHEMA = 1
@@ -21,15 +21,6 @@ class GateRun(msgspec.Struct, frozen=True, kw_only=True):
     """Of the machine, taken by others and by other guests of the hypervisor meanwhile; None: not measured."""
     delay_ratio: float | None = None
     """Seconds a second in which a thread of the program was ready to run and had no core; None: not told."""
-
-
-class Outcome(str, Enum):
-    """What a gate says."""
-
-    PASSED = "passed"
-    FAILED = "failed"
-    NOT_JUDGED = "not judged"
-    """Other processes can have made the difference, or hidden one."""
 
 
 class ClassBaseline(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,8 @@ import shlex
 from xml.sax.saxutils import escape, quoteattr
 
 from hotloop.model.foreign_text import shown
-from hotloop.model.gate import GateVerdict, Outcome
+from hotloop.model.gate import GateVerdict
+from hotloop.model.outcome import Outcome
 from hotloop.model.quantities import duration, percent
 from hotloop.report.content.figures import speedup
 from hotloop.report.markdown import code, text

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from hotloop.model.errors import ExitCode, HotloopError
-from hotloop.model.gate import ClassBaseline, GateRun, GateVerdict, Outcome
+from hotloop.model.gate import ClassBaseline, GateRun, GateVerdict
 from hotloop.model.observation import Observation
+from hotloop.model.outcome import Outcome
 from hotloop.model.quantities import duration, percent
 from hotloop.model.ratio import Ratio
 from hotloop.model.step_series import StepKind
