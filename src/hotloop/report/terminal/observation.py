@@ -22,10 +22,13 @@ from hotloop.report.terminal.monitors import monitors
 from hotloop.report.terminal.operators import efficiency, operators
 from hotloop.report.terminal.profile import render_deep
 from hotloop.report.terminal.run_account import run_account
+from hotloop.stats.late_rank import late_rank, told
 from hotloop.stats.quietness import is_too_busy
 
 LEAST_PART = 0.01
 """Of the step: less of the phase `other` is not named on the screen."""
+LEAST_LATE = 0.05
+"""Of the step: below it a wait for other ranks is no warning of `diagnose` either."""
 _SAYS = {
     Phase.DATA: "waiting for data",
     Phase.TRANSFER: "copying batches to the device",
@@ -80,6 +83,11 @@ def _parts(observation: Observation) -> Iterator[RenderableType]:
     if len(observation.ranks) > 1:
         yield Text("")
         yield _ranks(observation.ranks)
+        late = late_rank(observation.ranks)
+        if late is not None and late.excess_s >= LEAST_LATE * step.whole_s:
+            yield Text(
+                f"rank {late.rank} comes last to the collectives, and the others wait for it: {told(late)}"
+            )
     yield Text("")
     yield run_account(observation.run)
     yield Text("")
