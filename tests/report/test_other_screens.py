@@ -229,12 +229,15 @@ def test_what_storage_gives() -> None:
             cache=cache,
             num_workers=workers,
             bytes_per_s=Rate(median=speed, low=0.9 * speed, high=1.1 * speed, num=3, method="reads"),
+            repeats_bytes_per_s=tuple(speed * scale for scale in (0.9, 1.0, 1.02, 1.1)),
             reads_per_s=speed / 1e5,
             terabyte_s=1e12 / speed,
             petabyte_s=1e15 / speed,
         )
         for cache, order, workers, speed in (
             ("cold", "sequential", 1, 5e8),
+            ("cold", "random", 1, 8e7),
+            ("cold", "sequential", 4, 4.6e8),
             ("cold", "random", 4, 9e7),
             ("warm", "random", 4, 4e9),
         )

@@ -53,7 +53,7 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
     margin: float
     """What is tolerated, relative."""
     before_s: float
-    """Median step time of the baseline's runs, and of those now."""
+    """Geometric mean of the median steps of the baseline's runs, and of those now: their quotient is the slowdown."""
     now_s: float
     num_runs: tuple[int, int]
     sentence: str

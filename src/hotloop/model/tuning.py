@@ -231,9 +231,16 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     high_s: float
     samples_per_s: float | None
     peak_bytes: int | None
+    mean_s: float | None = None
+    """What phases add up to and savings are of; None: of an earlier version."""
     anchor: Anchor
     own_run: OwnRun | None = None
     """None: it was not seen to end by itself."""
+
+    @property
+    def whole_s(self) -> float:
+        """The mean step, as `StepTime.whole_s`; of an earlier version's result the median."""
+        return self.step_s if self.mean_s is None else self.mean_s
 
 
 class TuneResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -256,6 +263,8 @@ class TuneResult(msgspec.Struct, frozen=True, kw_only=True):
     contention: Contention
     confirmation: str
     """How the final number was measured."""
+    num_sets: int | None = None
+    """Of fresh processes, from which the final number is; None: there is none, or it is of an earlier version."""
     wall_s: float
     coverage: tuple[str, ...] = ()
     interrupted: bool = False

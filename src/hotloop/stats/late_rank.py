@@ -12,6 +12,12 @@ from hotloop.model.quantities import duration
 LOCAL = (Phase.DATA, Phase.TRANSFER)
 """Phases in which no rank waits for another one; where waits are not known, the others may hold some."""
 
+_PARTS = {
+    Phase.DATA: "wait for data",
+    Phase.TRANSFER: "copying of batches",
+    Phase.OTHER: "code between the phases",
+}
+
 
 @dataclass(frozen=True)
 class LateRank:
@@ -63,7 +69,8 @@ def late_rank(every: Sequence[RankObservation]) -> LateRank | None:
 
 def told(late: LateRank) -> str:
     """Return what the rank does longer than the others, in a sentence's part."""
-    return f"its {late.phase.value} takes {duration(late.spent_s)} a step, that of the others {duration(late.others_s)}"
+    part = _PARTS.get(late.phase, late.phase.value)
+    return f"its {part} takes {duration(late.spent_s)} a step, that of the others {duration(late.others_s)}"
 
 
 def _spent_s(rank: RankObservation, phase: Phase) -> float:

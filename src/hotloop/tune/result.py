@@ -85,6 +85,7 @@ def tune_result(observation: Observation, found: Found) -> TuneResult:
         tree_peak=(before.tree_peak if before else None, after.tree_peak if after else None),
         contention=_contention(found),
         confirmation=_how(found, proven),
+        num_sets=len(found.confirmer.sets.counted(proven.plan)) if proven else None,
         wall_s=found.wall_s,
         interrupted=found.interrupted,
     )
@@ -96,6 +97,7 @@ def _baseline(observation: Observation) -> Baseline:
     assert observation.anchor is not None
     return Baseline(
         step_s=step.median_s,
+        mean_s=step.mean_s,
         low_s=step.low_s,
         high_s=step.high_s,
         samples_per_s=step.samples_per_s,
@@ -255,9 +257,11 @@ def _how(found: Found, proven: Confirmation | None) -> str:
     sets = [record for _, record in found.confirmer.sets.counted(proven.plan)]
     rounds = sorted(len(record.rounds) for record in sets)
     many = f"{rounds[0]} to {rounds[-1]}" if rounds[0] != rounds[-1] else f"{rounds[0]}"
+    aside = found.confirmer.sets.num(proven.plan) - len(sets)
+    beside = f" ({aside} more beside other processes left out)" if aside else ""
     return (
-        f"{len(sets)} sets of fresh processes, {many} blocks of each copy of your program in turns (ABBA), as you run "
-        f"it; 95% interval over sets and blocks, valid at every look{_changed_speed(found)}"
+        f"{len(sets)} sets of fresh processes{beside}, {many} blocks of each copy of your program in turns (ABBA), "
+        f"as you run it; 95% interval over sets and blocks, valid at every look{_changed_speed(found)}"
     )
 
 

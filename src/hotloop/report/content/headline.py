@@ -27,12 +27,12 @@ def headline(
         return Headline(
             sentence=_observed(observation, bottleneck),
             speedup=None,
-            step_before_s=step.median_s if step else None,
+            step_before_s=step.whole_s if step else None,
             step_after_s=None,
             learns_the_same=None,
         )
     confirmed = tuning.plan.speedup if tuning.plan.steps else None
-    before_s = tuning.baseline.step_s
+    before_s = tuning.baseline.whole_s
     parity = tuning.plan.parity
     compared = parity is not None and parity.measured
     return Headline(
@@ -130,7 +130,7 @@ def savings(
         return None
     seen = observation.epoch_steps if observation else None
     num = seen or FALLBACK_STEPS
-    before_s = num * tuning.baseline.step_s
+    before_s = num * tuning.baseline.whole_s
     saved_s, low_s, high_s = (before_s * (1 - 1 / one) for one in (ratio.ratio, ratio.low, ratio.high))
     energy = _energy_kwh(observation, saved_s)
     return Savings(

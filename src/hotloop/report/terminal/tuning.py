@@ -122,9 +122,11 @@ def _busy(load: Contention) -> Iterator[RenderableType]:
 
 def _baseline(result: TuneResult) -> str:
     base = result.baseline
-    text = f"{duration(base.step_s)} median step [{duration(base.low_s)}, {duration(base.high_s)}]"
-    mean = f"; {rate(base.samples_per_s)} samples/s on average" if base.samples_per_s is not None else ""
-    return text + mean
+    per_s = f"{rate(base.samples_per_s)} samples/s" if base.samples_per_s is not None else ""
+    median = f"{duration(base.step_s)} median step [{duration(base.low_s)}, {duration(base.high_s)}]"
+    if base.mean_s is None:
+        return "; ".join(filter(None, (median, per_s and f"{per_s} on average")))
+    return "; ".join(filter(None, (f"{duration(base.mean_s)} mean step", per_s, median)))
 
 
 def _waterfall(steps: tuple[PlanStep, ...], speedup: Ratio) -> RenderableType:
