@@ -93,7 +93,14 @@ def test_a_baseline_says_its_mean_first() -> None:
 def test_an_operator_that_beats_the_roof_leaves_no_roof() -> None:
     """19 operators were "below 52 GFLOP/s", at 115, 127 and 121."""
     one = Operator(
-        name="aten::mm", shapes=((8, 8),), count=1.0, self_s=0.01, device_s=None, share=1.0, flop=5e8
+        name="aten::mm",
+        shapes=((8, 8),),
+        count=1.0,
+        self_s=0.01,
+        device_s=None,
+        share=1.0,
+        flop=5e8,
+        allocated_bytes=0,
     )
     deep = Deep(
         operators=Operators(operators=(one,), num=1.0, num_steps=2, window_s=1.0, self_s=0.01, device_s=0.0)

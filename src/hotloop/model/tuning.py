@@ -266,6 +266,8 @@ class TuneResult(msgspec.Struct, frozen=True, kw_only=True):
     num_sets: int | None = None
     """Of fresh processes, from which the final number is; None: there is none, or it is of an earlier version."""
     wall_s: float
+    budget_s: float | None = None
+    """Time that was given; None: of an earlier version."""
     coverage: tuple[str, ...] = ()
     interrupted: bool = False
     schema: int = SCHEMA

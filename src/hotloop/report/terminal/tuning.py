@@ -13,12 +13,12 @@ from hotloop.model.foreign_text import shown
 from hotloop.model.quantities import counted, duration, listed, percent, rate
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import RESUME_BUDGET, Contention, Plan, PlanStep, TuneResult
-from hotloop.report.content.headline import why_empty
 from hotloop.report.content.short_run import short_run
 from hotloop.report.content.tree_memory import memory_told
 from hotloop.report.terminal.layout import facts, next_steps
 from hotloop.report.terminal.not_proven import NAME_WIDTH, likely, refused
 from hotloop.report.terminal.prediction_error import prediction_error
+from hotloop.stats.empty_plan import why_empty
 from hotloop.stats.quietness import MANY_DISTURBED
 
 BAR = 22
