@@ -37,9 +37,9 @@ class ProgramProcesses:
         self._known: frozenset[int] = frozenset()
         self._looked_s = -interval_s
 
-    def at(self, now_s: float) -> frozenset[int]:
-        """Return their pids; some may have gone."""
-        if now_s - self._looked_s >= self._interval_s:
+    def at(self, now_s: float, *, fresh: bool = False) -> frozenset[int]:
+        """Return their pids; some may have gone, and new ones not be known yet unless it is a fresh look."""
+        if fresh or now_s - self._looked_s >= self._interval_s:
             self._looked_s = now_s
             below = descendants(read_processes(self.proc), self._roots) - frozenset(self._roots)
             self._known = frozenset(pid for pid in below if not is_helper(pid, self.proc))
@@ -76,7 +76,7 @@ class TreeMemorySource:
     Looked at as rarely as `MAX_COST` asks for.
     """
 
-    def __init__(self, processes: ProgramProcesses, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(self, processes: ProgramProcesses, clock: Callable[[], float] = time.thread_time) -> None:
         self._processes = processes
         self._clock = clock
         self._next_s = float("-inf")
@@ -86,7 +86,7 @@ class TreeMemorySource:
         if now_s < self._next_s:
             return {}
         began = self._clock()
-        found = tree_memory(self._processes.at(now_s), self._processes.proc)
+        found = tree_memory(self._processes.at(now_s, fresh=True), self._processes.proc)
         self._next_s = now_s + (self._clock() - began) / MAX_COST
         if found is None:
             return {}

@@ -44,15 +44,22 @@ def with_monitors(
         gaps.append(Coverage("monitors", "no sample was taken during the steady steps"))
     memory = observation.memory
     if steady is not None:
-        memory = with_tree(memory, columns, until_s=steady[1])
+        memory = with_tree(memory, columns, *steady)
     return msgspec.structs.replace(
         observation, memory=memory, monitors=monitors, coverage=(*observation.coverage, *gaps)
     )
 
 
-def with_tree(memory: Memory, columns: Columns, until_s: float) -> Memory:
-    """Return it with what all processes held together, up to where profilers begin to hold something of their own."""
-    counted = [metric for metric in columns.metrics if metric.name == TREE_MEMORY]
+def with_tree(memory: Memory, columns: Columns, from_s: float, until_s: float) -> Memory:
+    """Return it with what all processes held together, up to where profilers begin to hold something of their own.
+
+    Without a sample in the steady steps nothing is said: at the start the loader's workers are not there yet.
+    """
+    counted = [
+        metric
+        for metric in columns.metrics
+        if metric.name == TREE_MEMORY and columns.spread(metric, from_s, until_s)
+    ]
     found = [(spread.high, metric) for metric in counted if (spread := columns.spread(metric, end_s=until_s))]
     if not found:
         return memory
