@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from hotloop.cli.app import run
 from hotloop.data import bench as bench_module
 from hotloop.data.bench import bench
 from hotloop.machine.host.mounts import Mount
+from hotloop.model.data import ReadRate
 from hotloop.model.errors import HotloopError
+from hotloop.model.machine import Rate
+from hotloop.stats.reading import in_order_against_random
 
 
 def test_every_way_of_reading_is_timed(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,6 +34,43 @@ def test_files_in_memory_have_no_cold_read(files: Path, monkeypatch: pytest.Monk
     report = bench(files, budget_s=0.05)
     assert report.in_memory
     assert {rate.cache for rate in report.rates} == {"warm"}
+
+
+def _row(order: str, num_workers: int, *rates: float, cache: str = "cold") -> ReadRate:
+    speed = Rate(
+        median=sorted(rates)[len(rates) // 2], low=min(rates), high=max(rates), num=len(rates), method=""
+    )
+    return ReadRate(
+        order=order,
+        cache=cache,
+        num_workers=num_workers,
+        bytes_per_s=speed,
+        repeats_bytes_per_s=rates,
+        reads_per_s=1.0,
+        terabyte_s=1.0,
+        petabyte_s=1.0,
+    )
+
+
+def test_the_headline_is_of_comparable_rows_over_their_repeats(tmp_path: Path) -> None:
+    """One fast repeat in order by two processes, and a slow one at random by one, are no 2.54 times."""
+    (tmp_path / "a").write_bytes(b"x")
+    report = bench(tmp_path, budget_s=0.01)
+    rows = (
+        _row("sequential", 1, 90, 95, 92, 91, 93),
+        _row("random", 1, 101, 99, 98, 102, 100),
+        _row("sequential", 2, 110, 260, 118, 121, 117),
+        _row("random", 2, 150, 149, 152, 151, 148),
+        _row("sequential", 2, 900, 900, 900, 900, 900, cache="warm"),
+        _row("random", 8, 10, 10, 10, 10, 10),
+    )
+    found = in_order_against_random(msgspec.structs.replace(report, rates=rows))
+    assert found is not None
+    cache, num_rows, ratio = found
+    assert (cache, num_rows) == ("cold", 2)
+    assert ratio.ratio < 1, "what the table says"
+    alone = msgspec.structs.replace(report, rates=(rows[0], rows[3]))
+    assert in_order_against_random(alone) is None
 
 
 @pytest.mark.parametrize(

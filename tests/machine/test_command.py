@@ -119,11 +119,11 @@ Linux 6.8 x86_64, Python 3.11.7, torch 2.9.0
 measured 2026-01-02 03:04 UTC in 21 s; other processes used 2% of the CPU
 
 rate                              median         low to high  a terabyte takes
-disk sequential read           5.00 GB/s        4.50 to 5.50      3.33 minutes
-pinned to cuda:0               24.0 GB/s        21.6 to 26.4            41.7 s
-cuda:0 to itself                600 GB/s          540 to 660            1.67 s
-memory                          180 GB/s          162 to 198            5.56 s
-cuda:0 memory                  1.30 TB/s        1.17 to 1.43            0.77 s
+disk sequential read          4.66 GiB/s        4.19 to 5.12      3.33 minutes
+pinned to cuda:0              22.4 GiB/s        20.1 to 24.6            41.7 s
+cuda:0 to itself               559 GiB/s          503 to 615            1.67 s
+memory                         168 GiB/s          151 to 184            5.56 s
+cuda:0 memory                 1.18 TiB/s        1.06 to 1.30            0.77 s
 disk random 4 KiB read   500,000 reads/s  450,000 to 550,000
 cpu matmul fp32             2.50 TFLOP/s        2.25 to 2.75
 cuda:0 matmul fp32          18.0 TFLOP/s        16.2 to 19.8
@@ -137,7 +137,7 @@ gpu 0: NVIDIA A100-SXM4-40GB, 40 GiB, PCIe gen 4 x16 of gen 4 x16, 12 links
 
 disk: tmpfs, mounted at /dev/shm
 its files came from memory: these are memory's rates
-to compare: a hard disk reads about 150 MB/s in order, an NVMe disk 3,000 MB/s
+to compare: a hard disk reads about 140 MiB/s in order, an NVMe disk 2,900 MiB/s
 
 not measured
   convolution: torch is not installed

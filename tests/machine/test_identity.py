@@ -50,7 +50,7 @@ def test_identity_does_not_import_torch() -> None:
         ({"num_cores": 4}, "num cores: was 8, is 4"),
         ({"isa": ("avx2",)}, "isa: was amx_bf16, avx2, is avx2"),
         ({"accelerators": ()}, "accelerators: was NVIDIA H100, is none"),
-        ({"memory_bytes": 32 << 30}, "memory: was 68.7 GB, is 34.4 GB"),
+        ({"memory_bytes": 32 << 30}, "memory: was 64.0 GiB, is 32.0 GiB"),
     ],
 )
 def test_a_difference_is_named(change: dict[str, object], named: str) -> None:

@@ -13,7 +13,8 @@ from hotloop.machine.devices.gpu import GpuDevice, GpuSample
 from hotloop.machine.monitor.columns import Columns, Metric
 from hotloop.machine.monitor.monitor import Monitor
 from hotloop.machine.monitor.prometheus import exposition, write_textfile
-from hotloop.machine.monitor.sources import CounterSource, CpuSource, GpuSource, Sample
+from hotloop.machine.monitor.source import Sample
+from hotloop.machine.monitor.sources import CounterSource, CpuSource, GpuSource
 
 _Times = namedtuple("_Times", "user system idle iowait steal guest")
 _Disk = namedtuple("_Disk", "read_bytes write_bytes")

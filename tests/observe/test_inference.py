@@ -35,7 +35,7 @@ def generation(folder: Path, num: int = 9, tokens: int = 5) -> Script:
 def test_a_request_of_a_generation_is_a_step(tmp_path: Path) -> None:
     timeline = generation(tmp_path).timeline()
     assert find_anchor(timeline.spans) == REQUEST
-    step = observe_rank(timeline, REQUEST, None).step
+    step = observe_rank(timeline, REQUEST, None, steady_windows(timeline, REQUEST)).step
     assert step is not None
     assert step.median_s == pytest.approx(23e-3)
     assert step.rhythm == ("5x(evaluate)",)
@@ -65,7 +65,7 @@ def test_an_encoder_makes_no_tokens_and_beams_end_as_one_text(tmp_path: Path) ->
         script.wait(3.99)
     timeline = script.timeline()
     found = inference(timeline, REQUEST, steady_windows(timeline, REQUEST))
-    step = observe_rank(timeline, REQUEST, None).step
+    step = observe_rank(timeline, REQUEST, None, steady_windows(timeline, REQUEST)).step
     assert found is not None
     assert found.first_token is not None
     assert step is not None

@@ -7,7 +7,9 @@ import pytest
 
 from hotloop.machine.monitor.columns import Columns, Metric
 from hotloop.model.monitors import Monitors
-from hotloop.observe.run.monitoring import MAX_SAMPLES, summarize
+from hotloop.model.observation import Memory
+from hotloop.model.tree_memory import TreeMemory
+from hotloop.observe.run.monitoring import MAX_SAMPLES, summarize, with_tree
 
 _BUSY = Metric("cpu_busy_ratio")
 
@@ -62,3 +64,18 @@ def test_a_long_run_keeps_evenly_spaced_samples() -> None:
 def test_they_are_kept_with_the_observation() -> None:
     seen = summarize(_columns(), 104.7, 110.0, 99.0)
     assert msgspec.json.decode(msgspec.json.encode(seen), type=Monitors) == seen
+
+
+def _tree(mib: int, processes: int) -> dict[Metric, float]:
+    counted = Metric("tree_memory_bytes", (("counted", "PSS"),))
+    return {counted: float(mib << 20), Metric("tree_num_processes"): float(processes)}
+
+
+def test_the_memory_of_all_processes_is_that_of_the_steps_without_the_profilers() -> None:
+    columns = Columns()
+    for time_s, mib, processes in ((1.0, 20, 1), (5.0, 342, 1), (6.0, 456, 3), (9.0, 900, 3)):
+        columns.append(time_s, _tree(mib, processes))
+    memory = Memory(peak_bytes=403 << 20, device="cpu", method="")
+    tree = with_tree(memory, columns, 4.0, 7.0).tree
+    assert tree == TreeMemory(peak_bytes=456 << 20, method="PSS", num_processes=3)
+    assert with_tree(memory, columns, 7.0, 8.0).tree is None, "workers may not have been there before"

@@ -13,7 +13,7 @@ from hotloop.model.machine import Cores, DeviceRates, MachineCard, MachineIdenti
 from hotloop.model.observation import Observation, RankObservation
 from hotloop.model.operators import Efficiency, Flops, Product
 from hotloop.observe.decode.instrument_files import DeepFile
-from hotloop.observe.profile.efficiency import with_efficiency
+from hotloop.observe.profile.efficiency import with_efficiency, with_quiet_peak
 from hotloop.observe.profile.operators import read_flops, read_operators
 from hotloop.probe.record.result_file import result_path, write_result_file
 
@@ -144,6 +144,47 @@ def test_without_a_measured_peak_there_is_a_reason() -> None:
     assert seen.why_no_peak is not None
     assert "hotloop machine" in seen.why_no_peak
     assert "fp64" in (_efficiency(_card(fp32=1e11), "float64").why_no_peak or "")
+
+
+def _under_load(card: MachineCard, share: float) -> MachineCard:
+    return msgspec.structs.replace(card, foreign_ratio=share)
+
+
+def test_a_peak_that_others_held_down_is_not_quoted() -> None:
+    seen = _efficiency(_under_load(_card(fp32=1e11), 0.86))
+    assert (seen.mfu, seen.peak_flop_per_s) == (None, None)
+    assert "other processes used 86.0% of the CPU" in (seen.why_no_peak or "")
+    assert _efficiency(_under_load(_card(fp32=1e11), 0.02)).mfu == pytest.approx(0.2)
+
+
+def test_a_peak_that_the_program_beats_is_none() -> None:
+    seen = _efficiency(_card(fp32=1e10))
+    assert (seen.mfu, seen.peak_flop_per_s) == (None, None)
+    assert "hotloop machine --fresh" in (seen.why_no_peak or "")
+
+
+@pytest.mark.parametrize("share", [0.86, None], ids=["beside others", "by an earlier version"])
+def test_a_stored_peak_that_others_held_down_is_taken_back(share: float | None) -> None:
+    flops = Flops(
+        flop=2e9, products=(Product(name="aten::mm", shapes=(), dtype="float32", count=1.0, flop=2e9),)
+    )
+    kept = Efficiency(
+        flop=2e9,
+        flop_per_s=2e10,
+        precision="fp32",
+        peak_flop_per_s=5.2e10,
+        peak_foreign_share=share,
+        mfu=0.38,
+    )
+    stored = msgspec.structs.replace(FINE, deep=Deep(flops=flops), efficiency=kept)
+    for card, mfu in (
+        (None, None),
+        (_under_load(_card(fp32=5.2e10), 0.86), None),
+        (_card(fp32=1e11), pytest.approx(0.2)),
+    ):
+        now = with_quiet_peak(stored, card).efficiency
+        assert now is not None
+        assert now.mfu == mfu
 
 
 def test_nothing_is_said_where_no_flops_were_counted() -> None:

@@ -199,7 +199,7 @@ def test_steps_of_which_only_the_end_was_recorded_are_counted_not_timed(tmp_path
     assert anchor is not None
     steps = windows(timeline, anchor)
     assert (len(steps), sum(step.lean for step in steps)) == (119, 90)
-    rank = observe_rank(timeline, anchor, None)
+    rank = observe_rank(timeline, anchor, None, steady_windows(timeline, anchor))
     assert rank.step is not None
     assert rank.step.num <= 29
     assert rank.step.median_s == pytest.approx(0.008)

@@ -71,7 +71,7 @@ def test_the_same_bytes_come_from_the_copy(workers: int, tmp_path: Path, fetch: 
     copy = all_fetched(activation)
     on, evidence = activation.effect()
     assert on
-    assert evidence == f"24 opens went to a local copy of {tmp_path}, 8 files, 8e-06 MB"
+    assert evidence == f"24 opens went to a local copy of {tmp_path}, 8 files, 7.63e-06 MiB"
     with (tmp_path / "deep" / "3.txt").open() as file:
         assert file.name == str(copy / "deep" / "3.txt")
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from hotloop.model.outcome import Outcome
 from hotloop.model.ratio import Ratio
 from hotloop.model.sites import Sites
 from hotloop.model.tuning import ParityEvidence, PlanStep
@@ -90,7 +91,25 @@ def test_the_account_says_what_is_proven(
     assert any(says in line for line in told)
     assert any("does not prove" in line for line in told) == (ratio is None or ratio.low < 1)
     assert max(map(len, told)) <= 80
-    assert proof.holds is (ratio is not None and not missed)
+    assert proof.outcome is (Outcome.FAILED if missed else Outcome.NOT_JUDGED), "two pairs are no verdict"
+
+
+def _proof(
+    ratio: Ratio | None, *, missed: bool = False, disturbed: bool = False, passed: bool = True
+) -> Proof:
+    parity = ParityEvidence(passed=passed, statistic=0.1, limit=0.2, num_steps=9, method="", evidence="")
+    return Proof(ratio, Ratio(1.2, 1.15, 1.25), parity, missed, None, num_pairs=3, disturbed=disturbed)
+
+
+def test_a_proof_passes_fails_or_cannot_judge() -> None:
+    assert _proof(Ratio(1.3, 1.2, 1.4)).outcome is Outcome.PASSED
+    assert _proof(Ratio(1.3, 1.2, 1.4), passed=False).outcome is Outcome.FAILED
+    assert _proof(Ratio(1.05, 1.02, 1.08), missed=True).outcome is Outcome.FAILED
+    assert _proof(Ratio(1.22, 0.57, 2.62)).outcome is Outcome.NOT_JUDGED
+    assert _proof(None).outcome is Outcome.NOT_JUDGED
+    beside = _proof(Ratio(1.05, 1.02, 1.08), missed=True, disturbed=True)
+    assert beside.outcome is Outcome.NOT_JUDGED
+    assert any("other processes disturbed most pairs" in line for line in proof_told(beside))
 
 
 def test_the_confirmed_figure_is_the_promise_of_the_whole_plan_alone() -> None:

@@ -7,17 +7,21 @@ import pytest
 
 from hotloop.diagnose.check.engine import diagnose
 from hotloop.model.deep import Deep
+from hotloop.model.machine import DeviceRates, MachineCard
 from hotloop.model.observation import RankObservation
-from hotloop.model.operators import Flops, Product
+from hotloop.model.operators import Efficiency, Flops, Operator, Operators, Product
 from hotloop.model.quantities import duration
 from hotloop.observe.profile.efficiency import with_efficiency
-from hotloop.report.document import Chart, Table
-from hotloop.report.sections.step import step
+from hotloop.report.charts.roofline import roofline
+from hotloop.report.document import Chart, Details, Table
+from hotloop.report.sections.step import phases_of, step
+from hotloop.report.sections.trials import trials
 from hotloop.report.terminal.findings import render as render_diagnosis
 from hotloop.report.terminal.observation import render as render_observation
+from hotloop.report.terminal.tuning import render as render_tuning
 
 from .results import shown
-from .rich_session import content
+from .rich_session import RATE, card, content, tuning
 from .test_observation_screen import PHASES, STEP, observation
 
 DATA = "66.4 ms"
@@ -60,3 +64,65 @@ def test_the_rate_of_arithmetic_is_that_of_the_mean_step() -> None:
     found = with_efficiency(msgspec.structs.replace(seen, ranks=ranks), None).efficiency
     assert found is not None
     assert found.flop_per_s == pytest.approx(1e9 / 0.1327)
+
+
+def test_phases_of_a_tuned_page_add_up_to_the_steps_above_them() -> None:
+    """A step of 83.1 ms stood above phases that added up to 90.2: one was a median, the others of the confirmation."""
+    tuned = content()
+    section = step(tuned)
+    assert section is not None
+    chart = section.blocks[0]
+    assert isinstance(chart, Chart)
+    assert chart.table is not None
+    assert tuned.tuning is not None
+    head = tuned.headline
+    assert head.step_before_s == tuned.tuning.baseline.whole_s
+    assert head.step_after_s is not None
+    rows = dict(phases_of(tuned))
+    assert sum(rows["as it was"].values()) == pytest.approx(head.step_before_s)
+    assert sum(rows["with the plan"].values()) == pytest.approx(head.step_after_s)
+
+
+def test_a_baseline_says_its_mean_first() -> None:
+    assert tuning().baseline.mean_s is None, "of an earlier version"
+    base = msgspec.structs.replace(tuning().baseline, mean_s=0.0902)
+    said = " ".join(shown(render_tuning(msgspec.structs.replace(tuning(), baseline=base))).split())
+    assert "90.2 ms mean step" in said
+
+
+def test_an_operator_that_beats_the_roof_leaves_no_roof() -> None:
+    """19 operators were "below 52 GFLOP/s", at 115, 127 and 121."""
+    one = Operator(
+        name="aten::mm",
+        shapes=((8, 8),),
+        count=1.0,
+        self_s=0.01,
+        device_s=None,
+        share=1.0,
+        flop=5e8,
+        allocated_bytes=0,
+    )
+    deep = Deep(
+        operators=Operators(operators=(one,), num=1.0, num_steps=2, window_s=1.0, self_s=0.01, device_s=0.0)
+    )
+    met = Efficiency(flop=5e8, flop_per_s=1e9, precision="fp32")
+    seen = msgspec.structs.replace(observation(), deep=deep, efficiency=met)
+
+    def known(flop_per_s: float, foreign_ratio: float = 0.0) -> MachineCard:
+        peak = msgspec.structs.replace(RATE, median=flop_per_s, low=flop_per_s, high=flop_per_s)
+        devices = (DeviceRates(device="cpu", name="EPYC", matmul_flop_per_s={"fp32": peak}),)
+        return msgspec.structs.replace(card(), devices=devices, foreign_ratio=foreign_ratio)
+
+    assert roofline(seen, known(1e11)) is not None
+    assert roofline(seen, known(4e10)) is None
+    assert roofline(seen, known(1e11, foreign_ratio=0.86)) is None
+
+
+def test_sets_that_are_shown_and_sets_that_count_are_told_apart() -> None:
+    tuned = content()
+    assert tuned.tuning is not None
+    fewer = msgspec.structs.replace(tuned.tuning, num_sets=len(tuned.sets) - 1)
+    section = trials(msgspec.structs.replace(tuned, tuning=fewer))
+    assert section is not None
+    (proof,) = [one for one in section.blocks if isinstance(one, Details) and one.badge == "proof"]
+    assert f"{len(tuned.sets)} sets of fresh processes, {len(tuned.sets) - 1} of which" in proof.title

@@ -32,6 +32,7 @@ from hotloop.model.machine import (
     Rate,
 )
 from hotloop.model.observation import Observation, Phase, PhaseTime
+from hotloop.model.outcome import Outcome
 from hotloop.model.ratio import Ratio
 from hotloop.model.safety import Safety
 from hotloop.model.sites import Sites
@@ -147,10 +148,14 @@ def test_a_comparison() -> None:
     assert matches("compare_next", render_compared(msgspec.structs.replace(unproven, after=other)))
 
 
-def _verdict(ratio: Ratio, *, passed: bool, proven: bool = True, foreign_share: float = 0.0) -> GateVerdict:
+def _verdict(
+    ratio: Ratio, outcome: Outcome, *, proven: bool = True, foreign_share: float = 0.0
+) -> GateVerdict:
     says = "slower" if ratio.low > 1 else "no difference is proven"
     return GateVerdict(
-        passed=passed,
+        outcome=outcome,
+        baseline_commit="0f3c" * 10,
+        passed=outcome is Outcome.PASSED,
         proven=proven,
         foreign_share=foreign_share,
         slowdown=ratio,
@@ -166,10 +171,13 @@ def _verdict(ratio: Ratio, *, passed: bool, proven: bool = True, foreign_share: 
 
 def test_a_gate() -> None:
     for name, verdict in (
-        ("check", _verdict(Ratio(1.18, 1.12, 1.24), passed=False)),
-        ("check_passed", _verdict(Ratio(1.01, 0.98, 1.04), passed=True)),
-        ("check_open", _verdict(Ratio(1.03, 0.97, 1.09), passed=True, proven=False)),
-        ("check_busy", _verdict(Ratio(1.18, 1.12, 1.24), passed=True, proven=False, foreign_share=0.4)),
+        ("check", _verdict(Ratio(1.18, 1.12, 1.24), Outcome.FAILED)),
+        ("check_passed", _verdict(Ratio(1.01, 0.98, 1.04), Outcome.PASSED)),
+        ("check_open", _verdict(Ratio(1.03, 0.97, 1.09), Outcome.PASSED, proven=False)),
+        (
+            "check_busy",
+            _verdict(Ratio(1.18, 1.12, 1.24), Outcome.NOT_JUDGED, proven=False, foreign_share=0.4),
+        ),
     ):
         assert matches(
             name, Group(told(verdict), what_next(verdict, Path("base.json"), 3, DEFAULT_S, COMMAND))
@@ -221,12 +229,15 @@ def test_what_storage_gives() -> None:
             cache=cache,
             num_workers=workers,
             bytes_per_s=Rate(median=speed, low=0.9 * speed, high=1.1 * speed, num=3, method="reads"),
+            repeats_bytes_per_s=tuple(speed * scale for scale in (0.9, 1.0, 1.02, 1.1)),
             reads_per_s=speed / 1e5,
             terabyte_s=1e12 / speed,
             petabyte_s=1e15 / speed,
         )
         for cache, order, workers, speed in (
             ("cold", "sequential", 1, 5e8),
+            ("cold", "random", 1, 8e7),
+            ("cold", "sequential", 4, 4.6e8),
             ("cold", "random", 4, 9e7),
             ("warm", "random", 4, 4e9),
         )

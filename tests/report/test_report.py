@@ -22,6 +22,7 @@ from hotloop.model.observation import Coverage
 from hotloop.model.operators import DetailedTimeline, TimelineLane
 from hotloop.model.optimization import Refusal
 from hotloop.model.origin import CodeState
+from hotloop.model.outcome import Outcome
 from hotloop.model.quantities import byte_size, duration, percent
 from hotloop.model.ratio import Ratio
 from hotloop.model.step_series import TimelineSpan
@@ -381,6 +382,7 @@ def test_hostile_strings_stay_text_in_comparisons(text: str) -> None:
 def test_hostile_strings_stay_text_in_the_verdict_of_a_gate(text: str) -> None:
     def verdict(said: str) -> GateVerdict:
         return GateVerdict(
+            outcome=Outcome.FAILED,
             passed=False,
             proven=True,
             slowdown=Ratio(1.2, 1.1, 1.3),

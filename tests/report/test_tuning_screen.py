@@ -9,6 +9,7 @@ from hotloop.model.optimization import NOT_ASKED, Refusal
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Contention, LikelyPlan, OwnRun, TuneResult
 from hotloop.report.terminal.tuning import render, render_next, smallest_difference, what_is_on
+from hotloop.stats.empty_plan import why_empty
 
 from .results import COMMAND, STEPS, empty, full, shown
 from .snapshots import matches
@@ -58,9 +59,34 @@ def test_a_plan_that_could_not_be_proven_in_time_is_no_lack_of_trials() -> None:
     noisy = Contention(num_blocks=17, num_void=3, num_noisy=14, max_foreign_share=0.89)
     screen = shown(render(empty(trials=(), refused=refused, contention=noisy)))
     said = (
-        "No change was proven faster: beside other processes the time was too short to prove what was tried"
+        "No change was proven faster: beside other processes what was tried could not be proven: the time was too "
+        "short (--budget gives more)."
     )
     assert said in " ".join(screen.split())
+
+
+NOT_TRIED = Refusal("compile", "not tried: too little time was left (--budget)")
+
+
+@pytest.mark.parametrize(
+    ("refused", "wall_s", "says"),
+    [
+        ((NOT_TRIED,), 590.0, "nothing was tried: the time was too short"),
+        (
+            (NOT_TRIED,),
+            420.0,
+            "nothing was tried: a trial and its proof need more than the 3.0 min that are left",
+        ),
+        ((NOT_TRIED, Refusal("tf32", "0.99 [0.97, 1.01]", tried=True)), 590.0, "what was tried could not be"),
+        ((Refusal("tf32", "does not apply: no GPU"),), 20.0, "there was nothing to try"),
+    ],
+    ids=["no time", "time left", "something was tried", "nothing applies"],
+)
+def test_what_was_tried_and_the_time_that_was_left_are_said_as_they_were(
+    refused: tuple[Refusal, ...], wall_s: float, says: str
+) -> None:
+    result = empty(trials=(), refused=refused, wall_s=wall_s, budget_s=600.0)
+    assert says in why_empty(result)
 
 
 def test_what_others_disturbed_is_not_said_to_be_no_better() -> None:
@@ -89,8 +115,10 @@ def test_what_many_have_in_common_is_said_once() -> None:
     screen = shown(
         render(empty(refused=(*refused, Refusal("compile", "slower: 0.5 in 2 blocks")), trials=()))
     )
-    assert screen.splitlines()[0] == "No change was proven faster: there was nothing to try."
-    assert screen.splitlines()[4:8] == [
+    assert screen.splitlines()[0] == (
+        "No change was proven faster: what was tried could not be proven: the time was"
+    )
+    assert screen.splitlines()[5:9] == [
         "not in the plan",
         "  compile  slower: 0.5 in 2 blocks",
         "  left out (--skip): optimization_0, optimization_1, optimization_2,",

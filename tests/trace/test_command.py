@@ -43,6 +43,9 @@ def test_budgets_decide_the_exit_code(small_trace: Path) -> None:
     broken = _run("analyze", small_trace, "--budget", "idle<50%", "--budget", "idle<1%")
     assert broken.returncode == 1
     assert "broken idle<1%" in broken.stdout
+    unknown = _run("analyze", small_trace, "--budget", "idle<50%", "--budget", "peak_memory<1GB")
+    assert unknown.returncode == 5, "it is not in the trace"
+    assert "peak_memory<1GB: not measured" in unknown.stdout
     assert _run("analyze", small_trace, "--budget", "idle=1").returncode == 2
 
 

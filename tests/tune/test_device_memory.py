@@ -256,7 +256,7 @@ def test_retries_of_the_warm_up_do_not_count(
     seen = {"num_alloc_retries": 0}
     monkeypatch.setattr(arms, "read_processes", lambda _: {1: {"device_memory": [seen]}})
     run = SimpleNamespace(
-        scratch=tmp_path, wait=lambda *_, **__: True, freeze=lambda: None, thaw=lambda: None
+        tree=list, scratch=tmp_path, wait=lambda *_, **__: True, freeze=lambda: None, thaw=lambda: None
     )
     page = ControlPage.create(tmp_path / "control")
     page.numbers[HEADER + PID] = 1

@@ -35,8 +35,8 @@ OPEN = Refusal("a", "promising, but no time was left to confirm it")
     ("result", "said"),
     [
         (full(likely=()), "left nothing likely beside its proven plan"),
-        (empty(likely=(), refused=()), "nothing in it was promising"),
-        (empty(likely=(), refused=(OPEN,)), "not measured well enough to be called likely"),
+        (empty(likely=(), refused=()), "of 2 trials, none beat the program as it is"),
+        (empty(likely=(), refused=(OPEN,)), "a was promising, but no time was left to confirm it"),
     ],
     ids=["proven", "nothing", "open"],
 )

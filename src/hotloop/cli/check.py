@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
 import click
 import msgspec
-import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -22,25 +22,21 @@ from hotloop.machine.host.identity import fingerprint, identity
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.foreign_text import shown
 from hotloop.model.gate import ClassBaseline, GateBaseline, GateRun, GateVerdict
-from hotloop.model.observation import Observation
-from hotloop.model.quantities import counted, duration, percent
+from hotloop.model.outcome import Outcome
+from hotloop.model.quantities import counted, percent
 from hotloop.model.secrets import redacted_words
-from hotloop.model.step_series import StepKind
 from hotloop.observe.run.stopping import StopRule
 from hotloop.report.gate import annotation, gate_markdown, junit
 from hotloop.report.terminal.busy_machine import busy_machine
 from hotloop.report.terminal.layout import next_steps
 from hotloop.report.terminal.screen import Screen
-from hotloop.stats.gate import is_proven_slower, is_settled, slowdown, typical_s
+from hotloop.stats.quietness import BUSY
+from hotloop.tune.compare.gate import busiest_share, gate_run, judged
 from hotloop.tune.compare.program import program
 
 _OUT = ResultFile()
 _FILE = click.Path(dir_okay=False, path_type=Path)
 DEFAULT_S = 10.0
-NOISY = 0.1
-"""Share of the machine taken by others above which a slowdown may be theirs, as for blocks of trials."""
-
-
 _EXAMPLE = """\b
 Example: measure the baseline once, commit it, then check against it:
     hotloop check --baseline baseline.json --update python train.py
@@ -93,6 +89,9 @@ def command(
 ) -> int:
     """Fail where COMMAND got slower than its baseline by more than a margin, and only where that is proven.
 
+    Exit codes: 0 it did not, or that is not proven; 1 it did; 5 other processes were so busy that they can have made
+    the difference, or hidden one. They cannot have cost more than the time in which the program's threads had no core.
+
     The baseline is a file of raw samples to be committed; it holds one set of runs for each class of machines. Make it
     with --update on the machine that checks.
     """
@@ -123,16 +122,17 @@ def command(
     finally:
         screen.done()
     if update or then is None:
+        _warn_of_busy(runs, screen)
         write_json(file, _with_class(known, command, machine, runs))
         screen.note(f"hotloop: {file} holds {counted(num, 'run')} of this class of machines ({machine})")
         held = ["hotloop", "check", "--baseline", str(file), *command]
         screen.show(next_steps([("hold the program to that", held)]))
         return ExitCode.DONE
-    verdict = _judged(command, then, runs, margin / 100, other)
+    verdict = judged(redacted_words(command), then, runs, margin / 100, other)
     _tell(verdict, junit_file, markdown_file, json_file, github=github)
     screen.show(told(verdict))
     screen.show(_next(verdict, file, num, seconds, redacted_words(command)))
-    return ExitCode.DONE if verdict.passed else ExitCode.GATE
+    return verdict.outcome.exit_code
 
 
 def _read(file: Path) -> GateBaseline | None:
@@ -158,14 +158,7 @@ def _run(words: tuple[str, ...], number: int, num: int, seconds: float, screen: 
     seen = program(
         name, words, Path.cwd(), StopRule(seconds=seconds), screen.progress, screen.alert
     ).observation
-    return GateRun(steps_s=_steps(seen), foreign_share=seen.foreign_share)
-
-
-def _steps(seen: Observation) -> tuple[float, ...]:
-    series = seen.series[0]
-    kinds = np.frombuffer(series.kind, dtype=np.uint8)
-    steady = np.frombuffer(series.duration_s, dtype="<f4")[kinds == StepKind.STEADY]
-    return tuple(float(f"{one:.6g}") for one in steady)
+    return gate_run(seen)
 
 
 def _with_class(
@@ -180,45 +173,6 @@ def _with_class(
     )
     others = known.classes if known else {}
     return GateBaseline(command=redacted_words(words), classes={**others, machine: mine})
-
-
-def _judged(
-    words: tuple[str, ...], then: ClassBaseline, runs: tuple[GateRun, ...], margin: float, other: str
-) -> GateVerdict:
-    before, now = ([run.steps_s for run in each if run.steps_s] for each in (then.runs, runs))
-    if not before or not now:
-        raise HotloopError(
-            "no steady step was measured", "give each run more time: --seconds", ExitCode.PROGRAM_FAILED
-        )
-    found = slowdown(before, now)
-    slower = is_proven_slower(found, margin)
-    busiest = max((run.foreign_share for run in runs if run.foreign_share is not None), default=None)
-    noisy = slower and (busiest or 0.0) > NOISY
-    differs = found.low > 1 or found.high < 1
-    says = ("slower" if found.ratio > 1 else "faster") if differs else "no difference is proven"
-    proof = "" if is_settled(found, margin) else "; that is not proven to be beyond the margin, nor within it"
-    if noisy and busiest is not None:
-        proof = f"; other processes used up to {percent(busiest)} of the CPU, so it is not held against the program"
-    if other:
-        proof = f"{proof}; {other}"
-    sentence = (
-        f"a step took {duration(typical_s(before))} and takes {duration(typical_s(now))}: {found.ratio:.2f} times as "
-        f"long [{found.low:.2f}, {found.high:.2f}] ({says}; margin {percent(margin)}){proof}"
-    )
-    return GateVerdict(
-        passed=not slower or noisy,
-        proven=is_settled(found, margin) and not noisy,
-        slowdown=found,
-        margin=margin,
-        before_s=typical_s(before),
-        now_s=typical_s(now),
-        num_runs=(len(before), len(now)),
-        sentence=sentence,
-        command=redacted_words(words),
-        baseline_commit=then.commit,
-        foreign_share=busiest,
-        noisy=noisy,
-    )
 
 
 def _tell(
@@ -249,6 +203,8 @@ def _next(
     again = ["hotloop", "check", "--baseline", str(file)]
     if seconds != DEFAULT_S:
         again += ["--seconds", f"{seconds:g}s"]
+    if verdict.outcome is Outcome.NOT_JUDGED:
+        return next_steps(_unjudged(verdict, again, command))
     if verdict.passed and not verdict.proven:
         return next_steps([("more runs for a proof", [*again, "--runs", str(2 * num), *command])])
     if verdict.passed:
@@ -264,8 +220,31 @@ def _next(
     )
 
 
+def _unjudged(
+    verdict: GateVerdict, again: list[str], command: tuple[str, ...]
+) -> list[tuple[str, list[str]]]:
+    steps = [("when the machine is quiet (hotloop machine names who is busy)", [*again, *command])]
+    if verdict.baseline_commit is not None:
+        revision = verdict.baseline_commit[:12]
+        beside = ["hotloop", "compare", "--baseline", revision, *command]
+        steps.append(("or now: both revisions in turns, beside the same neighbours", beside))
+    return steps
+
+
+def _warn_of_busy(runs: Sequence[GateRun], screen: Screen) -> None:
+    """Say that a baseline is worth little that was made beside others."""
+    busiest = busiest_share(runs)
+    if busiest is not None and busiest > BUSY:
+        screen.warn(
+            f"hotloop: other processes used up to {percent(busiest)} of the CPU, so these times are too long, and most "
+            "checks against them cannot judge: make the baseline again on a quiet machine"
+        )
+
+
 def told(verdict: GateVerdict) -> RenderableType:
     """Return the verdict, ready to print; first whether the machine was quiet enough for one."""
-    style = "bold red" if not verdict.passed else "bold green" if verdict.proven else "bold yellow"
+    failed = verdict.outcome is Outcome.FAILED
+    style = "bold red" if failed else "bold green" if verdict.passed and verdict.proven else "bold yellow"
     said = Text.assemble((f"hotloop check {verdict.word}: ", style), shown(verdict.sentence))
-    return Group(*busy_machine(verdict.foreign_share), said)
+    busy = busy_machine(verdict.foreign_share) if verdict.outcome is Outcome.NOT_JUDGED else ()
+    return Group(*busy, said)

@@ -17,6 +17,7 @@ from hotloop.cli.files import check_writable, json_text, write_json
 from hotloop.cli.options import COMMAND_SETTINGS, ResultFile, TimeSpan, isolation_options, output_options
 from hotloop.cli.report import keep_page
 from hotloop.cli.stored import OBSERVATION, stored_or_told, stored_without_step, warn_unless_storable
+from hotloop.cli.stored_card import card_of
 from hotloop.cli.time_budget import HELP, STEPS_HELP, time_budget
 from hotloop.diagnose.check.engine import diagnose
 from hotloop.diagnose.manual import pages
@@ -27,6 +28,7 @@ from hotloop.model.diagnosis import Diagnosis
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
+from hotloop.observe.profile.efficiency import with_quiet_peak
 from hotloop.observe.profile.windows import ALL
 from hotloop.observe.run.live import Interrupted, LiveRun, observe
 from hotloop.observe.run.origin import origin
@@ -189,7 +191,8 @@ def _kept(name: str | None, latency_limit_s: float | None) -> Diagnosis:
         try:
             observation = session.get(OBSERVATION, Observation)
             if observation is not None:
-                return diagnose(_waited_for(observation, latency_limit_s), session.name)
+                known = with_quiet_peak(observation, card_of(observation))
+                return diagnose(_waited_for(known, latency_limit_s), session.name)
         finally:
             session.close()
     raise HotloopError(

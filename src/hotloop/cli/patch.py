@@ -15,6 +15,7 @@ from hotloop.cli.files import write_text
 from hotloop.cli.options import TimeSpan, output_options
 from hotloop.cli.plan_place import Place
 from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.model.outcome import Outcome
 from hotloop.model.safety import Safety
 from hotloop.model.secrets import REDACTED
 from hotloop.model.tuning import Plan, StepEdit
@@ -44,7 +45,12 @@ DEFAULT = Path("hotloop.toml")
 @click.option("--write", is_flag=True, help="Change the files.")
 @click.option("--check", is_flag=True, help="Exit with 1 if there is something to patch.")
 @click.option("--unsafe", is_flag=True, help="Also edits that may change what was not observed.")
-@click.option("--prove", is_flag=True, help="Run the original and the patched program in turns.")
+@click.option(
+    "--prove",
+    is_flag=True,
+    help="Run the original and the patched program in turns; exit with 1 if the plan's promise is not kept, with 5 if "
+    "that could not be judged.",
+)
 @click.option(
     "--observe", "look", is_flag=True, help="Run the command to see where to edit, if the files changed."
 )
@@ -126,8 +132,11 @@ def _patched(plan: Plan, place: Place, asked: Asked, screen: Screen) -> int:
     if patch.changed and not asked.write:
         for line in to_type(plan_file if plan_file != DEFAULT else None):
             screen.note(line)
-    if asked.prove and not _proven(plan, patch, allowed, found.edits, asked.seconds, screen):
-        return ExitCode.GATE
+    proof = (
+        _proven(plan, patch, allowed, found.edits, asked.seconds, screen) if asked.prove else Outcome.PASSED
+    )
+    if proof is not Outcome.PASSED:
+        return proof.exit_code
     if asked.write:
         _write(patch, plan, proven, place, screen, force=asked.force)
     return ExitCode.GATE if asked.check and patch.changed else ExitCode.DONE
@@ -192,11 +201,11 @@ def _can_run(plan: Plan, why: str) -> str:
 
 def _proven(
     plan: Plan, patch: Patch, allowed: Safety, known: Mapping[str, StepEdit], seconds: float, screen: Screen
-) -> bool:
+) -> Outcome:
     """Say what the patched program was measured to be; return whether that is what the plan promised."""
     if not patch.changed and not patch.is_launched(plan.fit.command):
         screen.note("hotloop: nothing can be proven: no step of the plan is written")
-        return not plan.steps
+        return Outcome.NOT_JUDGED if plan.steps else Outcome.PASSED
     _can_run(plan, "a proof runs the original and the patched program")
     try:
         prover = Prover(plan.fit.command, Path.cwd(), seconds, screen.progress, screen.alert)
@@ -205,7 +214,7 @@ def _proven(
         screen.done()
     for line in proof_told(proof):
         screen.note(line)
-    return proof.holds
+    return proof.outcome
 
 
 def _write(patch: Patch, plan: Plan, proven: Plan, place: Place, screen: Screen, *, force: bool) -> None:

@@ -10,22 +10,21 @@ import msgspec
 from hotloop.cli.diagnose_source import with_source
 from hotloop.cli.explain import manual_page
 from hotloop.cli.stored import OBSERVATION, RESULT
+from hotloop.cli.stored_card import card_of
 from hotloop.cli.stored_trials import held_steps, looks, loss_curves, samples
 from hotloop.diagnose.check.engine import diagnose
-from hotloop.machine.card.cache import kept_card
-from hotloop.machine.host.identity import differences, identity
 from hotloop.model.deep import Deep
 from hotloop.model.diagnosis import Diagnosis
 from hotloop.model.errors import HotloopError
 from hotloop.model.finding import Finding
-from hotloop.model.machine import MachineCard, MachineIdentity
+from hotloop.model.machine import MachineCard
 from hotloop.model.observation import Coverage, Observation
 from hotloop.model.origin import Origin
 from hotloop.model.regular_file import regular_bytes
 from hotloop.model.safety import Safety
 from hotloop.model.secrets import redacted_environment, redacted_words
 from hotloop.model.tuning import TuneResult
-from hotloop.observe.profile.efficiency import with_efficiency
+from hotloop.observe.profile.efficiency import with_quiet_peak
 from hotloop.observe.run.origin import ORIGIN
 from hotloop.patch.program_files import editable, outdated, sites_now
 from hotloop.patch.rewrite_plan import rewrite_plan
@@ -64,7 +63,7 @@ def report_content(
     tuning = session.get(RESULT, TuneResult)
     before, after = looks(session, tuning) if tuning else (None, None)
     seen = session.get(OBSERVATION, Observation)
-    card = _card(seen)
+    card = card_of(seen) if seen is not None else None
     observation = _observation(seen, before, card)
     if observation is None and tuning is None:
         raise HotloopError(
@@ -97,25 +96,13 @@ def report_content(
     )
 
 
-def _card(seen: Observation | None) -> MachineCard | None:
-    """Return what this machine can do, for a session of this machine; None: of another one, or not measured."""
-    if seen is None:
-        return None
-    try:
-        theirs = msgspec.convert(seen.machine, MachineIdentity)
-    except msgspec.ValidationError:  # of another version of hotloop
-        return None
-    return None if differences(theirs, identity()) else kept_card()
-
-
 def _observation(seen: Observation | None, deep: Deep | None, card: MachineCard | None) -> Observation | None:
     """Return the observation; of a tuning session detailed profiling stands in the confirmation."""
     if seen is None:
         return None
     if seen.deep is None and deep is not None:
         seen = msgspec.structs.replace(seen, deep=deep)
-    if seen.efficiency is None or seen.efficiency.peak_flop_per_s is None:
-        seen = with_efficiency(seen, card)  # the machine may have been measured since
+    seen = with_quiet_peak(seen, card)  # the machine may have been measured since
     environment = redacted_environment(seen.program.environment)
     return msgspec.structs.replace(
         seen,
@@ -193,6 +180,8 @@ def _missing(
         )
     if seen.deep is not None and seen.deep.operators is not None and card is None:
         yield Coverage("roofline", "this machine was not measured: run hotloop machine once")
+    elif seen.deep is not None and seen.efficiency is not None and seen.efficiency.why_no_peak is not None:
+        yield Coverage("roofline", seen.efficiency.why_no_peak)
     if seen.monitors is not None and not any("power" in name for name in seen.monitors.metrics):
         yield Coverage("power", "no sensor of this machine tells it, so energy and its price are not known")
     if seen.epoch_steps is None:

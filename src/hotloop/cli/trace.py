@@ -12,6 +12,7 @@ import click
 from hotloop.cli.files import write_json
 from hotloop.cli.options import ResultFile, output_options
 from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.model.outcome import of_all
 from hotloop.model.quantities import counted
 from hotloop.report.terminal.layout import next_steps
 from hotloop.report.terminal.screen import Screen
@@ -45,7 +46,7 @@ def command() -> None:
     "budgets",
     multiple=True,
     metavar="EXPR",
-    help='A gate like "idle<10%"; exit code 1 if broken.',
+    help='A gate like "idle<10%"; exit code 1 if broken, 5 if not in the trace.',
 )
 @click.option("--top", default=10, show_default=True, type=click.IntRange(min=1), help="Rows of each table.")
 @click.option(
@@ -90,7 +91,7 @@ def analyze_command(
     verdicts = [check_gate(gate, analysis) for gate in gates for analysis in report.traces]
     show_verdicts(screen, verdicts)
     screen.show(render_next(report, str(files[0])))
-    return ExitCode.DONE if all(verdict.passed for verdict in verdicts) else ExitCode.GATE
+    return of_all(verdict.outcome for verdict in verdicts).exit_code
 
 
 def _refused(files: Sequence[Path], failures: Sequence[str | None]) -> HotloopError:

@@ -28,6 +28,7 @@ BLOCK_BYTES = 1 << 20
 BUDGET_S = 1.5
 """For each way of reading."""
 NUM_REPEATS = 5
+ORDERS = ("sequential", "random")
 NUM_PILOT = 500
 MIN_READS, MAX_READS = 8, 100_000
 TIMEOUT_S = 300.0
@@ -60,10 +61,9 @@ def bench(source: Path, progress: Progress = lambda _: None, budget_s: float = B
     rates: list[ReadRate] = []
     for cache in ("warm",) if in_memory else ("cold", "warm"):
         per_repeat = _per_repeat(parts, cache, budget_s)
-        for order in ("sequential", "random"):
-            for num_workers in _worker_counts():
-                progress(f"{cache} {order} reads by {num_workers}")
-                rates.append(_measured(parts, order, cache, num_workers, per_repeat))
+        for num_workers in _worker_counts():
+            progress(f"{cache} reads by {num_workers}")
+            rates += _measured(parts, cache, num_workers, per_repeat)
     return BenchReport(
         folder=str(source.resolve()),
         filesystem=mount.kind,
@@ -93,14 +93,28 @@ def _worker_counts() -> list[int]:
     return [num for num in (1, 2, 4, 8) if num <= most]
 
 
-def _measured(parts: Sequence[Part], order: str, cache: str, num_workers: int, per_repeat: int) -> ReadRate:
-    shown = parts if order == "sequential" else random.Random(0).sample(parts, len(parts))
-    repeats = [
-        [shown[(first + at) % len(shown)] for at in range(per_repeat)]
-        for first in range(0, NUM_REPEATS * per_repeat, per_repeat)
+def _measured(parts: Sequence[Part], cache: str, num_workers: int, per_repeat: int) -> list[ReadRate]:
+    """Return how fast some processes read in order and at random: in turns, so that what else happens hits both."""
+    shown = {"sequential": parts, "random": random.Random(0).sample(parts, len(parts))}
+    turns = [
+        order for number in range(NUM_REPEATS) for order in (ORDERS if number % 2 == 0 else ORDERS[::-1])
     ]
+    done = dict.fromkeys(ORDERS, 0)
+    repeats = []
+    for order in turns:
+        repeats.append([shown[order][(done[order] + at) % len(parts)] for at in range(per_repeat)])
+        done[order] += per_repeat
     seconds = _seconds(repeats, forget if cache == "cold" else read, num_workers)
-    rates = [sum(part.size for part in repeat) / s for repeat, s in zip(repeats, seconds, strict=True)]
+    rates: dict[str, list[float]] = {order: [] for order in ORDERS}
+    for order, repeat, spent in zip(turns, repeats, seconds, strict=True):
+        rates[order].append(sum(part.size for part in repeat) / spent)
+    mean_bytes = statistics.fmean(part.size for part in parts)
+    return [_rate(order, cache, num_workers, per_repeat, rates[order], mean_bytes) for order in ORDERS]
+
+
+def _rate(
+    order: str, cache: str, num_workers: int, per_repeat: int, rates: Sequence[float], mean_bytes: float
+) -> ReadRate:
     median = statistics.median(rates)
     how = "pages dropped before each repeat" if cache == "cold" else "read just before each repeat"
     return ReadRate(
@@ -114,7 +128,8 @@ def _measured(parts: Sequence[Part], order: str, cache: str, num_workers: int, p
             num=len(rates),
             method=f"{per_repeat} reads a repeat by {num_workers} processes, {how}",
         ),
-        reads_per_s=median / statistics.fmean(part.size for part in parts),
+        repeats_bytes_per_s=tuple(rates),
+        reads_per_s=median / mean_bytes,
         terabyte_s=_TERABYTE / median,
         petabyte_s=_PETABYTE / median,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from hotloop.model.ratio import Ratio
+from hotloop.model.tree_memory import TreeMemory
 
 SCHEMA = 1
 
@@ -22,6 +23,8 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     phases: dict[str, float] = {}
     """Seconds of each phase of a step."""
     peak_bytes: int | None = None
+    tree: TreeMemory | None = None
+    """Of all its processes together, on the host; None: not measured."""
     batch_size: int | None = None
     """Of the loader that feeds the steps; None: there is none, or it has none."""
     tokens_per_step: float | None = None

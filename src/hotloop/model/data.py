@@ -91,6 +91,8 @@ class ReadRate(msgspec.Struct, frozen=True, kw_only=True):
     num_workers: int
     """Processes that read at once."""
     bytes_per_s: Rate
+    repeats_bytes_per_s: tuple[float, ...] = ()
+    """Of each repeat; the n-th in order and the n-th at random, by as many processes, were read one after the other."""
     reads_per_s: float
     terabyte_s: float
     """Seconds that 10^12 bytes take."""

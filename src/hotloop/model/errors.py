@@ -14,6 +14,8 @@ class ExitCode(IntEnum):
     """The user's program failed under observe, diagnose or tune."""
     MACHINE = 4
     """The machine does not allow it: no space, no permission, no torch."""
+    UNDECIDED = 5
+    """A gate could not judge: the machine was too busy, or too little was measured."""
     DEFECT = 70
     """hotloop itself is at fault (`EX_SOFTWARE` of sysexits.h); Python's own 1 would be a gate that says no."""
     INTERRUPTED = 130

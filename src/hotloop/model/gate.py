@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from hotloop.model.outcome import Outcome
 from hotloop.model.ratio import Ratio
 
 SCHEMA = 1
@@ -17,7 +18,9 @@ class GateRun(msgspec.Struct, frozen=True, kw_only=True):
     steps_s: tuple[float, ...]
     """Every steady step, in order."""
     foreign_share: float | None = None
-    """Of the machine, taken by others meanwhile; None: not measured."""
+    """Of the machine, taken by others and by other guests of the hypervisor meanwhile; None: not measured."""
+    delay_ratio: float | None = None
+    """Seconds a second in which a thread of the program was ready to run and had no core; None: not told."""
 
 
 class ClassBaseline(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +44,7 @@ class GateBaseline(msgspec.Struct, frozen=True, kw_only=True):
 class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the program got slower."""
 
+    outcome: Outcome
     passed: bool
     proven: bool
     """Whether the interval settles it; otherwise it passes because nothing was proven."""
@@ -49,7 +53,7 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
     margin: float
     """What is tolerated, relative."""
     before_s: float
-    """Median step time of the baseline's runs, and of those now."""
+    """Geometric mean of the median steps of the baseline's runs, and of those now: their quotient is the slowdown."""
     now_s: float
     num_runs: tuple[int, int]
     sentence: str
@@ -58,12 +62,14 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
     foreign_share: float | None = None
     """Of the machine, that others used in the busiest of the runs; None: not measured."""
     noisy: bool = False
-    """Others were so busy that a slowdown could be theirs: it passes."""
+    """Others were so busy, now or when the baseline was made, that they can have changed the times."""
+    alone: Ratio | None = None
+    """The slowdown without all that others can have cost the runs of now; None: the machine was quiet."""
     schema: int = SCHEMA
 
     @property
     def word(self) -> str:
         """What is said of it first."""
-        if not self.passed:
-            return "FAILED"
-        return "passed" if self.proven else "passed: a slowdown is not proven"
+        if self.outcome is Outcome.PASSED:
+            return "passed" if self.proven else "passed: a slowdown is not proven"
+        return "FAILED" if self.outcome is Outcome.FAILED else "could not judge"

@@ -154,7 +154,7 @@ class MachineCard(msgspec.Struct, frozen=True, kw_only=True):
     torch_version: str | None = None
     """None: measured without torch."""
     foreign_ratio: float | None = None
-    """Share of the machine that others used while it was measured."""
+    """Share of the machine that others, and other guests of the hypervisor, used while it was measured."""
     wall_s: float
     """How long measuring took."""
     memory_bytes_per_s: Rate | None = None

@@ -15,6 +15,7 @@ from hotloop.model.operators import Efficiency
 from hotloop.model.program import ProgramFacts
 from hotloop.model.sites import Sites
 from hotloop.model.step_series import StepSeries
+from hotloop.model.tree_memory import TreeMemory
 
 SCHEMA = 1
 """Raised when a JSON name changes its meaning or goes away."""
@@ -117,6 +118,8 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     method: str
     host_peak_bytes: int | None = None
     """Largest resident set of a training process."""
+    tree: TreeMemory | None = None
+    """Of all processes together, loader workers too, up to the last measured step; None: not measured."""
     devices: tuple[DeviceMemory, ...] = ()
     """Each accelerator that the program uses."""
 

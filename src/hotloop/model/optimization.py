@@ -61,6 +61,8 @@ class Refusal(msgspec.Struct, frozen=True):
 
     name: str
     reason: str
+    tried: bool = False
+    """Something was measured of it; False: it was not, or the result is of an earlier version."""
 
 
 class Effect(msgspec.Struct, frozen=True):

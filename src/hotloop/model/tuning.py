@@ -10,6 +10,7 @@ from hotloop.model.optimization import Candidate, Effect, Numerics, Refusal
 from hotloop.model.option_value import OptionValue
 from hotloop.model.ratio import Ratio
 from hotloop.model.sites import Sites
+from hotloop.model.tree_memory import TreeMemory
 
 
 class FailureKind(str, Enum):
@@ -232,9 +233,16 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     high_s: float
     samples_per_s: float | None
     peak_bytes: int | None
+    mean_s: float | None = None
+    """What phases add up to and savings are of; None: of an earlier version."""
     anchor: Anchor
     own_run: OwnRun | None = None
     """None: it was not seen to end by itself."""
+
+    @property
+    def whole_s(self) -> float:
+        """The mean step, as `StepTime.whole_s`; of an earlier version's result the median."""
+        return self.step_s if self.mean_s is None else self.mean_s
 
 
 class TuneResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -252,10 +260,16 @@ class TuneResult(msgspec.Struct, frozen=True, kw_only=True):
     """Apart from the plan; the most promising first."""
     peak_bytes: tuple[int | None, int | None]
     """Before and after."""
+    tree_peak: tuple[TreeMemory | None, TreeMemory | None] = (None, None)
+    """Of all processes together, on the host, before and after."""
     contention: Contention
     confirmation: str
     """How the final number was measured."""
+    num_sets: int | None = None
+    """Of fresh processes, from which the final number is; None: there is none, or it is of an earlier version."""
     wall_s: float
+    budget_s: float | None = None
+    """Time that was given; None: of an earlier version."""
     coverage: tuple[str, ...] = ()
     interrupted: bool = False
     schema: int = SCHEMA

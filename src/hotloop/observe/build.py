@@ -23,7 +23,8 @@ from hotloop.observe.decode.spans import DEVICE, Timeline
 from hotloop.observe.decode.spans import timelines as timelines_of
 from hotloop.observe.run_account.account import account
 from hotloop.observe.steps.epochs import epoch_steps
-from hotloop.observe.steps.ranks import MIN_STEPS, observe_rank, steady_windows
+from hotloop.observe.steps.job import observe_ranks
+from hotloop.observe.steps.ranks import MIN_STEPS, steady_windows
 from hotloop.observe.steps.rates import loader_slots
 from hotloop.observe.steps.requests import inference
 from hotloop.observe.steps.rhythm import find_anchor
@@ -83,10 +84,7 @@ def build(
     lead = leading(timelines)
     anchor = find_anchor(lead.spans) if lead else None
     on_device = on_the_device(folder, timelines, anchor)
-    ranks = [
-        observe_rank(on_device.get(pid, timeline), anchor, processes.get(pid))
-        for pid, timeline in sorted(timelines.items())
-    ]
+    ranks = list(observe_ranks(timelines, on_device, anchor, processes))
     trained = sorted(
         (rank for rank in ranks if rank.step), key=lambda rank: (rank.rank is None, rank.rank or 0)
     )

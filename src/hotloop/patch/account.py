@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from hotloop.model.outcome import Outcome
 from hotloop.model.quantities import counted
 from hotloop.model.ratio import Ratio
 from hotloop.model.safety import Safety
@@ -116,7 +117,10 @@ def proof_told(proof: Proof) -> Iterator[str]:
     yield f"promised by the plan      {_interval(proof.promised)}"
     yield f"learning                  {'the same' if proof.parity.passed else 'NOT PROVEN THE SAME'}"
     yield from _wrapped(proof.parity.evidence, " " * 26)
-    if proof.missed and proof.responsible is not None:
+    if proof.missed and proof.disturbed:
+        yield "The patch falls short of the plan, but other processes disturbed most pairs:"
+        yield "prove it again on a machine with nothing beside it."
+    elif proof.missed and proof.responsible is not None:
         yield f"The patch falls short of the plan; the edit of {proof.responsible} is where it does."
     elif proof.missed:
         yield "The patch falls short of the plan; the steps' own intervals are too wide to say"
@@ -126,7 +130,7 @@ def proof_told(proof: Proof) -> Iterator[str]:
         yield "(--seconds) on a machine with nothing beside it."
     elif proof.num_pairs < MIN_PAIRS:
         yield f"{counted(proof.num_pairs, 'fresh pair')} measured it; a verdict needs {MIN_PAIRS} (--seconds)."
-    elif proof.holds:
+    elif proof.outcome is Outcome.PASSED:
         yield "The patch keeps what the plan promised. Write it: hotloop patch --write"
 
 

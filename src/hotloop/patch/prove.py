@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hotloop.launch.command import resolve
 from hotloop.model.optimization import Candidate
+from hotloop.model.outcome import Outcome
 from hotloop.model.ratio import Ratio
 from hotloop.model.safety import Safety
 from hotloop.model.tuning import ParityEvidence, Plan, PlanStep, StepEdit
@@ -18,7 +19,7 @@ from hotloop.patch.patched_tree import patched_tree
 from hotloop.patch.rewrite_plan import Patch, rewrite_plan
 from hotloop.source.outcome import Edited
 from hotloop.stats.verdict import MIN_MARGIN
-from hotloop.tune.compare.pairs import PairRecord, pairs, perturbed
+from hotloop.tune.compare.pairs import MIN_PAIRS, PairRecord, pairs, perturbed
 from hotloop.tune.compare.program import OBSERVED_S, Program, inside, program
 from hotloop.tune.verdict.reference_losses import ReferenceLosses
 from hotloop.tune.verdict.reference_outputs import ReferenceOutputs
@@ -36,6 +37,7 @@ class Proof:
         responsible: the step whose edit brings less than the plan says; None: the steps' own intervals are too wide to
             tell, or nothing is missed.
         num_pairs: of fresh processes.
+        disturbed: others disturbed most of them, so that what is missed may be theirs.
     """
 
     ratio: Ratio | None
@@ -44,11 +46,17 @@ class Proof:
     missed: bool
     responsible: str | None
     num_pairs: int
+    disturbed: bool = False
 
     @property
-    def holds(self) -> bool:
-        """Whether the patch was measured to be what the plan promised."""
-        return self.ratio is not None and self.parity.passed and not self.missed
+    def outcome(self) -> Outcome:
+        """Whether the patch was measured to be what the plan promised: faster than the original, and not by less."""
+        if self.parity.measured and not self.parity.passed:
+            return Outcome.FAILED
+        if self.missed and not self.disturbed:
+            return Outcome.FAILED
+        faster = self.ratio is not None and self.ratio.low >= 1 and self.num_pairs >= MIN_PAIRS
+        return Outcome.PASSED if faster and self.parity.passed and not self.missed else Outcome.NOT_JUDGED
 
 
 class Prover:
@@ -106,6 +114,7 @@ class Prover:
             missed=missed,
             responsible=responsible(plan.steps, part_falls_short, ratio, promise(whole)) if missed else None,
             num_pairs=len(records),
+            disturbed=2 * sum(record.foreign_share is not None for record in records) > len(records),
         )
 
     def _compare(self, patch: Patch) -> tuple[list[PairRecord], Ratio | None]:

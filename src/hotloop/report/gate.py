@@ -7,6 +7,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from hotloop.model.foreign_text import shown
 from hotloop.model.gate import GateVerdict
+from hotloop.model.outcome import Outcome
 from hotloop.model.quantities import duration, percent
 from hotloop.report.content.figures import speedup
 from hotloop.report.markdown import code, text
@@ -15,25 +16,29 @@ from hotloop.report.markdown import code, text
 def junit(verdict: GateVerdict) -> str:
     """Return one test suite with one test."""
     name = quoteattr(shown(shlex.join(verdict.command)))
-    failure = "" if verdict.passed else f"<failure message={quoteattr(shown(verdict.sentence))}/>"
+    message = quoteattr(shown(verdict.sentence))
+    kind = {Outcome.FAILED: "failure", Outcome.NOT_JUDGED: "error"}.get(verdict.outcome)
+    found = f"<{kind} message={message}/>" if kind else ""
+    failures, errors = (int(verdict.outcome is one) for one in (Outcome.FAILED, Outcome.NOT_JUDGED))
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
-        f'<testsuite name="hotloop check" tests="1" failures="{int(not verdict.passed)}" errors="0" skipped="0">'
-        f'<testcase classname="hotloop.check" name={name} time="{verdict.now_s:.6f}">{failure}'
+        f'<testsuite name="hotloop check" tests="1" failures="{failures}" errors="{errors}" skipped="0">'
+        f'<testcase classname="hotloop.check" name={name} time="{verdict.now_s:.6f}">{found}'
         f"<system-out>{escape(shown(verdict.sentence))}</system-out></testcase></testsuite>\n"
     )
 
 
 def annotation(verdict: GateVerdict) -> str:
     """Return a GitHub workflow command."""
-    level = "notice" if verdict.passed and verdict.proven else "warning" if verdict.passed else "error"
+    settled = "notice" if verdict.passed and verdict.proven else "warning"
+    level = "error" if verdict.outcome is Outcome.FAILED else settled
     message = shown(verdict.sentence).replace("%", "%25")
     return f"::{level} title=hotloop check::{message}\n"
 
 
 def gate_markdown(verdict: GateVerdict) -> str:
     """Return a summary for a pull request or a job."""
-    word = verdict.word if verdict.passed else "failed: a slowdown is proven"
+    word = "failed: a slowdown is proven" if verdict.outcome is Outcome.FAILED else verdict.word
     before, now = verdict.num_runs
     return "\n".join(
         (

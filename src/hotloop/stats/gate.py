@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import median
+from statistics import fmean, median
 
 from hotloop.model.ratio import Ratio
 from hotloop.stats.runs import run_of_steps, runs_ratio
@@ -39,5 +39,9 @@ def is_settled(found: Ratio, margin: float) -> bool:
 
 
 def typical_s(runs: Sequence[Sequence[float]]) -> float:
-    """Return the median of the runs' medians; NaN where there is none."""
-    return median(median(run) for run in runs) if runs else math.nan
+    """Return the geometric mean of the runs' medians; NaN where there is none.
+
+    Two of them divided are the slowdown: of medians of medians a step that took 892 us and takes 929 was "1.48 times as
+    long".
+    """
+    return math.exp(fmean(math.log(median(run)) for run in runs)) if runs else math.nan

@@ -11,6 +11,7 @@ import msgspec
 from hotloop.model.deep import Deep
 from hotloop.model.learned import Learned
 from hotloop.model.optimization import Candidate, Effect
+from hotloop.model.tree_memory import TreeMemory
 from hotloop.model.tuning import Contention, Failure
 from hotloop.stats.pairs import telling
 
@@ -54,6 +55,8 @@ class ArmRecord(Learned, frozen=True, kw_only=True, tag="arm"):
     effects: tuple[Effect, ...] = ()
     notes: tuple[str, ...] = ()
     peak_bytes: int | None = None
+    tree_peak: TreeMemory | None = None
+    """Of all its processes together, on the host."""
     num_alloc_retries: int = 0
     """Since it was warm, how often an allocator had to give a device's memory back and ask again; each waits for the
     device."""

@@ -24,19 +24,23 @@ from hotloop.model.tuning import (
     Switched,
     TuneResult,
 )
+from hotloop.stats.empty_plan import unused_s
 from hotloop.tune.confirm.confirmation import Confirmer
 from hotloop.tune.confirm.evidence import MIN_SETS, TELLING, Confirmation
 from hotloop.tune.confirm.factors import Factors
 from hotloop.tune.confirm.likely import likely_from_search, likely_from_sets, why_open
 from hotloop.tune.design.neighbours import was_busy
-from hotloop.tune.executor import PlanSteps
+from hotloop.tune.executor import ArmRecord, PlanSteps
 from hotloop.tune.search.arms import Arms
+from hotloop.tune.search.belief import NO_TIME
 from hotloop.tune.search.contest import METHOD, Contest
 from hotloop.tune.search.knob_screen import METHOD as SWITCHED
 from hotloop.tune.search.search import Search
 from hotloop.tune.verdict.decision import ACCEPTED
 
 NOT_TRIED = "not tried: interrupted"
+UNTRIED = "expected to help"
+"""How the reason begins of what was believed in and never measured."""
 CHANGED = 1.3
 """Times the quickest set's step, from which a machine is said to run at several speeds."""
 
@@ -55,6 +59,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     """Names of optimizations whose gain is what other processes take."""
     interrupted: bool
     wall_s: float
+    budget_s: float | None = None
 
     def factors(self) -> Factors:
         """Return what finds the factor of each step."""
@@ -71,6 +76,7 @@ def tune_result(observation: Observation, found: Found) -> TuneResult:
     """Return the result of a session."""
     proven = found.confirmer.proven()
     steps = found.factors().steps(proven) if proven else ()
+    before, after = _last_arms(found, proven)
     ground = found.arms.originals.baseline() if found.arms.originals.measured else None
     return TuneResult(
         command=observation.command,
@@ -78,12 +84,15 @@ def tune_result(observation: Observation, found: Found) -> TuneResult:
         floor=ground.floor if ground else None,
         plan=_plan(observation, proven, steps),
         likely=tuple(_likely(observation, found, proven)),
-        refused=(*found.refused, *_refusals(found, proven)),
+        refused=(*found.refused, *(_as_it_was(found, one) for one in _refusals(found, proven))),
         trials=tuple(found.search.trials),
-        peak_bytes=_peaks(found, proven),
+        peak_bytes=(before.peak_bytes if before else None, after.peak_bytes if after else None),
+        tree_peak=(before.tree_peak if before else None, after.tree_peak if after else None),
         contention=_contention(found),
         confirmation=_how(found, proven),
+        num_sets=len(found.confirmer.sets.counted(proven.plan)) if proven else None,
         wall_s=found.wall_s,
+        budget_s=found.budget_s,
         interrupted=found.interrupted,
     )
 
@@ -94,6 +103,7 @@ def _baseline(observation: Observation) -> Baseline:
     assert observation.anchor is not None
     return Baseline(
         step_s=step.median_s,
+        mean_s=step.mean_s,
         low_s=step.low_s,
         high_s=step.high_s,
         samples_per_s=step.samples_per_s,
@@ -203,6 +213,16 @@ def _refusals(found: Found, proven: Confirmation | None) -> list[Refusal]:
     return [refusal for label, refusal in refused.items() if label not in planned]
 
 
+def _as_it_was(found: Found, one: Refusal) -> Refusal:
+    """Mark what something was measured of, and say of what was not whether the time was used up."""
+    tried = not one.reason.startswith(("not tried", UNTRIED))
+    left_s = unused_s(found.budget_s, found.wall_s)
+    if left_s is None or not one.reason.startswith(NO_TIME.removesuffix(" (--budget)")):
+        return msgspec.structs.replace(one, tried=tried)
+    reason = f"not tried: it and a proof need more than the {duration(left_s)} that were left (--budget)"
+    return Refusal(one.name, reason)
+
+
 def _open(found: Found, label: str) -> str:
     """What became of a step that was believed in and is in no proven plan."""
     for confirmation in (found.confirmer.sets.standing(plan) for plan in reversed(found.confirmer.goals)):
@@ -217,7 +237,7 @@ def _open(found: Found, label: str) -> str:
         return "promising, but interrupted before it was confirmed"
     if label in {trial.candidate.label for trial in found.search.trials}:
         return "promising, but no time was left to confirm it"
-    return "expected to help, but too little time was left to try it (--budget)"
+    return f"{UNTRIED}, but too little time was left to try it (--budget)"
 
 
 def _so_far(seen: Confirmation) -> str:
@@ -239,12 +259,12 @@ def _contention(found: Found) -> Contention:
     )
 
 
-def _peaks(found: Found, proven: Confirmation | None) -> tuple[int | None, int | None]:
+def _last_arms(found: Found, proven: Confirmation | None) -> tuple[ArmRecord | None, ArmRecord | None]:
+    """Return what the original and the plan did in the last set; None: it failed there, or nothing is proven."""
     if proven is None:
         return (None, None)
     order, record = found.confirmer.sets.of(proven.plan)[-1]
-    before, after = record.arm(0), record.arm(order.plans.index(proven.plan))
-    return (before.peak_bytes if before else None, after.peak_bytes if after else None)
+    return record.arm(0), record.arm(order.plans.index(proven.plan))
 
 
 def _how(found: Found, proven: Confirmation | None) -> str:
@@ -253,9 +273,11 @@ def _how(found: Found, proven: Confirmation | None) -> str:
     sets = [record for _, record in found.confirmer.sets.counted(proven.plan)]
     rounds = sorted(len(record.rounds) for record in sets)
     many = f"{rounds[0]} to {rounds[-1]}" if rounds[0] != rounds[-1] else f"{rounds[0]}"
+    aside = found.confirmer.sets.num(proven.plan) - len(sets)
+    beside = f" ({aside} more beside other processes left out)" if aside else ""
     return (
-        f"{len(sets)} sets of fresh processes, {many} blocks of each copy of your program in turns (ABBA), as you run "
-        f"it; 95% interval over sets and blocks, valid at every look{_changed_speed(found)}"
+        f"{len(sets)} sets of fresh processes{beside}, {many} blocks of each copy of your program in turns (ABBA), "
+        f"as you run it; 95% interval over sets and blocks, valid at every look{_changed_speed(found)}"
     )
 
 

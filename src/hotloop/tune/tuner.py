@@ -118,6 +118,7 @@ class Tuner:
             heed_neighbours=self._heed_neighbours,
             interrupted=interrupted,
             wall_s=self._ledger.budget.spent(),
+            budget_s=self._ledger.budget.seconds,
         )
         result = tune_result(self._observation, found)
         gaps = (f"trials ended early: the program failed as it is ({failed})",) if failed else ()

@@ -60,10 +60,13 @@ def kept_card(cache: Path | None = None) -> MachineCard | None:
 
 
 def peak_flop_per_s(card: MachineCard, device: str, precision: str) -> float | None:
-    """Return the fastest that a device ran in one precision, None where that was not measured.
+    """Return the fastest that a device ran in one precision, None where that was not measured on a quiet machine.
 
-    The fastest repeat of matmul or convolution: a program's share of a peak that it beats would be absurd.
+    The fastest repeat of matmul or convolution: a program's share of a peak that it beats would be absurd, and so is
+    its share of a rate that other processes held down.
     """
+    if is_noisy(card):
+        return None
     rates = [
         rate.high
         for one in card.devices

@@ -17,7 +17,7 @@ from hotloop.machine.card.torch_process import TorchError, torch_rates, torch_ve
 from hotloop.machine.devices.amd import open_amd
 from hotloop.machine.devices.gpu_class import CPU_LOADER, gpu_class
 from hotloop.machine.devices.nvml import open_nvml
-from hotloop.machine.environment.contention import ForeignLoad, foreign_share
+from hotloop.machine.environment.contention import ForeignLoad, others_share
 from hotloop.machine.host.identity import identity
 from hotloop.machine.host.topology import cores
 from hotloop.model.errors import HotloopError
@@ -61,7 +61,7 @@ def measure_card(folder: Path, progress: Progress = lambda _: None) -> MachineCa
     card = _with_compute(card)
     return msgspec.structs.replace(
         card,
-        foreign_ratio=foreign_share(before, load.snapshot((os.getpid(),))),
+        foreign_ratio=others_share(before, load.snapshot((os.getpid(),))),
         wall_s=time.monotonic() - start,
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from hotloop.machine.environment.snapshot import MachineSnapshot
 from hotloop.model.machine import CheckStatus, EnvironmentCheck
+from hotloop.model.quantities import byte_size
 
 MAX_FOREIGN_RATIO = 0.10
 """Under 10% of the machine was a workable limit in comparisons; above it, blocks are wrong by factors."""
@@ -123,9 +124,9 @@ def _heat(seen: MachineSnapshot) -> EnvironmentCheck:
 
 def _swap(seen: MachineSnapshot) -> EnvironmentCheck:
     why = "a page that has to come back from the disk costs about a thousand times what it costs in memory"
-    shown = f"{seen.swap_used_bytes / 1e9:.1f} GB in use"
+    shown = f"{byte_size(seen.swap_used_bytes)} in use"
     if seen.swap_bytes_per_s > 0:
-        shown += f", {seen.swap_bytes_per_s / 1e6:.1f} MB/s moving"
+        shown += f", {byte_size(seen.swap_bytes_per_s)}/s moving"
         fix = "end programs or lower the batch size until it fits; ps aux --sort=-rss shows the large ones"
         return _check("swap", CheckStatus.WARNING, shown, why, fix)
     if seen.swap_used_bytes > 0:
@@ -135,7 +136,7 @@ def _swap(seen: MachineSnapshot) -> EnvironmentCheck:
 
 def _disk_space(seen: MachineSnapshot) -> EnvironmentCheck:
     why = "trials keep logs and the program's checkpoints in scratch; a full disk ends them"
-    shown = f"{seen.disk_free_bytes / 1e9:.1f} GB free of {seen.disk_bytes / 1e9:.0f} GB at {seen.folder}"
+    shown = f"{byte_size(seen.disk_free_bytes)} free of {byte_size(seen.disk_bytes)} at {seen.folder}"
     enough = max(_MIN_FREE_BYTES, _MIN_FREE_RATIO * seen.disk_bytes)
     status = CheckStatus.OK if seen.disk_free_bytes >= enough else CheckStatus.WARNING
     return _check(

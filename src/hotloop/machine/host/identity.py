@@ -12,6 +12,7 @@ import psutil
 from hotloop.machine.devices.accelerators import accelerators
 from hotloop.machine.host import cgroup
 from hotloop.model.machine import MachineIdentity
+from hotloop.model.quantities import byte_size
 
 _ISA_X86 = ("avx2", "fma", "avx512f", "avx512_bf16", "avx512_fp16", "avx512_vnni", "avx_vnni")
 _ISA_X86_TILES = ("amx_tile", "amx_bf16", "amx_int8", "amx_fp16")
@@ -68,7 +69,7 @@ def differences(then: MachineIdentity, now: MachineIdentity) -> tuple[str, ...]:
         if was != is_:
             found.append(f"{name.replace('_', ' ')}: was {_text(was)}, is {_text(is_)}")
     if abs(then.memory_bytes - now.memory_bytes) > _MEMORY_TOLERANCE * then.memory_bytes:
-        found.append(f"memory: was {then.memory_bytes / 1e9:.1f} GB, is {now.memory_bytes / 1e9:.1f} GB")
+        found.append(f"memory: was {byte_size(then.memory_bytes)}, is {byte_size(now.memory_bytes)}")
     return tuple(found)
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import msgspec
 
+import hotloop
+
 
 class ProcessTime(msgspec.Struct, frozen=True, kw_only=True):
     """One process's line in /proc/PID/stat, of which proc(5) says what the fields are."""
@@ -48,6 +50,16 @@ def descendants(processes: dict[int, ProcessTime], roots: Iterable[int]) -> froz
             found.add(pid)
             waiting += children.get(pid, [])
     return frozenset(found)
+
+
+def is_helper(pid: int, proc: Path = Path("/proc")) -> bool:
+    """Whether a process is one that hotloop started for itself: isolated, with the place of its package."""
+    try:
+        words = (proc / str(pid) / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    place = os.fsencode(Path(hotloop.__file__).parents[1])
+    return words[1:2] == [b"-I"] and any(word.startswith(place) for word in words[2:])
 
 
 def _read(path: str) -> ProcessTime | None:

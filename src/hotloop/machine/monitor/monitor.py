@@ -11,7 +11,8 @@ from hotloop.machine.devices.amd import open_amd
 from hotloop.machine.devices.nvml import open_nvml
 from hotloop.machine.monitor.columns import Columns
 from hotloop.machine.monitor.prometheus import write_textfile
-from hotloop.machine.monitor.sources import GpuSource, Sample, Source, host_sources
+from hotloop.machine.monitor.source import Sample, Source
+from hotloop.machine.monitor.sources import GpuSource, host_sources
 
 
 class Monitor:

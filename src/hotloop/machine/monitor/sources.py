@@ -1,9 +1,7 @@
 """Where the monitors' numbers come from: each source says what it measured at one moment, no more."""
 
-import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import psutil
 
@@ -11,20 +9,8 @@ from hotloop.machine.devices.gpu import GpuReader, num_foreign
 from hotloop.machine.environment.contention import ForeignLoad, LoadSnapshot, foreign_share
 from hotloop.machine.host.processes import descendants, read_processes
 from hotloop.machine.monitor.columns import Metric
-
-Sample = dict[Metric, float]
-MAX_PROCESSES = 64
-"""Of which memory is told, the first ones: each has a column as long as the run."""
-LARGE_BYTES = 64 << 20
-"""A process that has imported torch has more; a launcher or a shell less."""
-PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
-
-
-class Source(Protocol):
-    """One family of metrics."""
-
-    def sample(self, now_s: float, /) -> Sample:
-        """Return what could be measured at this moment; what could not is left out."""
+from hotloop.machine.monitor.program_sources import program_sources
+from hotloop.machine.monitor.source import Sample, Source
 
 
 class CpuSource:
@@ -152,45 +138,6 @@ class ForeignSource:
         return {} if share is None else {Metric("cpu_foreign_ratio"): share}
 
 
-class ProgramMemorySource:
-    """The memory of each process of ours that is large, its own alone: what it shares with others is left out.
-
-    Which processes there are is looked up now and then, as for `ForeignSource`.
-    """
-
-    def __init__(self, pids: tuple[int, ...], proc: Path = Path("/proc"), interval_s: float = 2.0) -> None:
-        self._roots = pids
-        self._proc = proc
-        self._interval_s = interval_s
-        self._known: frozenset[int] = frozenset()
-        self._looked_s = -interval_s
-        self._told: set[int] = set()
-
-    def sample(self, now_s: float, /) -> Sample:
-        """Return bytes by process; nothing where there is no /proc."""
-        if now_s - self._looked_s >= self._interval_s:
-            self._looked_s = now_s
-            self._known = descendants(read_processes(self._proc), self._roots) - frozenset(self._roots)
-        sizes = {pid: size for pid in self._known if (size := self._own_bytes(pid) or 0) >= LARGE_BYTES}
-        for pid in sorted(sizes):  # workers that are started anew in each epoch come later
-            if len(self._told) < MAX_PROCESSES:
-                self._told.add(pid)
-        return {process_memory(pid): float(size) for pid, size in sizes.items() if pid in self._told}
-
-    def _own_bytes(self, pid: int) -> int | None:
-        """Anonymous resident memory (proc(5), statm); None: the process has gone."""
-        try:
-            fields = (self._proc / str(pid) / "statm").read_text().split()
-        except OSError:
-            return None
-        return (int(fields[1]) - int(fields[2])) * PAGE_BYTES
-
-
-def process_memory(pid: int) -> Metric:
-    """Return the name of a process's memory."""
-    return Metric("process_memory_bytes", (("pid", str(pid)),))
-
-
 class GpuSource:
     """All GPUs of one driver library."""
 
@@ -240,5 +187,5 @@ def host_sources(pids: tuple[int, ...]) -> list[Source]:
         CounterSource(psutil.swap_memory, {"sin": "swap_in_bytes_per_s", "sout": "swap_out_bytes_per_s"}),
         TemperatureSource(),
         ForeignSource(pids),
-        ProgramMemorySource(pids),
+        *program_sources(pids),
     ]

@@ -8,9 +8,10 @@ import msgspec
 import numpy as np
 
 from hotloop.machine.monitor.columns import Columns, Metric
-from hotloop.machine.monitor.sources import process_memory
+from hotloop.machine.monitor.program_sources import TREE_MEMORY, process_memory
 from hotloop.model.monitors import Monitor, Monitors
-from hotloop.model.observation import Coverage, Observation
+from hotloop.model.observation import Coverage, Memory, Observation
+from hotloop.model.tree_memory import TreeMemory
 from hotloop.observe.build import leading
 from hotloop.observe.decode.spans import Timeline
 from hotloop.observe.steps.ranks import steady_windows
@@ -43,7 +44,35 @@ def with_monitors(
     monitors = None if steady is None else _of_program(summarize(columns, *steady, begin_s), lead_pid)
     if steady is not None and monitors is None:
         gaps.append(Coverage("monitors", "no sample was taken during the steady steps"))
-    return msgspec.structs.replace(observation, monitors=monitors, coverage=(*observation.coverage, *gaps))
+    memory = observation.memory
+    if steady is not None:
+        memory = with_tree(memory, columns, *steady)
+    return msgspec.structs.replace(
+        observation, memory=memory, monitors=monitors, coverage=(*observation.coverage, *gaps)
+    )
+
+
+def with_tree(memory: Memory, columns: Columns, from_s: float, until_s: float) -> Memory:
+    """Return it with what all processes held together, up to where profilers begin to hold something of their own.
+
+    Without a sample in the steady steps nothing is said: at the start the loader's workers are not there yet.
+    """
+    counted = [
+        metric
+        for metric in columns.metrics
+        if metric.name == TREE_MEMORY and columns.spread(metric, from_s, until_s)
+    ]
+    found = [(spread.high, metric) for metric in counted if (spread := columns.spread(metric, end_s=until_s))]
+    if not found:
+        return memory
+    most, metric = max(found)
+    processes = columns.spread(Metric("tree_num_processes"), end_s=until_s)
+    tree = TreeMemory(
+        peak_bytes=round(most),
+        method=dict(metric.labels)["counted"],
+        num_processes=round(processes.high) if processes else 1,
+    )
+    return msgspec.structs.replace(memory, tree=tree)
 
 
 def _of_program(monitors: Monitors | None, lead_pid: int | None) -> Monitors | None:

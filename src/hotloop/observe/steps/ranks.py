@@ -8,7 +8,7 @@ from typing import Any
 from hotloop.model.observation import Anchor, Phase, PhaseTime, RankObservation, StepTime
 from hotloop.observe.decode.spans import Timeline
 from hotloop.observe.steps.rates import rates
-from hotloop.observe.steps.rhythm import fold
+from hotloop.observe.steps.rhythm import fold, in_loop_order
 from hotloop.observe.steps.step_windows import WITHIN, Window, windows
 from hotloop.probe.record.events import Kind
 from hotloop.stats.steady import steady_from
@@ -39,9 +39,22 @@ def measured_s(timeline: Timeline, steady: Sequence[Window]) -> float:
     return sum(window.duration_s for window in steady) + rests
 
 
-def observe_rank(timeline: Timeline, anchor: Anchor | None, facts: dict[str, Any] | None) -> RankObservation:
-    """Return what this process did; `step` is None where no whole step was seen."""
-    steady = steady_windows(timeline, anchor) if anchor else []
+def observe_rank(
+    timeline: Timeline,
+    anchor: Anchor | None,
+    facts: dict[str, Any] | None,
+    steady: Sequence[Window],
+    waited_s: float = 0.0,
+) -> RankObservation:
+    """Return what this process did; `step` is None where no whole step was seen.
+
+    Args:
+        timeline: its record.
+        anchor: what ends a step; None: nothing does.
+        facts: what the process says of itself; None: nothing.
+        steady: the steps that figures are taken from.
+        waited_s: of each, what is communication already of what DDP measures of it.
+    """
     role = "idle" if not steady else "infer" if anchor and anchor.infers else "train"
     facts = facts or {}
     return RankObservation(
@@ -49,7 +62,7 @@ def observe_rank(timeline: Timeline, anchor: Anchor | None, facts: dict[str, Any
         pid=timeline.pid,
         role=role,
         step=_step(timeline, steady, facts, anchor) if steady and anchor else None,
-        phases=_phases(steady, facts.get("exposed_communication_s")),
+        phases=_phases(steady, max(0.0, (facts.get("exposed_communication_s") or 0.0) - waited_s)),
         other=_other(steady, infers=role == "infer"),
         peak_bytes=facts.get("device_peak_bytes") or facts.get("host_peak_bytes"),
         page_faults=facts.get("page_faults"),
@@ -72,21 +85,21 @@ def _step(timeline: Timeline, steady: Sequence[Window], facts: dict[str, Any], a
         mean_s=sum(window.duration_s for window in steady) / len(steady),
         samples_per_s=samples,
         tokens_per_s=tokens,
-        rhythm=fold(middle.tokens),
+        rhythm=fold(in_loop_order(middle.tokens)),
     )
 
 
-def _phases(steady: Sequence[Window], exposed_s: float | None) -> dict[Phase, PhaseTime]:
+def _phases(steady: Sequence[Window], exposed_s: float) -> dict[Phase, PhaseTime]:
     """Shares are of the summed time, so that they add up to 1; a phase that never occurred is left out.
 
     Args:
         steady: the steps.
-        exposed_s: what of each backward is the wait for other ranks, as DDP itself measured it; None: unknown.
+        exposed_s: what of each backward is the wait for other ranks, as DDP itself measured it; 0: unknown.
     """
     total = sum(window.duration_s for window in steady)
     if not total:
         return {}
-    split = [_without_wait(window.phases, exposed_s or 0.0) for window in steady]
+    split = [_without_wait(window.phases, exposed_s) for window in steady]
     sums = {phase: sum(phases[phase] for phases in split) for phase in Phase}
     return {
         phase: _phase([phases[phase] for phases in split], max(0.0, spent) / total)

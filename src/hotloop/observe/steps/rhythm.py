@@ -84,6 +84,15 @@ def shortest_period(tokens: Sequence[int]) -> int:
     return 1
 
 
+def in_loop_order(tokens: Sequence[str]) -> tuple[str, ...]:
+    """Return a cycle as the loop has it: a collective after the optimizer that ends a step ends the turn.
+
+    A step is cut behind its optimizer, so such a collective (the mean loss of all ranks) stands before the next batch.
+    """
+    first = next((at for at, token in enumerate(tokens) if token != NAMES[Kind.COMMUNICATION]), 0)
+    return (*tokens[first:], *tokens[:first])
+
+
 def fold(tokens: Sequence[str]) -> tuple[str, ...]:
     """Write a cycle with its repeats folded: `a b a b c` is `2x(a b)`, `c`."""
     folded: list[str] = []

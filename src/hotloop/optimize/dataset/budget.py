@@ -30,7 +30,7 @@ class Budget:
         """
         if self._allowed is not None and num > self._allowed:
             raise CannotKeep(
-                f"{length} samples take about {num / 1e9:.2g} GB, and {self._allowed / 1e9:.2g} GB are allowed "
+                f"{length} samples take about {num / 2**30:.2g} GiB, and {self._allowed / 2**30:.2g} GiB are allowed "
                 f"({self._max_share:.0%} of the free memory)"
             )
 
@@ -45,6 +45,6 @@ class Budget:
         self._taken += sum(map(num_bytes, samples))
         if self._taken > self._allowed:
             raise CannotKeep(
-                f"its samples take more than {self._allowed / 1e9:.2g} GB, which is what is allowed "
+                f"its samples take more than {self._allowed / 2**30:.2g} GiB, which is what is allowed "
                 f"({self._max_share:.0%} of the free memory)"
             )

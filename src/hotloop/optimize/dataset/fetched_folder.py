@@ -69,7 +69,7 @@ class FetchedFolder:
             for name in names
             if _PARTIAL not in name
         ]
-        return f"a local copy of {self._folder}, {len(sizes)} files, {sum(sizes) / 1e6:.3g} MB"
+        return f"a local copy of {self._folder}, {len(sizes)} files, {sum(sizes) / 2**20:.3g} MiB"
 
     def instead_of(self, name: Any) -> str | None:
         """Return the copy of a file, made now where there is none; None: the original is to be opened."""

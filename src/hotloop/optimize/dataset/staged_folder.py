@@ -44,7 +44,7 @@ class StagedFolder:
         self.num_bytes = sum(size for _, (_, size) in files)
         Budget(max_share).expect(self.num_bytes, len(files))
         if self.num_bytes > shutil.disk_usage(root).free:
-            raise CannotKeep(f"{self.num_bytes / 1e9:.2g} GB do not fit into /dev/shm")
+            raise CannotKeep(f"{self.num_bytes / 2**30:.2g} GiB do not fit into /dev/shm")
         self._stamps: dict[str, Stamp] = dict(files)
         self._copy = new_scratch("ram", root=root)
         self._kept_by = remove_when_all_have_ended(self._copy)
@@ -57,7 +57,7 @@ class StagedFolder:
     @property
     def said(self) -> str:
         """What and where the copy is, for people."""
-        return f"a copy of {self._folder} in memory, {self.num_bytes / 1e6:.3g} MB"
+        return f"a copy of {self._folder} in memory, {self.num_bytes / 2**20:.3g} MiB"
 
     def instead_of(self, name: Any) -> str | None:
         """Return the copy of a file; None: it has none, or the file is not what was copied."""

@@ -16,7 +16,8 @@ _ITEM_BYTES = {"fp64": 8, "fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2}
 
 
 def roofline(observation: Observation, card: MachineCard | None) -> dict[str, Any] | None:
-    """Return the roof and the operators' places under it; None: FLOPs or the machine's rates were not measured.
+    """Return the roof and the operators' places under it; None: FLOPs or the machine's rates were not measured,
+    or an operator is faster than the roof, which is then none.
 
     Intensity is FLOPs over the bytes of an operator's tensors and of what it allocates: the least that it moves.
     """
@@ -30,6 +31,8 @@ def roofline(observation: Observation, card: MachineCard | None) -> dict[str, An
     item = _ITEM_BYTES.get(efficiency.precision, 4)
     points = [point for one in operators.operators if (point := _point(one, item)) is not None]
     if peak is None or bandwidth is None or not points:
+        return None
+    if max(point["rate"] for point in points) > peak:
         return None
     return {
         "peak": peak,

@@ -10,6 +10,7 @@ from hotloop.model.tuning import Contention, TuneResult
 from hotloop.report.content.content import Headline, Savings
 from hotloop.report.content.figures import as_fast
 from hotloop.report.content.host_phases import host_sentence
+from hotloop.stats.empty_plan import disturbed, why_empty
 from hotloop.stats.quietness import MANY_DISTURBED, is_too_busy
 
 FALLBACK_STEPS = 1000
@@ -27,12 +28,12 @@ def headline(
         return Headline(
             sentence=_observed(observation, bottleneck),
             speedup=None,
-            step_before_s=step.median_s if step else None,
+            step_before_s=step.whole_s if step else None,
             step_after_s=None,
             learns_the_same=None,
         )
     confirmed = tuning.plan.speedup if tuning.plan.steps else None
-    before_s = tuning.baseline.step_s
+    before_s = tuning.baseline.whole_s
     parity = tuning.plan.parity
     compared = parity is not None and parity.measured
     return Headline(
@@ -74,31 +75,7 @@ def _beside_others(load: Contention) -> str:
     """Say that others used the machine, where they did: what their absence makes of the gain was not measured."""
     if load.num_disturbed <= MANY_DISTURBED * load.num_blocks:
         return ""
-    return f" Other processes {_disturbed(load)}: on a quiet machine the gain may be another."
-
-
-def _disturbed(load: Contention) -> str:
-    used = f" (up to {load.max_foreign_share:.0%} of the CPU)" if load.max_foreign_share is not None else ""
-    return f"disturbed {load.num_disturbed:,} of {counted(load.num_blocks, 'block')}{used}"
-
-
-def why_empty(result: TuneResult) -> str:
-    """Return why nothing was proven, to follow a colon."""
-    if result.interrupted:
-        return "the session was interrupted before"
-    if result.likely:
-        return "something is likely to help, and the time was too short to prove it"
-    num = len(result.trials)
-    if not num and any("when confirmed" in refusal.reason for refusal in result.refused):
-        beside = "beside other processes " if result.contention.num_noisy else ""
-        return f"{beside}the time was too short to prove what was tried (--budget gives more)"
-    if not num and any("time" in refusal.reason for refusal in result.refused):
-        return "the time was too short to try anything (--budget gives more)"
-    if not num:
-        return "there was nothing to try"
-    if 2 * result.contention.num_disturbed > result.contention.num_blocks:
-        return f"other processes {_disturbed(result.contention)}, too many to tell"
-    return f"of {counted(num, 'trial')}, none beat the program as it is by more than the noise here"
+    return f" Other processes {disturbed(load)}: on a quiet machine the gain may be another."
 
 
 def _learning(tuning: TuneResult) -> str:
@@ -130,7 +107,7 @@ def savings(
         return None
     seen = observation.epoch_steps if observation else None
     num = seen or FALLBACK_STEPS
-    before_s = num * tuning.baseline.step_s
+    before_s = num * tuning.baseline.whole_s
     saved_s, low_s, high_s = (before_s * (1 - 1 / one) for one in (ratio.ratio, ratio.low, ratio.high))
     energy = _energy_kwh(observation, saved_s)
     return Savings(

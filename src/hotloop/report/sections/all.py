@@ -85,9 +85,11 @@ def _tiles(content: ReportContent) -> Iterator[Tile]:
     if head.step_before_s is not None:
         after = head.step_after_s
         if after is not None:
-            yield Tile(name="a step", value=duration(after), detail=f"was {duration(head.step_before_s)}")
+            yield Tile(
+                name="a step", value=duration(after), detail=f"mean; was {duration(head.step_before_s)}"
+            )
         else:
-            yield Tile(name="a step", value=duration(head.step_before_s), detail="median")
+            yield Tile(name="a step", value=duration(head.step_before_s), detail="mean")
     if content.savings is not None:
         yield _saved(content.savings)
         if content.savings.money is not None:

@@ -10,7 +10,6 @@ from hotloop.model.quantities import byte_size, counted, duration, percent, rate
 from hotloop.report.charts.roofline import roofline
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import speedup
-from hotloop.report.content.quietness import peak_caveat
 from hotloop.report.document import Block, Chart, Facts, Section, Table
 
 MAX_OPERATORS = 12
@@ -80,8 +79,7 @@ def _efficiency(seen: Observation) -> Iterator[Block]:
         rows.append(
             (
                 "of this machine's peak",
-                f"{percent(found.mfu)} of {peak}, the fastest matrix product or convolution measured"
-                f"{peak_caveat(found.peak_foreign_share)}",
+                f"{percent(found.mfu)} of {peak}, the fastest matrix product or convolution measured",
             )
         )
     elif found.why_no_peak:
@@ -96,9 +94,8 @@ def _roofline(content: ReportContent, seen: Observation) -> Iterator[Block]:
             kind="roofline",
             title="Roofline of the most expensive operators",
             summary=f"{len(found['points'])} operators below {significant(found['peak'] / 1e9)} GFLOP/s "
-            f"({found['precision']}) and {byte_size(found['bandwidth'])}/s, both measured on this machine"
-            f"{peak_caveat(content.card.foreign_ratio if content.card else None)}. An operator left of the bend waits "
-            "for memory. Bytes are those of its tensors: the least that it moves.",
+            f"({found['precision']}) and {byte_size(found['bandwidth'])}/s, both measured on this machine. An "
+            "operator left of the bend waits for memory. Bytes are those of its tensors: the least that it moves.",
             data=found,
             table=Table(
                 ("operator", "FLOP per byte", "GFLOP/s", "share"),

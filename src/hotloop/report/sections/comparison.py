@@ -12,6 +12,7 @@ from hotloop.model.observation import Phase
 from hotloop.model.quantities import byte_size, counted, duration, percent
 from hotloop.report.cleaned import cleaned
 from hotloop.report.content.figures import NOT_MEASURED, as_fast, speedup
+from hotloop.report.content.tree_memory import tree_told
 from hotloop.report.document import Block, Chart, Code, Document, Facts, Section, Table, Tile
 from hotloop.stats.quietness import BUSY, is_too_busy
 
@@ -165,6 +166,9 @@ def _facts(found: Comparison) -> Iterator[tuple[str, str]]:
         for side in (found.before, found.after)
     )
     yield "peak memory", f"{before} and {after}"
+    trees = [tree_told(side.tree) for side in (found.before, found.after)]
+    if all(trees):
+        yield "of all processes", f"{trees[0]}, then {trees[1]}"
     yield "method", found.method
 
 

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from hotloop.model.observation import Observation
 from hotloop.model.quantities import byte_size
+from hotloop.model.tuning import TuneResult
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import NOT_MEASURED
+from hotloop.report.content.tree_memory import counted_as, tree_told
 from hotloop.report.document import Block, Chart, Facts, Section, Table
 from hotloop.report.sections.step_memory import step_memory
 
@@ -21,12 +23,11 @@ def memory(content: ReportContent) -> Section | None:
     seen = content.observation
     if seen is None:
         return None
-    before, after = content.tuning.peak_bytes if content.tuning else (None, None)
-    rows = [("peak, observed", _size(seen.memory.peak_bytes)), ("measured as", seen.memory.method)]
-    if content.tuning is not None and content.tuning.plan.steps:
-        rows.insert(
-            0, ("peak of the original and of the plan, confirmed", f"{_size(before)} and {_size(after)}")
-        )
+    rows = list(_confirmed(content.tuning)) if content.tuning and content.tuning.plan.steps else []
+    rows += [("peak, observed", _size(seen.memory.peak_bytes)), ("measured as", seen.memory.method)]
+    together = tree_told(seen.memory.tree)
+    if together is not None:
+        rows.append(("of all processes", together))
     first, last = (deep.memory if deep else None for deep in (seen.deep, content.after))
     blocks: list[Block] = [
         Facts(tuple(rows)),
@@ -34,14 +35,28 @@ def memory(content: ReportContent) -> Section | None:
         *_over_time(seen),
         *_by_operator(seen),
     ]
-    return Section(anchor="memory", title="Memory", lead=_lead(before, after), blocks=tuple(blocks))
+    return Section(anchor="memory", title="Memory", lead=_lead(content.tuning), blocks=tuple(blocks))
 
 
 def _size(num: int | None) -> str:
     return NOT_MEASURED if num is None else byte_size(num)
 
 
-def _lead(before: int | None, after: int | None) -> str:
+def _confirmed(found: TuneResult) -> Iterator[tuple[str, str]]:
+    before, after = found.tree_peak
+    if before is not None and after is not None:
+        sizes = f"{byte_size(before.peak_bytes)} and {byte_size(after.peak_bytes)} ({counted_as(after)})"
+        yield "all processes, original and plan, confirmed", sizes
+    peaks = " and ".join(map(_size, found.peak_bytes))
+    yield "peak of the process that holds most, original and plan, confirmed", peaks
+
+
+def _lead(found: TuneResult | None) -> str:
+    """Say what the plan makes of the memory of all processes; of the largest where no more was measured."""
+    before, after = found.peak_bytes if found else (None, None)
+    tree = [one.peak_bytes for one in (found.tree_peak if found else ()) if one is not None]
+    if len(tree) == 2:
+        before, after = tree
     if before is None or after is None:
         return ""
     if byte_size(before) == byte_size(after):

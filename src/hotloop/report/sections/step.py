@@ -28,7 +28,7 @@ def step(content: ReportContent) -> Section | None:
     seen = content.observation
     if seen is None or seen.step is None:
         return None
-    blocks: list[Block] = [_phases(content, seen), *_inference(seen)]
+    blocks: list[Block] = [_phases(content), *_inference(seen)]
     blocks += _series(seen)
     blocks += _ranks(seen)
     blocks += _run(seen)
@@ -53,8 +53,8 @@ def _long_ones(found: StepTime) -> str:
     return ", in which long steps count" if (found.mean_s or 0.0) > found.high_s else ""
 
 
-def _phases(content: ReportContent, seen: Observation) -> Chart:
-    rows = list(_bars(content, seen))
+def _phases(content: ReportContent) -> Chart:
+    rows = list(phases_of(content))
     names = [phase.value for phase in Phase if any(phase.value in spent for _, spent in rows)]
     cells = [_cells(spent) for _, spent in rows]
     table = Table(
@@ -112,14 +112,20 @@ def _batches(found: Inference) -> Iterator[tuple[str, Latency]]:
         )
 
 
-def _bars(content: ReportContent, seen: Observation) -> Iterator[tuple[str, dict[str, float]]]:
-    """Before and after from the arms of the confirmation; without one, the observation."""
+def phases_of(content: ReportContent) -> Iterator[tuple[str, dict[str, float]]]:
+    """Yield before and after, in the shares of the confirmation's arms; without one, the observation.
+
+    Times are of one basis, the mean step that was observed: the parts add up to the steps that the page shows above.
+    """
     sets = [one for one in content.sets if one.phases and all(one.phases)]
     tuning = content.tuning
     if sets and tuning is not None and tuning.plan.steps:
-        yield "as it was", _middle([one.phases[0] for one in sets])
-        yield "with the plan", _middle([one.phases[-1] for one in sets])
+        head = content.headline
+        yield "as it was", _adding_up(_middle([one.phases[0] for one in sets]), head.step_before_s)
+        yield "with the plan", _adding_up(_middle([one.phases[-1] for one in sets]), head.step_after_s)
         return
+    seen = content.observation
+    assert seen is not None
     assert seen.step is not None
     yield "mean step", {phase.value: time.share * seen.step.whole_s for phase, time in seen.phases.items()}
 
@@ -127,6 +133,13 @@ def _bars(content: ReportContent, seen: Observation) -> Iterator[tuple[str, dict
 def _middle(arms: list[dict[str, float]]) -> dict[str, float]:
     names = dict.fromkeys(name for arm in arms for name in arm)
     return {name: median(arm.get(name, 0.0) for arm in arms) for name in names}
+
+
+def _adding_up(spent: Mapping[str, float], step_s: float | None) -> dict[str, float]:
+    """Return parts in the same shares that add up to a step; as they are where none is known."""
+    total = sum(spent.values())
+    scale = step_s / total if step_s is not None and total else 1.0
+    return {name: scale * each for name, each in spent.items()}
 
 
 def _cells(spent: Mapping[str, float]) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from hotloop.model.quantities import byte_size, duration, percent
+from hotloop.model.quantities import byte_size, counted, duration, percent
 from hotloop.model.tuning import Measured, Switched, Trial
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import speedup
@@ -86,11 +86,19 @@ def _confirmation(content: ReportContent) -> Iterator[Block]:
     )
     table = Table(("set", "round", "as it was", "with the plan"), rows[:MAX_SAMPLES], figures=(2, 3))
     yield Details(
-        f"The confirmation: {len(content.sets)} sets of fresh processes",
+        f"The confirmation: {counted(len(content.sets), 'set')} of fresh processes{_left_out(content)}",
         (Note(tuning.confirmation), _blocks("The plan against the original", pairs), table),
         anchor="confirmation",
         badge="proof",
     )
+
+
+def _left_out(content: ReportContent) -> str:
+    """Say of how many of the sets that are shown the final number is, where it is not of all."""
+    num = content.tuning.num_sets if content.tuning else None
+    if num is None or num == len(content.sets):
+        return ""
+    return f", {num:,} of which the figure is of: the others were beside other processes"
 
 
 def _trial(content: ReportContent, one: Trial, number: int) -> Details:

@@ -13,6 +13,9 @@ from hotloop.model.foreign_text import shown
 from hotloop.model.quantities import byte_size, counted, duration, rate, significant
 from hotloop.report.terminal.layout import facts, next_steps
 from hotloop.report.terminal.machine import span
+from hotloop.stats.reading import in_order_against_random
+
+MIB = 1 << 20
 
 
 def render_pack(report: PackReport) -> RenderableType:
@@ -109,35 +112,29 @@ def render_bench(report: BenchReport) -> RenderableType:
 
 
 def _verdict(report: BenchReport) -> str:
-    """Reading in order, as shards are, beside reading at random; cold where there is a cold read."""
-    cache = "cold" if any(one.cache == "cold" for one in report.rates) else "warm"
-    order, chance = (
-        max(
-            (one.bytes_per_s.median for one in report.rates if (one.cache, one.order) == (cache, way)),
-            default=0.0,
-        )
-        for way in ("sequential", "random")
-    )
-    if not order or not chance:
+    """Reading in order, as shards are, beside reading at random by as many processes, cold where there is that."""
+    found = in_order_against_random(report)
+    if found is None:
         return "Too little was read to compare reading in order with reading at random."
-    return (
-        f"{rate(order / 1e6)} MB/s in order, {rate(chance / 1e6)} MB/s at random ({cache}): in order files are read "
-        f"{significant(order / chance)}x as fast."
-    )
+    cache, num_rows, ratio = found
+    times = f"{significant(ratio.ratio)}x [{significant(ratio.low)}, {significant(ratio.high)}]"
+    over = f"{cache}, by as many processes, {num_rows} pairs of rows"
+    proven = "; no difference is proven" if ratio.low <= 1 <= ratio.high else ""
+    return f"In order files are read {times} as fast as at random ({over}){proven}."
 
 
 def _rates(report: BenchReport) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("reads", no_wrap=True)
-    for name in ("by", "MB/s", "[low, high]", "reads/s", "a terabyte takes"):
+    for name in ("by", "MiB/s", "[low, high]", "reads/s", "a terabyte takes"):
         table.add_column(name, justify="right", no_wrap=True)
     for one in report.rates:
         speed = one.bytes_per_s
         table.add_row(
             f"{one.cache} {one.order}",
             str(one.num_workers),
-            rate(speed.median / 1e6),
-            f"[{rate(speed.low / 1e6)}, {rate(speed.high / 1e6)}]",
+            rate(speed.median / MIB),
+            f"[{rate(speed.low / MIB)}, {rate(speed.high / MIB)}]",
             rate(one.reads_per_s),
             span(one.terabyte_s),
         )

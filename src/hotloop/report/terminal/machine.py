@@ -1,6 +1,6 @@
 """The machine's report as text, at 80 columns."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -28,6 +28,7 @@ _STYLES = {
     CheckStatus.OK: "green",
 }
 _SI = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_BINARY = ((1 << 40, "Ti"), (1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki"))
 _TIMES = ((365.25 * 86400, "years"), (86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "s"))
 
 
@@ -109,7 +110,7 @@ def _rates(report: MachineReport) -> Table:
     for name, rate in byte_rates(report.card):
         table.add_row(
             name.replace("_", " ").replace("kib", " KiB"),
-            *_spread(rate, "B/s"),
+            *_spread(rate, "B/s", _BINARY),
             span(report.petabyte_s[name] / 1000),
         )
     reads = report.card.disk and report.card.disk.random_4kib_reads_per_s
@@ -126,8 +127,8 @@ def _rates(report: MachineReport) -> Table:
     return table
 
 
-def _spread(rate: Rate, unit: str) -> tuple[str, str]:
-    factor, prefix = next(((f, p) for f, p in _SI if rate.median >= f), (1.0, ""))
+def _spread(rate: Rate, unit: str, prefixes: Sequence[tuple[float, str]] = _SI) -> tuple[str, str]:
+    factor, prefix = next(((f, p) for f, p in prefixes if rate.median >= f), (1.0, ""))
     low, high = significant(rate.low / factor), significant(rate.high / factor)
     return f"{significant(rate.median / factor)} {prefix}{unit}", f"{low} to {high}"
 
@@ -158,7 +159,9 @@ def _advice(card: MachineCard) -> Iterator[RenderableType]:
         yield Text(f"\ndisk: {disk.filesystem}, mounted at {disk.mount}", style="dim")
         if not disk.cache_bypassed:
             yield Text("its files came from memory: these are memory's rates")
-    yield Text("to compare: a hard disk reads about 150 MB/s in order, an NVMe disk 3,000 MB/s", style="dim")
+    yield Text(
+        "to compare: a hard disk reads about 140 MiB/s in order, an NVMe disk 2,900 MiB/s", style="dim"
+    )
 
 
 def _loader(settings: LoaderSettings) -> str:

@@ -11,6 +11,7 @@ from rich.text import Text
 from hotloop.model.deep import Deep
 from hotloop.model.observation import Observation, Phase, PhaseTime, RankObservation, StepTime
 from hotloop.model.quantities import byte_size, counted, duration, parts, percent, rate, shares
+from hotloop.report.content.tree_memory import tree_told
 from hotloop.report.terminal.attached import attached
 from hotloop.report.terminal.bars import BAR, COLORS
 from hotloop.report.terminal.busy_machine import busy_machine
@@ -21,10 +22,13 @@ from hotloop.report.terminal.monitors import monitors
 from hotloop.report.terminal.operators import efficiency, operators
 from hotloop.report.terminal.profile import render_deep
 from hotloop.report.terminal.run_account import run_account
+from hotloop.stats.late_rank import late_rank, told
 from hotloop.stats.quietness import is_too_busy
 
 LEAST_PART = 0.01
 """Of the step: less of the phase `other` is not named on the screen."""
+LEAST_LATE = 0.05
+"""Of the step: below it a wait for other ranks is no warning of `diagnose` either."""
 _SAYS = {
     Phase.DATA: "waiting for data",
     Phase.TRANSFER: "copying batches to the device",
@@ -79,6 +83,11 @@ def _parts(observation: Observation) -> Iterator[RenderableType]:
     if len(observation.ranks) > 1:
         yield Text("")
         yield _ranks(observation.ranks)
+        late = late_rank(observation.ranks)
+        if late is not None and late.excess_s >= LEAST_LATE * step.whole_s:
+            yield Text(
+                f"rank {late.rank} comes last to the collectives, and the others wait for it: {told(late)}"
+            )
     yield Text("")
     yield run_account(observation.run)
     yield Text("")
@@ -192,3 +201,6 @@ def _memory(observation: Observation) -> Iterator[tuple[str, str]]:
     peak = observation.memory.peak_bytes
     if peak is not None:
         yield "memory", f"peak {byte_size(peak)} ({observation.memory.method})"
+    together = tree_told(observation.memory.tree)
+    if together is not None:
+        yield ("" if peak is not None else "memory"), together

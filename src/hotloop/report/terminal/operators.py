@@ -12,7 +12,6 @@ from rich.text import Text
 from hotloop.model.foreign_text import shown
 from hotloop.model.operators import Efficiency, Operator, Operators
 from hotloop.model.quantities import counted, duration, percent, scaled
-from hotloop.report.content.quietness import peak_caveat
 from hotloop.report.terminal.layout import facts
 
 NUM = 8
@@ -83,7 +82,7 @@ def efficiency(seen: Efficiency) -> RenderableType:
     says = f"{scaled(seen.flop)}FLOP a step, {scaled(seen.flop_per_s)}FLOP/s in {seen.precision}"
     if seen.mfu is not None and seen.peak_flop_per_s is not None:
         says += f", {percent(seen.mfu)} of the {scaled(seen.peak_flop_per_s)}FLOP/s of the fastest matrix product or "
-        says += f"convolution measured here (MFU){peak_caveat(seen.peak_foreign_share)}"
+        says += "convolution measured here (MFU)"
     else:
         says += f"; {seen.why_no_peak}"
     return facts([("FLOPs", says)], key_width=7)

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.foreign_text import shown
+from hotloop.model.outcome import Outcome
 from hotloop.model.quantities import counted, duration
 from hotloop.report.terminal.findings import advice
 from hotloop.report.terminal.layout import next_steps
@@ -47,10 +48,17 @@ def show_report(screen: Screen, report: TraceReport, top: int) -> None:
         screen.show(ranks_together(report.ranks, top))
 
 
+_BUDGET = {
+    Outcome.PASSED: Text("ok    ", style="green"),
+    Outcome.FAILED: Text("broken", style="bold red"),
+    Outcome.NOT_JUDGED: Text("?     ", style="bold yellow"),
+}
+
+
 def show_verdicts(screen: Screen, verdicts: Sequence[Verdict]) -> None:
     """Each budget and whether it was kept."""
     for verdict in verdicts:
-        word = Text("ok    ", style="green") if verdict.passed else Text("broken", style="bold red")
+        word = _BUDGET[verdict.outcome]
         screen.show(
             Text.assemble(
                 "budget ", word, f" {verdict.gate.text}: {verdict.shown}  {shortened(verdict.file, 32)}"

@@ -6,6 +6,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from hotloop.model.quantities import byte_size
 from hotloop.report.terminal.kernel_names import columns
 from hotloop.report.terminal.trace_cells import (
     MAX_NAME,
@@ -145,10 +146,10 @@ def memory(analysis: TraceAnalysis) -> list[RenderableType]:
     lines: list[RenderableType] = []
     for use in analysis.memory:
         since = "" if use.absolute else " above the start of the trace"
-        reserved = f", {use.reserved_peak_bytes / 1e9:,.2f} GB reserved" if use.reserved_peak_bytes else ""
+        reserved = f", {byte_size(use.reserved_peak_bytes)} reserved" if use.reserved_peak_bytes else ""
         lines.append(
             bullet(
-                f"memory of {use.device}: peak {use.peak_bytes / 1e9:,.2f} GB{since} "
+                f"memory of {use.device}: peak {byte_size(use.peak_bytes)}{since} "
                 f"at {milliseconds(use.peak_at_us)} ms{reserved}"
             )
         )

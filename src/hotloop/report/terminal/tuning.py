@@ -10,14 +10,15 @@ from rich.table import Table
 from rich.text import Text
 
 from hotloop.model.foreign_text import shown
-from hotloop.model.quantities import byte_size, counted, duration, listed, percent, rate
+from hotloop.model.quantities import counted, duration, listed, percent, rate
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import RESUME_BUDGET, Contention, Plan, PlanStep, TuneResult
-from hotloop.report.content.headline import why_empty
 from hotloop.report.content.short_run import short_run
+from hotloop.report.content.tree_memory import memory_told
 from hotloop.report.terminal.layout import facts, next_steps
 from hotloop.report.terminal.not_proven import NAME_WIDTH, likely, refused
 from hotloop.report.terminal.prediction_error import prediction_error
+from hotloop.stats.empty_plan import why_empty
 from hotloop.stats.quietness import MANY_DISTURBED
 
 BAR = 22
@@ -121,9 +122,11 @@ def _busy(load: Contention) -> Iterator[RenderableType]:
 
 def _baseline(result: TuneResult) -> str:
     base = result.baseline
-    text = f"{duration(base.step_s)} median step [{duration(base.low_s)}, {duration(base.high_s)}]"
-    mean = f"; {rate(base.samples_per_s)} samples/s on average" if base.samples_per_s is not None else ""
-    return text + mean
+    per_s = f"{rate(base.samples_per_s)} samples/s" if base.samples_per_s is not None else ""
+    median = f"{duration(base.step_s)} median step [{duration(base.low_s)}, {duration(base.high_s)}]"
+    if base.mean_s is None:
+        return "; ".join(filter(None, (median, per_s and f"{per_s} on average")))
+    return "; ".join(filter(None, (f"{duration(base.mean_s)} mean step", per_s, median)))
 
 
 def _waterfall(steps: tuple[PlanStep, ...], speedup: Ratio) -> RenderableType:
@@ -172,9 +175,10 @@ def _proof(result: TuneResult) -> Iterator[tuple[str, str]]:
         what, unit = ("outputs", "forwards") if parity.compared == "outputs" else ("learning", "steps")
         verdict = f"the same, {parity.num_steps} {unit} compared" if compared else "not measured"
         yield what, f"{verdict}: {parity.evidence}"
-    before, after = result.peak_bytes
-    if before is not None and after is not None:
-        yield "memory", f"{byte_size(before)} before, {byte_size(after)} after"
+    key = "memory"
+    for said in memory_told(result):
+        yield key, said
+        key = ""
     unproven = [step.name for step in result.plan.steps if not step.proven]
     if unproven:
         alone = "itself" if len(unproven) == 1 else "themselves"

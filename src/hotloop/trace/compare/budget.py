@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hotloop.model.errors import HotloopError
+from hotloop.model.outcome import Outcome
 from hotloop.trace.analysis import TraceAnalysis
 
 _EXPRESSION = re.compile(r"^\s*([a-z_.]+)\s*(<=|>=|<|>)\s*(\d+(?:\.\d+)?)\s*(%|us|ms|s|GiB|MiB|GB|MB)?\s*$")
@@ -38,7 +39,7 @@ class Verdict:
 
     gate: Gate
     file: str
-    passed: bool
+    outcome: Outcome
     shown: str
     """What the trace has."""
 
@@ -61,12 +62,13 @@ def parse_gate(text: str) -> Gate:
 
 
 def check_gate(gate: Gate, analysis: TraceAnalysis) -> Verdict:
-    """Hold a trace to a budget; one that cannot be measured is not kept."""
+    """Hold a trace to a budget; of one that the trace does not measure nothing can be said."""
     value = _measure(gate, analysis)
     if value is None:
-        return Verdict(gate, analysis.file, False, "not measured")
+        return Verdict(gate, analysis.file, Outcome.NOT_JUDGED, "not measured")
+    kept = _COMPARE[gate.relation](value, gate.value)
     return Verdict(
-        gate, analysis.file, _COMPARE[gate.relation](value, gate.value), f"{value:,.2f}{gate.unit}"
+        gate, analysis.file, Outcome.PASSED if kept else Outcome.FAILED, f"{value:,.2f}{gate.unit}"
     )
 
 

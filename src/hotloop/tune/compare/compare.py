@@ -93,6 +93,11 @@ def _side(one: Program, records: Sequence[PairRecord], at: int) -> Side:
         step_s=median(times),
         phases={name: median(record.phases[at].get(name, 0.0) for record in records) for name in names},
         peak_bytes=max((record.peak_bytes[at] or 0 for record in records), default=0) or None,
+        tree=max(
+            (tree for record in records if (tree := record.trees[at]) is not None),
+            key=lambda tree: tree.peak_bytes,
+            default=None,
+        ),
         **_contents(one.observation),
     )
 
@@ -152,6 +157,7 @@ def _observed(seen: Observation, name: str) -> Side:
         high_s=step.high_s if step else None,
         phases={phase.value: found.median_s for phase, found in seen.phases.items()},
         peak_bytes=seen.memory.peak_bytes,
+        tree=seen.memory.tree,
         **_contents(seen),
     )
 

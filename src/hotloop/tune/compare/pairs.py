@@ -16,6 +16,7 @@ from hotloop.launch.isolation.scratch import new_scratch, scratch_root
 from hotloop.launch.process import start
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.learned import Learned
+from hotloop.model.tree_memory import TreeMemory
 from hotloop.model.tuning import Failure, FailureKind
 from hotloop.probe.control.control_page import ControlPage
 from hotloop.probe.process.config import ProbeConfig
@@ -69,6 +70,8 @@ class PairRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds a step of both programs, round by round."""
     phases: tuple[dict[str, float], dict[str, float]]
     peak_bytes: tuple[int | None, int | None]
+    trees: tuple[TreeMemory | None, TreeMemory | None] = (None, None)
+    """The memory of all processes of both programs."""
     foreign_share: float | None = None
     """Of the machine, that others used in the most disturbed block, where most blocks were; None: in fewer."""
     learned: tuple[Learned, Learned] = (Learned(), Learned())
@@ -149,6 +152,7 @@ def _pair(
             foreign_share=foreign_share,
             phases=(first, second),
             peak_bytes=(arms[0].peak_bytes(), arms[1].peak_bytes()),
+            trees=(arms[0].tree_peak(), arms[1].tree_peak()),
             learned=(arms[0].learned(), arms[1].learned()),
         )
 

@@ -10,6 +10,7 @@ import msgspec
 
 from hotloop.model.errors import HotloopError
 from hotloop.model.tuning import Plan, TuneResult
+from hotloop.stats.empty_plan import why_empty
 from hotloop.store.session import Session, sessions
 
 
@@ -44,12 +45,8 @@ def _none_likely(name: str, result: TuneResult) -> HotloopError:
             f"the newest tuning session here ({name}) left nothing likely beside its proven plan",
             "run that plan: leave out --likely",
         )
-    open_ones = sum("promising" in refusal.reason for refusal in result.refused)
-    why = (
-        "what looked promising was not measured well enough to be called likely"
-        if open_ones
-        else "nothing in it was promising"
-    )
+    open_ones = [one for one in result.refused if one.reason.startswith("promising")]
+    why = f"{open_ones[0].name} was {open_ones[0].reason}" if open_ones else why_empty(result)
     return HotloopError(
         f"the newest tuning session here ({name}) has no likely plan: {why}",
         f"go on with it: {shlex.join(('hotloop', 'tune', '--resume', *result.command))}",

@@ -17,6 +17,7 @@ from hotloop.launch.process import Run
 from hotloop.model.learned import Learned, TrainingInvariants
 from hotloop.model.observation import Anchor, Phase
 from hotloop.model.optimization import Effect
+from hotloop.model.tree_memory import TreeMemory
 from hotloop.model.tuning import Failure, FailureKind
 from hotloop.observe.decode.processes import read_processes
 from hotloop.observe.decode.spans import Timeline, timelines
@@ -35,6 +36,7 @@ from hotloop.probe.control.control_page import (
 )
 from hotloop.tune.executor import PlanSteps
 from hotloop.tune.trials.out_of_memory import NUM_LINES, ran_out_of_memory
+from hotloop.tune.trials.tree_peak import TreePeak
 
 POLL_S = 0.002
 QUIET_SHARE = 0.9
@@ -100,6 +102,7 @@ class Arm:
         self._least_step_s = 0.0
         """Of all times it ran; 0: it did not yet."""
         self._next_memory_check = 0.0
+        self._tree_peak = TreePeak()
 
     @property
     def folder(self) -> Path:
@@ -132,6 +135,7 @@ class Arm:
         self.steps = target
         time.sleep(self._settle_s)
         self.freeze()
+        self._tree_peak.look(lambda: [process.pid for process in self.run.tree()])
         spent = self._slowest_rank_s()
         seen = max(row[INTERRUPTED] for row in self.page.rows())
         self.interrupted, self._num_interrupted = seen > self._num_interrupted, seen
@@ -232,6 +236,10 @@ class Arm:
             if facts["steps"]
         ]
         return max((peak for peak in peaks if peak), default=None)
+
+    def tree_peak(self) -> TreeMemory | None:
+        """Return the most that all its processes held together when they stood still; None: not measured."""
+        return self._tree_peak.found
 
     def num_alloc_retries(self) -> int:
         """Return how often, since it was warm, an allocator had to give a device's memory back and ask again."""

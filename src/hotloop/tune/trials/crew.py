@@ -173,6 +173,7 @@ class Crew:
             effects=tuple(arm.effects()),
             notes=tuple(arm.notes()),
             peak_bytes=arm.peak_bytes(),
+            tree_peak=arm.tree_peak(),
             num_alloc_retries=arm.num_alloc_retries(),
             first_steps_s=arm.first_steps_s(),
         )

@@ -48,7 +48,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if seen is None:
         raise Abstain("the FLOPs of a step")
     if seen.mfu is None:
-        raise Abstain(f"this machine's peak in {seen.precision}")
+        raise Abstain(f"this machine's peak in {seen.precision} ({seen.why_no_peak})")
     if seen.mfu >= LOW:
         return
     operators = observation.deep.operators if observation.deep is not None else None

@@ -34,6 +34,7 @@ from hotloop.diagnose.price.facts import num_cores, step_loader
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
+from hotloop.model.quantities import byte_size
 
 MUCH = 0.3
 """Of a loading process's time. Linux says itself that iowait is not reliable, so less is not claimed."""
@@ -55,7 +56,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         return
     cost = phase_cost(observation, Phase.DATA, bursts=True).times(share)
     yield Symptom(
-        evidence=f"loading waited for the disk {share:.0%} of its time, reading {read / 1e6:,.0f} MB/s",
+        evidence=f"loading waited for the disk {share:.0%} of its time, reading {byte_size(read)}/s",
         metric="monitors.metrics.cpu_iowait_ratio.mean",
         cost=cost,
         gain=cost.gain(expected=MIDWAY),

@@ -1,8 +1,9 @@
 """One rank is slower than the others, and they wait for it.
 
 ## What it does
-Compares what the ranks spend on their data, where no rank waits for another one; and, where each rank's wait for the
-others is known, their steps without it: the slowest rank with the median of the others.
+Takes from each rank's step what it waits for the others: what a span lasts before the last rank has come to it, where
+all leave it together, and what DDP measured itself. The rank that works longest without that comes last; the phase in
+which it is longer than the others is named. Where no waits are known, only what ranks spend on their data is compared.
 
 ## Why it is slow
 Collectives end when the last rank has come: the slowest sets the pace of all.
@@ -25,64 +26,28 @@ sampler = BalancedBatches(dataset.lengths, num_tokens=4096)  # about equal work 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from statistics import median
+from collections.abc import Iterator
 
 from hotloop.diagnose.price.cost import phase_cost
 from hotloop.diagnose.rule import Rule, Symptom
-from hotloop.model.observation import Observation, Phase, RankObservation
+from hotloop.model.observation import Observation, Phase
 from hotloop.model.quantities import duration
-
-_LOCAL = (Phase.DATA, Phase.TRANSFER)
-"""Phases in which no rank waits for another one; the others may hold hidden waits (buffers, gradients, norms)."""
+from hotloop.stats.late_rank import late_rank, told
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
     """Compare the ranks' own work."""
-    ranks = [rank for rank in observation.ranks if rank.step is not None and rank.rank is not None]
-    if len({rank.rank for rank in ranks}) < 2:
+    late = late_rank(observation.ranks)
+    if late is None or late.excess_s <= 0:
         return
-    found = [_by_local_phases(ranks)]
-    if all(Phase.COMMUNICATION in rank.phases for rank in ranks):
-        found.append(_by_whole_steps(ranks))
-    slowest, excess, says = max(found, key=lambda one: one[1])
     whole = phase_cost(observation, *Phase)
-    cost = whole.times(min(1.0, excess / whole.step_s))
+    cost = whole.times(min(1.0, late.excess_s / whole.step_s))
     yield Symptom(
-        evidence=f"rank {slowest} {says}", metric="ranks.step.median_s", cost=cost, gain=cost.gain()
+        evidence=f"rank {late.rank} comes last to the collectives, by {duration(late.excess_s)} a step: {told(late)}",
+        metric=f"ranks.phases.{late.phase.value}",
+        cost=cost,
+        gain=cost.gain(),
     )
-
-
-def _by_local_phases(ranks: Sequence[RankObservation]) -> tuple[int | None, float, str]:
-    """Return the rank with the most of what no rank waits in, and how much more than the others that is."""
-    spent = {rank.rank: sum(_spent_s(rank, phase) for phase in _LOCAL) for rank in ranks}
-    slowest, usual = _slowest(spent)
-    says = f"spends {duration(spent[slowest])} a step on its data, the others {duration(usual)}: they wait for it"
-    return slowest, spent[slowest] - usual, says
-
-
-def _by_whole_steps(ranks: Sequence[RankObservation]) -> tuple[int | None, float, str]:
-    """Return the rank whose step without its wait is the longest, and how much longer than the others' that is."""
-    own = {rank.rank: _own_s(rank) for rank in ranks}
-    slowest, usual = _slowest(own)
-    says = f"works {duration(own[slowest])} a step, the others {duration(usual)}"
-    return slowest, own[slowest] - usual, says
-
-
-def _slowest(spent: Mapping[int | None, float]) -> tuple[int | None, float]:
-    """Return the rank that spends the most, and the median of the others."""
-    slowest = max(spent, key=lambda rank: spent[rank])
-    return slowest, median(each for rank, each in spent.items() if rank != slowest)
-
-
-def _spent_s(rank: RankObservation, phase: Phase) -> float:
-    assert rank.step is not None
-    return rank.step.whole_s * rank.phases[phase].share if phase in rank.phases else 0.0
-
-
-def _own_s(rank: RankObservation) -> float:
-    assert rank.step is not None
-    return rank.step.whole_s * (1.0 - rank.phases[Phase.COMMUNICATION].share)
 
 
 rule = Rule(

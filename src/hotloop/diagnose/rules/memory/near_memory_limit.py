@@ -31,6 +31,7 @@ from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
+from hotloop.model.quantities import byte_size
 
 FULL = 0.9
 """earlyoom, the out-of-memory daemon that several distributions ship, acts when 10% of memory is left."""
@@ -45,7 +46,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         raise Abstain("the size of memory")
     if peak >= FULL * limit:
         yield Symptom(
-            evidence=f"the peak of {peak / 1e9:.1f} GB is {peak / limit:.0%} of {limit / 1e9:.1f} GB",
+            evidence=f"the peak of {byte_size(peak)} is {peak / limit:.0%} of {byte_size(limit)}",
             metric="memory.peak_bytes",
             severity=Severity.WARNING,
         )

@@ -36,6 +36,7 @@ from hotloop.diagnose.price.facts import on_cpu
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation
 from hotloop.model.page_faults import FAULT_S, LONGEST_FAULT_S, SHORTEST_FAULT_S, faulting
+from hotloop.model.quantities import byte_size
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -52,7 +53,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     num = max(rank.page_faults or 0.0 for rank in observation.ranks)
     cost = Cost(usual, least, most, observation.step.median_s)
     yield Symptom(
-        evidence=f"each step faults {num:.0f} pages ({num * 4096 / 1e6:.1f} MB) in",
+        evidence=f"each step faults {num:.0f} pages ({byte_size(num * 4096)}) in",
         metric="ranks.page_faults",
         cost=cost,
         gain=cost.gain(),

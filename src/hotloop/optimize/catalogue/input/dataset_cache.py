@@ -172,7 +172,7 @@ class DatasetCache(Knob):
     def said(self, used: Sequence[Any]) -> str:
         """Return what is kept."""
         size, seconds = sum(kept.num_bytes for kept in used), sum(kept.fill_s for kept in used)
-        return f"{len(used)} data set(s) in memory, {size / 1e6:.3g} MB, read in {seconds:.1f} s"
+        return f"{len(used)} data set(s) in memory, {size / 2**20:.3g} MiB, read in {seconds:.1f} s"
 
 
 def _is_map_style(loader: Any) -> bool:

@@ -1,0 +1,43 @@
+"""What the memory of all processes of a command together is called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hotloop.model.quantities import byte_size
+from hotloop.model.tree_memory import TreeMemory
+from hotloop.model.tuning import TuneResult
+
+_COUNTED = {
+    "PSS": "PSS: pages that processes share count once",
+    "USS": "USS: pages that a process shares are left out",
+}
+
+
+def tree_told(tree: TreeMemory | None) -> str | None:
+    """Return the peak of all processes together, and how that was counted; None: not measured."""
+    if tree is None:
+        return None
+    return f"{byte_size(tree.peak_bytes)} in {_whose(tree)} ({counted_as(tree)})"
+
+
+def memory_told(result: TuneResult) -> Iterator[str]:
+    """Yield the memory of the original and of the plan: of all processes, and of the one that holds most."""
+    tree, tree_after = result.tree_peak
+    if tree is not None and tree_after is not None and tree.method == tree_after.method:
+        yield (
+            f"{byte_size(tree.peak_bytes)} before, in {_whose(tree)}, {byte_size(tree_after.peak_bytes)} after, in "
+            f"{_whose(tree_after)} ({counted_as(tree)})"
+        )
+    before, after = result.peak_bytes
+    if before is not None and after is not None:
+        yield f"{byte_size(before)} before, {byte_size(after)} after, at the peak of the process that holds most"
+
+
+def counted_as(tree: TreeMemory) -> str:
+    """Return how the pages were counted."""
+    return _COUNTED.get(tree.method, tree.method)
+
+
+def _whose(tree: TreeMemory) -> str:
+    return "one process" if tree.num_processes == 1 else f"{tree.num_processes:,} processes together"
