@@ -37,13 +37,20 @@ ASKED_FOR = {
 IMPORT_ALL = """
 import importlib, json, sys, types
 
+class Any(type):
+    def __getattr__(cls, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Any(name, (), {})
+
 class Torch(types.ModuleType):
     __path__ = []
+    __file__ = "torch/__init__.py"
 
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        return type(name, (), {})
+        return Any(name, (), {})
 
 class Finder:
     def find_spec(self, name, path=None, target=None):

@@ -31,7 +31,6 @@ BESIDE = (
     "statistics",
     "sqlite3",
     "shelve",
-    "cProfile",
     "psutil",
     "msgspec",
     "click",
