@@ -67,7 +67,7 @@ SECONDS = {
 }
 """How long each looks where there are steps enough (the instruments' own `seconds`)."""
 _LOADER = ("host", "loading", "call_sites", "growing_containers", "operators", "flops", "forwards", "memory")
-_MODEL = ("operators", "flops", "host", "call_sites", "forwards", "memory", "growing_containers", "loading")
+_MODEL = ("host", "operators", "flops", "call_sites", "forwards", "memory", "growing_containers", "loading")
 _HOST = ("host", "call_sites", "growing_containers", "forwards", "operators", "flops", "loading", "memory")
 _ORDER = {
     Phase.DATA: _LOADER,
@@ -76,7 +76,8 @@ _ORDER = {
     Phase.OPTIMIZER: _MODEL,
     Phase.COMMUNICATION: _MODEL,
 }
-"""By the phase that takes most of the step: the instruments whose rules explain that phase come first."""
+"""By the phase that takes most of the step: the instruments whose rules explain that phase come first. Before all comes
+the sampler: it slows nothing, and every finding with a line of the user's code needs it."""
 OTHERS_S = 3.0
 """When the leading process has looked, other ranks get so long to end theirs: they began at the same boundary."""
 POLL_S = 0.02
