@@ -11,6 +11,7 @@ import pytest
 from hotloop.cli.diagnose_source import with_source
 from hotloop.diagnose.check.engine import diagnose
 from hotloop.diagnose.lines.setting_line import setting_line
+from hotloop.model.deep import Frame, HostSamples
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import Observation
 
@@ -62,3 +63,24 @@ def test_two_lines_that_set_it_are_none(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("torch.set_num_threads(1)\ntorch.set_num_threads(2)\n")
     assert setting_line("undersubscribed-threads", [str(script)]) is None
+
+
+def test_a_script_that_is_called_by_a_relative_path_is_one_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("import torch\ntorch.set_num_threads(1)\n")
+    monkeypatch.chdir(tmp_path)
+    seen = of_one_thread(0.9, Path("train.py"))
+    assert seen.deep is not None
+    host = HostSamples(
+        num_steps=1,
+        window_s=1.0,
+        interval_s=0.1,
+        lines=(),
+        frames=(Frame(str(script), 2, "<module>"),),
+        samples=(),
+    )
+    seen = msgspec.structs.replace(seen, deep=msgspec.structs.replace(seen.deep, host=host))
+    finding = told(seen, tmp_path)
+    assert (finding.path, finding.line) == ("train.py", 2)

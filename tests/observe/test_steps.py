@@ -101,6 +101,15 @@ def test_a_closure_nests_in_the_optimizer_and_adds_up_once(tmp_path: Path) -> No
     assert samples == pytest.approx(8 / 17.5e-3), "one batch a step, however often the closure is called"
 
 
+def test_the_longer_of_two_trainings_is_the_program_s(tmp_path: Path) -> None:
+    script = Script(tmp_path).train(60)
+    for _ in range(70):
+        script.span(Kind.DATA, 1).span(Kind.FORWARD, 9, 1).span(Kind.BACKWARD, 9).span(Kind.OPTIMIZER, 1, 1)
+    timeline = script.timeline()
+    assert find_anchor(timeline.spans) == Anchor("optimizer", 1, 1)
+    assert len(windows(timeline, Anchor("optimizer", 1, 1))) == 69
+
+
 def test_lbfgs_is_not_judged_by_its_closures_before_its_first_step_has_ended(tmp_path: Path) -> None:
     script = Script(tmp_path).made_optimizer().mark(begin(Kind.OPTIMIZER))
     for _ in range(20):

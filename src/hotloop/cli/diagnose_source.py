@@ -94,8 +94,10 @@ def _files(diagnosis: Diagnosis) -> list[str]:
         return []
     deep = diagnosis.observation.deep
     frames = deep.host.frames if deep and deep.host else ()
-    others = {frame.path for frame in frames if frame.owner == "user"} - {str(script)}
-    return [str(script), *(path for path in sorted(others) if path.endswith(".py") and Path(path).is_file())]
+    seen = sorted({frame.path for frame in frames if frame.owner == "user" and frame.path.endswith(".py")})
+    # The command may say `train.py` where the frames say `/home/me/train.py`: one file has one name, the frames'.
+    names = {Path(path).resolve(): path for path in [str(script), *seen] if Path(path).is_file()}
+    return list(names.values())
 
 
 def _static(files: Sequence[str], codes: Sequence[str]) -> list[Finding]:

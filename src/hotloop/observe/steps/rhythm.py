@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 from hotloop.model.observation import Anchor
 from hotloop.observe.decode.spans import Span
@@ -38,7 +39,7 @@ def find_anchor(
             accumulation, the closures of an LBFGS step, or the roll-out of an episode.
         under_way: the process still runs: the first texts that it generates may be long.
     """
-    slots = [span.slot for span in spans if span.kind is Kind.OPTIMIZER]
+    slots = [step.slot for step in _of_longest_part([span for span in spans if span.kind is Kind.OPTIMIZER])]
     if len(slots) >= 2:
         return _anchor_of(slots, "optimizer")
     slots = [span.slot for span in spans if span.kind is Kind.BACKWARD]
@@ -54,6 +55,17 @@ def find_anchor(
         if under_way and len(slots) < PATIENCE:
             return None
     return _anchor_of(slots, "forward") if len(slots) >= 4 else None
+
+
+def _of_longest_part(steps: Sequence[Span]) -> Sequence[Span]:
+    """Return the optimizers' steps of the part that takes longest: a teacher may be trained before its student.
+
+    An optimizer that has not stepped for longer than any cycle is of a part that is over.
+    """
+    last = {step.slot: at + 1 for at, step in enumerate(steps)}
+    over = sorted(at for at in last.values() if len(steps) - at > MAX_PERIOD)
+    parts = [steps[begin:end] for begin, end in pairwise([0, *over, len(steps)]) if end > begin]
+    return max(parts, key=lambda part: part[-1].end_s - part[0].begin_s, default=())
 
 
 def generates(num_forwards: int, num_requests: int) -> bool:

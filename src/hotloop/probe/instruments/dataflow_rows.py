@@ -143,4 +143,8 @@ def _embeddings(
         row["num"] += 1
         row["used"] += used
         row["spent_ns"] += spent
+    for shape, spent in watch.table_sums.items():
+        same = [row for row in found.values() if (row["num_rows"], row["width"]) == shape]
+        for row in same:
+            row["spent_ns"] += spent // len(same)
     return list(found.values())

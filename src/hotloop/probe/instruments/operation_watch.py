@@ -71,6 +71,8 @@ class OperationWatch:
         """By pass and node."""
         self.embeddings: list[tuple[int, int, int, int, int]] = []
         """Node, rows, size of a row, rows that were used, time: dense gradients of tables."""
+        self.table_sums: dict[tuple[int, ...], int] = {}
+        """By shape: time in which such gradients are added up."""
         self.steps = 0
         self.probe = probe
         self._reaches: dict[int, int] = defaultdict(int)
@@ -175,9 +177,13 @@ class OperationWatch:
         node = self._node()
         task = self.gradients.open[-1] if self.gradients.open else -1
         self.backward[task, node] += spent_ns
+        shape = tuple(getattr(out, "shape", ()))
         if func._overloadpacket.__name__ == "embedding_dense_backward":
             used = int(args[1].unique().numel())
-            self.embeddings.append((node, int(args[2]), int(out.shape[-1]), used, spent_ns))
+            self.embeddings.append((node, int(args[2]), int(shape[-1]), used, spent_ns))
+            self.table_sums.setdefault(shape, 0)
+        elif shape in self.table_sums:
+            self.table_sums[shape] += spent_ns
 
     def _node(self) -> int:
         """Return the number of the node that runs; between nodes gradients are added up, for the last one."""
