@@ -211,6 +211,7 @@ def test_steps_of_which_only_the_end_was_recorded_are_split_like_the_others(tmp_
     script.wait(107).span(Kind.OPTIMIZER, 0).mark(end(Kind.LEAN))  # something that nobody saw
     run = _account(script.train(5))
     assert run.num_steps == 28
+    assert run.num_regular_steps == 28 - 1, "all but the first"
     assert run.parts["irregular_step_s"] == pytest.approx(99 * _MS, rel=0.01)
     assert run.parts["logging_s"] == pytest.approx(50 * _MS)
     assert run.parts["checkpoint_s"] == pytest.approx(40 * _MS)

@@ -146,6 +146,16 @@ def test_evaluations_in_every_step_belong_to_it(tmp_path: Path) -> None:
     assert rates(timeline, steps, [])[0] == pytest.approx(8 / 7e-3), "what is trained on, not what is asked"
 
 
+def test_what_a_model_acts_on_is_no_sample(tmp_path: Path) -> None:
+    script = Script(tmp_path)
+    for _ in range(6):
+        for _ in range(20):
+            script.size(1).span(Kind.FORWARD, 0.2).wait(1)
+        script.span(Kind.BACKWARD, 3).span(Kind.OPTIMIZER, 1)
+    timeline = script.timeline()
+    assert rates(timeline, windows(timeline, _STEP), [])[0] is None
+
+
 def test_tokens_are_counted_apart_from_samples(tmp_path: Path) -> None:
     script = Script(tmp_path)
     for _ in range(5):
