@@ -40,7 +40,8 @@ def file(name: str, pid: int, begin_ms: int, **changes: Any) -> DeepFile:
             part("collate", "default_collate", 8),
         ],
         "batches": 2, "samples": 8, "used_bytes": 800, "read": [1600, 16], "padding": [30, 10, 0],
-        "folder": {"path": f"/data/{pid}", "opened": 8, "bytes": 5}, "parent": 7, "private_bytes": pid, "of_rows": 0, "constant": [],
+        "folder": {"path": f"/data/{pid}", "opened": 8, "bytes": 5}, "parent": 7, "private_bytes": pid,
+        "of_rows": 0, "constant": [],
         **changes,
     }  # fmt: skip
     return DeepFile(
