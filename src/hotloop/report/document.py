@@ -21,6 +21,10 @@ class Table(msgspec.Struct, frozen=True, tag="table"):
     caption: str = ""
     figures: tuple[int, ...] = ()
     """Columns that hold figures, counted from 0."""
+    bars: tuple[float, ...] = ()
+    """Length of a bar beside each row, in any unit; empty: no bars."""
+    hues: tuple[str, ...] = ()
+    """Colour of each bar: the name of a phase, or empty for the usual one."""
 
 
 class Chart(msgspec.Struct, frozen=True, tag="chart", kw_only=True):
@@ -54,6 +58,16 @@ class Note(msgspec.Struct, frozen=True, tag="note"):
     """A sentence."""
 
     text: str
+    tone: str = ""
+    """`warning`, `strong` or `dim`; empty: plain."""
+
+
+class More(msgspec.Struct, frozen=True, tag="more"):
+    """Blocks that short renderings leave out; the page shows them in their place."""
+
+    blocks: tuple[Block, ...]
+    instead: tuple[Block, ...] = ()
+    """What stands in for them in a short rendering."""
 
 
 class Details(msgspec.Struct, frozen=True, tag="details"):
@@ -99,6 +113,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     tiles: tuple[Tile, ...]
     sections: tuple[Section, ...]
     footer: str
+    warnings: tuple[str, ...] = ()
+    """What has to be known before anything else is believed."""
 
 
-Block = Facts | Table | Chart | Code | Note | Details
+Block = Facts | Table | Chart | Code | Note | More | Details

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.report.document import Block, Chart, Code, Details, Document, Facts, Note, Section, Table
+from hotloop.report.document import Block, Chart, Code, Details, Document, Facts, More, Note, Section, Table
 
 MAX_ROWS = 30
 """Of a table; a comment on GitHub ends at 65,536 characters."""
@@ -57,6 +57,9 @@ def _block(block: Block) -> Iterator[str]:
         yield from (*fenced(block.text, block.language), "")
     elif isinstance(block, Details):
         yield from _details(block)
+    elif isinstance(block, More):
+        for one in block.blocks:
+            yield from _block(one)
 
 
 def _details(block: Details) -> Iterator[str]:

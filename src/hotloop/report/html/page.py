@@ -11,7 +11,7 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from hotloop.report.document import Block, Chart, Details, Document
+from hotloop.report.document import Block, Chart, Details, Document, More
 from hotloop.report.html.manual import manual_html
 
 _PACKAGE = "hotloop.report.html"
@@ -73,7 +73,7 @@ def _charts(blocks: tuple[Block, ...]) -> list[Chart]:
     for block in blocks:
         if isinstance(block, Chart):
             found.append(block)
-        elif isinstance(block, Details):
+        elif isinstance(block, (Details, More)):
             found += _charts(block.blocks)
     return found
 
