@@ -98,7 +98,7 @@ def test_what_matters_is_shown_and_the_rest_is_counted() -> None:
 def test_everything_where_it_is_asked_for() -> None:
     screen = shown(render(_diagnosis(), verbose=True))
     assert "Full float32" in screen
-    assert "idle-device: a device that is watched" in screen
+    assert "idle-device  a device that is watched" in screen
 
 
 def test_a_busy_machine_is_said_once_and_first() -> None:

@@ -27,8 +27,8 @@ from hotloop.model.quantities import counted, duration, percent
 from hotloop.model.secrets import redacted_words
 from hotloop.model.step_series import StepKind
 from hotloop.observe.run.stopping import StopRule
+from hotloop.report.content.busy_machine import busy_machine
 from hotloop.report.gate import annotation, gate_markdown, junit
-from hotloop.report.terminal.busy_machine import busy_machine
 from hotloop.report.terminal.layout import next_steps
 from hotloop.report.terminal.screen import Screen
 from hotloop.stats.gate import is_proven_slower, is_settled, slowdown, typical_s
@@ -268,4 +268,5 @@ def told(verdict: GateVerdict) -> RenderableType:
     """Return the verdict, ready to print; first whether the machine was quiet enough for one."""
     style = "bold red" if not verdict.passed else "bold green" if verdict.proven else "bold yellow"
     said = Text.assemble((f"hotloop check {verdict.word}: ", style), shown(verdict.sentence))
-    return Group(*busy_machine(verdict.foreign_share), said)
+    warned = (Text(f"{one}\n", style="bold yellow") for one in busy_machine(verdict.foreign_share))
+    return Group(*warned, said)

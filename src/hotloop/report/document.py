@@ -81,6 +81,10 @@ class Details(msgspec.Struct, frozen=True, tag="details"):
     """A word that says how loud or how good it is."""
     links: tuple[tuple[str, str], ...] = ()
     """Words and the anchors they lead to."""
+    name: str = ""
+    """What `hotloop explain` knows it by."""
+    open: bool = False
+    """Its blocks are seen without a click, and in short renderings."""
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):

@@ -64,11 +64,15 @@ def waterfall(tuning: TuneResult, *, parameters: bool = True) -> Chart:
     tried = list(_tried_and_refused(tuning))[:MAX_REFUSED]
     rows = [("as it was", "", "1.00x", "")]
     rows += [
-        (label(step.name, step.params if parameters else {}), speedup(step), f"{total:.2f}x", step.numerics.value)
+        (
+            label(step.name, step.params if parameters else {}),
+            speedup(step),
+            f"{total:.2f}x",
+            step.numerics.value,
+        )
         for step, total in zip(steps, totals, strict=True)
     ]
-    interval = f"[{confirmed.low:.2f}, {confirmed.high:.2f}]"
-    rows.append(("confirmed", interval, f"{confirmed.ratio:.2f}x", ""))
+    rows.append(("confirmed", speedup(confirmed), f"{confirmed.ratio:.2f}x", ""))
     return Chart(
         kind="waterfall",
         title="From the program as it was to the plan",
@@ -144,18 +148,24 @@ def not_in_plan(tuning: TuneResult) -> Iterator[Block]:
         return
     table = Table(("change", "why not"), tuple(_by_reason(asked)))
     if len(asked) < len(tuning.refused):
-        yield Facts(tuple((("left out" * (not at)), f"{name}: {why}") for at, (name, why) in enumerate(table.rows)))
+        yield Facts(
+            tuple((("left out" * (not at)), f"{name}: {why}") for at, (name, why) in enumerate(table.rows))
+        )
         return
     num = counted(len(asked), "optimization")
     absent = sum(one.reason.startswith(DOES_NOT_APPLY) for one in asked)
     do = f", {absent} of them not applicable here" if absent else ""
     folded = Details(f"Not in the plan: {num}, each with its reason", (table,), anchor="refused")
-    yield More((folded,), instead=(Facts((("left out", f"{num}{do}; --verbose or the report says why"),)),))
+    yield More((folded,), instead=(Facts((("left out", f"{num}{do}: see --verbose or the report"),)),))
 
 
 def _by_reason(refused: Sequence[Refusal]) -> Iterator[tuple[str, str]]:
-    """Optimizations with the same reason are one row, at the place of the first."""
+    """Several optimizations with the same reason are one row, at the place of the first."""
     groups: dict[str, list[str]] = {}
     for one in refused:
         groups.setdefault(one.reason, []).append(one.name)
-    yield from ((", ".join(names), reason) for reason, names in groups.items())
+    for reason, names in groups.items():
+        if len(names) == 1:
+            yield names[0], reason
+        else:
+            yield counted(len(names), "optimization"), f"{reason}: {', '.join(names)}"

@@ -7,14 +7,14 @@ from typing import Any
 
 from hotloop.model.deep import CallSites, Deep
 from hotloop.model.observation import Observation
-from hotloop.model.quantities import counted, duration, percent, significant
+from hotloop.model.quantities import counted, duration, percent
 from hotloop.model.step_series import StepSeries
 from hotloop.report.charts.flame import LEAST, flame, flame_of_calls
 from hotloop.report.charts.lanes import Lane, lanes, of_timeline
 from hotloop.report.content.content import ReportContent
 from hotloop.report.document import Block, Chart, Section, Table
+from hotloop.report.sections.lines import call_sites, host_lines, loading
 
-MAX_SITES = 15
 MAX_SPANS = 3000
 ROW_HEIGHT = 24
 _PROCESSES = {"train": "the training thread", "worker": "the loader's workers", "thread": "other threads"}
@@ -26,6 +26,8 @@ def timeline(content: ReportContent) -> Section | None:
     after = content.after
     blocks = [*_steady(seen), *_detailed(seen.deep, ""), *_detailed(after, ", with the plan")] if seen else []
     blocks += [*_flames(seen), *_sites(seen)] if seen else []
+    if seen is not None and seen.deep is not None and seen.deep.loading is not None:
+        blocks += loading(seen.deep.loading)
     if not blocks:
         return None
     return Section(
@@ -108,7 +110,7 @@ def _flames(seen: Observation) -> Iterator[Block]:
             summary=f"Python stacks sampled every {duration(host.interval_s)}{_over(host.num_steps)}; "
             f"{duration(found['total'])} in all.",
             data=found,
-            table=_lines(seen, process),
+            table=host_lines(host, process),
             rule=f"Boxes narrower than {percent(LEAST)} of the whole are left out.",
             height=min(720, 40 + 19 * (depth + 1)),
         )
@@ -116,19 +118,6 @@ def _flames(seen: Observation) -> Iterator[Block]:
 
 def _over(num_steps: int | None) -> str:
     return "" if num_steps is None else f" over {num_steps} steps"
-
-
-def _lines(seen: Observation, process: str) -> Table | None:
-    host = seen.deep.host if seen.deep else None
-    found = [one for one in host.lines if one.process == process][:MAX_SITES] if host else []
-    if not found:
-        return None
-    return Table(
-        ("line", "function", "phase", "share"),
-        tuple((f"{one.path}:{one.line}", one.function, one.phase or "", percent(one.share)) for one in found),
-        caption="The most expensive lines of your program",
-        figures=(3,),
-    )
 
 
 def _sites(seen: Observation) -> Iterator[Block]:
@@ -145,18 +134,6 @@ def _sites(seen: Observation) -> Iterator[Block]:
             rule=f"Boxes narrower than {percent(LEAST)} of the whole are left out.",
             height=130,
         )
-    yield Table(
-        ("line", "call", "kind", "a step", "time a step"),
-        tuple(
-            (
-                f"{one.path}:{one.line}",
-                one.call,
-                one.kind,
-                significant(one.count_per_step),
-                f"{duration(one.time_per_step_s)} [{duration(one.low_s)}, {duration(one.high_s)}]",
-            )
-            for one in found.sites[:MAX_SITES]
-        ),
-        caption=f"Synchronizations, copies and creations of tensors by line, over {found.num_steps} steps",
-        figures=(3, 4),
-    )
+    table = call_sites(found)
+    if table is not None:
+        yield table

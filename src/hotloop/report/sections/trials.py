@@ -9,9 +9,9 @@ from hotloop.model.quantities import byte_size, duration, percent
 from hotloop.model.tuning import Measured, Switched, Trial
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import speedup
+from hotloop.report.content.prediction_error import prediction_error
 from hotloop.report.document import Block, Chart, Code, Details, Facts, Note, Section, Table
 from hotloop.report.sections.holds import MAX_SAMPLES, holds
-from hotloop.report.content.prediction_error import prediction_error
 
 
 def predictions(content: ReportContent) -> Section | None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from hotloop.model.quantities import byte_size, counted, duration, listed, percent, rate
 from hotloop.model.tuning import Contention, TuneResult
-from hotloop.report.content.figures import speedup
 from hotloop.report.content.headline import why_empty
 from hotloop.report.content.prediction_error import prediction_error
 from hotloop.report.content.short_run import short_run
@@ -18,23 +17,32 @@ from hotloop.stats.quietness import MANY_DISTURBED
 MAX_CAUTIONS = 2
 """On the first screen; the page has all."""
 MAX_LIKELY = 2
-MAX_WITH_PARAMETERS = 4
-"""Steps of a plan whose parameters have room on the first screen."""
+MAX_ROWS = 14
+"""Of steps, parameters and facts on a first screen of 30 lines: beyond, parameters are left to the report."""
+MAX_NAMED = 3
 
 
 def tuned(result: TuneResult) -> Document:
     """Return the result, the plan, whether it learns the same, and how it was measured."""
     has_plan = bool(result.plan.steps) and result.plan.speedup is not None
-    few = len(result.plan.steps) <= MAX_WITH_PARAMETERS
+    warnings = tuple(_busy(result.contention))
+    facts = (
+        *(_proof(result) if has_plan else ()),
+        *_likely(result),
+        *_measured(result),
+        *not_in_plan(result),
+    )
+    rows = sum(len(one.rows) for one in facts if isinstance(one, Facts)) + 3 * len(warnings)
+    rows += sum(1 + len(step.params) for step in result.plan.steps)
     groups: tuple[tuple[Block, ...], ...] = (
         (Facts(tuple(_start(result))),),
-        (waterfall(result, parameters=few),) if has_plan else (),
-        (*(_proof(result) if has_plan else ()), *_likely(result), *_measured(result), *not_in_plan(result)),
+        (waterfall(result, parameters=rows <= MAX_ROWS),) if has_plan else (),
+        facts,
     )
     return Document(
         title="",
         subtitle="",
-        warnings=tuple(_busy(result.contention)),
+        warnings=warnings,
         verdict=_verdict(result),
         good=has_plan,
         tiles=(),
@@ -78,7 +86,7 @@ def _proof(result: TuneResult) -> Iterator[Block]:
     parity = result.plan.parity
     if parity is not None and parity.statistic is not None:
         yield More((Facts((("", parity.evidence),)),))
-    rows = tuple((*_memory(result), *_estimated(result), *_cautions(result), *_one_off(result)))
+    rows = (*_memory(result), *_estimated(result), *_cautions(result), *_one_off(result))
     if rows:
         yield Facts(rows)
 
@@ -104,12 +112,12 @@ def _estimated(result: TuneResult) -> Iterator[tuple[str, str]]:
     names = [step.name for step in result.plan.steps if not step.proven]
     if not names:
         return
-    what = listed(names) if len(names) < MAX_WITH_PARAMETERS else f"{len(names)} of the steps"
+    what = listed(names) if len(names) <= MAX_NAMED else f"{len(names)} of the steps"
     yield "estimated", f"the factor of {what}; the plan as a whole is proven"
 
 
 def _cautions(result: TuneResult) -> Iterator[tuple[str, str]]:
-    found = [step.caution for step in result.plan.steps if step.caution]
+    found = list(dict.fromkeys(step.caution for step in result.plan.steps if step.caution))
     key = "caution"
     for one in found[:MAX_CAUTIONS]:
         yield key, one
@@ -124,8 +132,9 @@ def _one_off(result: TuneResult) -> Iterator[tuple[str, str]]:
         for step in result.plan.steps
         if step.break_even_steps is not None
     ]
+    rest = [f"{len(found) - MAX_NAMED} more"] if len(found) > MAX_NAMED else []
     if found:
-        yield "start-up", f"paid for: {', '.join(found)}"
+        yield "start-up", f"paid for: {', '.join(found[:MAX_NAMED] + rest)}"
 
 
 def _likely(result: TuneResult) -> Iterator[Block]:
@@ -146,10 +155,9 @@ def _measured(result: TuneResult) -> Iterator[Block]:
     floor = f"; smallest measurable difference {percent(least)}" if least is not None else ""
     blocks, trials = result.contention.num_blocks, len(result.trials)
     what = counted(trials, "trial") if trials or not blocks else counted(blocks, "block")
-    rows = [("measured", f"{what} in {duration(result.wall_s)}{floor}")]
     how, _, interval = result.confirmation.partition("; ")
-    if result.plan.steps:
-        rows.append(("", how))
+    proof = f"; proof by {how}" if result.plan.steps else ""
+    rows = [("measured", f"{what} in {duration(result.wall_s)}{floor}{proof}")]
     if result.interrupted:
         rows.append(("", "interrupted: continue with --resume"))
     yield Facts(tuple(rows))
@@ -178,5 +186,9 @@ def _contention(load: Contention) -> str:
     if not load.num_void and not load.num_noisy:
         return ""
     most = f" (up to {load.max_foreign_share:.0%} of the CPU)" if load.max_foreign_share is not None else ""
-    kept = f"; {counted(load.num_noisy, 'disturbed block')} kept, which widens the interval" if load.num_noisy else ""
+    kept = (
+        f"; {counted(load.num_noisy, 'disturbed block')} kept, which widens the interval"
+        if load.num_noisy
+        else ""
+    )
     return f"other processes were busy{most}: {load.num_void:,} of {counted(load.num_blocks, 'block')} repeated{kept}"

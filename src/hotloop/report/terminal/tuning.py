@@ -43,7 +43,6 @@ def render_next(result: TuneResult, plan: str | None) -> RenderableType:
         [
             ("run it for real", ["hotloop", "run", *option, *result.command]),
             ("the plan in your source, as a diff", ["hotloop", "patch", *([plan] if plan else [])]),
-            ("the manual of a step", ["hotloop", "explain", result.plan.steps[0].name]),
         ]
     )
 

@@ -19,15 +19,20 @@ MAX_ROWS = 8
 """Of the details that a section lists in short."""
 MAX_KEY = 28
 MIN_KEY = 8
-MAX_BAR, MIN_BAR = 36, 6
+MAX_BAR, MIN_BAR = 24, 6
 """Columns of the longest bar of a table."""
 MAX_NAME = 34
 """Columns of a table's first column where bars stand beside it."""
 MAX_PARAMS = 30
 """Columns of the parameters below a name."""
 GAP = 2
-INDENT = (0, 0, 0, 2)
+_BADGES = {"info": "cyan", "warning": "bold yellow", "error": "bold red"}
 _TONES = {"warning": "bold yellow", "strong": "bold", "dim": "dim"}
+
+
+def render_blocks(blocks: Sequence[Block], *, verbose: bool = False) -> RenderableType:
+    """Return blocks of a document, ready to print."""
+    return Group(*_Walk(verbose=verbose).blocks(blocks))
 
 
 def render(document: Document, *, verbose: bool = False) -> RenderableType:
@@ -37,16 +42,14 @@ def render(document: Document, *, verbose: bool = False) -> RenderableType:
         document: what to show.
         verbose: show what short renderings leave out, too.
     """
-    return Group(*_Walk(document, verbose=verbose).parts())
+    return Group(*_Walk(verbose=verbose).parts(document))
 
 
 class _Walk:
-    def __init__(self, document: Document, *, verbose: bool) -> None:
-        self._document = document
+    def __init__(self, *, verbose: bool) -> None:
         self._verbose = verbose
 
-    def parts(self) -> Iterator[RenderableType]:
-        document = self._document
+    def parts(self, document: Document) -> Iterator[RenderableType]:
         for note in document.warnings:
             yield from (Text(shown(note), style=_TONES["warning"]), Text(""))
         yield Text(shown(document.verdict), style="bold")
@@ -64,9 +67,11 @@ class _Walk:
             yield Text(shown(section.title), style="bold")
         if section.lead:
             yield Text(shown(section.lead))
-        blocks = list(self._unfolded(section.blocks))
-        head = bool(section.title or section.lead)
-        yield from self._blocks(blocks, apart=head and not isinstance(blocks[:1], Details))
+        yield from self.blocks(section.blocks, apart=bool(section.title or section.lead))
+
+    def blocks(self, blocks: Sequence[Block], *, apart: bool = False) -> Iterator[RenderableType]:
+        """Yield what is seen of blocks."""
+        yield from self._blocks(list(self._unfolded(blocks)), apart=apart)
 
     def _unfolded(self, blocks: Iterable[Block]) -> Iterator[Block]:
         """Put what is left out in short, or the line that stands for it, in its place."""
@@ -82,7 +87,7 @@ class _Walk:
         before: Block | None = None
         listed = 0
         for block in blocks:
-            listed = listed + 1 if isinstance(block, Details) else 0
+            listed = listed + 1 if isinstance(block, Details) and not block.open else 0
             if listed > MAX_ROWS and not self._verbose:
                 continue
             kind = _flow(block)
@@ -92,7 +97,7 @@ class _Walk:
                 yield Text("")
             yield from self._block(block, width)
             before = block
-        num = sum(isinstance(block, Details) for block in blocks)
+        num = sum(isinstance(block, Details) and not block.open for block in blocks)
         if num > MAX_ROWS and not self._verbose:
             yield Text(f"  and {num - MAX_ROWS} more")
 
@@ -111,16 +116,21 @@ class _Walk:
             yield from self._details(block)
 
     def _details(self, block: Details) -> Iterator[RenderableType]:
-        badge = f"{block.badge}: " if block.badge else ""
-        yield Padding(Text(shown(f"{badge}{block.title}")), INDENT)
-        if self._verbose:
-            inner = self._blocks(list(self._unfolded(block.blocks)), apart=False)
-            yield from (Padding(one, (0, 0, 0, 4)) for one in inner)
+        head = Text()
+        if block.badge:
+            name = f"[{shown(block.name)}]" if block.name else ""
+            head.append(f"{block.badge}{name}{'' if name else ':'}", style=_BADGES.get(block.badge, "bold"))
+            head.append(" ")
+        head.append(shown(block.title))
+        yield Padding(head, (0, 0, 0, 0 if block.open else 2))
+        if block.open or self._verbose:
+            inner = self.blocks(block.blocks)
+            yield from (Padding(one, (0, 0, 0, 2 if block.open else 4)) for one in inner)
 
 
 def _flow(block: Block) -> str:
     """What stands without a blank line between: rows of facts, sentences, titles of details."""
-    if isinstance(block, (Table, Chart, Code)):
+    if isinstance(block, (Table, Chart, Code)) or (isinstance(block, Details) and block.open):
         return "table"
     return "rows" if isinstance(block, Facts) else "lines"
 
