@@ -31,14 +31,12 @@ class Chart(msgspec.Struct, frozen=True, tag="chart", kw_only=True):
     """A picture; `table` holds the figures for who cannot see it, and is what Markdown shows."""
 
     kind: str
-    """Names the function of `draw.js` that draws it."""
+    """Names the function of `html/drawing` that draws it."""
     title: str
     summary: str
     """What it shows, in a sentence with the main figures."""
     data: dict[str, Any]
     table: Table | None = None
-    height: int = 260
-    """Pixels."""
     rule: str = ""
     """How data was thinned out for drawing; empty: all of it is drawn."""
 

@@ -80,10 +80,11 @@ def _has_torch(process: psutil.Process) -> bool:
     return False
 
 
-def _began(process: psutil.Process) -> float:
+def _began(process: psutil.Process) -> tuple[float, int]:
+    """Return when it began; of one clock tick the higher number is the newer."""
     with contextlib.suppress(psutil.NoSuchProcess):
-        return float(process.create_time())
-    return 0.0
+        return float(process.create_time()), process.pid
+    return 0.0, process.pid
 
 
 def _is_python(process: psutil.Process) -> bool:

@@ -60,7 +60,6 @@ def _limits(seen: Observation) -> Iterator[Block]:
                 bars=tuple(middle for _, middle, _, _ in rows),
                 hues=("forward",) * len(rows),
             ),
-            height=70 + 40 * len(rows),
         )
 
 
@@ -134,5 +133,4 @@ def _roofline(content: ReportContent, seen: Observation) -> Iterator[Block]:
                 ),
                 figures=(1, 2, 3),
             ),
-            height=320,
         )

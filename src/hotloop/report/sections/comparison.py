@@ -148,7 +148,6 @@ def _phases(found: Comparison) -> Chart:
             tuple((name, *_cells(found.phases[name])) for name in names),
             figures=(1, 2, 3),
         ),
-        height=210,
     )
 
 
@@ -205,5 +204,4 @@ def _samples(found: Comparison) -> Chart:
             ),
             figures=(1, 2, 3, 4),
         ),
-        height=200,
     )

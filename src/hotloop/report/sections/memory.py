@@ -90,7 +90,6 @@ def _over_time(seen: Observation) -> Iterator[Block]:
             caption="Memory in the steady steps",
             figures=(1, 2),
         ),
-        height=240,
     )
 
 

@@ -128,7 +128,6 @@ def _chart(
         },
         table=table,
         rule=rule(len(longest)),
-        height=280,
     )
 
 

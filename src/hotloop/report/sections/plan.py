@@ -89,7 +89,6 @@ def waterfall(tuning: TuneResult, *, parameters: bool = True) -> Chart:
             figures=(1, 2),
             bars=(1.0, *totals, confirmed.ratio),
         ),
-        height=64 + 42 * (len(steps) + 2 + len(tried)),
     )
 
 

@@ -71,7 +71,6 @@ def _phases(content: ReportContent, seen: Observation) -> Chart:
         rule="Means of the confirmation's own runs, not the step of the observation above."
         if len(rows) > 1
         else "",
-        height=92 + 58 * len(rows),
     )
 
 
@@ -136,7 +135,6 @@ def _series(seen: Observation) -> Iterator[Block]:
         data=step_lines(seen.series),
         table=_stretches(first),
         rule=rule(first.num),
-        height=280,
     )
     found = histogram(steady_durations(seen.series))
     if found is not None:
@@ -156,7 +154,6 @@ def _series(seen: Observation) -> Iterator[Block]:
                 tuple((name, duration(value)) for name, value in percentiles),
                 figures=(1,),
             ),
-            height=220,
         )
 
 

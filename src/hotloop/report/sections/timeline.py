@@ -33,7 +33,7 @@ def timeline(content: ReportContent) -> Section | None:
     return Section(
         anchor="timeline",
         title="A few steps in detail",
-        lead="Drag or use the slider to zoom; click a box of a flame graph to enlarge it, and its top to go back.",
+        lead="Enlarge a picture with + and scroll it sideways; click a box of a flame graph to enlarge that.",
         blocks=tuple(blocks),
     )
 
@@ -53,7 +53,6 @@ def _steady(seen: Observation) -> Iterator[Block]:
         rule=f"The first {share:,} spans of each process are drawn."
         if any(len(one.spans) > share for one in processes)
         else "",
-        height=_height(data),
     )
 
 
@@ -89,7 +88,6 @@ def _detailed(deep: Deep | None, when: str) -> Iterator[Block]:
         rule=f"The {kept:,} longest of {found.num_spans:,} operators are drawn."
         if kept < found.num_spans
         else "",
-        height=_height(data),
     )
 
 
@@ -112,7 +110,6 @@ def _flames(seen: Observation) -> Iterator[Block]:
             data=found,
             table=host_lines(host, process),
             rule=f"Boxes narrower than {percent(LEAST)} of the whole are left out.",
-            height=min(720, 40 + 19 * (depth + 1)),
         )
 
 
@@ -132,7 +129,6 @@ def _sites(seen: Observation) -> Iterator[Block]:
             summary=f"{duration(drawn['total'])} a step in all, by kind, file, line and call.",
             data=drawn,
             rule=f"Boxes narrower than {percent(LEAST)} of the whole are left out.",
-            height=130,
         )
     table = call_sites(found)
     if table is not None:

@@ -52,7 +52,6 @@ def _scatter(both: Sequence[Trial]) -> Chart:
         summary=f"{len(both)} trials; on the diagonal a prediction was right.",
         data={"points": points},
         table=Table(("candidate", "predicted", "measured"), tuple(rows), figures=(1, 2)),
-        height=340,
     )
 
 
@@ -164,5 +163,4 @@ def _blocks(title: str, pairs: Sequence[Sequence[float]]) -> Chart:
         title=title,
         summary=f"{num} blocks of {len(pairs)} pair{'s' * (len(pairs) != 1)} of processes; above 1 is faster.",
         data={"pairs": [[round(value, 4) for value in pair] for pair in pairs]},
-        height=190,
     )
