@@ -124,7 +124,7 @@ def test_a_run_without_a_step() -> None:
 
 def test_a_program_that_fails_is_not_to_be_tuned() -> None:
     failed = shown(render_next(_diagnosis(observation=observation(exit_code=3))))
-    assert "your program failed: run it by itself and correct it first" in failed
+    assert "your program failed: run it alone and fix it first" in failed
     assert "hotloop tune" not in failed
 
 

@@ -75,7 +75,7 @@ def test_three_are_shown_and_the_rest_is_folded() -> None:
 
 def test_none_that_matters() -> None:
     lead, (only,) = _blocks(SMALL)
-    assert lead.endswith("Nothing that matters was found.")
+    assert lead.endswith("No finding worth acting on.")
     assert only.title == "1 finding"
 
 

@@ -35,7 +35,7 @@ def observe_process(
             f"hotloop: process {asked} does not train; looking at process {pid}, the newest below it that does"
         )
     seconds = seconds or SECONDS
-    screen.progress(f"looking at process {pid} for {seconds:.0f} s; it goes on")
+    screen.progress(f"sampling process {pid} for {seconds:.0f} s without stopping it")
     try:
         seen = look(pid, seconds)
     finally:

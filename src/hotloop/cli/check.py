@@ -49,16 +49,14 @@ Example: measure the baseline once, commit it, then check against it:
 
 
 @click.command("check", context_settings=COMMAND_SETTINGS, epilog=_EXAMPLE)
-@click.option(
-    "--baseline", "file", type=_FILE, required=True, metavar="FILE", help="What to hold the program to."
-)
+@click.option("--baseline", "file", type=_FILE, required=True, metavar="FILE", help="Baseline file.")
 @click.option("--update", is_flag=True, help="Measure and write the baseline of this class of machines.")
 @click.option(
     "--margin",
     type=click.FloatRange(min=0),
     default=5.0,
     show_default=True,
-    help="Per cent that are tolerated.",
+    help="Allowed slowdown, in percent.",
 )
 @click.option(
     "--runs", "num", type=click.IntRange(min=1), default=3, show_default=True, help="Fresh runs to measure."
@@ -68,7 +66,7 @@ Example: measure the baseline once, commit it, then check against it:
     type=TimeSpan(),
     default=f"{DEFAULT_S:.0f}s",
     show_default=True,
-    help="To measure of each run.",
+    help="Steps to measure per run.",
 )
 @click.option("--junit", "junit_file", type=_OUT, help="Write the verdict as JUnit XML.")
 @click.option("--markdown", "markdown_file", type=_OUT, help="Write a summary.")

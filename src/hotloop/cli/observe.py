@@ -45,17 +45,17 @@ _OUT = ResultFile()
     epilog="Example: hotloop observe --steps 200 python train.py",
 )
 @click.option("--steps", type=click.IntRange(min=1), metavar="N", help="Measure N steps after warm-up.")
-@click.option("--seconds", type=TimeSpan(), help="Measure so long after warm-up.")
+@click.option("--seconds", type=TimeSpan(), help="Measure for this long after warm-up.")
 @click.option(
     "--pid", type=click.IntRange(min=1), help="Look at a process that runs already, instead of COMMAND."
 )
 @click.option("--live", is_flag=True, help="Show phases, rates and the machine while the program runs.")
-@click.option("--full", is_flag=True, help="Let the program run to its end.")
+@click.option("--full", is_flag=True, help="Let the program run to completion.")
 @click.option("--json", "json_file", type=ResultFile(), help="Write the Observation.")
-@click.option("--no-deep", is_flag=True, help="Leave out the call sites, host samples and operators.")
+@click.option("--no-deep", is_flag=True, help="Skip detailed profiling: call sites, host samples, operators.")
 @click.option("--speedscope", type=_OUT, help="Write the host samples for speedscope.")
 @click.option("--cprofile", type=_OUT, help="Write the host samples as a cProfile file.")
-@click.option("--verbose", is_flag=True, help="Keep every line of progress, and show every table.")
+@click.option("--verbose", is_flag=True, help="Show every progress line and every table.")
 @isolation_options
 @output_options
 @optional_command_argument

@@ -95,7 +95,7 @@ def _say_passed_over(screen: Screen, name: str, *, named: bool) -> None:
     num = newer.index(name) if name in newer and not named else 0
     if num:
         said = counted(num, "newer session")
-        screen.note(f"hotloop: {said} passed over, for nothing was measured there (hotloop sessions)")
+        screen.note(f"hotloop: {said} skipped: nothing was measured in it (hotloop sessions)")
 
 
 def write_report(
@@ -135,6 +135,6 @@ def keep_page(screen: Screen, name: str) -> None:
     except HotloopError as error:
         screen.note(f"hotloop: no page was written: {error.message}")
         screen.note(f"  {error.hint}")
-        screen.note(f"  the page can still be made: hotloop report {name} --html FILE")
+        screen.note(f"  to write the page: hotloop report {name} --html FILE")
         return
-    screen.note(f"hotloop: the whole story is in {os.path.relpath(file)} (hotloop report shows it again)")
+    screen.note(f"hotloop: full report: {os.path.relpath(file)} (hotloop report shows it again)")

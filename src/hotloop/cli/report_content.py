@@ -182,7 +182,7 @@ def _missing(
     elif tuning is not None and tuning.plan.steps and after is None:
         yield Coverage(
             "operators, host samples, memory over a step with the plan on",
-            "the plan came to its end before it was looked at, or became smaller after it was",
+            "the profiled plan ended early or was reduced afterwards",
         )
     if seen.ceilings is None and not any("ceilings" in gap.what for gap in seen.coverage):
         yield Coverage(
@@ -194,10 +194,10 @@ def _missing(
     if seen.deep is not None and seen.deep.operators is not None and card is None:
         yield Coverage("roofline", "this machine was not measured: run hotloop machine once")
     if seen.monitors is not None and not any("power" in name for name in seen.monitors.metrics):
-        yield Coverage("power", "no sensor of this machine tells it, so energy and its price are not known")
+        yield Coverage("power", "this machine has no power sensor, so energy and its price are unknown")
     if seen.epoch_steps is None:
         yield Coverage(
-            "length of an epoch", "the training loader was not started twice while it was observed"
+            "length of an epoch", "the training loader was started less than twice during the observation"
         )
     for gap in tuning.coverage if tuning else ():
         what, _, why = gap.partition(": ")

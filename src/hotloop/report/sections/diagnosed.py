@@ -55,7 +55,7 @@ def _findings(diagnosis: Diagnosis) -> Iterator[Block]:
     yield from (finding(one, command) for one in worth)
     more = [finding(one, command) for one in rest]
     abstained = tuple((one.code, one.needs) for one in diagnosis.abstained)
-    silent = [Note("Rules that could not judge, and what they need", "strong"), Facts(abstained)]
+    silent = [Note("Rules that lacked data, and the data they need", "strong"), Facts(abstained)]
     yield More(
         (*more, Note(_summary(diagnosis, len(diagnosis.findings))), *(silent if abstained else ())),
         instead=(Note(_summary(diagnosis, len(worth))),),
@@ -65,12 +65,12 @@ def _findings(diagnosis: Diagnosis) -> Iterator[Block]:
 def _summary(diagnosis: Diagnosis, num_shown: int) -> str:
     num, silent = len(diagnosis.findings), len(diagnosis.abstained)
     if not num:
-        found = "No rule found a cause for it"
+        found = "No rule found a cause"
     elif not num_shown:
-        found = f"Nothing that matters was found ({counted(num, 'small finding')}: --verbose)"
+        found = f"No finding worth acting on ({counted(num, 'small finding')}: --verbose)"
     elif num > num_shown:
         found = f"{num_shown} of {counted(num, 'finding')} shown: --verbose lists all"
     else:
         found = counted(num, "finding")
-    rest = f"; {counted(silent, 'rule')} could not judge for lack of data" if silent else ""
+    rest = f"; {counted(silent, 'rule')} lacked data" if silent else ""
     return f"{found}{rest}."

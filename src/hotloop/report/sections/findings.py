@@ -38,9 +38,9 @@ def findings(content: ReportContent) -> Section | None:
 
 def _number(num: int, num_shown: int) -> str:
     if not num:
-        return "No rule found a cause for it"
+        return "No rule found a cause"
     if not num_shown:
-        return "Nothing that matters was found"
+        return "No finding worth acting on"
     found = counted(num, "finding")
     return found if num == num_shown else f"{found}, the most important first"
 

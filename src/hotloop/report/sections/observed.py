@@ -143,7 +143,7 @@ def _coverage(seen: Observation) -> Iterator[Block]:
 def attached(host: HostSamples) -> Iterator[Block]:
     """Yield the shares of the phases, of a process that was looked at from outside."""
     num = sum(sample.num for sample in host.samples if sample.process == "train")
-    yield Note(f"{num:,} samples in {duration(host.window_s)}; the process was not stopped for them.")
+    yield Note(f"{num:,} samples in {duration(host.window_s)}; the process was not stopped.")
     found = host_phases(host)
     if found:
         yield Table(

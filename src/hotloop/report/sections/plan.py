@@ -38,7 +38,7 @@ def plan(content: ReportContent) -> Section | None:
 
 def _lead(tuning: TuneResult) -> str:
     if not tuning.plan.steps:
-        return "Nothing. The program stays as it is: no change was proven to help."
+        return "Nothing: no change was proven faster, so the program stays as it is."
     names = [step.name for step in tuning.plan.steps]
     them, factors = (
         ("them", " Each factor below is of that change on top of those before it.")

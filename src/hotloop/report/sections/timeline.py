@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from hotloop.model.deep import CallSites, Deep
 from hotloop.model.observation import Observation
@@ -16,7 +15,6 @@ from hotloop.report.document import Block, Chart, Section, Table
 from hotloop.report.sections.lines import call_sites, host_lines, loading
 
 MAX_SPANS = 3000
-ROW_HEIGHT = 24
 _PROCESSES = {"train": "the training thread", "worker": "the loader's workers", "thread": "other threads"}
 
 
@@ -48,7 +46,7 @@ def _steady(seen: Observation) -> Iterator[Block]:
         kind="timeline",
         title="The last steady steps",
         summary=f"{counted(len(processes), 'process', 'processes')}; what the training thread was in, and for how "
-        "long. Gaps are your own code between the phases.",
+        "long. Gaps are your own code between phases.",
         data=data,
         rule=f"The first {share:,} spans of each process are drawn."
         if any(len(one.spans) > share for one in processes)
@@ -58,10 +56,6 @@ def _steady(seen: Observation) -> Iterator[Block]:
 
 def _process(one: StepSeries) -> str:
     return f"rank {one.rank}" if one.rank is not None else f"process {one.pid}"
-
-
-def _height(data: dict[str, Any]) -> int:
-    return 110 + ROW_HEIGHT * len(data["rows"])
 
 
 def _detailed(deep: Deep | None, when: str) -> Iterator[Block]:
@@ -99,7 +93,6 @@ def _flames(seen: Observation) -> Iterator[Block]:
         found = flame(host, process)
         if found is None:
             continue
-        depth = max(box[0] for box in found["boxes"])
         yield Chart(
             kind="flame",
             title=f"Where {name} spend their time"

@@ -28,11 +28,11 @@ def render_next(diagnosis: Diagnosis) -> RenderableType:
     """Return what to type next: a program that fails cannot be tuned."""
     seen = diagnosis.observation
     if seen.exit_code:
-        steps = [("your program failed: run it by itself and correct it first", list(seen.command))]
+        steps = [("your program failed: run it alone and fix it first", list(seen.command))]
     elif seen.step is None:
         steps = [("observe it again", ["hotloop", "observe", *seen.command])]
     else:
-        steps = [("try what helps, and prove it", ["hotloop", "tune", *seen.command])]
+        steps = [("try fixes and prove them", ["hotloop", "tune", *seen.command])]
     first = next(iter(worth_showing(diagnosis.findings, seen.foreign_share)), None)
     if first is not None:
         steps.append(("the manual of a finding", ["hotloop", "explain", first.code]))

@@ -23,12 +23,10 @@ def render(observation: Observation, *, verbose: bool = False) -> RenderableType
 def render_next(observation: Observation, *, stored: bool = True) -> RenderableType:
     """Return what to type next; without a command, `diagnose` reads the session that was stored."""
     if observation.exit_code not in (None, 0):
-        return next_steps(
-            [("your program failed: run it by itself and correct it first", list(observation.command))]
-        )
+        return next_steps([("your program failed: run it alone and fix it first", list(observation.command))])
     return next_steps(
         [
-            ("why, and what to change", ["hotloop", "diagnose", *(() if stored else observation.command)]),
-            ("try what helps, and prove it", ["hotloop", "tune", *observation.command]),
+            ("causes and fixes", ["hotloop", "diagnose", *(() if stored else observation.command)]),
+            ("try fixes and prove them", ["hotloop", "tune", *observation.command]),
         ]
     )

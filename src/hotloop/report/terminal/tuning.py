@@ -31,18 +31,18 @@ def render_next(result: TuneResult, plan: str | None) -> RenderableType:
     if not result.plan.steps:
         longer = ["--budget", RESUME_BUDGET] if result.likely else []
         resume = ["hotloop", "tune", "--resume", *longer, *option, *result.command]
-        likely_one = [("run what is likely, unproven", ["hotloop", "run", "--likely", *result.command])]
+        likely_one = [("run the likely, unproven plan", ["hotloop", "run", "--likely", *result.command])]
         return next_steps(
             [
-                ("go on where this ended", resume),
+                ("continue this session", resume),
                 *(likely_one if result.likely else []),
-                ("see what holds it back", ["hotloop", "diagnose", *result.command]),
+                ("see the bottleneck", ["hotloop", "diagnose", *result.command]),
             ]
         )
     return next_steps(
         [
-            ("run it for real", ["hotloop", "run", *option, *result.command]),
-            ("the plan in your source, as a diff", ["hotloop", "patch", *([plan] if plan else [])]),
+            ("run with the plan", ["hotloop", "run", *option, *result.command]),
+            ("the plan as a diff of your source", ["hotloop", "patch", *([plan] if plan else [])]),
         ]
     )
 

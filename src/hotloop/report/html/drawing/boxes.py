@@ -49,7 +49,8 @@ def timeline(data: dict[str, Any]) -> Markup:
     phases = [name for name in names if name in SPANS and name != "batch"]
     return legend((name, hue(SPANS[name])) for name in phases) + Markup(
         '<div class="lanes zooms"><div class="names">{}</div><div class="plot"><div class="inner">'
-        '<div class="boxes" aria-hidden="true" style="height:{}px">{}</div><div class="xlabels">{}</div></div></div></div>'
+        '<div class="boxes" aria-hidden="true" style="height:{}px">{}</div><div class="xlabels">{}</div>'
+        "</div></div></div>"
     ).format(labels, ROW * len(rows), joined(drawn), joined(ticks))
 
 
