@@ -12,6 +12,10 @@ from hotloop.report.html.drawing.frame import Frame
 from hotloop.report.html.drawing.markup import hue, legend, mebibytes, milliseconds, series_hue, times
 from hotloop.report.html.drawing.scale import Scale, scale
 
+EDGES = 0.015
+"""Of the width, left free so that the first and the last point are whole."""
+FEW = 100
+"""Steps that have room for larger points."""
 KINDS = ("steady", "warm-up", "irregular", "profiled", "end only")
 KIND_HUES = ("", "other", "data", "data", "")
 """Colours of points by `StepKind`; empty: that of the series."""
@@ -29,7 +33,7 @@ def steps(data: dict[str, Any]) -> Markup:
     most = EDGE * max(every[int(0.99 * (len(every) - 1))], 2 * every[len(every) // 2])
     last = max((one["x"][-1] for one in data["series"] if one["x"]), default=1)
     frame = Frame(
-        x=scale([0, last], _number, zero=True, num=6),
+        x=scale([0, last], _number, room=EDGES, num=6),
         y=scale([0.0, min(most, every[-1])], milliseconds, zero=True, room=0.05),
         x_name="step",
         height=220,
@@ -44,6 +48,7 @@ def steps(data: dict[str, Any]) -> Markup:
         frame.upright(at, hue(color), f"{name}, step {at}") for name, color, places in marks for at in places
     ]
     many = len(data["series"]) > 1
+    radius = 2 if last > FEW else 4
     lines, points = [], []
     for number, one in enumerate(data["series"]):
         if many:
@@ -55,7 +60,7 @@ def steps(data: dict[str, Any]) -> Markup:
             color = hue(KIND_HUES[kind]) if KIND_HUES[kind] else series_hue(number)
             title = f"step {x}: {milliseconds(y)}, {KINDS[kind]}"
             points.append(
-                frame.point(x, min(y, frame.y.high), color, title, radius=2, hollow=y > frame.y.high)
+                frame.point(x, min(y, frame.y.high), color, title, radius=radius, hollow=y > frame.y.high)
             )
     named = [(one["name"], series_hue(number)) for number, one in enumerate(data["series"])]
     named += [(name, hue(color)) for name, color, places in marks if places]
@@ -235,7 +240,7 @@ def holds(data: dict[str, Any]) -> Markup:
     sides = (("with it", data["with"], hue("optimizer")), ("without it", data["without"], hue("other")))
     every = [point for _, points, _ in sides for point in points]
     frame = Frame(
-        x=scale([0, *(at for at, _ in every)], _number, zero=True, num=6),
+        x=scale([0, *(at for at, _ in every)], _number, room=EDGES, num=6),
         y=scale([value for _, value in every], milliseconds, zero=True, room=0.05, num=4),
         x_name="hold",
         height=150,

@@ -36,6 +36,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[Part, ...]
     figure: str
     interval: tuple[float, float] | None = None
+    """Drawn without its upper end where that lies beyond the axis."""
     soft: bool = False
     """Written in the second colour."""
 
@@ -65,8 +66,9 @@ def _row(row: Row, axis: Scale, mark: Markup) -> Markup:
     if row.interval is not None:
         low, high = (axis.at(value) for value in row.interval)
         ends.append(high)
-        whisker = Markup('<s style="left:{};width:{}"></s>').format(
-            place(FULL * low), place(FULL * (high - low))
+        far = "far" if row.interval[1] > axis.high else ""
+        whisker = Markup('<s class="{}" style="left:{};width:{}"></s>').format(
+            far, place(FULL * low), place(FULL * (high - low))
         )
     return Markup(
         '<div class="row{}"><span class="name">{}</span>'
