@@ -120,7 +120,7 @@ def _contention(load: Contention) -> str:
         else ""
     )
     void = f"{load.num_void} of {counted(load.num_blocks, 'block')} disturbed and repeated"
-    return f"{void}, {load.num_noisy} kept although disturbed{most}"
+    return f"{void}, {load.num_noisy} disturbed blocks kept{most}"
 
 
 def _machine(machine: dict[str, Any]) -> Iterator[tuple[str, str]]:

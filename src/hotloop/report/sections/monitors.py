@@ -9,7 +9,7 @@ from hotloop.model.quantities import byte_size, counted, duration, percent, sign
 from hotloop.report.document import Block, Facts, Note
 
 _LEAST_RATE = 1 << 10
-"""Bytes a second: less than a KiB/s is the machine's own breathing."""
+"""Bytes a second: less than 1 KiB/s is background activity of the machine."""
 
 
 def monitors(seen: Monitors) -> Iterator[Block]:
