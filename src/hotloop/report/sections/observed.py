@@ -33,7 +33,8 @@ def observed(seen: Observation) -> Document:
     step = seen.step
     host = seen.deep.host if seen.deep else None
     if step is not None:
-        verdict = f"{_verdict(seen, step)}{' (as measured here)' * is_too_busy(seen.foreign_share)}"
+        busy = " (as measured here)" if is_too_busy(seen.foreign_share) else ""
+        verdict = f"{_verdict(seen, step)}{busy}."
         groups = [tuple(_of_step(seen, step)), tuple(_rest(seen))]
     elif host is not None:
         verdict = host_sentence(host)
@@ -57,9 +58,9 @@ def _verdict(seen: Observation, step: StepTime) -> str:
     """Return the largest part of the step, in a sentence."""
     largest = max(seen.phases, key=lambda phase: seen.phases[phase].share, default=None)
     if largest is None:
-        return f"A step takes {duration(step.whole_s)}."
+        return f"A step takes {duration(step.whole_s)}"
     what = f"{_SAYS[largest]}{_of_rank(seen)}"
-    return f"A step takes {duration(step.whole_s)}; the largest part, {seen.phases[largest].share:.0%}, is {what}."
+    return f"A step takes {duration(step.whole_s)}; the largest part, {seen.phases[largest].share:.0%}, is {what}"
 
 
 def _of_rank(seen: Observation) -> str:
