@@ -441,7 +441,7 @@ def test_an_empty_plan_and_a_session_without_steps_are_said() -> None:
         said.tuning, plan=msgspec.structs.replace(said.tuning.plan, steps=(), speedup=None)
     )
     shape: Document = document(msgspec.structs.replace(said, tuning=empty, sets=(), savings=None))
-    assert "Nothing. The program stays as it is" in markdown(shape)
+    assert "no change was proven faster, so the program stays as it is" in markdown(shape)
     bare = msgspec.structs.replace(
         said, tuning=None, observation=None, findings=(), excerpts=(), sets=(), losses=None, patch=None
     )

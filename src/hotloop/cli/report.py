@@ -95,7 +95,7 @@ def _say_passed_over(screen: Screen, name: str, *, named: bool) -> None:
     num = newer.index(name) if name in newer and not named else 0
     if num:
         said = counted(num, "newer session")
-        screen.note(f"hotloop: {said} skipped: nothing was measured in it (hotloop sessions)")
+        screen.note(f"hotloop: {said} skipped: nothing was measured there (hotloop sessions)")
 
 
 def write_report(

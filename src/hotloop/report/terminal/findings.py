@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.console import RenderableType
 
 from hotloop.model.diagnosis import Diagnosis
-from hotloop.model.finding import Finding
 from hotloop.report.content.worth import worth_showing
 from hotloop.report.sections.diagnosed import diagnosed
 from hotloop.report.terminal import walk
@@ -37,15 +34,3 @@ def render_next(diagnosis: Diagnosis) -> RenderableType:
     if first is not None:
         steps.append(("the manual of a finding", ["hotloop", "explain", first.code]))
     return next_steps(steps)
-
-
-def advice(finding: Finding) -> str:
-    """Return what to do, and how to measure it, where the user's command is not known."""
-    if not finding.optimization:
-        return f"{finding.advice} (fix by hand)"
-    return f"{finding.advice} (measure it: hotloop tune --only {finding.optimization} COMMAND)"
-
-
-def trying(optimization: str, command: Sequence[str]) -> list[str]:
-    """Return the words that try one optimization on a command."""
-    return ["hotloop", "tune", "--only", optimization, *command]
