@@ -47,7 +47,7 @@ acceptance: $(VENV)/.test ## figures beside the truth taken another way, on the 
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.acceptance --device cpu --part $(PART) --write
 
 # On a machine with a GPU: its own Python and torch (2.6 or newer), no network; wheels/ is brought along.
-gpu: ## the acceptance on a GPU, with the machine's own torch; PART=1 to 7, each under ten minutes
+gpu: ## the acceptance on a GPU, with the machine's own torch; PART=1 to 10, each under six minutes
 	$(GPU_PYTHON) benchmarks/acceptance/prepare.py $(WHEELS) .gpu-packages
 	PYTHONPATH=$(CURDIR)/src:$(CURDIR)/.gpu-packages $(GPU_PYTHON) -m benchmarks.acceptance --device cuda --part $(PART) --write
 

@@ -51,7 +51,7 @@ def result_of(printed: str) -> str:
     command, _, rest = printed.partition("\n")
     lines = rest.splitlines(keepends=True)
     first = next(
-        at for at, line in enumerate(lines) if re.match(r"(\w+-bound|This machine|Read with care)", line)
+        at for at, line in enumerate(lines) if re.match(r"([A-Z]\w+-bound|This machine|Read with care)", line)
     )
     return f"{command}\n{''.join(lines[first:])}"
 

@@ -3,7 +3,7 @@
     python -m benchmarks.report_page [--write]
 
 The long one has 100,000 steps, 8 ranks and 20 trials. Chromium opens each page anew, from a file, and is asked by the
-page's own clock for three moments: loaded, drawn as far as the window shows, all charts drawn. A factor between two
+page's own clock for two moments: loaded, and drawn. A factor between two
 pages in turns says the same on a machine that others use; seconds do not.
 """
 
@@ -30,8 +30,7 @@ _MOMENTS = """() => new Promise((done) => {
   const loaded = performance.getEntriesByType('navigation')[0].loadEventEnd;
   requestAnimationFrame(() => requestAnimationFrame(() => {
     const shown = performance.now();
-    hotloopReport.drawAll();
-    done([loaded, shown, performance.now()].map((ms) => ms / 1000));
+    done([loaded, shown].map((ms) => ms / 1000));
   }));
 })"""
 
@@ -54,7 +53,7 @@ def main() -> None:
 
 
 def _opened(files: dict[str, Path]) -> dict[str, list[list[float]]]:
-    """Return seconds of the three moments, turn by turn."""
+    """Return seconds of the two moments, turn by turn."""
     from playwright.sync_api import sync_playwright
 
     found: dict[str, list[list[float]]] = {name: [] for name in files}
@@ -80,13 +79,13 @@ def _moments(browser: Any, file: Path) -> list[float]:
 def _table(weights: dict[str, float], found: dict[str, list[list[float]]]) -> list[str]:
     rows = [
         f"| {name} | {weights[name]:.2f} | "
-        + " | ".join(_spread([turn[at] for turn in turns]) for at in range(3))
+        + " | ".join(_spread([turn[at] for turn in turns]) for at in range(2))
         + " |"
         for name, turns in found.items()
     ]
     factors = [
         _spread([b[at] / a[at] for a, b in zip(found["short"], found["long"], strict=True)])
-        for at in range(3)
+        for at in range(2)
     ]
     opened_s = median(turn[1] for turn in found["long"])
     kept = weights["long"] < MAX_MB and opened_s < MAX_S
@@ -94,8 +93,8 @@ def _table(weights: dict[str, float], found: dict[str, list[list[float]]]) -> li
         f"Each page was opened {TURNS} times, in turns, at {WIDTH} by {HEIGHT}: seconds since the navigation began, as",
         "median (smallest to largest). Long: 100,000 steps, 8 ranks, 20 trials; short: 600 steps, 1 rank, 8 trials.",
         "",
-        "| page | MB | loaded | drawn in the window | all charts drawn |",
-        "|---|---|---|---|---|",
+        "| page | MB | loaded | drawn |",
+        "|---|---|---|---|",
         *rows,
         f"| long over short | {weights['long'] / weights['short']:.2f} | {' | '.join(factors)} |",
         "",

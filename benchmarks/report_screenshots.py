@@ -58,7 +58,6 @@ def shoot(folder: Path) -> None:
             opened = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=scheme)
             opened.goto(files["diagnose" if name == "ceilings" else "tune"].as_uri())
             opened.evaluate(OPEN_FIRST, place)
-            opened.evaluate("hotloopReport.drawAll()")
             box = opened.locator(place).bounding_box()
             assert box is not None, f"the session has no {name}"
             box["height"] = min(box["height"], TALLEST)

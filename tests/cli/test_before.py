@@ -98,7 +98,7 @@ def test_the_programs_output_stands_under_a_heading(capsys: pytest.CaptureFixtur
     ("code", "said"),
     [
         (None, "hotloop ended your program after 214 steps, at a step boundary"),
-        (0, "your program ended by itself after 214 steps"),
+        (0, "your program ran to completion after 214 steps"),
         (3, "your program FAILED after 214 steps: exit code 3"),
     ],
 )

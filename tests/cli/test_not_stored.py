@@ -79,7 +79,7 @@ class TestFullDisk:
         captured = capsys.readouterr()
         assert "no page was written" in captured.err
         assert "free some space" in captured.err
-        assert "the page can still be made: hotloop report" in captured.err
+        assert "to write the page: hotloop report" in captured.err
         assert "next" in captured.out
 
     @pytest.mark.parametrize("option", ["--html", "--markdown", "--json"])

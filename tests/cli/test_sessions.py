@@ -142,7 +142,7 @@ def test_a_session_in_which_nothing_was_measured_is_passed_over(
     assert run(["report"]) == 0
     told = capsys.readouterr()
     assert "2.82x as fast [2.71, 2.96]" in told.out
-    assert "2 newer sessions passed over, for nothing was measured there" in told.err
+    assert "2 newer sessions skipped: nothing was measured there" in told.err
     assert run(["report", "20261130-100000"]) == 2, "the one that is named is meant"
     assert "holds no measurement" in capsys.readouterr().err
 

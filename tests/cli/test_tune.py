@@ -138,7 +138,7 @@ class TestFiles:
         assert app.run(["tune", "train.py"]) == 0
         shown = capsys.readouterr().out
         assert shown.startswith("No change was proven faster: of 2 trials, none beat the program")
-        assert "run it for real" not in shown
+        assert "run with the plan" not in shown
         assert read_plan(tmp_path / "hotloop.toml").steps == ()
 
     def test_an_empty_result_leaves_a_proven_plan_alone(

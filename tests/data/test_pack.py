@@ -207,7 +207,7 @@ def test_a_check_compares_and_times_both(packed: Path) -> None:
     ("source", "said", "code"),
     [
         ("nowhere", "neither a folder nor a data set", ExitCode.USAGE),
-        ("tests.data.objects:augmented", "another one each time", ExitCode.USAGE),
+        ("tests.data.objects:augmented", "differs between reads", ExitCode.USAGE),
         (
             "tests.data.objects:uneven",
             'sample 2 of tests.data.objects:uneven is put together as "str"',

@@ -112,7 +112,7 @@ def test_only_the_random_rest_runs_again(cache: Callable[..., DatasetCache]) -> 
     [
         (Rows([scale]), "all of its transforms are deterministic"),
         (UsesIt([scale, mirror]), "reading it ahead failed"),
-        (RandomElsewhere([scale, mirror]), "outside of its chain|another one each time"),
+        (RandomElsewhere([scale, mirror]), "outside of its chain|differs between reads"),
         (list(range(9)), "no chain of transforms"),
     ],
 )
@@ -144,9 +144,9 @@ def test_a_chain_that_the_program_changes_is_seen(cache: Callable[..., DatasetCa
     [
         (Rows([scale, mirror]), KeptPrefix, True, "processes that ran before"),
         (Rows([scale]), KeptPrefix, False, "all of its transforms are deterministic"),
-        (RandomElsewhere([scale, mirror]), KeptPrefix, False, "outside of its chain|another one each time"),
+        (RandomElsewhere([scale, mirror]), KeptPrefix, False, "outside of its chain|differs between reads"),
         (Rows([scale]), KeptDataset, True, "processes that ran before"),
-        (Rows([mirror]), KeptDataset, False, "draws random numbers from|another one each time"),
+        (Rows([mirror]), KeptDataset, False, "draws random numbers from|differs between reads"),
         (TensorDataset(torch.randn(N, 2)), WholeBatches, True, "processes that ran before"),
         (Rows([scale]), WholeBatches, False, "not the batch of its samples"),
     ],

@@ -162,7 +162,7 @@ def test_a_sample_is_not_read_by_itself_any_more(fetch: Callable[[], DatasetCach
         (Decides, r"change\(\) decides something for each sample"),
         (OneOddRow, "not the batch of its samples"),
         (Lists, "cannot be indexed with several rows at once: TypeError"),
-        (Noise, "draws random numbers from numpy|another one each time"),
+        (Noise, "draws random numbers from numpy|differs between reads"),
         (Whole, "reads whole batches already"),
         (lambda: [torch.ones(2)] * N, "cannot be indexed with several rows"),
     ],

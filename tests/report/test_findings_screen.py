@@ -98,7 +98,7 @@ def test_what_matters_is_shown_and_the_rest_is_counted() -> None:
 def test_everything_where_it_is_asked_for() -> None:
     screen = shown(render(_diagnosis(), verbose=True))
     assert "Full float32" in screen
-    assert "idle-device: a device that is watched" in screen
+    assert "idle-device  a device that is watched" in screen
 
 
 def test_a_busy_machine_is_said_once_and_first() -> None:
@@ -135,7 +135,7 @@ def test_a_run_without_a_step() -> None:
 
 def test_a_program_that_fails_is_not_to_be_tuned() -> None:
     failed = shown(render_next(_diagnosis(observation=observation(exit_code=3))))
-    assert "your program failed: run it by itself and correct it first" in failed
+    assert "your program failed: run it alone and fix it first" in failed
     assert "hotloop tune" not in failed
 
 

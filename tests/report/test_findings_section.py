@@ -53,7 +53,7 @@ def _rows(block: Details) -> dict[str, str]:
 
 def test_an_interval_that_says_nothing_is_left_out() -> None:
     _, (only,) = _blocks(VAGUE)
-    assert _rows(only)["would gain"] == "perhaps 1.7x, predicted"
+    assert _rows(only)["gain"] == "perhaps 1.7x, predicted"
     assert _rows(only)["costs"] == "about 20.0 ms a step"
     assert _rows(only)["where"] == "operators"
 
@@ -62,7 +62,7 @@ def test_what_was_not_measured_takes_no_row() -> None:
     _, (only,) = _blocks(SMALL)
     (folded,) = only.blocks
     assert isinstance(folded, Details)
-    assert {"costs", "would gain"}.isdisjoint(_rows(folded))
+    assert {"costs", "gain"}.isdisjoint(_rows(folded))
 
 
 def test_three_are_shown_and_the_rest_is_folded() -> None:
@@ -75,7 +75,7 @@ def test_three_are_shown_and_the_rest_is_folded() -> None:
 
 def test_none_that_matters() -> None:
     lead, (only,) = _blocks(SMALL)
-    assert lead.endswith("Nothing that matters was found.")
+    assert lead.endswith("No finding worth acting on.")
     assert only.title == "1 finding"
 
 

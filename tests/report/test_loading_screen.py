@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from rich.console import Console, Group
+from rich.console import Console
 
 from hotloop.model.deep import Loading, LoadingPart
-from hotloop.report.terminal.loading import loading
+from hotloop.report.sections.lines import loading
+from hotloop.report.terminal.walk import render_blocks
 
 from .snapshots import reads
 
@@ -39,7 +40,7 @@ def screen(**changes: Any) -> str:
         }
     )  # fmt: skip
     out = io.StringIO()
-    Console(file=out, width=80).print(Group(*loading(seen)))
+    Console(file=out, width=80).print(render_blocks(list(loading(seen))))
     return out.getvalue()
 
 
@@ -48,10 +49,10 @@ def test_it_fits_and_says_what_was_seen() -> None:
     assert reads("observe_loading", "".join(f"{line.rstrip()}\n" for line in text.splitlines()))
     assert max(map(len, text.splitlines())) <= 80
     assert "10.0 ms in 2 loader workers (1,280 samples)" in text
-    assert "random    RandomResizedCropAndMan" in text
+    assert "random    RandomResizedCrop" in text
     assert "train.py:31" in text
-    assert "588 KiB of tensors a sample, 107 KiB of files in 4 reads" in text
-    assert "85.8 MiB of memory that each worker shares with nobody" in text
+    assert "a sample  588 KiB of tensors, 107 KiB of files in 4 reads" in text
+    assert "a worker  85.8 MiB of memory of its own" in text
     assert "default_collate" not in text, "it is next to nothing"
     assert "padding" not in text
 
@@ -60,5 +61,5 @@ def test_what_is_not_there_is_not_said() -> None:
     text = screen(process="train", reads_per_sample=0.01, private_bytes_per_worker=None, padding=0.4)
     assert "in the training process" in text
     assert "reads" not in text
-    assert "shares with nobody" not in text
+    assert "a worker" not in text
     assert "40.0% of a batch is padding to its longest sample" in text

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hotloop.model.monitors import Monitor, Monitors
 from hotloop.model.operators import Efficiency, Operator, Operators
-from hotloop.report.terminal.monitors import monitors
-from hotloop.report.terminal.operators import efficiency, operators
+from hotloop.report.sections.monitors import monitors
+from hotloop.report.sections.operators import efficiency, operators
+from hotloop.report.terminal.walk import render_blocks
 
 from .results import shown
 from .snapshots import matches
@@ -36,7 +37,7 @@ def test_monitors() -> None:
             "cpu_foreign_ratio": _metric(0.02, 0.05),
         },
     )
-    assert matches("observe_monitors", monitors(seen))
+    assert matches("observe_monitors", render_blocks(list(monitors(seen))))
 
 
 def test_operators() -> None:
@@ -51,31 +52,23 @@ def test_operators() -> None:
         flop=2.1e9,
     )
     seen = Operators(num_steps=3, window_s=0.4, num=1234.0, self_s=0.1, device_s=None, operators=(one,))
-    assert matches("observe_operators", operators(seen))
-    lines = shown(operators(seen)).splitlines()
-    assert lines[3].split() == [
-        "scaled_dot_product_flas…",
-        "12",
-        "34.5",
-        "ms",
-        "34.5%",
-        "2.10",
-        "G",
-        "64x8x128x64",
-        "64x8x128x…",
-    ]
+    assert matches("observe_operators", render_blocks([operators(seen)]))
+    lines = shown(render_blocks([operators(seen)])).splitlines()
     assert all(len(line) <= 80 for line in lines)
+    whole = operators(seen).rows[0]
+    assert whole[0] == "scaled_dot_product_flash_attention_for_cpu"
+    assert whole[-1].count("64x8x128x64") == "".join(lines).count("64x8x128x64") == 3, "nothing is cut"
 
 
 def test_efficiency() -> None:
     seen = Efficiency(flop=1e9, flop_per_s=2e10, precision="fp32", peak_flop_per_s=1e11, mfu=0.2)
     says = (
-        "FLOPs 1.00 GFLOP a step, 20.0 GFLOP/s in fp32, 20.0% of the 100 GFLOP/s of the fastest matrix product or "
-        "convolution measured here (MFU)"
+        "FLOPs 1.00 GFLOP a step, 20.0 GFLOP/s in fp32 MFU 20.0% of 100 GFLOP/s, the fastest matrix product or "
+        "convolution measured here"
     )
-    assert " ".join(shown(efficiency(seen)).split()) == says
+    assert " ".join(shown(render_blocks([efficiency(seen)])).split()) == says
     unknown = Efficiency(flop=1e9, flop_per_s=2e10, precision="fp64", why_no_peak="it was not measured")
-    assert shown(efficiency(unknown)).endswith("it was not measured")
+    assert shown(render_blocks([efficiency(unknown)])).endswith("it was not measured")
 
 
 def _mm(shapes: tuple[tuple[int, ...], ...], count: float, self_s: float, share: float) -> Operator:
@@ -93,7 +86,13 @@ def _mm(shapes: tuple[tuple[int, ...], ...], count: float, self_s: float, share:
 def test_operators_that_nothing_tells_apart_are_one_row() -> None:
     every = (_mm((), 1, 0.002, 0.4), _mm((), 2, 0.001, 0.2), _mm(((2, 2),), 1, 0.001, 0.2))
     screen = shown(
-        operators(Operators(num_steps=1, window_s=1.0, num=4, self_s=0.004, device_s=None, operators=every))
+        render_blocks(
+            [
+                operators(
+                    Operators(num_steps=1, window_s=1.0, num=4, self_s=0.004, device_s=None, operators=every)
+                )
+            ]
+        )
     )
     rows = [line.split() for line in screen.splitlines() if line.startswith("mm")]
     assert rows == [["mm", "3", "3.00", "ms", "60.0%"], ["mm", "1", "1.00", "ms", "20.0%", "2x2"]]

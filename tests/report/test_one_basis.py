@@ -33,13 +33,13 @@ def test_the_wait_for_data_is_the_same_everywhere() -> None:
     found = diagnose(observation())
     costs = {finding.code: finding.cost_s for finding in found.findings}
     assert duration(costs["input-bound"] or 0.0) == DATA
-    assert "a step takes 133 ms, the mean of 212 steps" in shown(render_diagnosis(found))
+    assert "step  133 ms, the mean of 212 steps" in shown(render_diagnosis(found))
     section = step(msgspec.structs.replace(content(tuned=False), observation=observation()))
     assert section is not None
     chart = section.blocks[0]
     assert isinstance(chart, Chart)
     assert chart.table is not None
-    assert ("data", f"{DATA} (50.0%)") in chart.table.rows
+    assert ("data", DATA, "50.0%") in chart.table.rows
 
 
 def test_ranks_show_the_step_that_their_shares_are_of() -> None:

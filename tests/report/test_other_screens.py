@@ -41,18 +41,19 @@ from hotloop.patch.account import told as told_of_patch
 from hotloop.patch.rewrite_plan import Patch, StepOutcome
 from hotloop.report.sections.all import document
 from hotloop.report.sections.comparison import comparison_document
-from hotloop.report.terminal.attached import attached
+from hotloop.report.sections.lines import call_sites, host_lines
+from hotloop.report.sections.observed import attached
 from hotloop.report.terminal.compared import render_next as render_compared
 from hotloop.report.terminal.data import render_bench, render_check, render_pack
 from hotloop.report.terminal.lint import render_text
 from hotloop.report.terminal.machine import render as render_machine
 from hotloop.report.terminal.machine import render_next as machine_next
-from hotloop.report.terminal.profile import render_deep
 from hotloop.report.terminal.report import render as render_report
 from hotloop.report.terminal.sessions import StoredSession
 from hotloop.report.terminal.sessions import render as render_sessions
 from hotloop.report.terminal.trace_diff import show_diff
 from hotloop.report.terminal.tuning import what_is_on
+from hotloop.report.terminal.walk import render_blocks
 from hotloop.source.outcome import AlreadySo, Edited, Refused
 from hotloop.trace.compare.diff import Change as TraceChange
 from hotloop.trace.compare.diff import TraceDiff
@@ -188,7 +189,10 @@ def test_lines_that_the_profilers_saw() -> None:
     deep = content().observation
     assert deep is not None
     assert deep.deep is not None
-    assert matches("observe_lines", Group(*render_deep(deep.deep)))
+    assert deep.deep.call_sites is not None
+    assert deep.deep.host is not None
+    found = [call_sites(deep.deep.call_sites), host_lines(deep.deep.host)]
+    assert matches("observe_lines", render_blocks([one for one in found if one is not None]))
 
 
 def test_packed_data() -> None:
@@ -415,4 +419,4 @@ def test_a_process_that_is_looked_at() -> None:
         Sample((), "train", "backward", 3.4, 340),
     )
     host = HostSamples(num_steps=None, window_s=10.0, interval_s=0.01, lines=(), frames=(), samples=samples)
-    assert matches("observe_pid", Group(*attached(host)))
+    assert matches("observe_pid", render_blocks(list(attached(host))))

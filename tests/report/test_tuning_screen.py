@@ -8,7 +8,8 @@ import pytest
 from hotloop.model.optimization import NOT_ASKED, Refusal
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Contention, LikelyPlan, OwnRun, TuneResult
-from hotloop.report.terminal.tuning import render, render_next, smallest_difference, what_is_on
+from hotloop.report.sections.tuned import smallest_difference
+from hotloop.report.terminal.tuning import render, render_next, what_is_on
 from hotloop.stats.empty_plan import why_empty
 
 from .results import COMMAND, STEPS, empty, full, shown
@@ -100,39 +101,49 @@ def test_what_others_disturbed_is_not_said_to_be_no_better() -> None:
 def test_an_interrupted_session() -> None:
     screen = shown(render(empty(interrupted=True, floor=None, trials=())))
     assert screen.startswith("No change was proven faster: the session was interrupted before.")
-    assert "measured  40 blocks in 6.9 min\n" in screen
-    assert screen.endswith("          interrupted: go on with --resume")
+    assert "measured  40 blocks in 6.9 min\n          interrupted: continue with --resume\n" in screen
 
 
 def test_an_interrupted_session_with_a_plan_shows_the_plan() -> None:
     screen = shown(render(full(interrupted=True)))
     assert "confirmed" in screen
-    assert "interrupted: go on with --resume" in screen
+    assert "interrupted: continue with --resume" in screen
 
 
 def test_what_many_have_in_common_is_said_once() -> None:
     refused = [Refusal(f"optimization_{number}", "left out (--skip)") for number in range(5)]
-    screen = shown(
-        render(empty(refused=(*refused, Refusal("compile", "slower: 0.5 in 2 blocks")), trials=()))
-    )
-    assert screen.splitlines()[0] == (
-        "No change was proven faster: what was tried could not be proven: the time was"
-    )
-    assert screen.splitlines()[5:9] == [
-        "not in the plan",
-        "  compile  slower: 0.5 in 2 blocks",
-        "  left out (--skip): optimization_0, optimization_1, optimization_2,",
-        "  optimization_3, optimization_4",
-    ]
+    result = empty(refused=(*refused, Refusal("compile", "slower: 0.5 in 2 blocks")), trials=())
+    screen = shown(render(result, verbose=True))
+    assert screen.splitlines()[0] == "No change was proven faster: there was nothing to try."
+    assert screen.count("left out (--skip)") == 1
+    assert "compile          slower: 0.5 in 2 blocks" in screen
+    assert "5 optimizations  left out (--skip): optimization_0, optimization_1" in screen
 
 
 def test_of_what_was_asked_for_by_name_the_reason_is_shown_and_nothing_of_the_rest() -> None:
     others = [Refusal(f"optimization_{number}", NOT_ASKED) for number in range(5)]
     refused = (*others, Refusal("tf32", "does not apply: the program runs on the CPU"))
     screen = shown(render(empty(refused=refused, trials=())))
-    assert "  tf32  does not apply: the program runs on the CPU" in screen
+    assert "left out  tf32: does not apply: the program runs on the CPU" in screen
     assert "optimization_0" not in screen
     assert "--verbose" not in screen
+
+
+@pytest.mark.parametrize("num", [1, 2, 4, 6])
+def test_the_first_screen_is_thirty_lines(num: int) -> None:
+    """With everything that it may have to say, and what to type next."""
+    step = msgspec.structs.replace(
+        STEPS[0], proven=False, caution="on a quiet machine it may cost time there"
+    )
+    steps = tuple(msgspec.structs.replace(step, name=f"optimization_{at}") for at in range(num))
+    result = full(
+        plan=msgspec.structs.replace(full().plan, steps=steps),
+        contention=Contention(num_blocks=30, num_void=4, num_noisy=25, max_foreign_share=0.82),
+        refused=tuple(Refusal(f"optimization_{at}", f"no difference: {at}") for at in range(60)),
+        coverage=tuple(f"gap {at}" for at in range(9)),
+    )
+    lines = shown(render(result)).splitlines() + shown(render_next(result, None)).splitlines()
+    assert len(lines) <= 30, "\n".join(lines)
 
 
 @pytest.mark.parametrize("result", [full(), empty(), full(refused=(Refusal("n" * 90, "r" * 200),))])
@@ -144,7 +155,7 @@ def test_no_line_is_wider_than_the_screen(result: TuneResult, width: int) -> Non
 @pytest.mark.parametrize("word", ["[bold]", "[/]", "[red]x[/red]", "\\[", ":smile:"])
 def test_what_looks_like_markup_is_shown_as_it_is(word: str) -> None:
     result = full(refused=(Refusal(f"name{word}", f"reason {word}"),), coverage=(word,), confirmation=word)
-    screen = shown(render(result))
+    screen = shown(render(result, verbose=True))
     assert f"reason {word}" in screen
     assert screen.count(word) == 4
     assert "\\[1.42" not in screen
@@ -164,7 +175,8 @@ def test_what_is_on_fits_a_line() -> None:
 
 
 def test_what_does_not_apply_is_one_line_unless_asked() -> None:
-    assert "1 optimization does not apply to this program or machine" in shown(render(full()))
+    short = " ".join(shown(render(full())).split())
+    assert "left out 6 optimizations, 1 of them not applicable here: see --verbose or the report" in short
     assert "there is no accelerator to copy to" in shown(render(full(), verbose=True))
 
 

@@ -11,7 +11,7 @@ from hotloop.model.ceilings import Ceilings, Prediction
 from hotloop.model.optimization import Candidate
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Failure, FailureKind, Trial
-from hotloop.report.terminal.prediction_error import prediction_error
+from hotloop.report.content.prediction_error import prediction_error
 from hotloop.tune.design.candidates import promising_first
 from hotloop.whatif.unswitched import predictions
 from tests.diagnose.observations import with_phases

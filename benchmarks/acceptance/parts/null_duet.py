@@ -1,4 +1,4 @@
-"""What changes nothing measures as nothing: a GEMM-bound program against itself compiled into graphs."""
+"""A compiled arm beside one that is not: the duet's ratio against whole processes by hand."""
 
 from __future__ import annotations
 
@@ -15,21 +15,29 @@ from hotloop.tune.executor import SetOrder, SetRecord
 
 
 def run(place: Place) -> Iterator[Row]:
-    """Compare the duet's ratio with that of whole processes by hand."""
-    mode = "reduce-overhead" if place.on_gpu else "default"
+    """Compile a GEMM-bound net into graphs, which changes next to nothing."""
+    yield from _compiled(place, "gemm", "reduce-overhead" if place.on_gpu else "default")
+
+
+def compiled_arm(place: Place) -> Iterator[Row]:
+    """Compile a GPT as a whole within an arm."""
+    yield from _compiled(place, "gpt", "default")
+
+
+def _compiled(place: Place, model: str, mode: str) -> Iterator[Row]:
     step = Candidate(name="compile", params={"mode": mode}, numerics=Numerics.TOLERANCE)
     blocks = Blocks(num_steps=place.size(20, 25), discard=3, warm_steps=10, max_rounds=None)
-    command = place.command("gemm", "--steps", str(10**9))
-    with place.executor(command, blocks, place.observe("gemm", seconds=2)) as (runner, _):
+    command = place.command(model, "--steps", str(10**9))
+    with place.executor(command, blocks, place.observe(model, seconds=2)) as (runner, _):
         record = runner.run(SetOrder(plans=((), (step,)), max_rounds=10), both)
     logs = record.log_ratios([0], 1) if isinstance(record, SetRecord) else ()
     ratio = math.exp(median(logs)) if logs else None
     apart = math.expm1(half_range(logs)) if logs else 0.0
     hand, spread = seconds_a_step(
-        place, {"as it was": ("gemm",), "compiled": ("gemm", "--compile", mode)}, rounds=3
+        place, {"as it was": (model,), "compiled": (model, "--compile", mode)}, rounds=3
     )
     yield Row(
-        what=f"ratio of compile({mode}) on a GEMM-bound net",
+        what=f"ratio of compile({mode}) on {model}",
         ours=ratio,
         truth=hand["as it was"] / hand["compiled"],
         within=max(0.03, apart, spread),

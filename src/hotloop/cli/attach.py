@@ -20,14 +20,22 @@ SECONDS = 10.0
 
 
 def observe_process(
-    screen: Screen, pid: int, seconds: float | None, samples: SampleFiles, json_file: Path | None
+    screen: Screen,
+    pid: int,
+    seconds: float | None,
+    samples: SampleFiles,
+    json_file: Path | None,
+    *,
+    verbose: bool = False,
 ) -> int:
     """Look at a process, keep what was seen and show it."""
     asked, pid = pid, trainer(pid)
     if pid != asked:
-        screen.note(f"hotloop: process {asked} is no Python; looking at process {pid}, which it started")
+        screen.note(
+            f"hotloop: process {asked} does not train; looking at process {pid}, the newest below it that does"
+        )
     seconds = seconds or SECONDS
-    screen.progress(f"looking at process {pid} for {seconds:.0f} s; it goes on")
+    screen.progress(f"sampling process {pid} for {seconds:.0f} s without stopping it")
     try:
         seen = look(pid, seconds)
     finally:
@@ -35,7 +43,7 @@ def observe_process(
     session = stored_or_told(screen, seen, origin("observe", seen.command, runs=False))
     if json_file is not None:
         write_json(json_file, seen)
-    screen.show(render(seen))
+    screen.show(render(seen, verbose=verbose))
     samples.write(seen)
     if session is not None:
         keep_page(screen, session)

@@ -26,8 +26,8 @@ from hotloop.model.outcome import Outcome
 from hotloop.model.quantities import counted, percent
 from hotloop.model.secrets import redacted_words
 from hotloop.observe.run.stopping import StopRule
+from hotloop.report.content.busy_machine import busy_machine
 from hotloop.report.gate import annotation, gate_markdown, junit
-from hotloop.report.terminal.busy_machine import busy_machine
 from hotloop.report.terminal.layout import next_steps
 from hotloop.report.terminal.screen import Screen
 from hotloop.stats.quietness import BUSY
@@ -45,16 +45,14 @@ Example: measure the baseline once, commit it, then check against it:
 
 
 @click.command("check", context_settings=COMMAND_SETTINGS, epilog=_EXAMPLE)
-@click.option(
-    "--baseline", "file", type=_FILE, required=True, metavar="FILE", help="What to hold the program to."
-)
+@click.option("--baseline", "file", type=_FILE, required=True, metavar="FILE", help="Baseline file.")
 @click.option("--update", is_flag=True, help="Measure and write the baseline of this class of machines.")
 @click.option(
     "--margin",
     type=click.FloatRange(min=0),
     default=5.0,
     show_default=True,
-    help="Per cent that are tolerated.",
+    help="Allowed slowdown, in percent.",
 )
 @click.option(
     "--runs", "num", type=click.IntRange(min=1), default=3, show_default=True, help="Fresh runs to measure."
@@ -64,7 +62,7 @@ Example: measure the baseline once, commit it, then check against it:
     type=TimeSpan(),
     default=f"{DEFAULT_S:.0f}s",
     show_default=True,
-    help="To measure of each run.",
+    help="Steps to measure per run.",
 )
 @click.option("--junit", "junit_file", type=_OUT, help="Write the verdict as JUnit XML.")
 @click.option("--markdown", "markdown_file", type=_OUT, help="Write a summary.")
@@ -247,4 +245,5 @@ def told(verdict: GateVerdict) -> RenderableType:
     style = "bold red" if failed else "bold green" if verdict.passed and verdict.proven else "bold yellow"
     said = Text.assemble((f"hotloop check {verdict.word}: ", style), shown(verdict.sentence))
     busy = busy_machine(verdict.foreign_share) if verdict.outcome is Outcome.NOT_JUDGED else ()
-    return Group(*busy, said)
+    warned = (Text(f"{one}\n", style="bold yellow") for one in busy)
+    return Group(*warned, said)

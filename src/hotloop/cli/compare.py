@@ -59,11 +59,11 @@ _OUT = ResultFile()
     type=TimeSpan(),
     default="5m",
     show_default=True,
-    help="Time for everything; two pairs of runs are the least.",
+    help="Time budget; two pairs of runs are the minimum.",
 )
 @click.option("--json", "json_file", type=_OUT, help="Write the figures.")
 @click.option("--html", type=_OUT, help="Write a page.")
-@click.option("--markdown", "markdown_file", type=_OUT, help="Write it for a pull request.")
+@click.option("--markdown", "markdown_file", type=_OUT, help="Write Markdown for a pull request.")
 @output_options
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, required=True, metavar="A B | COMMAND...")
 def command(

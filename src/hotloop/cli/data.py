@@ -105,7 +105,7 @@ def check_command(places: tuple[str, ...], json_file: Path | None, quiet: bool, 
 
 @command.command("bench", epilog="Example: hotloop data bench images/")
 @click.argument("src", type=click.Path(path_type=Path))
-@click.option("--seconds", type=click.FloatRange(min=0.1), default=1.5, help="For each way of reading.")
+@click.option("--seconds", type=click.FloatRange(min=0.1), default=1.5, help="Seconds per access pattern.")
 @_json
 @output_options
 def bench_command(src: Path, seconds: float, json_file: Path | None, quiet: bool, no_color: bool) -> int:

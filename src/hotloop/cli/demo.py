@@ -23,13 +23,13 @@ _IN_TREE = Path(hotloop.__file__).parents[2] / "examples" / _EXAMPLE
 
 
 @click.command("demo")
-@click.option("--budget", type=TimeSpan(), default="4m", show_default=True, help="Time to spend on tuning.")
+@click.option("--budget", type=TimeSpan(), default="4m", show_default=True, help="Time budget for tuning.")
 @click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("hotloop-demo"),
     show_default=True,
-    help="Where the example is copied to.",
+    help="Folder to copy the example to.",
 )
 @click.pass_context
 def command(context: click.Context, budget: float, folder: Path) -> int:

@@ -47,7 +47,7 @@ from hotloop.whatif.orders import least_s
 @click.option("--session", "name", metavar="ID", help="Read this session; without a command, the newest.")
 @click.option("--steps", type=click.IntRange(min=1), metavar="N", help=STEPS_HELP)
 @click.option("--seconds", type=TimeSpan(), help=HELP)
-@click.option("--full", is_flag=True, help="Let the program run to its end.")
+@click.option("--full", is_flag=True, help="Let the program run to completion.")
 @click.option("--format", "format_", type=click.Choice(["text", "json", "sarif", "github"]), default="text")
 @click.option(
     "--json",
@@ -58,11 +58,11 @@ from hotloop.whatif.orders import least_s
 @click.option(
     "--latency-limit",
     type=TimeSpan(),
-    help="Of a program that only evaluates: what 95 in a hundred batches may take, as 50ms.",
+    help="Inference: 95th-percentile latency limit per batch, such as 50ms.",
 )
-@click.option("--no-ceilings", is_flag=True, help="Do not run the program again for its ceilings.")
-@click.option("--check", is_flag=True, help="End with 1 where there is a warning.")
-@click.option("--no-deep", is_flag=True, help="Leave out the call sites, host samples and operators.")
+@click.option("--no-ceilings", is_flag=True, help="Skip the second run, which measures the ceilings.")
+@click.option("--check", is_flag=True, help="Exit with 1 if there is a warning.")
+@click.option("--no-deep", is_flag=True, help="Skip detailed profiling: call sites, host samples, operators.")
 @click.option("--verbose", is_flag=True, help="List all findings, and the rules that lack data.")
 @isolation_options
 @output_options

@@ -48,7 +48,7 @@ def without_limits(observation: Observation) -> Observation:
 
 def _reason_against(observation: Observation, deadline: Deadline, *, full: bool) -> str:
     if full:
-        return "the program was let run to its end (--full), and is not run again"
+        return "the program ran to completion (--full) and is not run again"
     if observation.exit_code not in (None, 0):
         return f"the program failed with exit code {observation.exit_code}"
     if observation.step is None or observation.anchor is None:

@@ -19,12 +19,12 @@ def how_it_ended(observation: Observation, *, kept: bool = False) -> str:
     num = observation.run.num_steps
     after = f" after {counted(num, 'step')}" if num else ""
     if any(gap.what == INTERRUPTED for gap in observation.coverage):
-        return f"you interrupted your program{after}; what was measured until then is below, and kept"
+        return f"you interrupted your program{after}; measurements until then are below and stored"
     too_short = next((gap.why for gap in observation.coverage if gap.what == MORE_STEPS), None)
     if observation.exit_code is None and too_short is not None:
         return f"hotloop ended your program{after}: {too_short}{_FINISHES}"
     if observation.exit_code is None:
         return f"hotloop ended your program{after}, at a step boundary: enough was measured{_FINISHES}"
     if observation.exit_code == 0:
-        return f"your program ended by itself{after}{'' if kept else _KEEPS}"
-    return f"your program FAILED{after}: exit code {observation.exit_code}; its own output above says why"
+        return f"your program ran to completion{after}{'' if kept else _KEEPS}"
+    return f"your program FAILED{after}: exit code {observation.exit_code}; its output is above"

@@ -31,9 +31,9 @@ NAMED = 3
 
 @click.command(epilog="Example: hotloop lint --diff train.py")
 @click.option("--fix", is_flag=True, help="Write the edits that compute the same numbers.")
-@click.option("--diff", is_flag=True, help="Print what --fix would write as a patch, and write nothing.")
+@click.option("--diff", is_flag=True, help="Print the fixes as a patch; write nothing.")
 @click.option(
-    "--unsafe", is_flag=True, help="With --fix or --diff: also those that may change numbers or behaviour."
+    "--unsafe", is_flag=True, help="With --fix or --diff: include fixes that may change numbers or behaviour."
 )
 @click.option("--format", "format_", type=click.Choice(["text", "json", "sarif", "github"]), default="text")
 @click.option("--select", default="", help="Codes or families to look for, comma-separated.")

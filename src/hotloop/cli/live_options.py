@@ -44,9 +44,9 @@ class Collector(click.ParamType):  # type: ignore[type-arg]
 
 def live_options(function: Any) -> Any:
     """Add the options."""
-    function = click.option(
-        "--nvtx", is_flag=True, help="A range for each phase, for a capture of Nsight Systems."
-    )(function)
+    function = click.option("--nvtx", is_flag=True, help="Mark phases as NVTX ranges for Nsight Systems.")(
+        function
+    )
     function = click.option(
         "--otlp",
         type=Collector(),

@@ -16,12 +16,12 @@ from hotloop.report.terminal.screen import Screen
 
 @click.command("machine")
 @click.option("--json", "json_file", type=ResultFile(), help="Write the report.")
-@click.option("--fresh", is_flag=True, help="Measure again, even where a card of this machine is kept.")
+@click.option("--fresh", is_flag=True, help="Measure again, even if a machine card is stored.")
 @click.option(
     "--folder",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     default=Path(),
-    help="Measure the disk under this folder (where your data is); the current one by default.",
+    help="Measure the disk of this folder, where your data is (default: the current one).",
 )
 @output_options
 def command(json_file: Path | None, fresh: bool, folder: Path, quiet: bool, no_color: bool) -> int:

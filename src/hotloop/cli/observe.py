@@ -50,12 +50,12 @@ _OUT = ResultFile()
     "--pid", type=click.IntRange(min=1), help="Look at a process that runs already, instead of COMMAND."
 )
 @click.option("--live", is_flag=True, help="Show phases, rates and the machine while the program runs.")
-@click.option("--full", is_flag=True, help="Let the program run to its end.")
+@click.option("--full", is_flag=True, help="Let the program run to completion.")
 @click.option("--json", "json_file", type=ResultFile(), help="Write the Observation.")
-@click.option("--no-deep", is_flag=True, help="Leave out the call sites, host samples and operators.")
+@click.option("--no-deep", is_flag=True, help="Skip detailed profiling: call sites, host samples, operators.")
 @click.option("--speedscope", type=_OUT, help="Write the host samples for speedscope.")
 @click.option("--cprofile", type=_OUT, help="Write the host samples as a cProfile file.")
-@click.option("--verbose", is_flag=True, help="Keep every line of progress.")
+@click.option("--verbose", is_flag=True, help="Show every progress line and every table.")
 @isolation_options
 @output_options
 @optional_command_argument
@@ -92,7 +92,7 @@ def command(
     screen = Screen(quiet=quiet, no_color=no_color, verbose=verbose, shared=pid is None)
     if pid is not None:
         _check_pid_alone(command, steps, full=full, no_deep=no_deep, live=live)
-        return observe_process(screen, pid, seconds, samples, json_file)
+        return observe_process(screen, pid, seconds, samples, json_file, verbose=verbose)
     if not command:
         raise click.UsageError("COMMAND is missing: the program to run, or --pid of one that runs")
     kept = Path(FOLDER) / datetime.now().strftime("%Y%m%d-%H%M%S") / "files" if full else None
@@ -119,14 +119,14 @@ def command(
             )
     except Interrupted as stop:
         if stop.observation is not None:
-            _show(screen, stop.observation, json_file, of, kept=full)
+            _show(screen, stop.observation, json_file, of, kept=full, verbose=verbose)
         screen.done()
         screen.note("hotloop: interrupted")
         return ExitCode.INTERRUPTED
     finally:
         screen.done()
         _say_kept(screen, kept)
-    _show(screen, observation, json_file, of, kept=full)
+    _show(screen, observation, json_file, of, kept=full, verbose=verbose)
     samples.write(observation)
     if observation.exit_code not in (None, 0):
         return ExitCode.PROGRAM_FAILED
@@ -145,7 +145,13 @@ def _check_pid_alone(
 
 
 def _show(
-    screen: Screen, observation: Observation, json_file: Path | None, of: Origin, *, kept: bool
+    screen: Screen,
+    observation: Observation,
+    json_file: Path | None,
+    of: Origin,
+    *,
+    kept: bool,
+    verbose: bool,
 ) -> None:
     """Keep first and show then: a result is not lost over a terminal that is gone or full, nor over a full disk."""
     session = stored_or_told(screen, observation, of)
@@ -155,8 +161,7 @@ def _show(
     finally:
         screen.done()
         screen.note(how_it_ended(observation, kept=kept))
-        screen.note("")
-        screen.show(render(observation))
+        screen.show(render(observation, verbose=verbose))
         screen.show(render_next(observation, stored=session is not None))
     if session is not None:
         keep_page(screen, session)

@@ -87,14 +87,14 @@ def isolation_options(function: Any) -> Any:
     function = click.option(
         "--allow-writes",
         is_flag=True,
-        help="Go on where this machine does not let hotloop keep all writes away from your files.",
+        help="Continue even where writes to your files cannot be fully isolated.",
     )(function)
     return click.option(
         "--writable",
         type=click.Path(exists=True, path_type=Path),
         multiple=True,
         metavar="PATH",
-        help="Let the program really write there, while all else goes to scratch.",
+        help="Let the program write to this folder; all other writes go to scratch.",
     )(function)
 
 

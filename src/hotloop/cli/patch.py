@@ -44,7 +44,7 @@ DEFAULT = Path("hotloop.toml")
 )
 @click.option("--write", is_flag=True, help="Change the files.")
 @click.option("--check", is_flag=True, help="Exit with 1 if there is something to patch.")
-@click.option("--unsafe", is_flag=True, help="Also edits that may change what was not observed.")
+@click.option("--unsafe", is_flag=True, help="Also apply edits whose effect was not observed.")
 @click.option(
     "--prove",
     is_flag=True,
@@ -52,10 +52,10 @@ DEFAULT = Path("hotloop.toml")
     "that could not be judged.",
 )
 @click.option(
-    "--observe", "look", is_flag=True, help="Run the command to see where to edit, if the files changed."
+    "--observe", "look", is_flag=True, help="Run the command again to locate edits in changed files."
 )
-@click.option("--seconds", type=TimeSpan(), default="5m", show_default=True, help="With --prove: to spend.")
-@click.option("--force", is_flag=True, help="With --write: also files with changes that are not committed.")
+@click.option("--seconds", type=TimeSpan(), default="5m", show_default=True, help="Time budget for --prove.")
+@click.option("--force", is_flag=True, help="With --write: also edit files with uncommitted changes.")
 @output_options
 @click.argument(
     "plan_file",

@@ -22,6 +22,7 @@ from hotloop.report.content.content import ReportContent
 from hotloop.report.html.page import page
 from hotloop.report.markdown import markdown
 from hotloop.report.sections.all import document
+from hotloop.report.sections.brief import brief as brief_document
 from hotloop.report.terminal.report import render, render_next
 from hotloop.report.terminal.screen import Screen
 from hotloop.store.nearest import folder_of, folder_of_sessions
@@ -33,12 +34,12 @@ _OUT = ResultFile()
 
 @click.command("report", epilog="Example: hotloop report --html report.html")
 @click.option("--html", type=_OUT, help="Write one self-contained page.")
-@click.option("--markdown", "markdown_file", type=_OUT, help="Write it for a pull request.")
+@click.option("--markdown", "markdown_file", type=_OUT, help="Write it as Markdown.")
+@click.option("--brief", is_flag=True, help="With --markdown: 25 lines, for a pull request.")
 @click.option("--json", "json_file", type=_OUT, help="Write every figure.")
-@click.option("--price-per-hour", type=_PRICE, metavar="PRICE", help="Of this machine, for money saved.")
-@click.option(
-    "--power-price", type=_PRICE, metavar="PRICE", help="Of a kilowatt-hour, where power is measured."
-)
+@click.option("--price-per-hour", type=_PRICE, metavar="PRICE", help="Price of this machine per hour.")
+@click.option("--power-price", type=_PRICE, metavar="PRICE", help="Price of a kilowatt-hour.")
+@click.option("--verbose", is_flag=True, help="Show everything that the page holds on the terminal.")
 @export_options
 @output_options
 @click.argument("names", nargs=-1, metavar="[SESSION...]")
@@ -47,21 +48,26 @@ def command(
     names: tuple[str, ...],
     html: Path | None,
     markdown_file: Path | None,
+    brief: bool,
     json_file: Path | None,
     price_per_hour: float | None,
     power_price: float | None,
+    verbose: bool,
     quiet: bool,
     no_color: bool,
     **exports: Path | None,
 ) -> int:
     """Show a session: the newest, the one named, or one by its file; or compare two.
 
-    As a page with charts (--html), for a pull request (--markdown), as figures (--json), or in short on the terminal.
+    As a page with charts (--html), as Markdown (--markdown; --brief for a pull request), as figures (--json), or
+    in short on the terminal.
     """
     for file in (html, markdown_file, json_file):
         if file is not None:
             check_writable(file)
     screen = Screen(quiet=quiet, no_color=no_color)
+    if brief and markdown_file is None:
+        raise click.UsageError("--brief is of --markdown FILE")
     if len(names) > 2:
         raise click.UsageError("one session is shown, or two are compared")
     if len(names) == 2:
@@ -73,7 +79,7 @@ def command(
     with contextlib.closing(session_with_result(base, names[0] if names else None)) as session:
         _say_passed_over(screen, base, session.name, named=bool(names))
         content = report_content(session, Prices(price_per_hour, power_price), folder_of(session))
-    write_report(content, html=html, markdown_file=markdown_file, json_file=json_file)
+    write_report(content, html=html, markdown_file=markdown_file, json_file=json_file, brief=brief)
     written = [file for file in (html, markdown_file, json_file) if file is not None]
     for file in (*export(content, exports), *written):
         if file != STDOUT:
@@ -81,7 +87,7 @@ def command(
     if written:
         screen.show(Text(cleaned(content.headline.sentence)))
     else:
-        screen.show(render(document(content)))
+        screen.show(render(document(content), verbose=verbose))
         screen.show(render_next(content.session))
     return ExitCode.DONE
 
@@ -91,7 +97,7 @@ def _say_passed_over(screen: Screen, base: Path, name: str, *, named: bool) -> N
     num = newer.index(name) if name in newer and not named else 0
     if num:
         said = counted(num, "newer session")
-        screen.note(f"hotloop: {said} passed over, for nothing was measured there (hotloop sessions)")
+        screen.note(f"hotloop: {said} skipped: nothing was measured there (hotloop sessions)")
 
 
 def write_report(
@@ -100,6 +106,7 @@ def write_report(
     html: Path | None,
     markdown_file: Path | None = None,
     json_file: Path | None = None,
+    brief: bool = False,
 ) -> None:
     """Write what is asked for, all from the same content.
 
@@ -110,7 +117,8 @@ def write_report(
     if html is not None:
         write_text(html, page(shown, content.manual))
     if markdown_file is not None:
-        write_text(markdown_file, markdown(shown))
+        short = brief_document(content) if brief else shown
+        write_text(markdown_file, markdown(short, brief=brief))
     if json_file is not None:
         write_json(json_file, content.without_series())
 
@@ -129,6 +137,6 @@ def keep_page(screen: Screen, name: str) -> None:
     except HotloopError as error:
         screen.note(f"hotloop: no page was written: {error.message}")
         screen.note(f"  {error.hint}")
-        screen.note(f"  the page can still be made: hotloop report {name} --html FILE")
+        screen.note(f"  to write the page: hotloop report {name} --html FILE")
         return
-    screen.note(f"hotloop: the whole story is in {os.path.relpath(file)} (hotloop report shows it again)")
+    screen.note(f"hotloop: full report: {os.path.relpath(file)} (hotloop report shows it again)")

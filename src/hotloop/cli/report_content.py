@@ -169,7 +169,7 @@ def _missing(
     elif tuning is not None and tuning.plan.steps and after is None:
         yield Coverage(
             "operators, host samples, memory over a step with the plan on",
-            "the plan came to its end before it was looked at, or became smaller after it was",
+            "the profiled plan ended early or was reduced afterwards",
         )
     if seen.ceilings is None and not any("ceilings" in gap.what for gap in seen.coverage):
         yield Coverage(
@@ -183,10 +183,10 @@ def _missing(
     elif seen.deep is not None and seen.efficiency is not None and seen.efficiency.why_no_peak is not None:
         yield Coverage("roofline", seen.efficiency.why_no_peak)
     if seen.monitors is not None and not any("power" in name for name in seen.monitors.metrics):
-        yield Coverage("power", "no sensor of this machine tells it, so energy and its price are not known")
+        yield Coverage("power", "this machine has no power sensor, so energy and its price are unknown")
     if seen.epoch_steps is None:
         yield Coverage(
-            "length of an epoch", "the training loader was not started twice while it was observed"
+            "length of an epoch", "the training loader was started less than twice during the observation"
         )
     for gap in tuning.coverage if tuning else ():
         what, _, why = gap.partition(": ")

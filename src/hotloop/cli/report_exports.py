@@ -35,7 +35,7 @@ def export_options(function: Any) -> Any:
             metavar="DIR",
             help="Write every raw sample as CSV.",
         ),
-        click.option("--parquet", type=_FOLDER, metavar="DIR", help="Likewise, as Parquet."),
+        click.option("--parquet", type=_FOLDER, metavar="DIR", help="Write every raw sample as Parquet."),
         click.option("--tensorboard", type=_FOLDER, metavar="DIR", help="Write scalars and a profile."),
         click.option("--perfetto", type=_FILE, metavar="FILE", help="Write steps and monitors as a trace."),
         click.option("--speedscope", type=_FILE, metavar="FILE", help="Write the host samples."),

@@ -39,13 +39,15 @@ from hotloop.tune.plan.plan_folder import folder_of_plan
     "--plan",
     "plan_file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The plan; hotloop.toml unless --metrics, --otlp or --nvtx is all that is asked for.",
+    help="Plan file (default: hotloop.toml, unless only --metrics, --otlp or --nvtx is given).",
 )
-@click.option("--force", is_flag=True, help="Take a plan that was made elsewhere or for another program.")
+@click.option(
+    "--force", is_flag=True, help="Use a plan made on a different machine or for a different program."
+)
 @click.option(
     "--likely",
     is_flag=True,
-    help="Take what was promising in the newest session here and could not be proven in time, instead of the plan.",
+    help="Use the likely but unproven plan of the newest session instead.",
 )
 @live_options
 @output_options

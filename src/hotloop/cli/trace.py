@@ -48,11 +48,11 @@ def command() -> None:
     metavar="EXPR",
     help='A gate like "idle<10%"; exit code 1 if broken, 5 if not in the trace.',
 )
-@click.option("--top", default=10, show_default=True, type=click.IntRange(min=1), help="Rows of each table.")
+@click.option("--top", default=10, show_default=True, type=click.IntRange(min=1), help="Rows per table.")
 @click.option(
     "--window", metavar="NAME", help="Annotation that bounds the critical path; default: the whole trace."
 )
-@click.option("--jobs", type=click.IntRange(min=1), help="Processes at most, for several files.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Maximum number of processes, for several files.")
 @output_options
 def analyze_command(
     paths: tuple[Path, ...],
@@ -114,7 +114,7 @@ def _instead(path: Path) -> str:
 @click.argument("before", type=_PATHS, metavar="A")
 @click.argument("after", type=_PATHS, metavar="B")
 @click.option("--json", "json_file", type=ResultFile(), help="Write all changes.")
-@click.option("--top", default=15, show_default=True, type=click.IntRange(min=1), help="Rows of each table.")
+@click.option("--top", default=15, show_default=True, type=click.IntRange(min=1), help="Rows per table.")
 @output_options
 def diff_command(
     before: Path, after: Path, *, json_file: Path | None, top: int, quiet: bool, no_color: bool
@@ -143,7 +143,9 @@ def diff_command(
     type=click.Choice(["perfetto", "speedscope", "parquet"]),
     help="Default: by TARGET's name.",
 )
-@click.option("--redact", "private", is_flag=True, help="Take out users, hosts, paths and environment.")
+@click.option(
+    "--redact", "private", is_flag=True, help="Remove user names, host names, paths and environment."
+)
 @output_options
 def convert_command(
     source: Path, target: Path, *, form: str | None, private: bool, quiet: bool, no_color: bool

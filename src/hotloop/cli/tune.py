@@ -38,27 +38,27 @@ _PLAN = Path("hotloop.toml")
 @click.command(
     "tune", context_settings=COMMAND_SETTINGS, epilog="Example: hotloop tune --budget 5m python train.py"
 )
-@click.option("--budget", type=TimeSpan(), default="10m", show_default=True, help="Time to spend.")
+@click.option("--budget", type=TimeSpan(), default="10m", show_default=True, help="Time budget.")
 @click.option(
     "--allow",
     type=click.Choice([Numerics.TOLERANCE.value, Numerics.SEMANTIC.value]),
     default=Numerics.TOLERANCE.value,
     show_default=True,
-    help="How far a change may go: reduced precision with passed parity, or another training.",
+    help="Largest numerical change: reduced precision that passes the parity check, or different training.",
 )
 @click.option("--only", type=Names(), default=(), help="Try only these.")
 @click.option("--skip", type=Names(), default=(), help="Do not try these.")
-@click.option("--resume", is_flag=True, help="Go on with the newest session of this command.")
+@click.option("--resume", is_flag=True, help="Continue the newest session of this command.")
 @click.option(
     "--plan",
     "plan_file",
     type=click.Path(dir_okay=False, path_type=Path),
     default=_PLAN,
     show_default=True,
-    help="Where the plan goes.",
+    help="Plan file to write.",
 )
 @click.option("--json", "json_file", type=ResultFile(), help="Write the result.")
-@click.option("--verbose", is_flag=True, help="Keep every line of progress, and give every reason.")
+@click.option("--verbose", is_flag=True, help="Show every progress line and every reason.")
 @isolation_options
 @output_options
 @command_argument

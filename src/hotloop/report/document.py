@@ -21,20 +21,22 @@ class Table(msgspec.Struct, frozen=True, tag="table"):
     caption: str = ""
     figures: tuple[int, ...] = ()
     """Columns that hold figures, counted from 0."""
+    bars: tuple[float, ...] = ()
+    """Length of a bar beside each row, in any unit; empty: no bars."""
+    hues: tuple[str, ...] = ()
+    """Colour of each bar: the name of a phase, or empty for the usual one."""
 
 
 class Chart(msgspec.Struct, frozen=True, tag="chart", kw_only=True):
     """A picture; `table` holds the figures for who cannot see it, and is what Markdown shows."""
 
     kind: str
-    """Names the function of `draw.js` that draws it."""
+    """Names the function of `html/drawing` that draws it."""
     title: str
     summary: str
     """What it shows, in a sentence with the main figures."""
     data: dict[str, Any]
     table: Table | None = None
-    height: int = 260
-    """Pixels."""
     rule: str = ""
     """How data was thinned out for drawing; empty: all of it is drawn."""
 
@@ -54,6 +56,16 @@ class Note(msgspec.Struct, frozen=True, tag="note"):
     """A sentence."""
 
     text: str
+    tone: str = ""
+    """`warning`, `strong` or `dim`; empty: plain."""
+
+
+class More(msgspec.Struct, frozen=True, tag="more"):
+    """Blocks that short renderings leave out; the page shows them in their place."""
+
+    blocks: tuple[Block, ...]
+    instead: tuple[Block, ...] = ()
+    """What stands in for them in a short rendering."""
 
 
 class Details(msgspec.Struct, frozen=True, tag="details"):
@@ -67,6 +79,10 @@ class Details(msgspec.Struct, frozen=True, tag="details"):
     """A word that says how loud or how good it is."""
     links: tuple[tuple[str, str], ...] = ()
     """Words and the anchors they lead to."""
+    name: str = ""
+    """What `hotloop explain` knows it by."""
+    open: bool = False
+    """Its blocks are seen without a click, and in short renderings."""
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +115,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     tiles: tuple[Tile, ...]
     sections: tuple[Section, ...]
     footer: str
+    warnings: tuple[str, ...] = ()
+    """What has to be known before anything else is believed."""
 
 
-Block = Facts | Table | Chart | Code | Note | Details
+Block = Facts | Table | Chart | Code | Note | More | Details

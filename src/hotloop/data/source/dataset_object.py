@@ -77,7 +77,7 @@ class DatasetObject:
         for index in range(0, self._length, step):
             if self.sample(index) != self.sample(index):
                 raise HotloopError(
-                    f"sample {index} of {self._name} is another one each time that it is read: shards would freeze it",
+                    f"sample {index} of {self._name} differs between reads: shards would freeze it",
                     "pack the data set without its random transforms, and apply them when the shards are read",
                 )
 

@@ -18,7 +18,7 @@ from hotloop.machine.monitor.sources import GpuSource, host_sources
 class Monitor:
     """Samples the machine about once a second, between `with` and its end.
 
-    What a machine does not tell has no column; nothing is ever made up. A source that fails with an error of
+    Metrics that a machine does not report have no column; nothing is ever made up. A source that fails with an error of
     the operating system is left out of that sample, and `errors` says why. Measured cost of the host's
     sources at one sample a second: 2.5 ms of one core a second, with 85 processes on the machine.
 

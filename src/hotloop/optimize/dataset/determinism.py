@@ -65,7 +65,7 @@ class DeterminismCheck:
         if clock is not None:
             raise CannotKeep(f"reading a sample asks for {clock}: it may depend on it")
         if not same(first, self._dataset[index]):
-            raise CannotKeep(f"sample {index} is another one each time that it is read")
+            raise CannotKeep(f"sample {index} differs between reads")
 
     def check_again(self, matches: Callable[[int, Any], bool]) -> None:
         """See that the data set and its files are as they were; now and then fetch some samples anew, and compare.

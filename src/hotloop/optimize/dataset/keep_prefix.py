@@ -88,7 +88,7 @@ class KeptPrefix:
         with self._files:
             for index in self._indices(NUM_PROBED):
                 if not _same_halves(copied(self._half(index)), self._half(index)):
-                    raise CannotKeep(f"sample {index} is another one each time, before its random transforms")
+                    raise CannotKeep(f"sample {index} differs between reads before its random transforms")
         if self._files.written is not None:
             raise CannotKeep(f"reading a sample writes the file {self._files.written}")
         self._refuse_drawn(before)

@@ -75,7 +75,7 @@ def _beside_others(load: Contention) -> str:
     """Say that others used the machine, where they did: what their absence makes of the gain was not measured."""
     if load.num_disturbed <= MANY_DISTURBED * load.num_blocks:
         return ""
-    return f" Other processes {disturbed(load)}: on a quiet machine the gain may be another."
+    return f" Other processes {disturbed(load)}: the gain may differ on an idle machine."
 
 
 def _learning(tuning: TuneResult) -> str:

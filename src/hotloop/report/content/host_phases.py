@@ -24,5 +24,5 @@ def host_sentence(host: HostSamples) -> str:
         return "The training thread was not seen."
     largest = max(found, key=found.__getitem__)
     return (
-        f"{found[largest]:.0%} of the training thread's time goes to {largest.value}, as seen from outside."
+        f"{found[largest]:.0%} of the training thread's time goes to {largest.value}, sampled from outside."
     )

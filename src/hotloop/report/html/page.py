@@ -5,13 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 from importlib.resources import files
-from typing import Any
 
-import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from hotloop.report.document import Block, Chart, Details, Document
+from hotloop.report.document import Document
+from hotloop.report.html.drawing.draw import draw
 from hotloop.report.html.manual import manual_html
 
 _PACKAGE = "hotloop.report.html"
@@ -24,7 +23,7 @@ def page(document: Document, manual: dict[str, str]) -> str:
         document: what it shows.
         manual: pages by name, as Markdown; links to them stay inside the page.
     """
-    scripts = [_asset("assets/echarts.min.js"), _asset("draw.js"), _asset("page.js")]
+    scripts = [_asset("page.js")]
     environment = Environment(
         loader=PackageLoader(_PACKAGE, ""),
         autoescape=True,
@@ -32,7 +31,6 @@ def page(document: Document, manual: dict[str, str]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["identity"] = id
     environment.globals["kind"] = lambda block: block.__struct_config__.tag
     return environment.get_template("page.html.j2").render(
         document=document,
@@ -40,8 +38,7 @@ def page(document: Document, manual: dict[str, str]) -> str:
         style=Markup(_asset("page.css")),
         scripts=[Markup(script) for script in scripts],
         policy=_policy(scripts),
-        charts=Markup(_json(_numbered(document))),
-        chart_id=_ids(document),
+        draw=draw,
     )
 
 
@@ -57,37 +54,3 @@ def _policy(scripts: list[str]) -> str:
     )
     rest = "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
     return f"default-src 'none'; script-src {digests}; {rest}"
-
-
-def _json(value: Any) -> str:
-    """JSON that a script element may hold: no character in it can end the element or begin a comment.
-
-    What is no number (NaN, infinity) becomes null: a gap in the drawing.
-    """
-    text = msgspec.json.encode(value).decode()
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _charts(blocks: tuple[Block, ...]) -> list[Chart]:
-    found: list[Chart] = []
-    for block in blocks:
-        if isinstance(block, Chart):
-            found.append(block)
-        elif isinstance(block, Details):
-            found += _charts(block.blocks)
-    return found
-
-
-def _all_charts(document: Document) -> list[Chart]:
-    return [chart for section in document.sections for chart in _charts(section.blocks)]
-
-
-def _ids(document: Document) -> dict[int, str]:
-    return {id(chart): f"chart-{number}" for number, chart in enumerate(_all_charts(document))}
-
-
-def _numbered(document: Document) -> dict[str, dict[str, Any]]:
-    return {
-        f"chart-{number}": {"kind": chart.kind, "data": chart.data}
-        for number, chart in enumerate(_all_charts(document))
-    }

@@ -1,4 +1,5 @@
-"""The sections of a report, one file each.
+"""The parts of a document, one file each, and the documents made of them.
 
-In: a `ReportContent`. Out: a `Section` of blocks, or None where there is nothing to say.
+In: a `ReportContent`, or one of its values. Out: blocks. `all` is the whole report, `brief` the comment on a pull
+request, `tuned`, `observed` and `diagnosed` are the first screens of their commands, `comparison` is of two.
 """

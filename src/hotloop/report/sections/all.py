@@ -55,7 +55,7 @@ def _made(make: Callable[[ReportContent], Section | None], content: ReportConten
     try:
         return make(content)
     except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as error:
-        lead = f"This part could not be made of what the session holds ({type(error).__name__}: {error})."
+        lead = f"This section could not be built from the session ({type(error).__name__}: {error})."
         return Section(anchor=make.__name__, title=make.__name__.capitalize(), lead=lead, blocks=())
 
 
@@ -113,7 +113,7 @@ def _tiles(content: ReportContent) -> Iterator[Tile]:
         yield from _observed(content)
     elif content.bottleneck is not None and head.speedup is not None:
         was = content.bottleneck
-        yield Tile(name="it was held back by", value=was.kind, detail=f"{percent(was.share)} of the time")
+        yield Tile(name="bottleneck before", value=was.kind, detail=f"{percent(was.share)} of the time")
     if seen is not None and seen.foreign_share is not None and seen.foreign_share > BUSY:
         value = percent(seen.foreign_share)
         yield Tile(name="used by other processes", value=value, detail="of the CPU, meanwhile", good=False)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.model.ceilings import Ceilings
-from hotloop.model.observation import Observation
+from hotloop.model.observation import Observation, Phase
 from hotloop.model.quantities import byte_size, counted, duration, percent, rate, significant
 from hotloop.report.charts.roofline import roofline
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import speedup
-from hotloop.report.document import Block, Chart, Facts, Section, Table
+from hotloop.report.content.ratios import told_gain
+from hotloop.report.document import Block, Chart, Facts, More, Section, Table
+from hotloop.report.sections.operators import efficiency, operators
 
-MAX_OPERATORS = 12
+BEYOND = 1.05
+"""A gain of perfect input that is so much larger than the wait for data is explained."""
 
 
 def ceilings(content: ReportContent) -> Section | None:
@@ -20,7 +23,12 @@ def ceilings(content: ReportContent) -> Section | None:
     seen = content.observation
     if seen is None:
         return None
-    blocks = [*_limits(seen), *_efficiency(seen), *_roofline(content, seen), *_operators(seen)]
+    blocks: list[Block] = [*_limits(seen), *limits(seen)]
+    if seen.efficiency is not None:
+        blocks.append(efficiency(seen.efficiency))
+    blocks += _roofline(content, seen)
+    if seen.deep is not None and seen.deep.operators is not None:
+        blocks.append(operators(seen.deep.operators))
     if not blocks:
         return None
     return Section(
@@ -48,9 +56,41 @@ def _limits(seen: Observation) -> Iterator[Block]:
                 ("limit", "samples/s"),
                 tuple((name, _with_interval(middle, low, high)) for name, middle, low, high in rows),
                 figures=(1,),
+                bars=tuple(middle for _, middle, _, _ in rows),
+                hues=("forward",) * len(rows),
             ),
-            height=70 + 40 * len(rows),
         )
+
+
+def limits(seen: Observation) -> Iterator[Block]:
+    """Yield what a step would take if a part of it came for nothing; in short, with perfect input alone."""
+    found = seen.ceilings
+    rows = list(_limit_rows(seen, found)) if found is not None else []
+    if rows:
+        yield Facts(tuple(rows[:1]))
+    if rows[1:]:
+        yield More((Facts(tuple(rows[1:])),))
+
+
+def _limit_rows(seen: Observation, found: Ceilings) -> Iterator[tuple[str, str]]:
+    data = seen.phases.get(Phase.DATA)
+    gain = found.perfect_input
+    if gain is not None and found.perfect_input_step_s is not None:
+        said = f"{duration(found.perfect_input_step_s)} a step with perfect input ({told_gain(gain)})"
+        per_s = found.compute_samples_per_s
+        yield "ceilings", f"{said}{f', {rate(per_s)} samples/s' if per_s is not None else ''}"
+        if gain.low * (1 - (data.share if data is not None else 0.0)) > BEYOND:
+            yield "", "more than the wait for data: making batches takes cores from the rest of the step"
+    if found.perfect_device_step_s is not None:
+        yield "device", f"{duration(found.perfect_device_step_s)} a step with a perfect device"
+    if found.loader_samples_per_s:
+        parts = [
+            f"{rate(per_s)} with {workers}{' (now)' if workers == found.num_workers else ''}"
+            for workers, per_s in sorted(found.loader_samples_per_s.items())
+        ]
+        yield "loader", f"alone, samples/s by workers: {', '.join(parts)}"
+    if found.transfer_s is not None:
+        yield "transfer", f"{duration(found.transfer_s)} to copy one batch to the device"
 
 
 def _with_interval(middle: float, low: float | None, high: float | None) -> str:
@@ -66,25 +106,6 @@ def _rates(seen: Observation, found: Ceilings) -> Iterator[tuple[str, float, flo
     for workers, per_s in sorted(found.loader_samples_per_s.items()):
         now = " (now)" if workers == found.num_workers else ""
         yield f"loader alone, {counted(workers, 'worker')}{now}", per_s, None, None
-
-
-def _efficiency(seen: Observation) -> Iterator[Block]:
-    found = seen.efficiency
-    if found is None:
-        return
-    rows = [("arithmetic of a step", f"{significant(found.flop / 1e9)} GFLOP, mostly {found.precision}")]
-    rows.append(("rate", f"{significant(found.flop_per_s / 1e9)} GFLOP/s"))
-    if found.mfu is not None and found.peak_flop_per_s is not None:
-        peak = f"{significant(found.peak_flop_per_s / 1e9)} GFLOP/s"
-        rows.append(
-            (
-                "of this machine's peak",
-                f"{percent(found.mfu)} of {peak}, the fastest matrix product or convolution measured",
-            )
-        )
-    elif found.why_no_peak:
-        rows.append(("of this machine's peak", f"not measured: {found.why_no_peak}"))
-    yield Facts(tuple(rows))
 
 
 def _roofline(content: ReportContent, seen: Observation) -> Iterator[Block]:
@@ -110,26 +131,4 @@ def _roofline(content: ReportContent, seen: Observation) -> Iterator[Block]:
                 ),
                 figures=(1, 2, 3),
             ),
-            height=320,
         )
-
-
-def _operators(seen: Observation) -> Iterator[Block]:
-    found = seen.deep.operators if seen.deep else None
-    if found is None:
-        return
-    yield Table(
-        ("operator", "shapes", "calls", "time", "share"),
-        tuple(
-            (
-                one.name,
-                " ".join("x".join(map(str, shape)) for shape in one.shapes),
-                significant(one.count),
-                duration(one.device_s if one.device_s is not None else one.self_s),
-                percent(one.share),
-            )
-            for one in found.operators[:MAX_OPERATORS]
-        ),
-        caption=f"The most expensive operators of a step, under the profiler, over {found.num_steps} steps",
-        figures=(2, 3, 4),
-    )

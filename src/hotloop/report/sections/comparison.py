@@ -149,7 +149,6 @@ def _phases(found: Comparison) -> Chart:
             tuple((name, *_cells(found.phases[name])) for name in names),
             figures=(1, 2, 3),
         ),
-        height=210,
     )
 
 
@@ -209,5 +208,4 @@ def _samples(found: Comparison) -> Chart:
             ),
             figures=(1, 2, 3, 4),
         ),
-        height=200,
     )

@@ -27,7 +27,6 @@ def holds(knob: str, held: Sequence[HeldSteps]) -> Iterator[Block]:
         summary=f"The median step of each of {counted(len(told), 'hold')}, {len(points[True])} of them with this knob "
         "on. Other knobs were on and off meanwhile: a regression over all holds tells them apart.",
         data={"with": points[True], "without": points[False]},
-        height=190,
     )
     rows = (
         (str(at + 1), " + ".join(one.on) or "nothing", str(len(one.steps_s)), duration(step_s))

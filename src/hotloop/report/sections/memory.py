@@ -105,7 +105,6 @@ def _over_time(seen: Observation) -> Iterator[Block]:
             caption="Memory in the steady steps",
             figures=(1, 2),
         ),
-        height=240,
     )
 
 

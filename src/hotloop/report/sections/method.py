@@ -67,13 +67,13 @@ def coverage(content: ReportContent) -> Section:
     """Return what was not measured."""
     if not content.missing:
         return Section(
-            anchor="coverage", title="What was not measured", lead="Nothing is missing.", blocks=()
+            anchor="coverage", title="What was not measured", lead="Everything was measured.", blocks=()
         )
     rows = tuple((gap.what, gap.why) for gap in content.missing)
     return Section(
         anchor="coverage",
         title="What was not measured",
-        lead="Not measured means unknown, never zero.",
+        lead="Not measured means unknown, not zero.",
         blocks=(Table(("what", "why"), rows),),
     )
 
@@ -120,7 +120,7 @@ def _contention(load: Contention) -> str:
         else ""
     )
     void = f"{load.num_void} of {counted(load.num_blocks, 'block')} disturbed and repeated"
-    return f"{void}, {load.num_noisy} kept although disturbed{most}"
+    return f"{void}, {load.num_noisy} disturbed blocks kept{most}"
 
 
 def _machine(machine: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -37,16 +37,16 @@ def parity(content: ReportContent) -> Section | None:
             )
         )
     if not tuning.plan.steps:
-        lead = "Nothing was changed, so there is nothing to compare; below, the program against itself."
+        lead = "Nothing was changed. Below: the program against itself."
     elif found is None or not found.measured:
         lead = f"Not measured: {found.evidence if found else 'no loss was seen'}."
     elif found.passed:
         over = f"{found.num_steps} {_UNITS[found.compared]} the {found.compared}"
-        lead = f"Yes: over {over} keep to what rounding alone does to the original's."
+        lead = f"Yes: over {over} stay within what rounding alone does to the original's."
     elif found.statistic is None:
         lead = f"No: {found.evidence}."
     else:
-        lead = f"No: the {found.compared} depart from the original's by more than rounding does."
+        lead = f"No: the {found.compared} depart from the original's by more than rounding explains."
     safe = found is not None and found.passed and found.statistic is not None and tuning.plan.steps
     does = "answer" if found is not None and found.compared == "outputs" else "learn"
     title = f"Is it safe? It {does}s the same" if safe else f"Does it {does} the same?"
@@ -86,7 +86,7 @@ def _departures(lines: Sequence[tuple[str, Curve]], floor: Sequence[Curve], orig
     widest = np.maximum.accumulate(np.max(np.abs(padded), axis=0))
     return _chart(
         "Departure from the original, per cent of its loss",
-        f"Means over {WINDOW} steps. Within the band it is no further away than the original's own runs have been.",
+        f"Means over {WINDOW} steps. Within the band the difference is no larger than between runs of the original.",
         [(name, _departure(curve, original)) for name, curve in lines],
         [tuple(one.tolist()) for one in (widest, -widest)],
         unit="%",
@@ -128,7 +128,6 @@ def _chart(
         },
         table=table,
         rule=rule(len(longest)),
-        height=280,
     )
 
 

@@ -13,10 +13,10 @@ def patch(content: ReportContent) -> Section | None:
     if content.patch:
         lead = "The plan, written into your source. Apply it with: hotloop patch --write"
         return Section(anchor="patch", title="The patch", lead=lead, blocks=(Code(content.patch, "diff"),))
-    why = content.why_no_patch or "it was not worked out"
+    why = content.why_no_patch or "it was not computed"
     return Section(
         anchor="patch",
         title="The patch",
         lead="Without changing a line: hotloop run --plan hotloop.toml, in front of your command.",
-        blocks=(Note(f"There is no diff of your source here: {why}."),),
+        blocks=(Note(f"No diff of your source: {why}."),),
     )

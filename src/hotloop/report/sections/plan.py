@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from operator import mul
 
-from hotloop.model.optimization import Candidate
+from hotloop.model.optimization import NOT_ASKED, Candidate, Refusal
 from hotloop.model.quantities import counted
 from hotloop.model.tuning import LikelyPlan, PlanStep, Trial, TuneResult
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import label, speedup
 from hotloop.report.content.short_run import short_run
-from hotloop.report.document import Block, Chart, Details, Facts, Note, Section, Table
+from hotloop.report.document import Block, Chart, Details, Facts, More, Note, Section, Table
 
 MAX_REFUSED = 6
 """In the chart; the table below has all."""
+DOES_NOT_APPLY = "does not apply"
+"""How the reason of a refusal begins that no trial could change."""
 
 
 def plan(content: ReportContent) -> Section | None:
@@ -25,19 +27,18 @@ def plan(content: ReportContent) -> Section | None:
         return None
     blocks: list[Block] = []
     if tuning.plan.steps and tuning.plan.speedup is not None:
-        blocks.append(_waterfall(tuning))
+        blocks.append(waterfall(tuning))
         short = short_run(tuning.baseline)
         blocks += [Note(f"{short[0].upper()}{short[1:]}.")] if short else []
         blocks += [Note(f"Caution: {step.caution}.") for step in tuning.plan.steps if step.caution]
-    blocks += [_likely(one) for one in tuning.likely]
-    if tuning.refused:
-        blocks.append(_refused(tuning))
+    blocks += [block for one in tuning.likely for block in likely(one)]
+    blocks += not_in_plan(tuning)
     return Section(anchor="plan", title="What to change", lead=_lead(tuning), blocks=tuple(blocks))
 
 
 def _lead(tuning: TuneResult) -> str:
     if not tuning.plan.steps:
-        return "Nothing. The program stays as it is: no change was proven to help."
+        return "Nothing: no change was proven faster, so the program stays as it is."
     names = [step.name for step in tuning.plan.steps]
     them, factors = (
         ("them", " Each factor below is of that change on top of those before it.")
@@ -50,17 +51,28 @@ def _lead(tuning: TuneResult) -> str:
     )
 
 
-def _waterfall(tuning: TuneResult) -> Chart:
+def waterfall(tuning: TuneResult, *, parameters: bool = True) -> Chart:
+    """Return the plan step by step; it has to have some.
+
+    Args:
+        tuning: the result.
+        parameters: name those of each step, too.
+    """
     steps, confirmed = tuning.plan.steps, tuning.plan.speedup
     assert confirmed is not None
     totals = list(accumulate((step.ratio for step in steps), mul))
     tried = list(_tried_and_refused(tuning))[:MAX_REFUSED]
     rows = [("as it was", "", "1.00x", "")]
     rows += [
-        (label(step.name, step.params), speedup(step), f"{total:.2f}x", step.numerics.value)
+        (
+            label(step.name, step.params if parameters else {}),
+            speedup(step),
+            f"{total:.2f}x",
+            step.numerics.value,
+        )
         for step, total in zip(steps, totals, strict=True)
     ]
-    rows.append(("confirmed against the original", "", speedup(confirmed), ""))
+    rows.append(("confirmed", speedup(confirmed), f"{confirmed.ratio:.2f}x", ""))
     return Chart(
         kind="waterfall",
         title="From the program as it was to the plan",
@@ -71,8 +83,12 @@ def _waterfall(tuning: TuneResult) -> Chart:
             "confirmed": [confirmed.ratio, confirmed.low, confirmed.high],
             "refused": [_refused_bar(one) for one in tried],
         },
-        table=Table(("change", "factor", "total", "numerics"), tuple(rows), figures=(1, 2)),
-        height=64 + 42 * (len(steps) + 2 + len(tried)),
+        table=Table(
+            ("change", "factor", "total", "numerics"),
+            tuple(rows),
+            figures=(1, 2),
+            bars=(1.0, *totals, confirmed.ratio),
+        ),
     )
 
 
@@ -113,22 +129,42 @@ def _short(candidate: Candidate) -> str:
     return " ".join((candidate.name, *words))
 
 
-def _likely(one: LikelyPlan) -> Details:
-    """What was promising and could not be proven in time: apart from the plan."""
+def likely(one: LikelyPlan) -> Iterator[Block]:
+    """Yield what was promising and could not be proven in time: apart from the plan."""
     names = " + ".join(label(step.name, step.params) for step in one.steps)
     said = f"{one.ratio:.2f}x [{one.low:.2f}, {one.high:.2f}]"
-    rows = (
-        ("changes", names),
-        ("seen so far", f"{said}, not proven"),
-        ("missing", one.reason),
-        ("go on", one.resume),
+    yield Details(
+        f"Likely, not proven: {said} with {names}",
+        (Facts((("missing", one.reason), ("continue", one.resume))),),
+        badge="likely",
     )
-    return Details(f"Likely, not proven: {said} with {names}", (Facts(rows),), badge="likely")
 
 
-def _refused(tuning: TuneResult) -> Block:
-    rows = tuple((one.name, one.reason) for one in tuning.refused)
-    num = counted(len(rows), "other" if tuning.plan.steps else "candidate")
-    title = f"Not in the plan: {num}, each with its reason"
-    note = Note("A change that could not be proven is left out, however promising it looked.")
-    return Details(title, (note, Table(("change", "why not"), rows)), anchor="refused")
+def not_in_plan(tuning: TuneResult) -> Iterator[Block]:
+    """Yield every other optimization with its reason; of those asked for by name the reason stands in short, too."""
+    asked = [one for one in tuning.refused if one.reason != NOT_ASKED]
+    if not asked:
+        return
+    table = Table(("change", "why not"), tuple(_by_reason(asked)))
+    if len(asked) < len(tuning.refused):
+        yield Facts(
+            tuple((("left out" * (not at)), f"{name}: {why}") for at, (name, why) in enumerate(table.rows))
+        )
+        return
+    num = counted(len(asked), "optimization")
+    absent = sum(one.reason.startswith(DOES_NOT_APPLY) for one in asked)
+    do = f", {absent} of them not applicable here" if absent else ""
+    folded = Details(f"Not in the plan: {num}, each with its reason", (table,), anchor="refused")
+    yield More((folded,), instead=(Facts((("left out", f"{num}{do}: see --verbose or the report"),)),))
+
+
+def _by_reason(refused: Sequence[Refusal]) -> Iterator[tuple[str, str]]:
+    """Several optimizations with the same reason are one row, at the place of the first."""
+    groups: dict[str, list[str]] = {}
+    for one in refused:
+        groups.setdefault(one.reason, []).append(one.name)
+    for reason, names in groups.items():
+        if len(names) == 1:
+            yield names[0], reason
+        else:
+            yield counted(len(names), "optimization"), f"{reason}: {', '.join(names)}"

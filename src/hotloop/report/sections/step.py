@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
 import numpy as np
 
-from hotloop.model.inference import Inference, Latency
 from hotloop.model.observation import Observation, Phase, StepTime
 from hotloop.model.quantities import counted, duration, parts, percent, rate, shares
 from hotloop.model.step_series import StepSeries
@@ -16,8 +15,9 @@ from hotloop.report.charts.steps import steady_durations, step_lines
 from hotloop.report.charts.thinning import rule
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import NOT_MEASURED, times
-from hotloop.report.content.run_parts import part_name
 from hotloop.report.document import Block, Chart, Section, Table
+from hotloop.report.sections.run_table import run_table
+from hotloop.report.sections.step_tables import batches, latency, phases_table, ranks_table
 
 NUM_STRETCHES = 10
 """In the table of the steps in order."""
@@ -28,10 +28,14 @@ def step(content: ReportContent) -> Section | None:
     seen = content.observation
     if seen is None or seen.step is None:
         return None
-    blocks: list[Block] = [_phases(content), *_inference(seen)]
+    blocks: list[Block] = [_phases(content, seen)]
+    if seen.inference is not None:
+        blocks += [*latency(seen.inference), *batches(seen.inference)]
     blocks += _series(seen)
-    blocks += _ranks(seen)
-    blocks += _run(seen)
+    if len(seen.ranks) > 1:
+        blocks.append(ranks_table(seen.ranks))
+    if seen.run.parts:
+        blocks.append(run_table(seen.run, every=True))
     return Section(anchor="step", title="Where a step's time goes", lead=_lead(seen), blocks=tuple(blocks))
 
 
@@ -53,63 +57,30 @@ def _long_ones(found: StepTime) -> str:
     return ", in which long steps count" if (found.mean_s or 0.0) > found.high_s else ""
 
 
-def _phases(content: ReportContent) -> Chart:
+def _phases(content: ReportContent, seen: Observation) -> Chart:
     rows = list(phases_of(content))
     names = [phase.value for phase in Phase if any(phase.value in spent for _, spent in rows)]
-    cells = [_cells(spent) for _, spent in rows]
-    table = Table(
-        ("phase", *(name for name, _ in rows)),
-        tuple((name, *(column.get(name, "none seen") for column in cells)) for name in names),
-        figures=tuple(range(1, len(rows) + 1)),
-    )
+    assert seen.step is not None
+    table = _before_and_after(rows, names) if len(rows) > 1 else phases_table(seen, seen.step)
     return Chart(
         kind="phases",
         title="A step by phase" + (", before and after" if len(rows) > 1 else ""),
         summary="; ".join(f"{row}: {_said(spent)}" for row, spent in rows),
         data={"phases": names, "rows": [{"name": row, "parts": spent} for row, spent in rows]},
         table=table,
-        rule="Means of the confirmation's own runs, not the step of the observation above."
+        rule="Shares are of the confirmation's own runs, times of the mean step at the top."
         if len(rows) > 1
         else "",
-        height=92 + 58 * len(rows),
     )
 
 
-def _inference(seen: Observation) -> Iterator[Block]:
-    found = seen.inference
-    if found is None:
-        return
-    named = (
-        ("a request", found.latency),
-        ("its first token", found.first_token),
-        ("between tokens", found.between_tokens),
+def _before_and_after(rows: Sequence[tuple[str, Mapping[str, float]]], names: Sequence[str]) -> Table:
+    cells = [_cells(spent) for _, spent in rows]
+    return Table(
+        ("phase", *(name for name, _ in rows)),
+        tuple((name, *(column.get(name, "none seen") for column in cells)) for name in names),
+        figures=tuple(range(1, len(rows) + 1)),
     )
-    yield Table(
-        ("latency", "number", "p50", "95% interval", "p95", "p99"),
-        tuple(
-            (
-                name,
-                f"{each.num:,}",
-                duration(each.p50_s),
-                f"{duration(each.low_s)} to {duration(each.high_s)}",
-                duration(each.p95_s),
-                duration(each.p99_s),
-            )
-            for name, each in (*named, *_batches(found))
-            if each is not None
-        ),
-        caption=f"Requests: {rate(found.requests_per_s)} requests/s",
-        figures=(1, 2, 3, 4, 5),
-    )
-
-
-def _batches(found: Inference) -> Iterator[tuple[str, Latency]]:
-    for size, each in found.by_batch.items():
-        best = "; more bring little" if size == found.best_batch else ""
-        yield (
-            f"the model alone, {counted(size, 'sample')} a batch ({rate(size / each.p50_s)} samples/s{best})",
-            each,
-        )
 
 
 def phases_of(content: ReportContent) -> Iterator[tuple[str, dict[str, float]]]:
@@ -177,7 +148,6 @@ def _series(seen: Observation) -> Iterator[Block]:
         data=step_lines(seen.series),
         table=_stretches(first),
         rule=rule(first.num),
-        height=280,
     )
     found = histogram(steady_durations(seen.series))
     if found is not None:
@@ -197,7 +167,6 @@ def _series(seen: Observation) -> Iterator[Block]:
                 tuple((name, duration(value)) for name, value in percentiles),
                 figures=(1,),
             ),
-            height=220,
         )
 
 
@@ -213,43 +182,3 @@ def _stretches(series: StepSeries) -> Table:
         for end, one in zip(ends, stretches, strict=True)
     )
     return Table(("steps", "median", "shortest", "longest"), tuple(rows), figures=(1, 2, 3))
-
-
-def _ranks(seen: Observation) -> Iterator[Block]:
-    if len(seen.ranks) < 2:
-        return
-    phases = [phase for phase in Phase if any(phase in rank.phases for rank in seen.ranks)]
-    yield Table(
-        ("rank", "mean step", *(phase.value for phase in phases)),
-        tuple(
-            (
-                str(rank.rank) if rank.rank is not None else f"pid {rank.pid}",
-                duration(rank.step.whole_s) if rank.step else NOT_MEASURED,
-                *(
-                    percent(rank.phases[phase].share) if phase in rank.phases else "none seen"
-                    for phase in phases
-                ),
-            )
-            for rank in seen.ranks
-        ),
-        caption="By rank: the mean step, and shares of it",
-        figures=tuple(range(1, len(phases) + 2)),
-    )
-
-
-def _run(seen: Observation) -> Iterator[Block]:
-    found = sorted(
-        ((name, spent) for name, spent in seen.run.parts.items() if spent), key=lambda one: -one[1]
-    )
-    seconds = [spent for _, spent in found]
-    if not found:
-        return
-    total = parts([sum(seconds)], sum(seconds))
-    spent = [*parts(seconds, sum(seconds)), *total]
-    names = [*(part_name(name) for name, _ in found), "the whole run, as observed"]
-    yield Table(
-        ("part", "time", "share"),
-        tuple(zip(names, spent, [*shares(seconds), "100%"], strict=True)),
-        caption="The whole run by part",
-        figures=(1, 2),
-    )

@@ -81,7 +81,6 @@ def _over_time(sides: Sides) -> Chart:
         rule="The lowest and the highest of each stretch are drawn, so no peak is lost."
         if any(len(one.times_s) > THINNED for _, one in sides)
         else "",
-        height=240,
     )
 
 
@@ -144,7 +143,6 @@ def _by_module(sides: Sides) -> Iterator[Block]:
         rule=f"The {len(names)} largest of {counted(len(grouped[0][1]), 'group')} are drawn."
         if len(names) < len(grouped[0][1])
         else "",
-        height=70 + 30 * len(rows),
     )
 
 

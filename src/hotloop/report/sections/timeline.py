@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from hotloop.model.deep import CallSites, Deep
 from hotloop.model.observation import Observation
-from hotloop.model.quantities import counted, duration, percent, significant
+from hotloop.model.quantities import counted, duration, percent
 from hotloop.model.step_series import StepSeries
 from hotloop.report.charts.flame import LEAST, flame, flame_of_calls
 from hotloop.report.charts.lanes import Lane, lanes, of_timeline
 from hotloop.report.content.content import ReportContent
 from hotloop.report.document import Block, Chart, Section, Table
+from hotloop.report.sections.lines import call_sites, host_lines, loading
 
-MAX_SITES = 15
 MAX_SPANS = 3000
-ROW_HEIGHT = 24
 _PROCESSES = {"train": "the training thread", "worker": "the loader's workers", "thread": "other threads"}
 
 
@@ -26,12 +24,14 @@ def timeline(content: ReportContent) -> Section | None:
     after = content.after
     blocks = [*_steady(seen), *_detailed(seen.deep, ""), *_detailed(after, ", with the plan")] if seen else []
     blocks += [*_flames(seen), *_sites(seen)] if seen else []
+    if seen is not None and seen.deep is not None and seen.deep.loading is not None:
+        blocks += loading(seen.deep.loading)
     if not blocks:
         return None
     return Section(
         anchor="timeline",
         title="A few steps in detail",
-        lead="Drag or use the slider to zoom; click a box of a flame graph to enlarge it, and its top to go back.",
+        lead="Enlarge a picture with + and scroll it sideways; click a box of a flame graph to enlarge that.",
         blocks=tuple(blocks),
     )
 
@@ -46,21 +46,16 @@ def _steady(seen: Observation) -> Iterator[Block]:
         kind="timeline",
         title="The last steady steps",
         summary=f"{counted(len(processes), 'process', 'processes')}; what the training thread was in, and for how "
-        "long. Gaps are your own code between the phases.",
+        "long. Gaps are your own code between phases.",
         data=data,
         rule=f"The first {share:,} spans of each process are drawn."
         if any(len(one.spans) > share for one in processes)
         else "",
-        height=_height(data),
     )
 
 
 def _process(one: StepSeries) -> str:
     return f"rank {one.rank}" if one.rank is not None else f"process {one.pid}"
-
-
-def _height(data: dict[str, Any]) -> int:
-    return 110 + ROW_HEIGHT * len(data["rows"])
 
 
 def _detailed(deep: Deep | None, when: str) -> Iterator[Block]:
@@ -87,7 +82,6 @@ def _detailed(deep: Deep | None, when: str) -> Iterator[Block]:
         rule=f"The {kept:,} longest of {found.num_spans:,} operators are drawn."
         if kept < found.num_spans
         else "",
-        height=_height(data),
     )
 
 
@@ -99,7 +93,6 @@ def _flames(seen: Observation) -> Iterator[Block]:
         found = flame(host, process)
         if found is None:
             continue
-        depth = max(box[0] for box in found["boxes"])
         yield Chart(
             kind="flame",
             title=f"Where {name} spend their time"
@@ -108,27 +101,13 @@ def _flames(seen: Observation) -> Iterator[Block]:
             summary=f"Python stacks sampled every {duration(host.interval_s)}{_over(host.num_steps)}; "
             f"{duration(found['total'])} in all.",
             data=found,
-            table=_lines(seen, process),
+            table=host_lines(host, process),
             rule=f"Boxes narrower than {percent(LEAST)} of the whole are left out.",
-            height=min(720, 40 + 19 * (depth + 1)),
         )
 
 
 def _over(num_steps: int | None) -> str:
     return "" if num_steps is None else f" over {num_steps} steps"
-
-
-def _lines(seen: Observation, process: str) -> Table | None:
-    host = seen.deep.host if seen.deep else None
-    found = [one for one in host.lines if one.process == process][:MAX_SITES] if host else []
-    if not found:
-        return None
-    return Table(
-        ("line", "function", "phase", "share"),
-        tuple((f"{one.path}:{one.line}", one.function, one.phase or "", percent(one.share)) for one in found),
-        caption="The most expensive lines of your program",
-        figures=(3,),
-    )
 
 
 def _sites(seen: Observation) -> Iterator[Block]:
@@ -143,20 +122,7 @@ def _sites(seen: Observation) -> Iterator[Block]:
             summary=f"{duration(drawn['total'])} a step in all, by kind, file, line and call.",
             data=drawn,
             rule=f"Boxes narrower than {percent(LEAST)} of the whole are left out.",
-            height=130,
         )
-    yield Table(
-        ("line", "call", "kind", "a step", "time a step"),
-        tuple(
-            (
-                f"{one.path}:{one.line}",
-                one.call,
-                one.kind,
-                significant(one.count_per_step),
-                f"{duration(one.time_per_step_s)} [{duration(one.low_s)}, {duration(one.high_s)}]",
-            )
-            for one in found.sites[:MAX_SITES]
-        ),
-        caption=f"Synchronizations, copies and creations of tensors by line, over {found.num_steps} steps",
-        figures=(3, 4),
-    )
+    table = call_sites(found)
+    if table is not None:
+        yield table

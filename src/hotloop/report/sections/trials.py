@@ -9,9 +9,9 @@ from hotloop.model.quantities import byte_size, counted, duration, percent
 from hotloop.model.tuning import Measured, Switched, Trial
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import speedup
+from hotloop.report.content.prediction_error import prediction_error
 from hotloop.report.document import Block, Chart, Code, Details, Facts, Note, Section, Table
 from hotloop.report.sections.holds import MAX_SAMPLES, holds
-from hotloop.report.terminal.prediction_error import prediction_error
 
 
 def predictions(content: ReportContent) -> Section | None:
@@ -52,7 +52,6 @@ def _scatter(both: Sequence[Trial]) -> Chart:
         summary=f"{len(both)} trials; on the diagonal a prediction was right.",
         data={"points": points},
         table=Table(("candidate", "predicted", "measured"), tuple(rows), figures=(1, 2)),
-        height=340,
     )
 
 
@@ -172,5 +171,4 @@ def _blocks(title: str, pairs: Sequence[Sequence[float]]) -> Chart:
         title=title,
         summary=f"{num} blocks of {len(pairs)} pair{'s' * (len(pairs) != 1)} of processes; above 1 is faster.",
         data={"pairs": [[round(value, 4) for value in pair] for pair in pairs]},
-        height=190,
     )

@@ -1,4 +1,4 @@
-"""Values as text at 80 columns: one file per kind of value.
+"""Text for a terminal, at 80 columns.
 
-In: values of the model, of traces and of the machine. Out: text for a terminal.
+In: documents, which `walk` shows, and values that no document holds yet (machine, traces, data, sessions). Out: text.
 """

@@ -13,3 +13,4 @@ COLORS = {
     Phase.OPTIMIZER: "green",
     Phase.OTHER: "white",
 }
+COLORS_BY_NAME = {phase.value: color for phase, color in COLORS.items()}

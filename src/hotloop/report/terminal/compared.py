@@ -13,12 +13,12 @@ from hotloop.report.terminal.layout import next_steps
 def render_next(found: Comparison) -> RenderableType:
     """Return what to type next."""
     before, after = found.before.command, found.after.command
-    steps = [("what holds the second one back", ["hotloop", "diagnose", *after])]
+    steps = [("bottleneck of the second", ["hotloop", "diagnose", *after])]
     if found.verdict == "inconclusive" and before != after:
         both = [shlex.join(before), shlex.join(after)]
         if found.rounds:
-            more = ("more pairs can prove more", ["hotloop", "compare", "--budget", "10m", *both])
+            more = ("resolve it with more pairs", ["hotloop", "compare", "--budget", "10m", *both])
         else:
-            more = ("side by side, in turns: that can prove more", ["hotloop", "compare", *both])
+            more = ("resolve it side by side, in turns", ["hotloop", "compare", *both])
         steps.insert(0, more)
     return next_steps(steps)

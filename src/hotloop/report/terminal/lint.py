@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.foreign_text import shown
 from hotloop.model.quantities import counted
+from hotloop.report.content.advice import advice
 from hotloop.report.content.places import place
-from hotloop.report.terminal.findings import advice
 from hotloop.report.terminal.layout import WIDTH
 
 INDENT = "    "

@@ -132,10 +132,8 @@ class Screen:
         stage = _NUMBERS.sub("", text.partition(":")[0])
         if stage != self._stage or now_s - self._last_s >= PLAIN_EVERY_S:
             self._last_s, self._stage = now_s, stage
-            # A line that the program has begun is not gone on with.
-            begin = "\n" if self._theirs else ""
             line = stamped(shown(text), now_s - self._start_s, self._budget_s)
-            self._line(Text("\n  ".join([begin + line, *self._details])))
+            self._line(Text("\n  ".join([line, *self._details])))
 
     def _line(self, text: Text) -> None:
         """Print text that is wrapped where there is a width to wrap it at."""

@@ -12,7 +12,7 @@ from hotloop.model.finding import Finding, Severity
 from hotloop.model.foreign_text import shown
 from hotloop.model.outcome import Outcome
 from hotloop.model.quantities import counted, duration
-from hotloop.report.terminal.findings import advice
+from hotloop.report.content.advice import advice
 from hotloop.report.terminal.layout import next_steps
 from hotloop.report.terminal.screen import Screen
 from hotloop.report.terminal.trace_cells import bullet, share_of, shortened, tail_of

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from hotloop.model.foreign_text import shown
 from hotloop.model.quantities import duration
-from hotloop.report.terminal.layout import next_steps
+from hotloop.report.terminal.layout import facts, next_steps
 from hotloop.report.terminal.screen import Screen
 from hotloop.trace.compare.diff import Change, TraceDiff
 
@@ -24,11 +24,7 @@ _NUMBER = re.compile(r"_\d+$")
 def show_diff(screen: Screen, diff: TraceDiff, top: int) -> None:
     """What became of the step, totals, the changes that matter, and what to type next."""
     screen.show(Text(f"{_verdict(diff)}\n", style="bold"))
-    screen.show(
-        Text.assemble(
-            ("before ", "bold"), _tail(diff.before, 70), "\n", ("after  ", "bold"), _tail(diff.after, 70)
-        )
-    )
+    screen.show(facts([("before", diff.before), ("after", diff.after)], key_width=6))
     unit = "ms a step" if diff.per_step else "ms in the whole trace (one of them has no steps)"
     screen.show(Text(f"\n{unit}", style="dim"))
     screen.show(_totals(diff))

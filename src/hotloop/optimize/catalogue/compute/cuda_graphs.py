@@ -103,7 +103,7 @@ def _require_capturable(observation: Observation) -> None:
     if any(root.compiled for root in program.roots):
         raise DoesNotApply("the program compiles its model, and the compiler has graphs of its own")
     if any(root.shapes_vary for root in program.roots):
-        raise DoesNotApply("the shapes of the inputs vary, and a graph has one")
+        raise DoesNotApply("CUDA graphs need fixed input shapes")
     if program.distributed:
         raise DoesNotApply(
             f"the model is distributed ({program.distributed}): its hooks would not be replayed"

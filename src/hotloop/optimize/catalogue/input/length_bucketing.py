@@ -98,4 +98,4 @@ class LengthBucketing(Optimization):
         """Offer the sampler: what a sample's length is, and whether its company matters, a person knows."""
         from hotloop.source.outcome import Refused
 
-        return Refused("the company of the samples in a batch changes, which a person decides", CODE)
+        return Refused("batch composition changes; apply it yourself", CODE)

@@ -75,7 +75,7 @@ class PadToMultiple(Optimization):
         return PaddedBatches(params["multiple"])
 
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
-        """Offer the code: with what a batch is padded, its collate function knows."""
+        """Offer the code: only collate_fn knows the padding value."""
         from hotloop.source.outcome import Refused
 
-        return Refused("with what a batch is padded, its collate function knows", CODE)
+        return Refused("only collate_fn knows the padding value", CODE)

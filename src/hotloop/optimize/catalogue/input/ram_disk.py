@@ -96,6 +96,6 @@ class RamDisk(Optimization):
 
         folder = params["folder"]
         return Refused(
-            "where the data lies is told to the program, not written in it",
+            "the data path is an argument, not in the source",
             f"cp -r {folder} /dev/shm/  # and tell the program /dev/shm/{folder.rstrip('/').rpartition('/')[2]}",
         )

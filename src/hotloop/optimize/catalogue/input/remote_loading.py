@@ -104,7 +104,7 @@ class RemoteLoading(Optimization):
 
         folder = params["folder"].rstrip("/")
         return Refused(
-            "where the data lies is told to the program, not written in it",
+            "the data path is an argument, not in the source",
             f"rsync -a {folder}/ /local/{folder.rpartition('/')[2]}/  # a local disk; and tell the program that folder",
         )
 

@@ -1,26 +1,22 @@
-"""What the machine did during the steady steps, in a few lines of 80 columns."""
+"""The machine during the steady steps, in a few rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
 from hotloop.model.monitors import Monitor, Monitors
 from hotloop.model.quantities import byte_size, counted, duration, percent, significant
-from hotloop.report.terminal.layout import facts
+from hotloop.report.document import Block, Facts, Note
 
 _LEAST_RATE = 1 << 10
-"""Bytes a second: less than a KiB/s is the machine's own breathing."""
+"""Bytes a second: less than 1 KiB/s is background activity of the machine."""
 
 
-def monitors(seen: Monitors) -> RenderableType:
-    """Return the means over the steady steps, the largest sample where it says more."""
-    return Group(
-        Text(f"the machine meanwhile, mean (and largest sample) over {duration(seen.end_s - seen.begin_s)}"),
-        facts(_rows(seen), key_width=8),
-    )
+def monitors(seen: Monitors) -> Iterator[Block]:
+    """Yield the means over the steady steps, with the largest sample where it says more."""
+    window = duration(seen.end_s - seen.begin_s)
+    yield Note(f"The machine meanwhile, mean (and largest sample) over {window}", "strong")
+    yield Facts(tuple(_rows(seen)))
 
 
 def _rows(seen: Monitors) -> Iterator[tuple[str, str]]:
