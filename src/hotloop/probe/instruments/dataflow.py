@@ -1,8 +1,8 @@
 """Dataflow: what each operation computes from what, and where gradients go.
 
 For a few steps a mode of torch's dispatcher sees every operation below autograd, with the line that it came from and
-how long it took (processor time, where nothing but that computes). Operations of a backward pass belong to the one whose
-graph node is running, which has its number.
+how long it took (processor time, where nothing but that computes). Operations of a backward pass belong to the one
+whose graph node is running, which has its number.
 """
 
 from __future__ import annotations
