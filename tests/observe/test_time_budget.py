@@ -60,7 +60,7 @@ def test_slow_steps_are_looked_at_by_what_matters_most(tmp_path: Path) -> None:
     seen = Watched(tmp_path, DEFAULT, step_s=8.0)
     assert seen.spent_s <= BUDGET_S
     assert seen.watch.looked is Ending.NO_TIME
-    assert seen.looked[:2] == ["host", "operators"], "the step is forward and backward"
+    assert seen.looked[:2] == ["host", "dataflow"], "the step is forward and backward"
     assert len(seen.looked) < len(ALL)
     assert seen.watch.cut_short
 

@@ -1,12 +1,13 @@
 """Dataflow: what each operation computes from what, and where gradients go.
 
 For a few steps a mode of torch's dispatcher sees every operation below autograd, with the line that it came from and
-how long it took. Operations of a backward pass belong to the one whose graph node is running, which has its number.
+how long it took (processor time, where nothing but that computes). Operations of a backward pass belong to the one
+whose graph node is running, which has its number.
 """
 
 from __future__ import annotations
 
-from time import perf_counter_ns
+from time import perf_counter_ns, thread_time_ns
 from typing import Any
 
 import torch
@@ -102,6 +103,8 @@ def _mode(watch: OperationWatch) -> Any:
 
     asked = questions()
     probe, clock = watch.probe, watch.probe.boundary.clock
+    # On a CPU what others take from the thread is not its own time; a device is waited for.
+    now = thread_time_ns if clock.synchronize is None else perf_counter_ns
 
     class Watching(TorchDispatchMode):  # type: ignore[misc]
         """Sees every operator below autograd, and changes none."""
@@ -123,12 +126,12 @@ def _mode(watch: OperationWatch) -> Any:
             with probe.survive("dataflow:before"):
                 known = watch.before(func, args, kwargs)
                 looked = True
-            begin = perf_counter_ns()
+            begin = now()
             out = func(*args, **kwargs)
             if looked:
                 with probe.survive("dataflow:after"):
                     clock.drain()
-                    watch.after(func, args, kwargs, known, out, perf_counter_ns() - begin)
+                    watch.after(func, args, kwargs, known, out, now() - begin)
             return out
 
     return Watching()
