@@ -14,9 +14,10 @@ _TOGETHER_NS = 50_000
 """Nodes that follow one another so soon are of one backward; the engine's own time between them is theirs."""
 UNUSUAL = 3.0
 """Times the median of its like: the thread had to leave its core in the middle of it, and no more than this counts."""
-COLD = 2.0
-"""Among others an operator on a few numbers takes about twice as long as in a row of its like, which the processor's
-caches hold (1.6 to 2.3 times: `mean`, `sub`, `pow` on four numbers, torch 2.13)."""
+COLD = 4.0
+"""Times the cost of calling operators in a row of their like, on one number: among others they are not in the caches,
+and what each node computes is added to what others have. Of three loops over rows and pairs, 5.5, 12 and 24 times as
+slow as without, this gives 5.6, 13 and 9.7; a factor of 2 gives 4.2, 6.5 and 7.2."""
 
 
 class Span(NamedTuple):
@@ -49,7 +50,8 @@ def line_sums(trace: LineTrace, num: int, spans: Sequence[Span], calibrates_ns: 
         for found in (operators, nodes)
     )
     rows = [_Row() for _ in trace.places]
-    for place, begins, spent_ns in trace.stretches(num):
+    stretches = trace.stretches(num)
+    for place, begins, spent_ns in stretches:
         if place >= 0:
             rows[place].runs += begins
             rows[place].spent_ns += spent_ns
@@ -59,14 +61,40 @@ def line_sums(trace: LineTrace, num: int, spans: Sequence[Span], calibrates_ns: 
         if at is not None:
             rows[at].operators[one.span.name].append(one)
     elsewhere = _Row()
-    for one in nodes:
-        if begin_ns <= one.span.begin_ns < end_ns:
-            at = trace.place_of(one.span.node) if one.span.node >= 0 else None
-            (rows[at] if at is not None else elsewhere).nodes[one.span.name].append(one)
+    inside = [one for one in nodes if begin_ns <= one.span.begin_ns < end_ns]
+    evaluating = {trace.stretch_at(one.span.begin_ns) for one in inside if one.span.thread == lead}
+    for one in _not_interrupted(inside, lead, sum(stretches[at][2] for at in evaluating)):
+        at = trace.place_of(one.span.node) if one.span.node >= 0 else None
+        (rows[at] if at is not None else elsewhere).nodes[one.span.name].append(one)
     values = [row.value(fixed_operator_ns, fixed_node_ns) for row in rows]
     others_ns = elsewhere.value(fixed_operator_ns, fixed_node_ns)["backward_ns"]
     backward_ns = others_ns + sum(value["backward_ns"] for value in values)
     return {"places": trace.places, "rows": values, "backward_ns": backward_ns}
+
+
+def _not_interrupted(nodes: Sequence[_Call], lead: int, spent_ns: int) -> list[_Call]:
+    """Return nodes that take no more together than the thread had of the processor.
+
+    Where they do, others ran in the middle of the longest, which are cut to one length.
+
+    Args:
+        nodes: all.
+        lead: the thread of which the processor's time is known.
+        spent_ns: in the stretches in which it evaluated nodes.
+    """
+    left, most_ns = spent_ns, 0.0
+    lengths = sorted(one.spent_ns for one in nodes if one.span.thread == lead)
+    for number, length in enumerate(lengths):
+        most_ns = left / (len(lengths) - number)
+        if length > most_ns:
+            break
+        left -= length
+    else:
+        return list(nodes)
+    return [
+        one._replace(spent_ns=min(one.spent_ns, round(most_ns))) if one.span.thread == lead else one
+        for one in nodes
+    ]
 
 
 class _Row:

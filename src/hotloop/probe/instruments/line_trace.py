@@ -102,6 +102,10 @@ class LineTrace:
         """Return when the first of so many events was, and the last, on the monotonic clock."""
         return self._times[0], self._times[num - 1]
 
+    def stretch_at(self, time_ns: int) -> int:
+        """Return the number of the stretch that ran at a moment; -1: it was before the first line."""
+        return bisect_right(self._times, time_ns) - 1
+
     def place_at(self, time_ns: int) -> int | None:
         """Return the place that ran at a moment; None: before the first line."""
         return self._found(bisect_right(self._times, time_ns))
