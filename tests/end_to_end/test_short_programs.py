@@ -29,7 +29,7 @@ for inputs, labels in loader:
     loss.backward()
     optimizer.step()
 """
-_TWENTY_STEPS_LINE = 13
+_TWENTY_STEPS_LINE = 12
 """Of its `.item()`."""
 
 _EPOCHS = """
