@@ -208,7 +208,11 @@ def _coverage(
             Coverage("communication", "gradient collectives run inside the backward and count there")
         )
     if main.step.samples_per_s is None:
-        missing.append(Coverage("samples_per_s", "no tensor was seen going into the model"))
+        missing.append(
+            Coverage(
+                "samples_per_s", "no loader feeds the steps, and the model was given no batches to learn from"
+            )
+        )
     if facts and facts.get("other_trainers"):
         missing.append(Coverage("threads", "other threads of the process train too; one of them is shown"))
     unread = facts.get("unread", {}) if facts else {}

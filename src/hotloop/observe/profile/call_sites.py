@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import sqrt
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
 from typing import Any
 
 from hotloop.model.deep import CallSite, CallSites
@@ -36,6 +36,8 @@ def _per_step(steps: Sequence[Any], number: int) -> list[tuple[int, int, int]]:
 def _site(key: Sequence[Any], spent: Sequence[tuple[int, int, int]]) -> CallSite:
     path, line, function, call, kind, device, through, loading = key
     times = [nanoseconds * NS for _, nanoseconds, _ in spent]
+    if device == "cpu":
+        times = _not_interrupted(times)
     middle, reach = fmean(times), _reach(times)
     return CallSite(
         path=path,
@@ -52,6 +54,16 @@ def _site(key: Sequence[Any], spent: Sequence[tuple[int, int, int]]) -> CallSite
         through=through,
         loading=loading,
     )
+
+
+UNUSUAL = 3.0
+"""Times the median of the steps that have the call: the thread had to leave its core in the middle of it."""
+
+
+def _not_interrupted(times: Sequence[float]) -> list[float]:
+    """Return times on the host without what another program took in the middle of a call."""
+    usual = median([time for time in times if time] or [0.0])
+    return [min(time, UNUSUAL * usual) for time in times]
 
 
 def _reach(times: Sequence[float]) -> float:
