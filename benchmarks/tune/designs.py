@@ -18,6 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
+from typing import Any
 
 import msgspec
 
@@ -102,8 +103,8 @@ def _session(one: World) -> tuple[Simulation, list[float]]:
     sets: ConfirmedSets = session.confirmed
     add = sets.add
 
-    def watched(order: SetOrder, record: SetRecord, *rest: object) -> object:
-        found = add(order, record, *rest)
+    def watched(order: SetOrder, record: SetRecord, *rest: Any, **named: Any) -> Any:
+        found = add(order, record, *rest, **named)
         if not first and sets.proven() is not None:
             first.append(session.clock() - 1000.0)
         return found

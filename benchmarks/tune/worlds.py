@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from hotloop.model.optimization import Candidate, Numerics
+from hotloop.stats.parity import MIN_STEPS
 from hotloop.tune.design.patterns import exclude
 from tests.stats.recorded import recorded
 from tests.tune.simulated import Shape, Truth
@@ -80,7 +81,7 @@ def world(seed: int) -> World:
         knobs=frozenset(knobs),
         conflicts=conflicts,
         interactions=interactions,
-        curve_rounds=max(0, math.ceil((32 - shape.warm_steps) / (TURNS * shape.block_steps))),
+        curve_rounds=max(0, math.ceil((MIN_STEPS - shape.warm_steps) / shape.per_block)),
     )
 
 
@@ -120,9 +121,10 @@ def _shape(step_s: float, startup_s: float) -> Shape:
         step_s=step_s,
         startup_s=startup_s,
         warm_steps=max(6, min(200, math.ceil(1.0 / step_s))),
-        block_steps=num * turns,
-        discard=discard * turns,
-        turns=1,
+        block_steps=num,
+        discard=discard,
+        turns=turns,
+        timed_turns=turns,
         hold_steps=max(2, round(0.3 / step_s)),
         again=0.25,
     )

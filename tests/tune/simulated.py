@@ -94,6 +94,9 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     block_steps: int = BLOCK_STEPS
     discard: int = DISCARD
     turns: int = TURNS
+    """Of which a block is the median."""
+    timed_turns: int = 1
+    """Of them, how many count on the clock and take steps from the program."""
     hold_steps: int = HOLD_STEPS
     again: float = 1.0
     """Share of a one-off cost that later starts with the same step pay: caches are warm."""
@@ -106,7 +109,12 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def round_s(self) -> float:
         """Seconds of one arm's block."""
-        return (self.block_steps + self.discard) * self.step_s
+        return self.per_block * self.step_s
+
+    @property
+    def per_block(self) -> int:
+        """Steps that a block takes from the program."""
+        return self.timed_turns * (self.block_steps + self.discard)
 
     @property
     def hold_s(self) -> float:
@@ -344,7 +352,7 @@ class SimulatedExecutor:
             arms[at] = _failure(FailureKind.ENDED)
             return math.nan
         step_s *= self._others_cost or 1.0
-        self._clock.pass_by(step_s * (self.shape.block_steps + self.shape.discard))
+        self._clock.pass_by(step_s * self.shape.per_block)
         return step_s
 
 
@@ -391,7 +399,7 @@ class _Process:
 
     def block(self) -> float | None:
         """Seconds a step of the next block; None: the program is over."""
-        self._steps += self._shape.block_steps + self._shape.discard
+        self._steps += self._shape.per_block
         if self._truth.ends_after_steps is not None and self._steps > self._truth.ends_after_steps:
             return None
         return self.step_s * self._disturbed()

@@ -13,7 +13,7 @@ from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import FailureKind, ParityEvidence
 from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.stats.verdict import Decision, Verdict, decide
-from hotloop.tune.confirm.usual_pace import Beside, UsualPace
+from hotloop.tune.confirm.contention_filter import Beside, ContentionFilter
 from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
 from hotloop.tune.verdict.baseline import NoiseBaseline, Originals
 from hotloop.tune.verdict.decision import not_proven
@@ -64,15 +64,26 @@ class ConfirmedSets:
         pace: knows which sets show the program as its user runs it.
     """
 
-    def __init__(self, originals: Originals, pace: UsualPace) -> None:
+    def __init__(self, originals: Originals, pace: ContentionFilter) -> None:
         self._originals = originals
         self._pace = pace
         self._sets: list[tuple[SetOrder, SetRecord]] = []
+        self._told: list[frozenset[int]] = []
+        """The arms of each set whose plans it tells of: those that were chosen before it."""
+        self._num_run: dict[str, int] = {}
 
-    def add(self, order: SetOrder, record: SetRecord) -> list[Refusal]:
+    def add(
+        self, order: SetOrder, record: SetRecord, chosen: Sequence[PlanSteps], *, own: bool = False
+    ) -> list[Refusal]:
         """Take a set; return the steps that were not seen to act.
 
         What did not act was not measured: an arm counts as the plan without it.
+
+        Args:
+            order: the set.
+            record: what it did.
+            chosen: the plans that were chosen before it; it tells nothing of others.
+            own: it was run for the proof of its last plan, and for nothing else.
         """
         idle: dict[str, Refusal] = {}
         plans = []
@@ -86,6 +97,10 @@ class ConfirmedSets:
             }
             plans.append(tuple(step for step, reason in zip(plan, reasons, strict=True) if reason is None))
         self._sets.append((msgspec.structs.replace(order, plans=tuple(plans)), record))
+        self._told.append(frozenset(at for at, plan in enumerate(order.plans) if plan and plan in chosen))
+        if own:
+            last = _name(order.plans[-1])
+            self._num_run[last] = self._num_run.get(last, 0) + 1
         return list(idle.values())
 
     def looked_at(self, plan: PlanSteps) -> bool:
@@ -104,7 +119,15 @@ class ConfirmedSets:
 
     def of(self, plan: PlanSteps) -> list[tuple[SetOrder, SetRecord]]:
         """Return the sets in which a plan was an arm."""
-        return [(order, record) for order, record in self._sets if plan in order.plans]
+        return [
+            (order, record)
+            for (order, record), told in zip(self._sets, self._told, strict=True)
+            if plan in order.plans and order.plans.index(plan) in told
+        ]
+
+    def num_run(self, plan: PlanSteps) -> int:
+        """Return how many sets were run for a plan's own proof."""
+        return self._num_run.get(_name(plan), 0)
 
     def counted(self, plan: PlanSteps) -> list[tuple[SetOrder, SetRecord]]:
         """Return the sets that tell what a plan gains when the user runs it."""
@@ -168,7 +191,7 @@ class ConfirmedSets:
         held = (one for one in self._all() if one.held)
         return max(held, key=lambda one: one.speed / WORTH ** len(one.plan), default=None)
 
-    def promising(self, dropped: Collection[str]) -> Confirmation | None:
+    def promising(self, dropped: Collection[str] = ()) -> Confirmation | None:
         """Return the fastest plan that is not proven, is not known to learn otherwise, and may beat what is."""
         proven = self.proven()
         edge = WORTH * (proven.speed if proven else 1.0)
@@ -189,12 +212,16 @@ class ConfirmedSets:
 
     def _all(self) -> list[Confirmation]:
         plans = {
-            tuple(step.label for step in plan): plan
-            for order, _ in self._sets
-            for plan in order.plans
-            if plan
+            _name(plan): plan
+            for (order, _), told in zip(self._sets, self._told, strict=True)
+            for at, plan in enumerate(order.plans)
+            if at in told and plan
         }
         return [seen for seen in map(self.standing, plans.values()) if seen is not None]
+
+
+def _name(plan: PlanSteps) -> str:
+    return "+".join(step.label for step in plan)
 
 
 def _speed(one: Confirmation) -> float:

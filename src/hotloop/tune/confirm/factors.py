@@ -16,12 +16,10 @@ from hotloop.stats.switching import SwitchFit
 from hotloop.stats.verdict import Verdict
 from hotloop.tune.confirm.evidence import Confirmation, ConfirmedSets
 from hotloop.tune.executor import PlanSteps
-from hotloop.tune.search.predicted_plan import believed
 from hotloop.tune.verdict.decision import one_off_s
 
 SWITCHED = "switched off and on in one process, beside the plan's steps that need a process of their own"
-WEIGHED = "switched off and on in one process, weighed with what was expected of it"
-"""Of a step that is part of a plan for that reason: an estimate that is far too wide takes what others lack."""
+WEIGHED = "all that was measured of it, weighed with what was expected"
 ARMS = "with and without in fresh processes"
 LEFT = "what the other steps leave of the whole"
 WHOLE = "the whole plan in fresh processes"
@@ -44,7 +42,7 @@ class Factors:
         sets: of the confirmation.
         trials: of the search.
         fits: of the knobs that were switched; a later one is beside a knob of the one before it.
-        switchable: whether a step's factor is the fit's.
+        own_gain: what is believed of the log gain of a state over another one, and its standard deviation.
         heed_neighbours: names of those whose gain is what other processes take.
     """
 
@@ -53,13 +51,13 @@ class Factors:
         sets: ConfirmedSets,
         trials: Sequence[Trial],
         fits: Sequence[SwitchFit],
-        switchable: Callable[[Candidate], bool],
+        own_gain: Callable[[Collection[str], Collection[str]], tuple[float, float]],
         heed_neighbours: Collection[str],
     ) -> None:
         self._sets = sets
         self._trials = trials
         self._fits = fits
-        self._switchable = switchable
+        self._own_gain = own_gain
         self._heed_neighbours = heed_neighbours
 
     def steps(self, confirmation: Confirmation) -> tuple[PlanStep, ...]:
@@ -114,17 +112,15 @@ class Factors:
         decision = self._sets.between(before, after)
         if decision is not None and decision.ratio is not None:
             return _of(decision.ratio, ARMS, proven=decision.verdict is Verdict.FASTER)
+        labels = [one.label for one in after], [one.label for one in before]
         fit = next((fit for fit in reversed(self._fits) if step.label in fit.knobs), None)
-        if fit is not None:
-            states = [s.label for s in after], [s.label for s in before]
-            sure = fit.ratio(*states, confidence=1 - 0.01 / len(fit.knobs))
-            if sure.low > 1:
-                return _of(fit.ratio(*states), SWITCHED, proven=True)
-            return _of(believed(fit, plan).ratio(*states), WEIGHED)
         tried = next((t for t in reversed(self._trials) if t.candidate == step and t.ratio), None)
-        if tried is not None and tried.ratio is not None:
-            return _of(tried.ratio, tried.method, proven=_beyond_luck(tried.ratio))
-        return _Factor(None, half_width(total), LEFT)
+        if fit is not None and fit.ratio(*labels, confidence=1 - 0.01 / len(fit.knobs)).low > 1:
+            return _of(fit.ratio(*labels), SWITCHED, proven=True)
+        if fit is None and tried is not None and tried.ratio is not None and _beyond_luck(tried.ratio):
+            return _of(tried.ratio, tried.method, proven=True)
+        mean, deviation = self._own_gain(*labels)
+        return _Factor(mean, _Z * deviation, WEIGHED) if deviation > 0 else _Factor(None, half_width(total), LEFT)
 
     def _break_even(self, plan: PlanSteps, at: int) -> int | None:
         """Steps after which a step's one-off cost is earned back."""
