@@ -61,7 +61,12 @@ def row(name: str, before: Any, value: Any, usual: Sequence[Played], now: Sequen
     gains = [after.gain - was.gain for was, after in both]
     firsts = [(after.first_s - was.first_s) / was.budget_s for was, after in both if was.by_hand > 0.05]
     changed = sum(was != after for was, after in both)
-    cells = (f"`{name}`", f"{before} to {value}", str(changed), *(_change(found) for found in (gains, firsts)))
+    cells = (
+        f"`{name}`",
+        f"{before} to {value}",
+        str(changed),
+        *(_change(found) for found in (gains, firsts)),
+    )
     return "| " + " | ".join(cells) + " |"
 
 
@@ -74,7 +79,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("constants", nargs="*")
     parser.add_argument("--sessions", type=int, default=120)
-    parser.add_argument("--usual", type=Path, help="sessions kept by benchmarks.tune.designs; else they are played")
+    parser.add_argument(
+        "--usual", type=Path, help="sessions kept by benchmarks.tune.designs; else they are played"
+    )
     args = parser.parse_args()
     seeds = range(args.sessions)
     usual = read(args.usual)[: args.sessions] if args.usual else [play(seed) for seed in seeds]

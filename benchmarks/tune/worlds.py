@@ -66,7 +66,9 @@ def world(seed: int) -> World:
     shape = _shape(float(rng.choice(STEPS_S)), float(rng.choice(STARTS_S)))
     tried = _candidates(rng)
     knobs = {"half", "layout", "fused", "kept", "threads", "allocator"}
-    conflicts = {"kept": frozenset({"workers"}), "workers": frozenset({"kept"})} if kind == "conflicts" else {}
+    conflicts = (
+        {"kept": frozenset({"workers"}), "workers": frozenset({"kept"})} if kind == "conflicts" else {}
+    )
     interactions = {"layout": frozenset({"half"}), "half": frozenset({"layout"})}
     truth = _truth(rng, tried, kind)
     return World(
@@ -169,7 +171,9 @@ def _truth(rng: np.random.Generator, tried: list[Candidate], kind: str) -> Truth
         if rng.random() < 0.3:
             departing[frozenset({"compile"})] = 0.3
     if kind == "nothing helps":
-        factors = {label: min(1.0, factor) if rng.random() < 0.5 else 1.0 for label, factor in factors.items()}
+        factors = {
+            label: min(1.0, factor) if rng.random() < 0.5 else 1.0 for label, factor in factors.items()
+        }
     return Truth(
         factors=factors,
         together=together,

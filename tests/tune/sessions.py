@@ -90,9 +90,7 @@ class Simulation:
         observed_s = observed_s if observed_s is not None else shape.step_s
         start_s = start_s if start_s is not None else shape.startup_s
         design = Design(
-            costs=Costs(
-                start_s + shape.warm_steps * shape.step_s, shape.round_s, num_cores=1
-            ),
+            costs=Costs(start_s + shape.warm_steps * shape.step_s, shape.round_s, num_cores=1),
             hold_s=shape.hold_s,
             switchable=switchable,
             max_rounds=max_rounds,

@@ -278,7 +278,10 @@ class SimulatedExecutor:
     def _is_over(self, num_holds: int) -> bool:
         """Whether a program that ends by itself has no step left for another hold."""
         ends_after, shape = self.truth.ends_after_steps, self.shape
-        return ends_after is not None and shape.warm_steps + (num_holds + 1) * (shape.hold_steps + 2) > ends_after
+        return (
+            ends_after is not None
+            and shape.warm_steps + (num_holds + 1) * (shape.hold_steps + 2) > ends_after
+        )
 
     def _rng(self, words: str) -> np.random.Generator:
         turn = self._turn() if self._turn else len(self.orders)
@@ -411,7 +414,9 @@ class _Process:
         if self._machine is not None:
             return tuple(usual * factor for factor in self._machine.hold(self._shape.hold_steps))
         spent = usual * self._disturbed()
-        return tuple(spent * math.exp(0.01 * value) for value in self._rng.normal(size=self._shape.hold_steps))
+        return tuple(
+            spent * math.exp(0.01 * value) for value in self._rng.normal(size=self._shape.hold_steps)
+        )
 
     def _disturbed(self) -> float:
         if self._machine is not None:

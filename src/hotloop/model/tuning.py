@@ -117,6 +117,15 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """How the ratio was obtained."""
 
 
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session decided to do next."""
+
+    at_s: float
+    """Seconds of the budget that were used by then."""
+    why: str
+    """What is done, what it may bring, and what it takes, in one line."""
+
+
 class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
     """One optimization of a plan, with its measured contribution."""
 
@@ -254,6 +263,8 @@ class TuneResult(msgspec.Struct, frozen=True, kw_only=True):
     confirmation: str
     """How the final number was measured."""
     wall_s: float
+    choices: tuple[Choice, ...] = ()
+    """What was done next each time, and why; the last one says why it ended. Empty: of an earlier version."""
     coverage: tuple[str, ...] = ()
     interrupted: bool = False
     schema: int = SCHEMA

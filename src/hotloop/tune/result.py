@@ -84,6 +84,7 @@ def tune_result(observation: Observation, found: Found) -> TuneResult:
         contention=_contention(found),
         confirmation=_how(found, proven),
         wall_s=found.wall_s,
+        choices=tuple(found.search.choices),
         interrupted=found.interrupted,
     )
 
@@ -132,7 +133,9 @@ def _plan(observation: Observation, proven: Confirmation | None, steps: tuple[Pl
 
 def _likely(observation: Observation, found: Found, proven: Confirmation | None) -> Iterator[LikelyPlan]:
     """What fresh processes left open, else what the search believes in and nobody confirmed."""
-    seen = found.confirmer.sets.promising([one.label for one in found.search.state.known if one.status.is_refused])
+    seen = found.confirmer.sets.promising(
+        [one.label for one in found.search.state.known if one.status.is_refused]
+    )
     if seen is not None:
         yield likely_from_sets(seen, found.factors().steps(seen), observation.command)
         return
@@ -172,7 +175,9 @@ def _refusals(found: Found, proven: Confirmation | None) -> list[Refusal]:
     """Every candidate that is not in the plan, with the last thing that is known of it."""
     planned = {step.label for step in proven.plan} if proven else set()
     return [
-        Refusal(one.label, _why_not(found, one)) for one in found.search.state.known if one.label not in planned
+        Refusal(one.label, _why_not(found, one))
+        for one in found.search.state.known
+        if one.label not in planned
     ]
 
 
@@ -180,7 +185,7 @@ def _why_not(found: Found, one: Known) -> str:
     if one.status is Status.UNTRIED and one.reason == NO_TIME:
         if found.interrupted:
             return NOT_TRIED
-        return NOT_WORTH if found.search.ended else NO_TIME
+        return NOT_WORTH if found.search.is_done else NO_TIME
     if one.candidate in found.search.state.plan:
         return _open(found, one.label)
     return one.reason

@@ -148,7 +148,7 @@ class Confirmer:
         # A proof is worth more than a picture: whatever that takes, it takes it from no set that is still to come.
         wanted = to_come == 1 and not self.sets.looked_at(plan)
         look_s = LOOK_LEFT * self._look_s if wanted and self._look_s is not None else None
-        rounds = self._rounds_of_sets(plan, self._arms.left_s() - (look_s or 0.0), arms, to_come)
+        rounds = self._rounds_of_sets(self._arms.left_s() - (look_s or 0.0), arms, to_come)
         rounds = max(self._least(plan), min(rounds, MAX_ROUNDS))
         most = self._arms.max_rounds
         return SetOrder(
@@ -158,7 +158,7 @@ class Confirmer:
             look_left_s=look_s,
         )
 
-    def _rounds_of_sets(self, plan: PlanSteps, left_s: float, arms: Sequence[PlanSteps], to_come: int) -> int:
+    def _rounds_of_sets(self, left_s: float, arms: Sequence[PlanSteps], to_come: int) -> int:
         """Return the rounds of a set: no more than tell something, as far as there is time for that in all sets."""
         costs, num_arms = self._arms.costs, len(arms)
         again_s = AGAIN * sum(step.one_off_s or 0.0 for plan in arms for step in plan)
@@ -190,7 +190,11 @@ class Confirmer:
             added = [step for step in end if step not in before]
             if failure is not None:
                 blameless = failure.kind in {FailureKind.ENDED, FailureKind.LATE}
-                return None if blameless else Dropped(blamed(added), f"when confirmed: {failure_reason(failure)}")
+                return (
+                    None
+                    if blameless
+                    else Dropped(blamed(added), f"when confirmed: {failure_reason(failure)}")
+                )
             seen = self.sets.standing(end)
             if arm is not None and seen is not None and _departs(seen):
                 reason = f"{PARITY} when confirmed: {seen.parity.evidence}"

@@ -120,7 +120,11 @@ class Factors:
         if fit is None and tried is not None and tried.ratio is not None and _beyond_luck(tried.ratio):
             return _of(tried.ratio, tried.method, proven=True)
         mean, deviation = self._own_gain(*labels)
-        return _Factor(mean, _Z * deviation, WEIGHED) if deviation > 0 else _Factor(None, half_width(total), LEFT)
+        return (
+            _Factor(mean, _Z * deviation, WEIGHED)
+            if deviation > 0
+            else _Factor(None, half_width(total), LEFT)
+        )
 
     def _break_even(self, plan: PlanSteps, at: int) -> int | None:
         """Steps after which a step's one-off cost is earned back."""

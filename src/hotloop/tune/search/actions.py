@@ -56,9 +56,11 @@ class Confirm(Action, frozen=True, kw_only=True, tag="confirm"):
 
 
 class Stop(msgspec.Struct, frozen=True, kw_only=True):
-    """Nothing is worth its seconds."""
+    """Nothing is done any more."""
 
     why: str
+    is_done: bool
+    """Whether nothing that is left is worth its time; False: there is too little time for it."""
 
 
 Doing = Screen | Compare | Confirm

@@ -36,7 +36,9 @@ def decide(
     idle = not_proven(outcome.effects, candidate)
     if idle is not None:
         return Status.NO_EFFECT, idle, ratio
-    if parity is not None and parity.decided and not parity.passed:  # whatever its speed: that is worth knowing
+    if (
+        parity is not None and parity.decided and not parity.passed
+    ):  # whatever its speed: that is worth knowing
         return Status.PARITY, f"{PARITY}: {parity.evidence}", ratio
     return (*_speed(outcome.pairs[-1], pairs, ground), ratio)
 

@@ -115,7 +115,7 @@ def _measures(one: Evidence) -> Collection[str]:
 
 
 def _speed(gains: Gains, one: Evidence, label: str) -> float:
-    """Return the log gain of the program beside which a candidate was measured; other knobs were on half of the time."""
+    """Return the log gain of the program beside which a candidate was measured; other knobs were on in half of it."""
     if isinstance(one, Compared):
         return gains.gain(one.before)[0]
     others = [gains.gain({knob})[0] for knob in one.fit.knobs if knob != label]

@@ -1,7 +1,7 @@
 """What every candidate is believed to gain: one joint normal distribution of log gains, and how evidence changes it.
 
-A coefficient stands for a candidate, or for a pair of candidates that are known to interact. Whatever was measured, a
-knob that was switched, an arm beside another, a plan in fresh processes, is a linear observation of the coefficients, so
+A coefficient stands for a candidate, or for a pair of candidates that are known to interact. Whatever was measured (a
+knob that was switched, an arm beside another, a plan in fresh processes) is a linear observation of the coefficients:
 one conjugate update serves all of them (Gelman et al. 2013, Bayesian Data Analysis, 3.5).
 """
 
@@ -89,12 +89,17 @@ def prior(
         conflicts: names that cannot be on together.
         expected: log gain by label, where it is not the candidate's own.
     """
-    usual = {one.label: expected.get(one.label, PRIOR_SHARE * math.log(max(one.expected, 1e-3))) for one in candidates}
+    usual = {
+        one.label: expected.get(one.label, PRIOR_SHARE * math.log(max(one.expected, 1e-3)))
+        for one in candidates
+    }
     deviations = {one.label: _deviation(one, usual[one.label]) for one in candidates}
     terms: list[tuple[str, ...]] = [(one.label,) for one in candidates]
     for at, one in enumerate(candidates):
         for other in candidates[at + 1 :]:
-            known = other.name in interactions.get(one.name, ()) or one.name in interactions.get(other.name, ())
+            known = other.name in interactions.get(one.name, ()) or one.name in interactions.get(
+                other.name, ()
+            )
             if known and not exclude(one, other, conflicts):
                 terms.append((one.label, other.label))
     spread = np.array([min(deviations[label] for label in term) for term in terms])

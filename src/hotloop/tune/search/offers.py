@@ -12,7 +12,7 @@ from hotloop.tune.executor import PlanSteps
 from hotloop.tune.search.actions import Compare, Confirm, Screen
 from hotloop.tune.search.evidence import SWITCHED_SD
 from hotloop.tune.search.state import Prices, Proof, State
-from hotloop.tune.search.status import Known, Status
+from hotloop.tune.search.status import Known
 from hotloop.tune.search.value import chance_above, increase
 
 MIN_SETS, MAX_SETS = 3, 8
@@ -51,6 +51,18 @@ def proof_offer(state: State, prices: Prices, plan: PlanSteps, proof: Proof) -> 
         if best is None or offer.rate > best.rate:
             best = offer
     return best
+
+
+def guess_offers(state: State, prices: Prices) -> Iterator[Confirm]:
+    """Yield proofs of single candidates that nothing shows to help yet: of one alone that is all that is needed."""
+    if state.plan or state.proven:
+        return
+    for one in state.known:
+        if one.status.can_be_tried:
+            proof = state.guesses.get(one.label, Proof())
+            offer = proof_offer(state, prices, (one.candidate,), proof)
+            if offer is not None:
+                yield offer
 
 
 def _chance_held(state: State, proof: Proof, mean: float, deviation: float, num: int) -> float:
@@ -105,7 +117,13 @@ def _screens(state: State, prices: Prices, base: PlanSteps, knobs: Sequence[Know
         value = together(state, knobs, screen_error(state, num), base)
         steps = tuple(one.candidate for one in knobs)
         yield Screen(
-            base=base, knobs=steps, limit_s=cost_s, price=0.0, value=value, cost_s=cost_s, passive=state.passive
+            base=base,
+            knobs=steps,
+            limit_s=cost_s,
+            price=0.0,
+            value=value,
+            cost_s=cost_s,
+            passive=state.passive,
         )
 
 
@@ -117,7 +135,7 @@ def screen_error(state: State, num_holds: int) -> float:
 def compare_offers(state: State, prices: Prices) -> Iterator[Compare]:
     """Yield sets of arms, each grown around a candidate by what makes it bring more per second."""
     base = state.plan if prices.room >= 3 else ()
-    able = [one for one in state.known if _can_be_an_arm(state, one, base)]
+    able = [one for one in state.known if _can_be_an_arm(one, base)]
     alone = sorted((_compared(state, prices, base, [one]) for one in able), key=lambda offer: -offer.rate)
     for seed in alone[:SEEDS]:
         yield _grown(state, prices, base, seed, [one for one in able if one.candidate not in seed.tried])
@@ -168,9 +186,7 @@ def together(state: State, tried: Sequence[Known], error: float, base: PlanSteps
     """Return what measuring several candidates adds; of those that exclude one another what the best one may add."""
     total, taken = 0.0, list[Known]()
     for one in sorted(tried, key=lambda one: -_gain(state, one, error, base)):
-        rivals = [
-            other.mean for other in taken if exclude(one.candidate, other.candidate, state.conflicts)
-        ]
+        rivals = [other.mean for other in taken if exclude(one.candidate, other.candidate, state.conflicts)]
         total += _gain(state, one, error, base, max([0.0, *rivals]))
         taken.append(one)
     return total
@@ -194,7 +210,7 @@ def _can_be_switched(state: State, one: Known, base: PlanSteps) -> bool:
     return one.switchable and one.status.can_be_tried and not beside
 
 
-def _can_be_an_arm(state: State, one: Known, base: PlanSteps) -> bool:
+def _can_be_an_arm(one: Known, base: PlanSteps) -> bool:
     return one.status.can_be_tried and one.candidate not in base
 
 
@@ -202,8 +218,3 @@ def _rivals(state: State, one: Known, base: PlanSteps) -> PlanSteps:
     """Return the steps of a base that a candidate may hinder: it gets an arm without them, too."""
     names = state.interactions.get(one.candidate.name, frozenset())
     return tuple(step for step in base if step.name in names)
-
-
-def untried(state: State) -> list[Known]:
-    """Return what nothing was measured of."""
-    return [one for one in state.known if one.status in {Status.UNTRIED, Status.LATE}]

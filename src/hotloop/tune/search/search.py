@@ -9,7 +9,7 @@ from statistics import median
 import msgspec
 
 from hotloop.model.optimization import Candidate
-from hotloop.model.tuning import Failure, Measured, Trial
+from hotloop.model.tuning import Choice, Failure, Measured, Trial
 from hotloop.stats.switching import SwitchFit
 from hotloop.tune.confirm.confirmation import Confirmer, Dropped
 from hotloop.tune.confirm.evidence import Confirmation
@@ -73,10 +73,10 @@ class Search:
         self._tell_standing = tell_standing
         self._prior = prior((), {}, {}, {})
         self.state = State(known=(), gains=self._prior, evidence=(), plan=(), proof=Proof())
-        self.decisions: list[str] = []
+        self.choices: list[Choice] = []
         self.trials: list[Trial] = []
-        self.ended = ""
-        """Why it ended; empty: it was interrupted, or its time was over."""
+        self.is_done = False
+        """Whether nothing that was left was worth its time; otherwise it was interrupted, or its time was over."""
 
     def run(self, candidates: Sequence[Candidate]) -> None:
         """Try the candidates and prove what helps, until nothing is worth the time that is left."""
@@ -89,10 +89,10 @@ class Search:
         number = 0
         while True:
             action = self._decided(number)
-            if isinstance(action, Stop):
-                self.ended = action.why
-                return
             self._tell(action)
+            if isinstance(action, Stop):
+                self.is_done = action.is_done
+                return
             self.state = self._done(number, action)
             self._say_standing()
             number += 1
@@ -131,12 +131,14 @@ class Search:
         action = next_action(self.state, self._prices(), self._arms.left_s())
         return action if isinstance(action, Stop) else self._ledger.once(key, Doing, lambda: action)
 
-    def _tell(self, action: Doing) -> None:
-        self.decisions.append(action.why)
+    def _tell(self, action: Doing | Stop) -> None:
+        self.choices.append(Choice(at_s=self._ledger.budget.spent(), why=action.why))
         self._progress(action.why)
 
     def _prices(self) -> Prices:
-        originals, _ = self._arms.first_originals((self.state.plan,), undecided=self.comparison.wants_perturbed)
+        originals, _ = self._arms.first_originals(
+            (self.state.plan,), undecided=self.comparison.wants_perturbed
+        )
         return Prices(
             costs=self._arms.costs,
             hold_s=self._design.hold_s,
@@ -171,13 +173,14 @@ class Search:
         verdicts = self.screening.screen.verdicts(result.record, result.order, result.fit, ())
         for one in verdicts:
             state = _with_verdict(state, one.trial, one.status)
-        if not verdicts:  # the time was over before anything was told
-            state = _changed(state, action.knobs, switchable=False)
+        told = {one.trial.candidate.label for one in verdicts}
+        untold = tuple(knob for knob in action.knobs if knob.label not in told)
+        state = _changed(state, untold, switchable=False)  # a program that ended before gets processes of their own
         state = self._assessed(state, result.evidence)
         if result.fit is not None:
             state = msgspec.structs.replace(state, hold_sd=_hold_sd(result.fit, len(result.record.holds)))
-        told = self.screening.screen.verdicts(result.record, result.order, result.fit, state.plan)
-        self.trials += [one.trial for one in told]
+        decided = self.screening.screen.verdicts(result.record, result.order, result.fit, state.plan)
+        self.trials += [one.trial for one in decided]
         return state
 
     def _counted(self, knobs: PlanSteps) -> State:
@@ -331,9 +334,7 @@ class Search:
         if self._tell_standing is None:
             return
         proven, seen = self._confirmer.proven(), self._confirmer.sets.promising()
-        line = progress_line(
-            self.state.plan, len(self.trials), promising=_ratio(seen), proven=_ratio(proven)
-        )
+        line = progress_line(self.state.plan, len(self.trials), promising=_ratio(seen), proven=_ratio(proven))
         self._tell_standing(line)
 
 

@@ -16,7 +16,13 @@ _UNIT = NormalDist()
 
 
 def increase(
-    mean: float, deviation: float, error: float, num_measured: int, *, in_plan: bool = False, rival: float = 0.0
+    mean: float,
+    deviation: float,
+    error: float,
+    num_measured: int,
+    *,
+    in_plan: bool = False,
+    rival: float = 0.0,
 ) -> float:
     """Return by how much measuring a candidate once more is expected to raise the gain of the plan.
 

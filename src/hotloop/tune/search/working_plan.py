@@ -50,8 +50,8 @@ def best_plan(
         candidates: that were measured, and may be part of it.
         conflicts: names that cannot be on together.
         num_measured: candidates among which they were picked.
+        before: the plan so far: its steps were picked before, and stay while they are likely to help.
     """
-
     able = sorted(candidates, key=lambda one: -gains.gain({one.label})[0])[:MAX_ENUMERATED]
     while able:
         plan = _best_state(gains, able, conflicts)
