@@ -70,6 +70,10 @@ class Confirmer:
         """Return the fastest plan that held; None: none did."""
         return self.sets.proven()
 
+    def held(self, plan: PlanSteps) -> Confirmation | None:
+        """Return a plan with the interval that it held with; None: it did not."""
+        return self.sets.held(plan)
+
     def standing(self, plan: PlanSteps) -> Confirmation | None:
         """Return where a plan stands; None: it was in no set, or failed in one."""
         return self.sets.standing(plan)
@@ -92,7 +96,9 @@ class Confirmer:
 
     def take(self, order: SetOrder, record: SetRecord, chosen: PlanSteps) -> None:
         """Take a set of arms as one of the proof of a plan that was chosen before it."""
-        if chosen and chosen in order.plans and not order.passive:
+        seen = self.sets.standing(chosen) if chosen in order.plans else None
+        held = seen is not None and seen.held
+        if chosen and chosen in order.plans and not order.passive and not held:
             self.sets.add(order, record, (chosen,))
 
     def confirm(self, plan: PlanSteps) -> tuple[SetOrder, SetRecord, list[Dropped]]:

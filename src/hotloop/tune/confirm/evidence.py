@@ -71,6 +71,10 @@ class ConfirmedSets:
         self._told: list[frozenset[int]] = []
         """The arms of each set whose plans it tells of: those that were chosen before it."""
         self._num_run: dict[str, int] = {}
+        self._known: dict[str, tuple[NoiseBaseline, int, PlanSteps, Confirmation | None]] = {}
+        """Where each plan stands, with what that was worked out from: it is asked for at every decision."""
+        self._held: dict[str, Confirmation] = {}
+        """The narrowest interval of each plan that held: it is valid at every look, so more sets take nothing back."""
 
     def add(
         self, order: SetOrder, record: SetRecord, chosen: Sequence[PlanSteps], *, own: bool = False
@@ -98,10 +102,24 @@ class ConfirmedSets:
             plans.append(tuple(step for step, reason in zip(plan, reasons, strict=True) if reason is None))
         self._sets.append((msgspec.structs.replace(order, plans=tuple(plans)), record))
         self._told.append(frozenset(at for at, plan in enumerate(order.plans) if plan and plan in chosen))
+        for at in self._told[-1]:
+            self._keep(plans[at])
         if own:
             last = _name(order.plans[-1])
             self._num_run[last] = self._num_run.get(last, 0) + 1
         return list(idle.values())
+
+    def _keep(self, plan: PlanSteps) -> None:
+        seen, before = self.standing(plan), self._held.get(_name(plan))
+        if seen is None or (seen.parity.decided and not seen.parity.passed):
+            self._held.pop(_name(plan), None)
+        elif seen.held and (before is None or seen.width <= before.width):
+            self._held[_name(plan)] = seen
+
+    def held(self, plan: PlanSteps) -> Confirmation | None:
+        """Return a plan with the narrowest interval that it held with; None: it did not."""
+        found = self._held.get(_name(plan))
+        return found if found is not None and found.plan == plan else None
 
     def looked_at(self, plan: PlanSteps) -> bool:
         """Whether a plan was profiled in detail."""
@@ -143,6 +161,13 @@ class ConfirmedSets:
         Sets beside neighbours that made another program of it do not count where others tell.
         """
         ground = self._originals.baseline()
+        key = _name(plan)
+        known = self._known.get(key)
+        if known is None or known[0] is not ground or known[1] != len(self._sets) or known[2] != plan:
+            self._known[key] = (ground, len(self._sets), plan, self._standing(plan, ground))
+        return self._known[key][3]
+
+    def _standing(self, plan: PlanSteps, ground: NoiseBaseline) -> Confirmation | None:
         pairs: list[_Pair] = []
         parities = []
         for order, record in self.of(plan):
@@ -188,8 +213,7 @@ class ConfirmedSets:
 
     def proven(self) -> Confirmation | None:
         """Return the fastest plan that held, a longer one only where it is 1% faster; None: none did."""
-        held = (one for one in self._all() if one.held)
-        return max(held, key=lambda one: one.speed / WORTH ** len(one.plan), default=None)
+        return max(self._held.values(), key=lambda one: one.speed / WORTH ** len(one.plan), default=None)
 
     def promising(self, dropped: Collection[str] = ()) -> Confirmation | None:
         """Return the fastest plan that is not proven, is not known to learn otherwise, and may beat what is."""
@@ -199,7 +223,7 @@ class ConfirmedSets:
             (
                 one
                 for one in self._all()
-                if not one.held
+                if _name(one.plan) not in self._held
                 and not one.beside
                 and (one.parity.passed or not one.parity.decided)
                 and one.speed > edge

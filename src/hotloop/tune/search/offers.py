@@ -46,7 +46,7 @@ def proof_offer(state: State, prices: Prices, plan: PlanSteps, proof: Proof) -> 
     for num in range(max(MIN_SETS, proof.num_sets + 1), MAX_SETS + 1):
         to_come = num - proof.num_sets
         held = _chance_held(state, proof, mean, deviation, num)
-        cost_s = to_come * set_s(prices, plan)
+        cost_s = set_s(prices, plan, prices.num_originals) + (to_come - 1) * set_s(prices, plan)
         offer = Confirm(plan=plan, value=chance * held * more, cost_s=cost_s)
         if best is None or offer.rate > best.rate:
             best = offer
@@ -83,16 +83,20 @@ def pair_error(state: State, rounds: int) -> float:
     return state.pair_sd * math.sqrt(1 + BLOCK_TO_PAIR**2 / max(1, rounds))
 
 
-def set_s(prices: Prices, plan: PlanSteps, rounds: int = USUAL_ROUNDS) -> float:
-    """Return what one set of a proof takes."""
+def set_s(
+    prices: Prices, plan: PlanSteps, num_originals: int = 1, rounds: int = USUAL_ROUNDS
+) -> float:
+    """Return what one set of a proof takes: the first ones hold more originals, for the floor."""
     again_s = AGAIN * sum(step.one_off_s or 0.0 for step in plan)
-    return prices.costs.set_s(prices.num_originals + 1, prices.rounds(rounds), again_s)
+    rounds = min(rounds, max(LEAST_ROUNDS, prices.costs.telling_rounds(num_originals + 1)))
+    return prices.costs.set_s(num_originals + 1, prices.rounds(rounds), again_s)
 
 
-def keep_s(prices: Prices, plan: PlanSteps) -> float:
-    """Return the time that is kept back for the proof of a plan."""
+def keep_s(prices: Prices, plan: PlanSteps, num_originals: int = 1) -> float:
+    """Return the time that is kept back for the proof of a plan whose first set holds so many originals."""
     rounds = max(LEAST_ROUNDS, prices.curve_rounds)
-    return SLACK * MIN_SETS * set_s(prices, plan, rounds)
+    first_s = set_s(prices, plan, num_originals, rounds)
+    return SLACK * (first_s + (MIN_SETS - 1) * set_s(prices, plan, rounds=rounds))
 
 
 def screen_offers(state: State, prices: Prices) -> Iterator[Screen]:
@@ -102,7 +106,8 @@ def screen_offers(state: State, prices: Prices) -> Iterator[Screen]:
     for num in range(min(3, len(strong) + 1)):
         base = (*fixed, *strong[:num])
         knobs = [one for one in state.known if _can_be_switched(state, one, base)]
-        ranked = sorted(knobs, key=lambda one: -_gain(state, one, 0.01, base))
+        slower = state.gain_beside(state.plan, base)
+        ranked = sorted(knobs, key=lambda one: -_gain(state, one, SWITCHED_SD, slower))
         for many in {len(ranked), min(len(ranked), 4), min(len(ranked), 2)} - {0}:
             yield from _screens(state, prices, base, ranked[:many])
 
@@ -184,18 +189,20 @@ def _compare_value(state: State, tried: Sequence[Known], rounds: int, base: Plan
 
 def together(state: State, tried: Sequence[Known], error: float, base: PlanSteps) -> float:
     """Return what measuring several candidates adds; of those that exclude one another what the best one may add."""
+    slower = state.gain_beside(state.plan, base)
+    alone = sorted(((_gain(state, one, error, slower), one) for one in tried), key=lambda pair: -pair[0])
     total, taken = 0.0, list[Known]()
-    for one in sorted(tried, key=lambda one: -_gain(state, one, error, base)):
+    for gain, one in alone:
         rivals = [other.mean for other in taken if exclude(one.candidate, other.candidate, state.conflicts)]
-        total += _gain(state, one, error, base, max([0.0, *rivals]))
+        total += _gain(state, one, error, slower, max([0.0, *rivals])) if rivals else gain
         taken.append(one)
     return total
 
 
-def _gain(state: State, one: Known, error: float, base: PlanSteps, rival: float = 0.0) -> float:
+def _gain(state: State, one: Known, error: float, slower: float, rival: float = 0.0) -> float:
     in_plan = one.candidate in state.plan
     rival = max(rival, state.rival(one.candidate))
-    deviation = state.unsure(one, base)
+    deviation = state.unsure(one, slower)
     num = state.num_measured + (not one.num_measured)
     return _parity_chance(one) * increase(one.mean, deviation, error, num, in_plan=in_plan, rival=rival)
 

@@ -17,6 +17,7 @@ from hotloop.tune.search.actions import Action, Compare, Confirm, Doing, Screen,
 from hotloop.tune.search.offers import (
     LEAST_ROUNDS,
     MAX_SETS,
+    MIN_SETS,
     compare_offers,
     guess_offers,
     keep_s,
@@ -43,20 +44,26 @@ def next_action(state: State, prices: Prices, left_s: float) -> Doing | Stop:
         prices: what sets and holds take.
         left_s: the time that is left.
     """
-    measuring = [*screen_offers(state, prices), *compare_offers(state, prices)]
+    measuring: list[Doing] = [*screen_offers(state, prices), *compare_offers(state, prices)]
     offers: list[Doing] = [one for one in measuring if one.cost_s + _keep_s(one, state, prices) <= left_s]
     offers += [one for one in guess_offers(state, prices) if one.cost_s <= left_s]
     offers = [one for one in offers if one.value >= WORTH]
     best = max(offers, key=lambda one: one.rate, default=None)
     proof = proof_offer(state, prices, state.plan, state.proof)
-    if proof is not None and proof.value >= WORTH and set_s(prices, proof.plan, LEAST_ROUNDS) <= left_s:
+    if proof is not None and proof.value >= WORTH and _fits(state, prices, left_s):
         later_s = left_s - keep_s(prices, state.plan)
         lost = _worth_of(offers, later_s) - _worth_of(offers, later_s - proof.cost_s)
-        if best is None or PUT_OFF * proof.value >= lost:
+        if best is None or (proof.rate >= best.rate and PUT_OFF * proof.value >= lost):
             return _said(proof)
     if best is not None:
-        return _told(best, offers, state, prices, left_s)
+        return _told(best, offers, left_s, _keep_s(best, state, prices))
     return _narrower(state, prices, left_s) or _unproven(state, prices, measuring, left_s)
+
+
+def _fits(state: State, prices: Prices, left_s: float) -> bool:
+    """Whether one set more fits; the last one of a proof is worth being a little late."""
+    late_s = prices.grace_s if state.proof.num_sets == MIN_SETS - 1 else 0.0
+    return set_s(prices, state.plan, rounds=LEAST_ROUNDS) <= left_s + late_s
 
 
 def _worth_of(offers: Sequence[Doing], seconds: float) -> float:
@@ -82,21 +89,22 @@ def _keep_s(offer: Action, state: State, prices: Prices) -> float:
     """Return the time that a proof of what an action may find takes."""
     tried = offer.tried if isinstance(offer, Compare) else ()
     slowest = max(tried, key=lambda one: one.one_off_s or 0.0, default=None)
-    return keep_s(prices, (*state.plan, *([slowest] if slowest else [])))
+    num_originals = 1 if tried else prices.num_originals
+    return keep_s(prices, (*state.plan, *([slowest] if slowest else [])), num_originals)
 
 
-def _told(best: Doing, offers: Sequence[Doing], state: State, prices: Prices, left_s: float) -> Doing:
+def _told(best: Doing, offers: Sequence[Doing], left_s: float, kept_s: float) -> Doing:
     """Return an action that knows when its time is better spent elsewhere."""
     others = [one for one in offers if not {s.label for s in _steps(one)} & {s.label for s in _steps(best)}]
     price = max((one.rate for one in others), default=0.0)
-    most_s = left_s - _keep_s(best, state, prices)
+    most_s = left_s - kept_s
     if isinstance(best, Screen):
         limit_s = min(most_s, 4 * best.cost_s)
         return _said(msgspec.structs.replace(best, price=max(price, WORTH / best.cost_s), limit_s=limit_s))
     if isinstance(best, Compare):
         worth_s = best.value / price if price > 0 else math.inf
         ready_s = max(best.cost_s, min(worth_s, most_s))
-        return _said(msgspec.structs.replace(best, keep_s=_keep_s(best, state, prices), ready_s=ready_s))
+        return _said(msgspec.structs.replace(best, keep_s=kept_s, ready_s=ready_s))
     return _said(best)
 
 
@@ -115,7 +123,7 @@ def _unproven(state: State, prices: Prices, measuring: Sequence[Doing], left_s: 
     worth = [one for one in measuring if one.value >= WORTH]
     fitting = [one for one in worth if one.cost_s <= left_s]
     if fitting and not state.plan and not state.proven:
-        return _told(max(fitting, key=lambda one: one.rate), fitting, state, prices, left_s)
+        return _told(max(fitting, key=lambda one: one.rate), fitting, left_s, 0.0)
     if not worth:
         return Stop(why="end: nothing that is left to try is worth its time", is_done=True)
     least_s = min(one.cost_s + _keep_s(one, state, prices) for one in worth)

@@ -9,7 +9,8 @@ from statistics import median
 import msgspec
 
 from hotloop.model.optimization import Candidate
-from hotloop.model.tuning import Choice, Failure, Measured, Trial
+from hotloop.model.ratio import Ratio
+from hotloop.model.tuning import Choice, Failure, Measured, Switched, Trial
 from hotloop.stats.switching import SwitchFit
 from hotloop.tune.confirm.confirmation import Confirmer, Dropped
 from hotloop.tune.confirm.evidence import Confirmation
@@ -125,11 +126,12 @@ class Search:
     def _decided(self, number: int) -> Doing | Stop:
         """Return the next action; one that was decided before the session was killed is not decided again."""
         key = f"decision|{number}"
-        known = self._ledger.look(key, Doing)
-        if known is not None:
-            return self._ledger.once(key, Doing, lambda: known)
-        action = next_action(self.state, self._prices(), self._arms.left_s())
-        return action if isinstance(action, Stop) else self._ledger.once(key, Doing, lambda: action)
+        action: Doing | Stop | None = self._ledger.look(key, Doing)
+        if action is None:
+            action = next_action(self.state, self._prices(), self._arms.left_s())
+        if not isinstance(action, Stop):
+            self._ledger.once(key, Doing, lambda: action)
+        return action
 
     def _tell(self, action: Doing | Stop) -> None:
         self.choices.append(Choice(at_s=self._ledger.budget.spent(), why=action.why))
@@ -146,6 +148,7 @@ class Search:
             max_rounds=self._design.max_rounds,
             curve_rounds=self._design.curve_rounds,
             num_originals=len(originals),
+            grace_s=self._arms.grace_s,
         )
 
     def _done(self, number: int, action: Doing) -> State:
@@ -206,6 +209,7 @@ class Search:
         return self._assessed(state, result.evidence)
 
     def _with_arm(self, state: State, trial: Trial) -> State:
+        assert not isinstance(trial.outcome, Switched), "an arm has a process of its own"
         status, _, _ = decide(trial.candidate, trial.outcome, self._arms.originals.baseline())
         state = _with_verdict(state, trial, status)
         if status is Status.LATE:
@@ -307,15 +311,17 @@ class Search:
         return loose, f"whether it learns the same is not decided: {seen.parity.evidence}"
 
     def _proof(self, plan: PlanSteps) -> Proof:
-        seen = self._confirmer.standing(plan) if plan else None
-        hopeless = bool(plan) and self._confirmer.is_hopeless(plan)
+        if not plan:
+            return Proof()
+        hopeless, held = self._confirmer.is_hopeless(plan), self._confirmer.held(plan)
+        seen = held or self._confirmer.standing(plan)
         if seen is None or seen.ratio is None:
             return Proof(hopeless=hopeless)
         counted = seen.num_sets if seen.beside is None else 0
         return Proof(
             num_sets=counted,
             log_gain=math.log(seen.ratio.ratio) if counted else 0.0,
-            held=seen.held,
+            held=held is not None,
             half_width=math.log(seen.ratio.high / seen.ratio.low) / 2,
             hopeless=hopeless,
             parity=seen.parity.passed if seen.parity.decided else None,
@@ -338,7 +344,7 @@ class Search:
         self._tell_standing(line)
 
 
-def _ratio(seen: Confirmation | None):  # type: ignore[no-untyped-def]
+def _ratio(seen: Confirmation | None) -> Ratio | None:
     return seen.ratio if seen is not None else None
 
 

@@ -67,10 +67,9 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         """Return the expected log gain of a plan over another one."""
         return self.gains.gain(_labels(plan), _labels(base))[0]
 
-    def unsure(self, one: Known, base: PlanSteps) -> float:
-        """Return the deviation of a candidate's log gain beside a base."""
-        shift = one.shift - self.gain_beside(self.plan) + self.gain_beside(base)
-        return shifted(one.mean, one.deviation, shift) if one.num_measured else one.deviation
+    def unsure(self, one: Known, slower: float) -> float:
+        """Return the deviation of a candidate's log gain beside a base that is slower than the plan by a log ratio."""
+        return shifted(one.mean, one.deviation, one.shift - slower) if one.num_measured else one.deviation
 
     def displaced(self, one: Candidate, plan: PlanSteps) -> PlanSteps:
         """Return the steps of a plan that a candidate cannot be on together with."""
@@ -98,6 +97,8 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True):
     """Rounds until the program ends by itself; None: it does not."""
     curve_rounds: int
     """Rounds after which losses can be compared."""
+    grace_s: float
+    """The last set of a proof may end so much late."""
     num_originals: int
     """Arms with nothing on that the next set begins with."""
 
