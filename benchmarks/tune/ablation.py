@@ -1,6 +1,6 @@
 """What each constant of the search is worth: the same simulated sessions with one of them neutral.
 
-    python -m benchmarks.tune.ablation --sessions 120 search.arms.STEADY=0 confirm.confirmation.WIDE=inf
+    python -m benchmarks.tune.ablation --sessions 120 sets.arms.STEADY=0 search.policy.PUT_OFF=0
 
 Each argument is a constant below `hotloop.tune` and the value that makes it neutral; an expression in `math` is one.
 Prints a row for each: how many sessions came out differently, the mean change of proven gain when it is neutral, and of

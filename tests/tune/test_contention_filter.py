@@ -39,7 +39,7 @@ def _sets(*records: SetRecord) -> ConfirmedSets:
     sets = ConfirmedSets(originals, ContentionFilter(originals, USUAL_S))
     for record in records:
         originals.add(ORDER, record)
-        sets.add(ORDER, record)
+        sets.add(ORDER, record, ORDER.plans)
     return sets
 
 

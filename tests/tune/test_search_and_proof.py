@@ -15,13 +15,10 @@ from hotloop.model.optimization import Candidate, Numerics, Refusal
 from hotloop.model.tuning import FailureKind, Measured, Switched
 from hotloop.tune.confirm.evidence import MAX_SETS
 from hotloop.tune.confirm.factors import ARMS, SWITCHED, WEIGHED
-from hotloop.tune.search.along import NO_GAIN
 from hotloop.tune.search.arm_verdict import clearly_slower
-from hotloop.tune.search.arms import STEADY_ROUNDS, while_time
-from hotloop.tune.search.contest import METHOD as ARM_METHOD
-from hotloop.tune.search.contest import WORTH_A_LOOK
-from hotloop.tune.search.knob_screen import METHOD, MIN_HOLDS
-from hotloop.tune.search.search import WAITING
+from hotloop.tune.search.arm_comparison import METHOD as ARM_METHOD
+from hotloop.tune.search.knob_screen import METHOD
+from hotloop.tune.sets.arms import STEADY_ROUNDS, while_time
 from hotloop.tune.verdict.decision import ACCEPTED
 
 from ..stats.simulated import Noise
@@ -29,6 +26,7 @@ from .sessions import DEFAULT_BUDGET_S, Memory, Simulation, interrupts_when, nam
 from .simulated import STARTUP_S, STEP_S, Disturbance, Truth, candidates
 
 BF16 = Candidate(name="bf16", numerics=Numerics.TOLERANCE)
+WAITING = "openmp_wait_policy"
 
 
 def test_what_helps_is_in_the_plan_and_the_factors_multiply_to_the_total() -> None:
@@ -172,31 +170,6 @@ def test_what_gained_very_much_is_proven_first_however_little_time_is_left(
     assert len([plan for plan in session.executor.orders[0].plans if plan]) == num_plans
 
 
-@pytest.mark.parametrize("compiled", [False, True])
-def test_hints_are_confirmed_together_where_nothing_else_helps_and_time_is_left(compiled: bool) -> None:
-    """Each is lost in the noise of its own trial; together they may not be, without what takes long to begin."""
-    compile_ = Candidate(name="compile", prior=1.02, one_off_s=20.0)
-    tried = [Candidate(name=f"knob {at}", prior=1.02) for at in range(2)] + [compile_] * compiled
-    factors = {"knob 0": 1.08, "knob 1": 1.08, "compile": 1.05}
-    truth = Truth(
-        factors=factors,
-        switched={"knob 0": 0.96, "knob 1": 0.96},
-        one_off_s={"compile": compile_.one_off_s or 0.0},
-    )
-    wild = Noise(pair_sd=0.01, block_sd=0.4, rho=0.3)
-    hinted = 0
-    for seed in range(6):
-        session = Simulation(truth, wild, seed=seed, switchable=lambda one: one != compile_, budget_s=250.0)
-        result = session.run(tried)
-        latest = {trial.candidate.name: trial for trial in result.trials if trial.candidate != compile_}
-        hints = {name for name, trial in latest.items() if trial.ratio and trial.ratio.ratio > WORTH_A_LOOK}
-        if hints and all(trial.decision.startswith("no difference") for trial in result.trials):
-            hinted += 1
-            confirmed = [{step.name for step in order.plans[-1]} for order in session.executor.orders]
-            assert any(hints <= names <= {"knob 0", "knob 1"} for names in confirmed)
-    assert hinted, "no seed hides both"
-
-
 @pytest.mark.parametrize("gain", [1.08, 1.0])
 def test_time_that_is_left_goes_to_knobs_that_could_not_be_told_from_nothing(gain: float) -> None:
     """Of 300 s a graph network's session left 123 unspent."""
@@ -248,44 +221,6 @@ def test_a_session_with_new_time_switches_again_what_there_was_no_time_for() -> 
     later = Simulation(Truth(), wild, switchable=lambda _: True, budget_s=300.0, journal=journal, free=True)
     later.run(tried)
     assert later.executor.switched
-
-
-@pytest.mark.parametrize("gain", [1.1, 1.0, 0.8])
-def test_what_there_is_no_time_to_try_is_proven_along_with_what_helped(gain: float) -> None:
-    """Of 300 s a volumetric net's layout (1.4) took all, and an allocator (1.08 beside it by hand) was never tried."""
-    malloc = Candidate(name="malloc", prior=1.15)
-    little = [Candidate(name=f"little {number}", prior=1.0) for number in range(3)]
-    truth = Truth(factors={"layout": 1.4, "malloc": gain})
-    session = Simulation(truth, switchable=lambda one: one.name == "layout", budget_s=150.0)
-    result = session.run([*candidates("layout"), malloc, *little])
-    assert names(result) == (["layout", "malloc"] if gain > 1 else ["layout"])
-    assert not any(trial.candidate == malloc for trial in result.trials)
-    if gain == 1:
-        assert reasons(result)["malloc"] == NO_GAIN
-    if gain < 1:
-        assert reasons(result)["malloc"].startswith("slower beside the steps before it")
-
-
-@pytest.mark.parametrize(("expected", "most", "joins"), [(1.08, 1.15, True), (1.005, 1.01, False)])
-def test_what_was_expected_to_gain_and_cannot_be_told_from_nothing_joins_a_proof(
-    expected: float, most: float, joins: bool
-) -> None:
-    fused = Candidate(name="fused", prior=expected, max_gain=most)
-    truth = Truth(factors={"kept": 1.8, "fused": 1.06})
-    wild = Noise(pair_sd=0.01, block_sd=0.6, rho=0.3)
-    joined = doubted = 0
-    for seed in range(4, 8):
-        session = Simulation(truth, wild, seed=seed, switchable=lambda _: True, budget_s=400.0)
-        result = session.run([Candidate(name="kept", prior=1.8, max_gain=2.5), fused])
-        told = next(trial for trial in reversed(result.trials) if trial.candidate == fused)
-        doubted += told.decision.startswith("no difference")
-        if told.decision.startswith("no difference") and "fused" in names(result):
-            joined += 1
-            step = next(step for step in result.plan.steps if step.name == "fused")
-            assert step.method == WEIGHED
-            assert step.ratio == pytest.approx(1.06, rel=0.05)
-    assert doubted, "no seed hides it"
-    assert bool(joined) == joins
 
 
 def test_a_session_with_new_time_tries_what_there_was_no_time_for() -> None:

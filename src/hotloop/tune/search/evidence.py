@@ -94,7 +94,7 @@ def _with(gains: Gains, one: Evidence, known: Gains | None, latest: dict[str, fl
         SWITCHED_SD**2 + sum(_doubt(one, label, known, latest) for label in term) for term in one.fit.terms
     ]
     covariance = np.array(one.fit.covariance) + np.diag(doubts)
-    return gains.observed_terms(one.fit.terms, one.fit.gains, covariance)
+    return gains.observed_terms(one.fit.terms, one.fit.gains, covariance, one.base)
 
 
 def _doubt(one: Evidence, label: str, known: Gains | None, latest: dict[str, float]) -> float:

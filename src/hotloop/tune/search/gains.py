@@ -52,15 +52,22 @@ class Gains(msgspec.Struct, frozen=True):
         return self._updated(row[None, :], np.array([value]), np.array([[variance]]))
 
     def observed_terms(
-        self, terms: Sequence[tuple[str, ...]], values: Sequence[float], covariance: Array
+        self,
+        terms: Sequence[tuple[str, ...]],
+        values: Sequence[float],
+        covariance: Array,
+        base: Collection[str],
     ) -> Gains:
-        """Return what is believed once several coefficients were measured together."""
+        """Return what is believed once several coefficients were measured together, beside what was on all the time."""
         known = [at for at, term in enumerate(terms) if term in self.terms]
         if not known:
             return self
         rows = np.zeros((len(known), len(self.terms)))
         for row, at in enumerate(known):
-            rows[row, self.terms.index(terms[at])] = 1.0
+            if len(terms[at]) == 1:
+                rows[row] = self._contrast({*base, *terms[at]}, base)
+            else:
+                rows[row, self.terms.index(terms[at])] = 1.0
         return self._updated(rows, np.array(values)[known], covariance[np.ix_(known, known)])
 
     def _contrast(self, after: Collection[str], before: Collection[str]) -> Array:

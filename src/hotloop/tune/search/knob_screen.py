@@ -81,7 +81,7 @@ class KnobScreen:
         """
 
         def ends(record: SwitchRecord) -> bool:
-            num = len(record.holds)
+            num = sum(len(hold.on) != 1 for hold in record.holds)  # those of one knob alone come first
             if num < MIN_HOLDS or num % EVERY:
                 return False
             fit = self.fit(record, order)

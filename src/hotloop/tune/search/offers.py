@@ -10,7 +10,7 @@ from hotloop.stats.verdict import margin, needed_errors
 from hotloop.tune.design.patterns import exclude
 from hotloop.tune.executor import PlanSteps
 from hotloop.tune.search.actions import Compare, Confirm, Screen
-from hotloop.tune.search.evidence import SWITCHED_SD
+from hotloop.tune.search.evidence import SWITCHED_SD, shifted
 from hotloop.tune.search.state import Prices, Proof, State
 from hotloop.tune.search.status import Known
 from hotloop.tune.search.value import chance_above, increase
@@ -25,8 +25,6 @@ SLACK = 1.1
 """Of the time that is kept for a proof: a block is repeated, a start takes longer."""
 PARITY_CHANCE = 0.8
 """That something that changes the numbers learns the same, where nothing is known of it."""
-BLOCK_TO_PAIR = 2.0
-"""Standard deviation of the log ratio of one block, over that between pairs of processes (`design.costs`)."""
 HOLDS = (16, 32, 64, 128, 256, 512)
 """Of a screening, beyond those of each knob alone."""
 PILOT_HOLDS = 4
@@ -70,7 +68,7 @@ def _chance_held(state: State, proof: Proof, mean: float, deviation: float, num:
     to_come = num - proof.num_sets
     if to_come <= 0:
         return 0.0
-    pair = pair_error(state, USUAL_ROUNDS)
+    pair = state.pair_error
     share = to_come / num
     expected = (1 - share) * proof.log_gain + share * mean
     spread = share * math.hypot(deviation, pair / math.sqrt(to_come))
@@ -78,17 +76,11 @@ def _chance_held(state: State, proof: Proof, mean: float, deviation: float, num:
     return chance_above(expected, spread, edge)
 
 
-def pair_error(state: State, rounds: int) -> float:
-    """Return the standard deviation of what one pair of processes shows in so many rounds."""
-    return state.pair_sd * math.sqrt(1 + BLOCK_TO_PAIR**2 / max(1, rounds))
-
-
-def set_s(
-    prices: Prices, plan: PlanSteps, num_originals: int = 1, rounds: int = USUAL_ROUNDS
-) -> float:
+def set_s(prices: Prices, plan: PlanSteps, num_originals: int = 1, rounds: int | None = None) -> float:
     """Return what one set of a proof takes: the first ones hold more originals, for the floor."""
     again_s = AGAIN * sum(step.one_off_s or 0.0 for step in plan)
-    rounds = min(rounds, max(LEAST_ROUNDS, prices.costs.telling_rounds(num_originals + 1)))
+    usual = min(USUAL_ROUNDS, max(LEAST_ROUNDS, prices.costs.telling_rounds(num_originals + 1)))
+    rounds = rounds or max(usual, prices.curve_rounds)
     return prices.costs.set_s(num_originals + 1, prices.rounds(rounds), again_s)
 
 
@@ -174,17 +166,15 @@ def _compared(state: State, prices: Prices, base: PlanSteps, tried: Sequence[Kno
         rounds=rounds,
         keep_s=0.0,
         ready_s=0.0,
-        value=_compare_value(state, tried, rounds, base),
+        value=_compare_value(state, tried, base),
         cost_s=cost_s,
         passive=state.passive,
     )
 
 
-def _compare_value(state: State, tried: Sequence[Known], rounds: int, base: PlanSteps) -> float:
+def _compare_value(state: State, tried: Sequence[Known], base: PlanSteps) -> float:
     """A single pair of processes may show too little of a candidate; a share of what several would is worth as much."""
-    return max(
-        together(state, tried, pair_error(state, rounds) / math.sqrt(num), base) / num for num in (1, 2, 3)
-    )
+    return max(together(state, tried, state.pair_error / math.sqrt(num), base) / num for num in (1, 2, 3))
 
 
 def together(state: State, tried: Sequence[Known], error: float, base: PlanSteps) -> float:
@@ -202,7 +192,7 @@ def together(state: State, tried: Sequence[Known], error: float, base: PlanSteps
 def _gain(state: State, one: Known, error: float, slower: float, rival: float = 0.0) -> float:
     in_plan = one.candidate in state.plan
     rival = max(rival, state.rival(one.candidate))
-    deviation = state.unsure(one, slower)
+    deviation, error = state.unsure(one), shifted(one.mean, error, slower)
     num = state.num_measured + (not one.num_measured)
     return _parity_chance(one) * increase(one.mean, deviation, error, num, in_plan=in_plan, rival=rival)
 

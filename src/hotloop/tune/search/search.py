@@ -20,7 +20,7 @@ from hotloop.tune.search.actions import Compare, Confirm, Doing, Screen, Stop
 from hotloop.tune.search.arm_comparison import ArmComparison, observations
 from hotloop.tune.search.arm_verdict import decide
 from hotloop.tune.search.assess import assessed
-from hotloop.tune.search.evidence import Evidence, Screened
+from hotloop.tune.search.evidence import Compared, Evidence, Screened
 from hotloop.tune.search.gains import prior
 from hotloop.tune.search.offers import screen_error, together
 from hotloop.tune.search.policy import next_action
@@ -33,6 +33,9 @@ from hotloop.tune.session.progress_line import progress_line
 from hotloop.tune.sets.arms import Arms
 from hotloop.tune.verdict.decision import not_proven
 
+USUAL_PAIR_ERROR = 0.035
+"""Standard deviation of what a pair of processes shows in eight blocks: they differ by 2%, and their blocks by twice
+that (`benchmarks/results/noise-2026-11-22.md`)."""
 FLOOR_ROUNDS = 5
 """Of the program against itself, where sets to come have no room for that."""
 NO_TIME = "not tried: too little time was left (--budget)"
@@ -178,7 +181,9 @@ class Search:
             state = _with_verdict(state, one.trial, one.status)
         told = {one.trial.candidate.label for one in verdicts}
         untold = tuple(knob for knob in action.knobs if knob.label not in told)
-        state = _changed(state, untold, switchable=False)  # a program that ended before gets processes of their own
+        state = _changed(
+            state, untold, switchable=False
+        )  # a program that ended before gets processes of their own
         state = self._assessed(state, result.evidence)
         if result.fit is not None:
             state = msgspec.structs.replace(state, hold_sd=_hold_sd(result.fit, len(result.record.holds)))
@@ -270,7 +275,7 @@ class Search:
         state = msgspec.structs.replace(
             state,
             num_measured=_num_measured(state.known),
-            pair_sd=ground.spread.sd,
+            pair_error=_pair_error(state, evidence),
             floor=ground.floor,
             noisy=self._arms.noisy(),
             passive=self._passive(),
@@ -317,7 +322,7 @@ class Search:
         seen = held or self._confirmer.standing(plan)
         if seen is None or seen.ratio is None:
             return Proof(hopeless=hopeless)
-        counted = seen.num_sets if seen.beside is None else 0
+        counted = len(self._confirmer.sets.counted(plan)) if seen.beside is None else 0
         return Proof(
             num_sets=counted,
             log_gain=math.log(seen.ratio.ratio) if counted else 0.0,
@@ -346,6 +351,12 @@ class Search:
 
 def _ratio(seen: Confirmation | None) -> Ratio | None:
     return seen.ratio if seen is not None else None
+
+
+def _pair_error(state: State, evidence: Sequence[Evidence]) -> float:
+    """Return the deviation of what pairs of processes have shown so far."""
+    pairs = [one for one in (*state.evidence, *evidence) if isinstance(one, Compared)]
+    return median(math.sqrt(one.variance) for one in pairs) if pairs else USUAL_PAIR_ERROR
 
 
 def _hold_sd(fit: SwitchFit, num_holds: int) -> float:

@@ -52,8 +52,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     interactions: Mapping[str, frozenset[str]] = {}
     num_measured: int = 0
     """Candidates that were measured, among which any plan was picked."""
-    pair_sd: float = 0.02
-    """Of the log ratio of two equal processes."""
+    pair_error: float = 0.035
+    """Standard deviation of what one pair of processes shows of a log ratio."""
     hold_sd: float = 0.05
     """Of the log time of a hold."""
     floor: float = 0.0
@@ -67,9 +67,9 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         """Return the expected log gain of a plan over another one."""
         return self.gains.gain(_labels(plan), _labels(base))[0]
 
-    def unsure(self, one: Known, slower: float) -> float:
-        """Return the deviation of a candidate's log gain beside a base that is slower than the plan by a log ratio."""
-        return shifted(one.mean, one.deviation, one.shift - slower) if one.num_measured else one.deviation
+    def unsure(self, one: Known) -> float:
+        """Return the deviation of a candidate's log gain beside the plan."""
+        return shifted(one.mean, one.deviation, one.shift) if one.num_measured else one.deviation
 
     def displaced(self, one: Candidate, plan: PlanSteps) -> PlanSteps:
         """Return the steps of a plan that a candidate cannot be on together with."""
