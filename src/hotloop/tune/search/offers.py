@@ -72,8 +72,7 @@ def _chance_held(state: State, proof: Proof, mean: float, deviation: float, num:
     share = to_come / num
     expected = (1 - share) * proof.log_gain + share * mean
     spread = share * math.hypot(deviation, pair / math.sqrt(to_come))
-    edge = math.log(margin(state.floor) + 1) + needed_errors(num, MIN_SETS, MAX_SETS) * pair / math.sqrt(num)
-    return chance_above(expected, spread, edge)
+    return chance_above(expected, spread, _edge(state, num))
 
 
 def set_s(prices: Prices, plan: PlanSteps, num_originals: int = 1, rounds: int | None = None) -> float:
@@ -84,11 +83,30 @@ def set_s(prices: Prices, plan: PlanSteps, num_originals: int = 1, rounds: int |
     return prices.costs.set_s(num_originals + 1, prices.rounds(rounds), again_s)
 
 
-def keep_s(prices: Prices, plan: PlanSteps, num_originals: int = 1) -> float:
-    """Return the time that is kept back for the proof of a plan whose first set holds so many originals."""
+def keep_s(state: State, prices: Prices, plan: PlanSteps, gain: float, num_originals: int = 1) -> float:
+    """Return the time that is kept back for the proof of a plan.
+
+    Args:
+        state: what pairs of processes show.
+        prices: what sets take.
+        plan: with what takes longest to start.
+        gain: its log gain, as far as it is known: a small one beside much noise takes more sets.
+        num_originals: of its first set.
+    """
     rounds = max(LEAST_ROUNDS, prices.curve_rounds)
     first_s = set_s(prices, plan, num_originals, rounds)
-    return SLACK * (first_s + (MIN_SETS - 1) * set_s(prices, plan, rounds=rounds))
+    return SLACK * (first_s + (_sets_needed(state, gain) - 1) * set_s(prices, plan, rounds=rounds))
+
+
+def _sets_needed(state: State, gain: float) -> int:
+    """Return after how many sets the interval around a log gain is expected to be above what counts as the same."""
+    return next((num for num in range(MIN_SETS, MAX_SETS) if gain > _edge(state, num)), MAX_SETS)
+
+
+def _edge(state: State, num: int) -> float:
+    """Return the estimate from which a plan is proven after so many sets."""
+    half = needed_errors(num, MIN_SETS, MAX_SETS) * state.pair_error / math.sqrt(num)
+    return math.log(margin(state.floor) + 1) + half
 
 
 def screen_offers(state: State, prices: Prices) -> Iterator[Screen]:

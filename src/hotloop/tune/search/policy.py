@@ -51,7 +51,7 @@ def next_action(state: State, prices: Prices, left_s: float) -> Doing | Stop:
     best = max(offers, key=lambda one: one.rate, default=None)
     proof = proof_offer(state, prices, state.plan, state.proof)
     if proof is not None and proof.value >= WORTH and _fits(state, prices, left_s):
-        later_s = left_s - keep_s(prices, state.plan)
+        later_s = left_s - keep_s(state, prices, state.plan, state.gain_beside(state.plan))
         lost = _worth_of(offers, later_s) - _worth_of(offers, later_s - proof.cost_s)
         if best is None or (proof.rate >= best.rate and PUT_OFF * proof.value >= lost):
             return _said(proof)
@@ -90,7 +90,8 @@ def _keep_s(offer: Action, state: State, prices: Prices) -> float:
     tried = offer.tried if isinstance(offer, Compare) else ()
     slowest = max(tried, key=lambda one: one.one_off_s or 0.0, default=None)
     num_originals = 1 if tried else prices.num_originals
-    return keep_s(prices, (*state.plan, *([slowest] if slowest else [])), num_originals)
+    plan = (*state.plan, *([slowest] if slowest else []))
+    return keep_s(state, prices, plan, state.gain_beside(state.plan) + offer.value, num_originals)
 
 
 def _told(best: Doing, offers: Sequence[Doing], left_s: float, kept_s: float) -> Doing:
