@@ -45,9 +45,10 @@ def test_what_helps_is_in_the_plan_and_the_factors_multiply_to_the_total() -> No
 def test_the_quoted_number_is_of_fresh_processes_that_ran_exactly_the_plan() -> None:
     session = Simulation(Truth(factors={"a": 1.5, "b": 1.2}))
     result = session.run(candidates("a", "b", "null"))
-    last = session.executor.orders[-1]
-    assert last.plans[0] == ()
-    assert [step.name for step in last.plans[-1]] == names(result) == ["a", "b"]
+    assert set(names(result)) == {"a", "b"}
+    proof = [order for order in session.executor.orders if [one.name for one in order.plans[-1]] == names(result)]
+    assert len(proof) >= 2, "comparing something beside the plan is a set of its proof, too"
+    assert all(order.plans[0] == () for order in proof)
 
 
 def test_a_slower_one_is_ended_early_and_the_others_go_on() -> None:
@@ -559,7 +560,7 @@ class TestParity:
         truth = Truth(factors={"fused": 1.12, "malloc": 1.2}, departing={frozenset({"fused"}): 0.5})
         result = Simulation(truth, switchable=lambda one: one != malloc).run([*candidates("fused"), malloc])
         assert [trial.decision for trial in result.trials if trial.candidate == malloc] == [ACCEPTED]
-        assert reasons(result)["fused"].startswith("parity when confirmed")
+        assert reasons(result)["fused"].startswith("parity")
         assert names(result) == ["malloc"]
 
     def test_one_that_diverges_is_refused(self) -> None:
@@ -659,7 +660,7 @@ class TestStandIns:
     def test_it_is_not_tried_where_what_it_stands_in_for_learns_the_same(self, factor: float) -> None:
         session = self._session(Truth(factors={**self.FACTORS, "bf16": factor}), "bf16")
         result = session.run([BF16, *candidates("malloc"), self.GENTLE])
-        assert reasons(result)["gentle"] == "tried only in place of bf16, where that fails parity"
+        assert reasons(result)["gentle"] == "tried only if bf16 fails the parity check"
         assert all(self.GENTLE not in plan for order in session.executor.orders for plan in order.plans)
 
     def test_it_is_not_used_where_it_does_not_act(self) -> None:
@@ -695,7 +696,7 @@ class TestFailures:
         session = Simulation(Truth(factors={"a": 1.5}))
 
         def listen(text: str) -> None:
-            if text.startswith("confirming" if not proven else "comparing side by side: b"):
+            if text.startswith("confirming" if not proven else "compare b"):
                 session.executor.truth = Truth(failures={frozenset(): FailureKind.CRASH})
 
         session.listen(listen)

@@ -63,6 +63,8 @@ class Confirmer:
         self._pace = pace
         self._in_vain: Counter[str] = Counter()
         """Sets of each plan that did not tell of it, because of neighbours; not those of a session before."""
+        self._split: dict[str, bool] = {}
+        """Plans of which it is asked which step is to blame, and whether a set with their beginnings was run."""
         self.goals: list[PlanSteps] = []
         self.sets = ConfirmedSets(arms.originals, pace)
 
@@ -80,12 +82,22 @@ class Confirmer:
 
     def is_hopeless(self, plan: PlanSteps) -> bool:
         """Whether no more sets of a plan are run: it failed or departed, or neighbours keep them from telling."""
+        if self._is_split_next(plan):
+            return False
         seen = self.sets.standing(plan)
         if self.sets.num(plan) and (seen is None or _departs(seen)):
             return True
         num = self._in_vain[labels(plan)]
         in_vain = num >= MAX_SETS or (num >= MIN_SETS and self._arms.noisy())
         return in_vain or len(self.sets.counted(plan)) >= MAX_SETS
+
+    def split(self, plan: PlanSteps) -> None:
+        """Let the next set hold every beginning of a plan: something of it is not what its parts have shown."""
+        if len(plan) > 1:
+            self._split.setdefault(labels(plan), False)
+
+    def _is_split_next(self, plan: PlanSteps) -> bool:
+        return self._split.get(labels(plan)) is False
 
     def beside(self, plan: PlanSteps) -> tuple[PlanSteps, str]:
         """Return the steps of a plan of which no set tells, because neighbours gave them what they gain, and why."""
@@ -123,7 +135,10 @@ class Confirmer:
             rest_s=self._arms.left_s() * (to_come - 1) / to_come,
         )
         fresh = not self._arms.knows(key)
+        split = self._is_split_next(plan)
         order, record = self._arms.run(key, order, steer)
+        if split:
+            self._split[labels(plan)] = True
         idle = self.sets.add(order, record, order.plans, own=True)
         if fresh and plan in order.plans and self._pace.beside(order, record, plan) is not None:
             self._in_vain[labels(plan)] += 1
@@ -133,6 +148,9 @@ class Confirmer:
             if (reason := next((one.reason for one in idle if one.name == step.label), None)) is not None
         ]
         culprit = self._culprit()
+        if culprit is not None and len(plan) > 1 and labels(plan) not in self._split and not gone:
+            self.split(plan)  # which step it is, a set with the plan's beginnings tells
+            culprit = None
         return order, record, gone or ([culprit] if culprit is not None else [])
 
     def _least(self, plan: PlanSteps) -> int:
@@ -172,11 +190,16 @@ class Confirmer:
         return min(telling, costs.rounds_in(left_s / to_come, num_arms, again_s))
 
     def _beginnings(self, plan: PlanSteps, originals: Sequence[PlanSteps]) -> tuple[PlanSteps, ...]:
-        """Return the exact steps, to be proven by themselves in case nothing tells if the rest learns the same.
+        """Return every beginning of a plan that is not what its parts have shown, one arm more a step.
+
+        Otherwise the exact steps, to be proven by themselves in case nothing tells if the rest learns the same.
 
         Steps of a second give few losses to compare: a ResNet was 2.0 times as fast with half precision, undecided, and
         its layout (1.19) had no time left.
         """
+        if self._is_split_next(plan):
+            every = tuple(plan[:end] for end in range(1, len(plan)))
+            return every[: max(0, self._arms.room(len(originals) + len(plan)) - len(originals) - 1)]
         seen = self.sets.standing(plan)
         if self._arms.curve_rounds <= MIN_ROUNDS or (seen is not None and seen.parity.decided):
             return ()

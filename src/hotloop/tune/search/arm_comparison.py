@@ -211,6 +211,28 @@ def observations(
     return tuple(found)
 
 
+def step_by_step(
+    order: SetOrder, record: SetRecord, ground: NoiseBaseline, plan: PlanSteps
+) -> tuple[Compared, ...]:
+    """Return what a set says of a plan by its beginnings: of each against the one before it.
+
+    Args:
+        order: the set.
+        record: what it did.
+        ground: the difference between equal processes.
+        plan: whose beginnings are arms of the set.
+    """
+    found: list[Compared] = []
+    before: PlanSteps = ()
+    for end in range(1, len(plan) + 1):
+        beginning = plan[:end]
+        if beginning in order.plans:
+            at = order.plans.index(beginning)
+            found += _observed(record, record.same(order, before), at, before, beginning, ground)
+            before = beginning
+    return tuple(found)
+
+
 def _observed(
     record: SetRecord,
     before: Sequence[int],

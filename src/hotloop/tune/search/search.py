@@ -17,7 +17,7 @@ from hotloop.tune.confirm.evidence import Confirmation
 from hotloop.tune.design.experiment import Design
 from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
 from hotloop.tune.search.actions import Compare, Confirm, Doing, Screen, Stop
-from hotloop.tune.search.arm_comparison import ArmComparison, observations
+from hotloop.tune.search.arm_comparison import ArmComparison, step_by_step
 from hotloop.tune.search.arm_verdict import decide
 from hotloop.tune.search.assess import assessed
 from hotloop.tune.search.evidence import Compared, Evidence, Screened
@@ -36,6 +36,8 @@ from hotloop.tune.verdict.decision import not_proven
 USUAL_PAIR_ERROR = 0.035
 """Standard deviation of what a pair of processes shows in eight blocks: they differ by 2%, and their blocks by twice
 that (`benchmarks/results/noise-2026-11-22.md`)."""
+CONTRADICTS = 3.0
+"""Standard deviations between a plan and the sum of its parts from which it is asked which step is to blame."""
 FLOOR_ROUNDS = 5
 """Of the program against itself, where sets to come have no room for that."""
 NO_TIME = "not tried: too little time was left (--budget)"
@@ -249,7 +251,15 @@ class Search:
         seen = self._confirmer.standing(plan)
         if heeding or (seen is not None and seen.beside is not None):
             return ()
-        return observations(order, record, self._arms.originals.baseline(), plan)
+        found = step_by_step(order, record, self._arms.originals.baseline(), plan)
+        if any(self._contradicts(one) for one in found):
+            self._confirmer.split(plan)
+        return found
+
+    def _contradicts(self, seen: Compared) -> bool:
+        """Whether a plan in fresh processes is not what its parts have shown."""
+        mean, deviation = self.state.gains.gain(seen.after, seen.before)
+        return abs(seen.value - mean) > CONTRADICTS * math.hypot(deviation, math.sqrt(seen.variance))
 
     def _acted(self, state: State, record: SetRecord, order: SetOrder, plan: PlanSteps) -> State:
         """Count the steps of a plan that was measured as measured; of a single one it is known if it acts."""
