@@ -20,8 +20,8 @@ from statistics import fmean, stdev
 from typing import Any
 
 import hotloop.tune
-from hotloop.model.optimization import Numerics
 from benchmarks.tune.designs import Played, play, read, summary
+from hotloop.model.optimization import Numerics
 
 
 @contextlib.contextmanager
@@ -90,7 +90,7 @@ def main() -> None:
     print("|---|---|---|---|---|", flush=True)
     for argument in args.constants:
         name, _, text = argument.partition("=")
-        value = eval(text, vars(math) | {"inf": math.inf, "Numerics": Numerics})  # noqa: S307 - what the caller typed
+        value = eval(text, vars(math) | {"inf": math.inf, "Numerics": Numerics})
         with neutral(name, value) as before:
             print(row(name, before, value, usual, [play(seed) for seed in seeds]), flush=True)
 

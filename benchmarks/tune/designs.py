@@ -21,13 +21,12 @@ from statistics import fmean, stdev
 from typing import Any
 
 import msgspec
+from tests.tune.sessions import Simulation
+from tests.tune.test_realistic_noise import Recorded
 
 from benchmarks.tune.worlds import World, by_hand, on, world
 from hotloop.tune.confirm.evidence import ConfirmedSets
 from hotloop.tune.executor import SetOrder, SetRecord
-from tests.tune.sessions import Simulation
-from tests.tune.simulated import Shape
-from tests.tune.test_realistic_noise import Recorded
 
 
 class Played(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 import msgspec
 import numpy as np
+from tests.stats.recorded import recorded
+from tests.tune.simulated import Shape, Truth
 
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.stats.parity import MIN_STEPS
 from hotloop.tune.design.patterns import exclude
-from tests.stats.recorded import recorded
-from tests.tune.simulated import Shape, Truth
 
 STEPS_S = (0.001, 0.01, 0.1, 1.0, 3.0)
 STARTS_S = (2.0, 8.0, 25.0, 60.0)

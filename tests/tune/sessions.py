@@ -18,7 +18,7 @@ from hotloop.tune.session.ledger import Journal, Ledger
 from hotloop.tune.tuner import Tuner
 
 from ..stats.simulated import Noise, random_noise
-from .simulated import QUIET, Clock, Disturbance, Shape, SimulatedExecutor, Truth, observation
+from .simulated import QUIET, USUAL, Clock, Disturbance, Shape, SimulatedExecutor, Truth, observation
 
 DEFAULT_BUDGET_S = 600.0
 
@@ -67,7 +67,7 @@ class Simulation:
         start_s: float | None = None,
         free: bool = False,
         disturbance: Disturbance | None = None,
-        shape: Shape = Shape(),
+        shape: Shape = USUAL,
         may_be_late: bool = False,
         told: Callable[[str], None] | None = None,
     ) -> None:

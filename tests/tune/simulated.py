@@ -122,6 +122,9 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
         return (self.hold_steps + 2) * self.step_s
 
 
+USUAL = Shape()
+
+
 class Disturbance:
     """What a machine makes of steps; this one, as its noise says."""
 
@@ -164,7 +167,7 @@ class SimulatedExecutor:
         disturbance: Disturbance | None = None,
         turn: Callable[[], int] | None = None,
         before: Callable[[], None] = lambda: None,
-        shape: Shape = Shape(),
+        shape: Shape = USUAL,
         left_s: Callable[[], float] | None = None,
     ) -> None:
         self.truth = truth
@@ -378,7 +381,7 @@ class _Process:
         *,
         perturbed: bool = False,
         machine: Disturbance | None = None,
-        shape: Shape = Shape(),
+        shape: Shape = USUAL,
         one_off_s: float = 0.0,
     ) -> None:
         self.plan = plan

@@ -39,7 +39,9 @@ def prices(start_s: float = 5.0, round_s: float = 0.6, hold_s: float = 0.6) -> P
     )
 
 
-def state(*candidates: Candidate, knobs: Sequence[Candidate] = (), measured: Sequence[Evidence] = ()) -> State:
+def state(
+    *candidates: Candidate, knobs: Sequence[Candidate] = (), measured: Sequence[Evidence] = ()
+) -> State:
     """With what was measured."""
     before = prior(candidates, {}, {}, {})
     seen = {label for one in measured if isinstance(one, Compared) for label in one.after}
@@ -100,7 +102,7 @@ def test_much_is_tried_before_little_is_proven_where_there_is_no_time_for_two_pr
 
 
 def test_the_time_of_a_proof_is_kept_back() -> None:
-    """A GPT that evaluates for 25 s before its first step: compilation took the time in which 1.38x was to be proven."""
+    """A GPT that evaluates for 25 s before its first step: compilation took the time that a proof of 1.38x needed."""
     known = state(HALF, COMPILE, measured=[gained(HALF, 1.38)])
     for left_s in range(120, 900, 20):
         action = next_action(known, prices(start_s=27.0), float(left_s))
@@ -141,7 +143,9 @@ def test_a_session_ends_early_only_where_nothing_is_worth_its_time() -> None:
     tried = [Candidate(name=name, prior=1.08) for name in "abc"]
     known = state(HALF, *tried, measured=[gained(HALF, 1.5)])
     known = msgspec.structs.replace(
-        known, proof=Proof(num_sets=3, log_gain=math.log(1.5), held=True, half_width=0.02), proven=math.log(1.5)
+        known,
+        proof=Proof(num_sets=3, log_gain=math.log(1.5), held=True, half_width=0.02),
+        proven=math.log(1.5),
     )
     action = _doing(next_action(known, prices(), 180.0))
     assert isinstance(action, Compare)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hotloop.model.optimization import Candidate
-from hotloop.tune.trials.timeouts import Timeouts
 from hotloop.tune.trials.ranks import of_ranks, port_is_taken
+from hotloop.tune.trials.timeouts import Timeouts
 
 
 def test_without_a_network_of_its_own_each_arm_has_its_own_port() -> None:

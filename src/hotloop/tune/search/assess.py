@@ -25,7 +25,7 @@ def assessed(state: State, prior: Gains, evidence: Sequence[Evidence] = ()) -> S
         evidence: what is new.
     """
     every = (*state.evidence, *evidence)
-    gains = believed(prior, every)
+    gains = believed(prior, every, passive=state.passive)
     able = [one for one in state.known if one.num_measured and _may_be_planned(one)]
     plan = best_plan(gains, [one.candidate for one in able], state.conflicts, state.num_measured, state.plan)
     state = msgspec.structs.replace(state, evidence=every, gains=gains, plan=plan)

@@ -13,6 +13,9 @@ from hotloop.tune.search.gains import Gains
 
 SWITCHED_SD = 0.01
 """What a knob that is switched shows of its gain is off by so much: caches fill, memory stays allocated."""
+PASSIVE_SD = 0.2
+"""What a knob shows while all threads wait passively is off by so much where they do not: one thread was 1.05 for 0.7
+on a small GPT."""
 MOST_SHIFT = math.log(5.0)
 
 
@@ -44,14 +47,19 @@ class Screened(msgspec.Struct, frozen=True, kw_only=True):
 Evidence = Compared | Screened
 
 
-def believed(prior: Gains, evidence: Sequence[Evidence]) -> Gains:
+def believed(prior: Gains, evidence: Sequence[Evidence], *, passive: bool = False) -> Gains:
     """Return what is believed after all evidence.
+
+    Args:
+        prior: before it.
+        evidence: in the order in which it was measured.
+        passive: whether threads wait passively now, too; what was seen while they did says less otherwise.
 
     What was measured beside a slower program counts for less once the same candidate was measured beside a faster one
     (`shift`): the first pass over the evidence tells how fast the program was, the second one weighs.
     """
-    first = _folded(prior, evidence, None)
-    return _folded(prior, evidence, first)
+    first = _folded(prior, evidence, None, passive=passive)
+    return _folded(prior, evidence, first, passive=passive)
 
 
 def measured_at(gains: Gains, evidence: Sequence[Evidence]) -> dict[str, float]:
@@ -78,20 +86,24 @@ def shifted(mean: float, deviation: float, shift: float) -> float:
     return math.hypot(deviation * times, mean * (times - 1.0))
 
 
-def _folded(prior: Gains, evidence: Sequence[Evidence], known: Gains | None) -> Gains:
+def _folded(prior: Gains, evidence: Sequence[Evidence], known: Gains | None, *, passive: bool) -> Gains:
     gains = prior
     latest = measured_at(known, evidence) if known is not None else {}
     for one in evidence:
-        gains = _with(gains, one, known, latest)
+        gains = _with(gains, one, known, latest, passive=passive)
     return gains
 
 
-def _with(gains: Gains, one: Evidence, known: Gains | None, latest: dict[str, float]) -> Gains:
+def _with(
+    gains: Gains, one: Evidence, known: Gains | None, latest: dict[str, float], *, passive: bool
+) -> Gains:
     if isinstance(one, Compared):
         more = _doubt(one, one.candidate, known, latest) if one.candidate is not None else 0.0
         return gains.observed(one.after, one.before, one.value, one.variance + more)
+    unlike = PASSIVE_SD**2 if one.passive and not passive else 0.0
     doubts = [
-        SWITCHED_SD**2 + sum(_doubt(one, label, known, latest) for label in term) for term in one.fit.terms
+        SWITCHED_SD**2 + unlike + sum(_doubt(one, label, known, latest) for label in term)
+        for term in one.fit.terms
     ]
     covariance = np.array(one.fit.covariance) + np.diag(doubts)
     return gains.observed_terms(one.fit.terms, one.fit.gains, covariance, one.base)
