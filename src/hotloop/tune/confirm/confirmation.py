@@ -91,6 +91,11 @@ class Confirmer:
         in_vain = num >= MAX_SETS or (num >= MIN_SETS and self._arms.noisy())
         return in_vain or len(self.sets.counted(plan)) >= MAX_SETS
 
+    def may_be_told_later(self, plan: PlanSteps) -> bool:
+        """Whether only neighbours kept the sets of a plan from telling of it, and not in all that it may have."""
+        seen = self.sets.standing(plan)
+        return seen is not None and seen.beside is not None and self._in_vain[labels(plan)] < MAX_SETS
+
     def split(self, plan: PlanSteps) -> None:
         """Let the next set hold every beginning of a plan: something of it is not what its parts have shown."""
         if len(plan) > 1:

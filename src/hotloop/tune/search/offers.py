@@ -44,7 +44,9 @@ def proof_offer(state: State, prices: Prices, plan: PlanSteps, proof: Proof) -> 
     for num in range(max(MIN_SETS, proof.num_sets + 1), MAX_SETS + 1):
         to_come = num - proof.num_sets
         held = _chance_held(state, proof, mean, deviation, num)
-        cost_s = set_s(prices, plan, prices.num_originals) + (to_come - 1) * set_s(prices, plan)
+        first_s = sum(state.of(step).start_s for step in plan if not state.of(step).num_measured)
+        first_s += set_s(state, prices, plan, prices.num_originals)
+        cost_s = first_s + (to_come - 1) * set_s(state, prices, plan)
         offer = Confirm(plan=plan, value=chance * held * more, cost_s=cost_s)
         if best is None or offer.rate > best.rate:
             best = offer
@@ -75,9 +77,11 @@ def _chance_held(state: State, proof: Proof, mean: float, deviation: float, num:
     return chance_above(expected, spread, _edge(state, num))
 
 
-def set_s(prices: Prices, plan: PlanSteps, num_originals: int = 1, rounds: int | None = None) -> float:
+def set_s(
+    state: State, prices: Prices, plan: PlanSteps, num_originals: int = 1, rounds: int | None = None
+) -> float:
     """Return what one set of a proof takes: the first ones hold more originals, for the floor."""
-    again_s = AGAIN * sum(step.one_off_s or 0.0 for step in plan)
+    again_s = AGAIN * sum(state.of(step).start_s for step in plan)
     usual = min(USUAL_ROUNDS, max(LEAST_ROUNDS, prices.costs.telling_rounds(num_originals + 1)))
     rounds = rounds or max(usual, prices.curve_rounds)
     return prices.costs.set_s(num_originals + 1, prices.rounds(rounds), again_s)
@@ -94,8 +98,8 @@ def keep_s(state: State, prices: Prices, plan: PlanSteps, gain: float, num_origi
         num_originals: of its first set.
     """
     rounds = max(LEAST_ROUNDS, prices.curve_rounds)
-    first_s = set_s(prices, plan, num_originals, rounds)
-    return SLACK * (first_s + (_sets_needed(state, gain) - 1) * set_s(prices, plan, rounds=rounds))
+    first_s = set_s(state, prices, plan, num_originals, rounds)
+    return SLACK * (first_s + (_sets_needed(state, gain) - 1) * set_s(state, prices, plan, rounds=rounds))
 
 
 def _sets_needed(state: State, gain: float) -> int:
@@ -153,12 +157,15 @@ def compare_offers(state: State, prices: Prices) -> Iterator[Compare]:
     able = [one for one in state.known if _can_be_an_arm(one, base)]
     alone = sorted((_compared(state, prices, base, [one]) for one in able), key=lambda offer: -offer.rate)
     for seed in alone[:SEEDS]:
-        yield _grown(state, prices, base, seed, [one for one in able if one.candidate not in seed.tried])
+        yield from _grown(state, prices, base, seed, [one for one in able if one.candidate not in seed.tried])
 
 
-def _grown(state: State, prices: Prices, base: PlanSteps, seed: Compare, others: Sequence[Known]) -> Compare:
-    best, members = seed, [state.of(step) for step in seed.tried]
-    left = list(others)
+def _grown(
+    state: State, prices: Prices, base: PlanSteps, seed: Compare, others: Sequence[Known]
+) -> Iterator[Compare]:
+    """Yield a set, and what it becomes with each candidate that makes it bring more per second."""
+    best, members, left = seed, [state.of(step) for step in seed.tried], list(others)
+    yield best
     while left and len(members) < MAX_ARMS:
         offers = [(_compared(state, prices, base, [*members, one]), one) for one in left]
         offer, one = max(offers, key=lambda pair: pair[0].rate)
@@ -167,7 +174,7 @@ def _grown(state: State, prices: Prices, base: PlanSteps, seed: Compare, others:
         best = offer
         members.append(one)
         left.remove(one)
-    return best
+        yield best
 
 
 def _compared(state: State, prices: Prices, base: PlanSteps, tried: Sequence[Known]) -> Compare:

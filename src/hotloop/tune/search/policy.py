@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from hotloop.model.quantities import duration
+from hotloop.model.quantities import counted, duration
 from hotloop.tune.executor import PlanSteps
 from hotloop.tune.search.actions import Action, Compare, Confirm, Doing, Screen, Stop
 from hotloop.tune.search.offers import (
@@ -57,13 +57,13 @@ def next_action(state: State, prices: Prices, left_s: float) -> Doing | Stop:
             return _said(proof)
     if best is not None:
         return _told(best, offers, left_s, _keep_s(best, state, prices))
-    return _narrower(state, prices, left_s) or _unproven(state, prices, measuring, left_s)
+    return _at_last(state, prices, left_s) or _unproven(state, prices, measuring, left_s)
 
 
 def _fits(state: State, prices: Prices, left_s: float) -> bool:
     """Whether one set more fits; the last one of a proof is worth being a little late."""
     late_s = prices.grace_s if state.proof.num_sets == MIN_SETS - 1 else 0.0
-    return set_s(prices, state.plan, rounds=LEAST_ROUNDS) <= left_s + late_s
+    return set_s(state, prices, state.plan, rounds=LEAST_ROUNDS) <= left_s + late_s
 
 
 def _worth_of(offers: Sequence[Doing], seconds: float) -> float:
@@ -88,7 +88,7 @@ def _steps(action: Doing) -> PlanSteps:
 def _keep_s(offer: Action, state: State, prices: Prices) -> float:
     """Return the time that a proof of what an action may find takes."""
     tried = offer.tried if isinstance(offer, Compare) else ()
-    slowest = max(tried, key=lambda one: one.one_off_s or 0.0, default=None)
+    slowest = max(tried, key=lambda one: state.of(one).start_s, default=None)
     num_originals = 1 if tried else prices.num_originals
     plan = (*state.plan, *([slowest] if slowest else []))
     return keep_s(state, prices, plan, state.gain_beside(state.plan) + offer.value, num_originals)
@@ -109,14 +109,20 @@ def _told(best: Doing, offers: Sequence[Doing], left_s: float, kept_s: float) ->
     return _said(best)
 
 
-def _narrower(state: State, prices: Prices, left_s: float) -> Doing | None:
-    """Return one more set of a plan that is proven, while its interval is wide and nothing else needs the time."""
-    proof = state.proof
-    if not proof.held or proof.half_width <= NARROW or proof.num_sets >= MAX_SETS:
+def _at_last(state: State, prices: Prices, left_s: float) -> Doing | None:
+    """Return one more set of a plan that nothing else needs the time of: what is open, or wide, or waits for quiet."""
+    proof, plan = state.proof, state.plan
+    seen = f"±{proof.half_width:.0%} after {counted(proof.num_sets, 'set')}"
+    if plan and not proof.held and not proof.hopeless and proof.num_sets < MAX_SETS:
+        why = f"confirm the plan again: it is not proven, {seen}"
+    elif state.blocked:
+        plan, why = state.blocked, "confirm the plan again: other processes may have left the machine"
+    elif proof.held and proof.half_width > NARROW and proof.num_sets < MAX_SETS:
+        why = f"confirm the plan once more: its interval is wide, {seen}"
+    else:
         return None
-    cost_s = set_s(prices, state.plan)
-    why = f"confirm the plan once more: its interval is ±{proof.half_width:.0%}"
-    return Confirm(plan=state.plan, value=0.0, cost_s=cost_s, why=why) if cost_s <= left_s else None
+    cost_s = set_s(state, prices, plan, rounds=LEAST_ROUNDS)
+    return Confirm(plan=plan, value=0.0, cost_s=cost_s, why=why) if cost_s <= left_s else None
 
 
 def _unproven(state: State, prices: Prices, measuring: Sequence[Doing], left_s: float) -> Doing | Stop:

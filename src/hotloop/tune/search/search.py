@@ -290,12 +290,16 @@ class Search:
             noisy=self._arms.noisy(),
             passive=self._passive(),
         )
-        state = self._blocked(assessed(self._unblocked(state), self._prior, evidence))
+        state = assessed(self._unblocked(state), self._prior, evidence)
+        wanted = state.plan
+        state = self._blocked(state)
+        waits = wanted != state.plan and self._confirmer.may_be_told_later(wanted)
         proven = self._confirmer.proven()
         guesses = {one.label: self._proof((one.candidate,)) for one in state.known}
         return msgspec.structs.replace(
             state,
             proof=self._proof(state.plan),
+            blocked=wanted if waits else (),
             guesses=guesses,
             proven=math.log(proven.speed) if proven is not None else 0.0,
         )
@@ -386,7 +390,7 @@ def _with_verdict(state: State, trial: Trial, status: Status) -> State:
         status=status,
         reason=trial.decision,
         num_measured=known.num_measured + measured,
-        start_s=known.start_s if cost_s is None else cost_s,
+        start_s=cost_s or 0.0 if measured else known.start_s,
         effect=True if measured else False if status is Status.NO_EFFECT else known.effect,
         parity=parity.passed if parity is not None and parity.decided else known.parity,
         switchable=known.switchable and status is not Status.UNTRIED,

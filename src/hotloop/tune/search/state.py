@@ -46,6 +46,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Of that plan."""
     guesses: Mapping[str, Proof] = {}
     """Of plans of one step that was not measured, by its label."""
+    blocked: PlanSteps = ()
+    """The plan that would be proven if other processes left the machine; empty: none keep a plan from its proof."""
     proven: float = 0.0
     """Log gain of the fastest plan that was proven; 0: none was."""
     conflicts: Mapping[str, frozenset[str]] = {}
