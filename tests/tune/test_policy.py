@@ -88,7 +88,7 @@ def test_what_costs_much_is_compared_where_it_may_bring_more_per_second_than_the
 
 
 def test_a_plan_is_proven_before_more_is_tried_where_time_is_ample() -> None:
-    known = state(HALF, WORKERS, measured=[gained(HALF, 1.4)])
+    known = state(HALF, LAYOUT, measured=[gained(HALF, 1.4)])
     action = next_action(known, prices(), 600.0)
     assert isinstance(action, Confirm)
     assert named(action.plan) == {"half"}
