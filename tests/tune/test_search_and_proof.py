@@ -173,7 +173,6 @@ def test_time_that_is_left_goes_to_arms_that_could_not_be_told_from_nothing(gain
     for seed in (1, 6, 11):
         session = Simulation(truth, apart, seed=seed)
         result = session.run([Candidate(name="fused", prior=1.1)])
-        assert len(session.executor.orders) >= 3
         proven += bool(result.plan.steps)
     assert bool(proven) == (gain > 1)
 

@@ -29,6 +29,8 @@ HOLDS = (16, 32, 64, 128, 256, 512)
 """Of a screening, beyond those of each knob alone."""
 PILOT_HOLDS = 4
 MAX_ARMS = 8
+REPEATS = (1, 2, 4, 8)
+"""Pairs of processes over which it is asked what each is worth: one alone may show too little (the KG(*) policy)."""
 SEEDS = 3
 """Candidates that sets of arms are grown around."""
 
@@ -199,7 +201,7 @@ def _compared(state: State, prices: Prices, base: PlanSteps, tried: Sequence[Kno
 
 def _compare_value(state: State, tried: Sequence[Known], base: PlanSteps) -> float:
     """A single pair of processes may show too little of a candidate; a share of what several would is worth as much."""
-    return max(together(state, tried, state.pair_error / math.sqrt(num), base) / num for num in (1, 2, 3))
+    return max(together(state, tried, state.pair_error / math.sqrt(num), base) / num for num in REPEATS)
 
 
 def together(state: State, tried: Sequence[Known], error: float, base: PlanSteps) -> float:

@@ -28,7 +28,8 @@ from hotloop.tune.search.offers import (
 from hotloop.tune.search.state import Prices, State
 
 WORTH = 0.001
-"""Expected log gain below which an action is not worth its seconds: a tenth of the least gain that is claimed."""
+"""Expected log gain of all the time that is left, at an action's rate, below which the action is not worth its seconds:
+a tenth of the least gain that is claimed."""
 PUT_OFF = 0.15
 """Share of what could be proven now that is lost where the proof is put off: starts and blocks take longer than
 expected, other processes come, a program ends."""
@@ -47,10 +48,10 @@ def next_action(state: State, prices: Prices, left_s: float) -> Doing | Stop:
     measuring: list[Doing] = [*screen_offers(state, prices), *compare_offers(state, prices)]
     offers: list[Doing] = [one for one in measuring if one.cost_s + _keep_s(one, state, prices) <= left_s]
     offers += [one for one in guess_offers(state, prices) if one.cost_s <= left_s]
-    offers = [one for one in offers if one.value >= WORTH]
+    offers = [one for one in offers if _is_worth(one, left_s)]
     best = max(offers, key=lambda one: one.rate, default=None)
     proof = proof_offer(state, prices, state.plan, state.proof)
-    if proof is not None and proof.value >= WORTH and _fits(state, prices, left_s):
+    if proof is not None and _is_worth(proof, left_s) and _fits(state, prices, left_s):
         later_s = left_s - keep_s(state, prices, state.plan, state.gain_beside(state.plan))
         lost = _worth_of(offers, later_s) - _worth_of(offers, later_s - proof.cost_s)
         if best is None or (proof.rate >= best.rate and PUT_OFF * proof.value >= lost):
@@ -58,6 +59,11 @@ def next_action(state: State, prices: Prices, left_s: float) -> Doing | Stop:
     if best is not None:
         return _told(best, offers, left_s, _keep_s(best, state, prices))
     return _at_last(state, prices, left_s) or _unproven(state, prices, measuring, left_s)
+
+
+def _is_worth(action: Doing, left_s: float) -> bool:
+    """Whether the time that is left would bring anything at the rate of an action."""
+    return action.rate * max(left_s, action.cost_s) >= WORTH
 
 
 def _fits(state: State, prices: Prices, left_s: float) -> bool:
@@ -101,7 +107,7 @@ def _told(best: Doing, offers: Sequence[Doing], left_s: float, kept_s: float) ->
     most_s = left_s - kept_s
     if isinstance(best, Screen):
         limit_s = min(most_s, 4 * best.cost_s)
-        return _said(msgspec.structs.replace(best, price=max(price, WORTH / best.cost_s), limit_s=limit_s))
+        return _said(msgspec.structs.replace(best, price=max(price, WORTH / left_s), limit_s=limit_s))
     if isinstance(best, Compare):
         worth_s = best.value / price if price > 0 else math.inf
         ready_s = max(best.cost_s, min(worth_s, most_s))
@@ -127,7 +133,7 @@ def _at_last(state: State, prices: Prices, left_s: float) -> Doing | None:
 
 def _unproven(state: State, prices: Prices, measuring: Sequence[Doing], left_s: float) -> Doing | Stop:
     """Return what shows the way to a session with more time where nothing can be proven in this one."""
-    worth = [one for one in measuring if one.value >= WORTH]
+    worth = [one for one in measuring if _is_worth(one, left_s)]
     fitting = [one for one in worth if one.cost_s <= left_s]
     if fitting and not state.plan and not state.proven:
         return _told(max(fitting, key=lambda one: one.rate), fitting, left_s, 0.0)
