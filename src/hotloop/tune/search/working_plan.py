@@ -58,7 +58,7 @@ def best_plan(
         lacking = [(_lack(gains, plan, step, 1 if step in before else num_measured), step) for step in plan]
         most, weakest = max(lacking, key=lambda one: one[0], default=(0.0, None))
         if most <= 0 or weakest is None:
-            return exact_first(sorted(plan, key=lambda one: -gains.gain({one.label})[0]))
+            return exact_first([one for one in candidates if one in plan])  # always in the same order
         able.remove(weakest)
     return ()
 
