@@ -21,8 +21,6 @@ LEAST_ROUNDS, USUAL_ROUNDS = 4, 8
 """Of a set: two forwards, two backwards; beyond eight fresh processes tell more in the same time."""
 AGAIN = 0.25
 """Of what the first start of compiled code takes, the next ones, with warm caches: 4 to 5 s of 24 on a small GPT."""
-SLACK = 1.1
-"""Of the time that is kept for a proof: a block is repeated, a start takes longer."""
 PARITY_CHANCE = 0.8
 """That something that changes the numbers learns the same, where nothing is known of it."""
 HOLDS = (16, 32, 64, 128, 256, 512)
@@ -48,11 +46,20 @@ def proof_offer(state: State, prices: Prices, plan: PlanSteps, proof: Proof) -> 
         held = _chance_held(state, proof, mean, deviation, num)
         first_s = sum(state.of(step).start_s for step in plan if not state.of(step).num_measured)
         first_s += set_s(state, prices, plan, prices.num_originals)
-        cost_s = first_s + (to_come - 1) * set_s(state, prices, plan)
+        cost_s = first_s + (to_come - 1) * set_s(state, prices, plan, rounds=LEAST_ROUNDS + 2)
         offer = Confirm(plan=plan, value=chance * held * more, cost_s=cost_s)
         if best is None or offer.rate > best.rate:
             best = offer
     return best
+
+
+def proof_offers(state: State, prices: Prices) -> Iterator[tuple[Confirm, Proof]]:
+    """Yield the proof of the plan, and those that were begun: one that is nearly proven is not left for more."""
+    begun = [(plan, proof) for plan, proof in state.begun if plan != state.plan]
+    for plan, proof in ((state.plan, state.proof), *begun):
+        offer = proof_offer(state, prices, plan, proof)
+        if offer is not None:
+            yield offer, proof
 
 
 def guess_offers(state: State, prices: Prices) -> Iterator[Confirm]:
@@ -85,8 +92,14 @@ def set_s(
     """Return what one set of a proof takes: the first ones hold more originals, for the floor."""
     again_s = AGAIN * sum(state.of(step).start_s for step in plan)
     usual = min(USUAL_ROUNDS, max(LEAST_ROUNDS, prices.costs.telling_rounds(num_originals + 1)))
-    rounds = rounds or max(usual, prices.curve_rounds)
+    usual = usual if _learns_the_same(state, plan) else max(usual, prices.curve_rounds)
+    rounds = rounds or usual
     return prices.costs.set_s(num_originals + 1, prices.rounds(rounds), again_s)
+
+
+def _learns_the_same(state: State, plan: PlanSteps) -> bool:
+    """Whether the first set of a plan's proof has told that: later ones need no curve of losses."""
+    return plan == state.plan and state.proof.parity is not None
 
 
 def keep_s(state: State, prices: Prices, plan: PlanSteps, gain: float, num_originals: int = 1) -> float:
@@ -99,9 +112,8 @@ def keep_s(state: State, prices: Prices, plan: PlanSteps, gain: float, num_origi
         gain: its log gain, as far as it is known: a small one beside much noise takes more sets.
         num_originals: of its first set.
     """
-    rounds = max(LEAST_ROUNDS, prices.curve_rounds)
-    first_s = set_s(state, prices, plan, num_originals, rounds)
-    return SLACK * (first_s + (_sets_needed(state, gain) - 1) * set_s(state, prices, plan, rounds=rounds))
+    first_s = set_s(state, prices, plan, num_originals, max(LEAST_ROUNDS, prices.curve_rounds))
+    return first_s + (_sets_needed(state, gain) - 1) * set_s(state, prices, plan, rounds=LEAST_ROUNDS)
 
 
 def _sets_needed(state: State, gain: float) -> int:

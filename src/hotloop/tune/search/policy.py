@@ -21,15 +21,17 @@ from hotloop.tune.search.offers import (
     compare_offers,
     guess_offers,
     keep_s,
-    proof_offer,
+    proof_offers,
     screen_offers,
     set_s,
 )
-from hotloop.tune.search.state import Prices, State
+from hotloop.tune.search.state import Prices, Proof, State
 
 WORTH = 0.001
 """Expected log gain of all the time that is left, at an action's rate, below which the action is not worth its seconds:
 a tenth of the least gain that is claimed."""
+LATE = 1.5
+"""Times what it was expected to take, after which a screening ends: what is worth more of it is asked again then."""
 PUT_OFF = 0.15
 """Share of what could be proven now that is lost where the proof is put off: starts and blocks take longer than
 expected, other processes come, a program ends."""
@@ -46,12 +48,14 @@ def next_action(state: State, prices: Prices, left_s: float) -> Doing | Stop:
         left_s: the time that is left.
     """
     measuring: list[Doing] = [*screen_offers(state, prices), *compare_offers(state, prices)]
-    offers: list[Doing] = [one for one in measuring if one.cost_s + _keep_s(one, state, prices) <= left_s]
-    offers += [one for one in guess_offers(state, prices) if one.cost_s <= left_s]
+    until_s = left_s + prices.grace_s  # the last set of a proof is worth being a little late
+    offers: list[Doing] = [one for one in measuring if one.cost_s + _keep_s(one, state, prices) <= until_s]
+    offers += [one for one in guess_offers(state, prices) if one.cost_s <= until_s]
     offers = [one for one in offers if _is_worth(one, left_s)]
     best = max(offers, key=lambda one: one.rate, default=None)
-    proof = proof_offer(state, prices, state.plan, state.proof)
-    if proof is not None and _is_worth(proof, left_s) and _fits(state, prices, left_s):
+    proofs = [one for one, so_far in proof_offers(state, prices) if _fits(one, so_far, state, prices, left_s)]
+    proof = max((one for one in proofs if _is_worth(one, left_s)), key=lambda one: one.rate, default=None)
+    if proof is not None:
         later_s = left_s - keep_s(state, prices, state.plan, state.gain_beside(state.plan))
         lost = _worth_of(offers, later_s) - _worth_of(offers, later_s - proof.cost_s)
         if best is None or (proof.rate >= best.rate and PUT_OFF * proof.value >= lost):
@@ -66,10 +70,10 @@ def _is_worth(action: Doing, left_s: float) -> bool:
     return action.rate * max(left_s, action.cost_s) >= WORTH
 
 
-def _fits(state: State, prices: Prices, left_s: float) -> bool:
+def _fits(offer: Confirm, proof: Proof, state: State, prices: Prices, left_s: float) -> bool:
     """Whether one set more fits; the last one of a proof is worth being a little late."""
-    late_s = prices.grace_s if state.proof.num_sets == MIN_SETS - 1 else 0.0
-    return set_s(state, prices, state.plan, rounds=LEAST_ROUNDS) <= left_s + late_s
+    late_s = prices.grace_s if proof.num_sets == MIN_SETS - 1 else 0.0
+    return set_s(state, prices, offer.plan, rounds=LEAST_ROUNDS) <= left_s + late_s
 
 
 def _worth_of(offers: Sequence[Doing], seconds: float) -> float:
@@ -106,7 +110,7 @@ def _told(best: Doing, offers: Sequence[Doing], left_s: float, kept_s: float) ->
     price = max((one.rate for one in others), default=0.0)
     most_s = left_s - kept_s
     if isinstance(best, Screen):
-        limit_s = min(most_s, 4 * best.cost_s)
+        limit_s = min(most_s, LATE * best.cost_s)
         return _said(msgspec.structs.replace(best, price=max(price, WORTH / left_s), limit_s=limit_s))
     if isinstance(best, Compare):
         worth_s = best.value / price if price > 0 else math.inf

@@ -300,6 +300,9 @@ class Search:
             state,
             proof=self._proof(state.plan),
             blocked=wanted if waits else (),
+            begun=tuple(
+                (plan, self._proof(plan)) for plan in self._confirmer.goals if _may_hold(state, plan)
+            ),
             guesses=guesses,
             proven=math.log(proven.speed) if proven is not None else 0.0,
         )
@@ -365,6 +368,12 @@ class Search:
 
 def _ratio(seen: Confirmation | None) -> Ratio | None:
     return seen.ratio if seen is not None else None
+
+
+def _may_hold(state: State, plan: PlanSteps) -> bool:
+    """Whether every step of a plan is likelier to help than not."""
+    known = [state.of(step) for step in plan]
+    return all(one.status in {Status.HELPS, Status.OPEN} and one.mean > 0 for one in known)
 
 
 def _pair_error(state: State, evidence: Sequence[Evidence]) -> float:

@@ -44,6 +44,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Believed to be the fastest, of what is shown to help."""
     proof: Proof
     """Of that plan."""
+    begun: tuple[tuple[PlanSteps, Proof], ...] = ()
+    """Plans whose proof was begun, and none of whose steps is likelier to cost time than to gain."""
     guesses: Mapping[str, Proof] = {}
     """Of plans of one step that was not measured, by its label."""
     blocked: PlanSteps = ()
