@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 
 import msgspec
-import pytest
 
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.tune.design.costs import Costs
@@ -166,18 +165,6 @@ def test_little_is_not_proven_at_length_while_much_is_untried() -> None:
     known = state(LAYOUT, WORKERS, HALF, measured=[gained(LAYOUT, 1.04, 0.01)])
     action = _doing(next_action(known, prices(start_s=12.0), 480.0))
     assert not isinstance(action, Confirm) or named(action.plan) != {"layout"}
-
-
-@pytest.mark.parametrize(("other", "waits"), [(1.0, True), (1.6, False)])
-def test_an_arm_is_waited_for_as_long_as_it_is_worth_it(other: float, waits: bool) -> None:
-    """What else could be done with the time says when an arm that is not warm is given up."""
-    rival = Candidate(name="rival", prior=other)
-    known = state(COMPILE, rival, knobs=[rival])
-    known = msgspec.structs.replace(known, proven=0.3)
-    action = next_action(known, prices(), 900.0)
-    while not isinstance(action, Compare):
-        pytest.skip("the knob comes first")
-    assert (action.ready_s > 3 * action.cost_s) == waits
 
 
 def test_every_action_says_why() -> None:

@@ -51,7 +51,7 @@ def next_action(state: State, prices: Prices, left_s: float) -> Doing | Stop:
     until_s = left_s + prices.grace_s  # the last set of a proof is worth being a little late
     offers: list[Doing] = [one for one in measuring if one.cost_s + _keep_s(one, state, prices) <= until_s]
     offers += [one for one in guess_offers(state, prices) if one.cost_s <= until_s]
-    offers = [one for one in offers if _is_worth(one, left_s)]
+    offers = [one for one in _of_most_knobs(offers) if _is_worth(one, left_s)]
     best = max(offers, key=lambda one: one.rate, default=None)
     proofs = [one for one, so_far in proof_offers(state, prices) if _fits(one, so_far, state, prices, left_s)]
     proof = max((one for one in proofs if _is_worth(one, left_s)), key=lambda one: one.rate, default=None)
@@ -63,6 +63,19 @@ def next_action(state: State, prices: Prices, left_s: float) -> Doing | Stop:
     if best is not None:
         return _told(best, offers, left_s, _keep_s(best, state, prices))
     return _at_last(state, prices, left_s) or _unproven(state, prices, measuring, left_s)
+
+
+def _of_most_knobs(offers: Sequence[Doing]) -> list[Doing]:
+    """Return the actions without screenings that leave out knobs for which there is time: one more costs little."""
+    most: dict[str, int] = {}
+    for one in offers:
+        if isinstance(one, Screen):
+            most[_base(one)] = max(most.get(_base(one), 0), len(one.knobs))
+    return [one for one in offers if not isinstance(one, Screen) or len(one.knobs) == most[_base(one)]]
+
+
+def _base(screen: Screen) -> str:
+    return "+".join(step.label for step in screen.base)
 
 
 def _is_worth(action: Doing, left_s: float) -> bool:
