@@ -38,6 +38,8 @@ class Dropped(NamedTuple):
     """It does not learn the same."""
     effect: bool = True
     """False: it was not seen to act."""
+    num_suspects: int = 1
+    """Steps of which this is the likeliest one."""
 
 
 class Confirmer:
@@ -104,6 +106,14 @@ class Confirmer:
     def _is_split_next(self, plan: PlanSteps) -> bool:
         return self._split.get(labels(plan)) is False
 
+    def _split_if_affordable(self, plan: PlanSteps, num_originals: int, to_come: int) -> None:
+        """Ask which step is to blame only where the rest of the proof has its time all the same."""
+        costs = self._arms.costs
+        split_s = costs.set_s(num_originals + len(plan), MIN_ROUNDS)
+        rest_s = to_come * costs.set_s(2, MIN_ROUNDS)
+        if self._is_split_next(plan) and split_s + rest_s > self._arms.left_s():
+            self._split[labels(plan)] = True
+
     def beside(self, plan: PlanSteps) -> tuple[PlanSteps, str]:
         """Return the steps of a plan of which no set tells, because neighbours gave them what they gain, and why."""
         seen = self.sets.standing(plan)
@@ -153,7 +163,7 @@ class Confirmer:
             if (reason := next((one.reason for one in idle if one.name == step.label), None)) is not None
         ]
         culprit = self._culprit()
-        if culprit is not None and len(plan) > 1 and labels(plan) not in self._split and not gone:
+        if culprit is not None and culprit.num_suspects > 1 and labels(plan) not in self._split and not gone:
             self.split(plan)  # which step it is, a set with the plan's beginnings tells
             culprit = None
         return order, record, gone or ([culprit] if culprit is not None else [])
@@ -173,6 +183,7 @@ class Confirmer:
 
     def _order(self, plan: PlanSteps, to_come: int) -> SetOrder:
         originals, perturbed = self._originals(plan)
+        self._split_if_affordable(plan, len(originals), to_come)
         arms = (*originals, *self._beginnings(plan, originals), plan)
         # A proof is worth more than a picture: whatever that takes, it takes it from no set that is still to come.
         wanted = to_come == 1 and not self.sets.looked_at(plan)
@@ -224,15 +235,14 @@ class Confirmer:
             added = [step for step in end if step not in before]
             if failure is not None:
                 blameless = failure.kind in {FailureKind.ENDED, FailureKind.LATE}
-                return (
-                    None
-                    if blameless
-                    else Dropped(blamed(added), f"when confirmed: {failure_reason(failure)}")
-                )
+                reason = f"when confirmed: {failure_reason(failure)}"
+                return None if blameless else Dropped(blamed(added), reason, num_suspects=len(added))
             seen = self.sets.standing(end)
             if arm is not None and seen is not None and _departs(seen):
                 reason = f"{PARITY} when confirmed: {seen.parity.evidence}"
-                return Dropped(blamed(added), reason, parity=True)
+                loose = [step for step in added if step.numerics is not Numerics.EXACT]
+                touching = loose or [step for step in added if step.touches_numbers] or added
+                return Dropped(blamed(added), reason, parity=True, num_suspects=len(touching))
             before = end
         return None
 

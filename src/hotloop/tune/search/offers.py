@@ -9,6 +9,7 @@ from hotloop.model.optimization import Numerics
 from hotloop.stats.verdict import margin, needed_errors
 from hotloop.tune.design.patterns import exclude
 from hotloop.tune.executor import PlanSteps
+from hotloop.tune.plan.exact_first import is_loose
 from hotloop.tune.search.actions import Compare, Confirm, Screen
 from hotloop.tune.search.evidence import SWITCHED_SD, shifted
 from hotloop.tune.search.state import Prices, Proof, State
@@ -94,7 +95,11 @@ def set_s(
     usual = min(USUAL_ROUNDS, max(LEAST_ROUNDS, prices.costs.telling_rounds(num_originals + 1)))
     usual = usual if _learns_the_same(state, plan) else max(usual, prices.curve_rounds)
     rounds = rounds or usual
-    return prices.costs.set_s(num_originals + 1, prices.rounds(rounds), again_s)
+    # Where few losses are a curve the exact steps of a plan are an arm of their own (`confirm.confirmation`).
+    exact = (
+        rounds > LEAST_ROUNDS and rounds == prices.curve_rounds and any(is_loose(step) for step in plan[1:])
+    )
+    return prices.costs.set_s(num_originals + exact + 1, prices.rounds(rounds), again_s)
 
 
 def _learns_the_same(state: State, plan: PlanSteps) -> bool:

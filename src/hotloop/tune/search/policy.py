@@ -112,7 +112,7 @@ def _keep_s(offer: Action, state: State, prices: Prices) -> float:
     """Return the time that a proof of what an action may find takes."""
     tried = offer.tried if isinstance(offer, Compare) else ()
     slowest = max(tried, key=lambda one: state.of(one).start_s, default=None)
-    num_originals = 1 if tried else prices.num_originals
+    num_originals = 1 + prices.num_perturbed if tried else prices.num_originals
     plan = (*state.plan, *([slowest] if slowest else []))
     return keep_s(state, prices, plan, state.gain_beside(state.plan) + offer.value, num_originals)
 

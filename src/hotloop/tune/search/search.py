@@ -143,7 +143,7 @@ class Search:
         self._progress(action.why)
 
     def _prices(self) -> Prices:
-        originals, _ = self._arms.first_originals(
+        originals, perturbed = self._arms.first_originals(
             (self.state.plan,), undecided=self.comparison.wants_perturbed
         )
         return Prices(
@@ -153,6 +153,7 @@ class Search:
             max_rounds=self._design.max_rounds,
             curve_rounds=self._design.curve_rounds,
             num_originals=len(originals),
+            num_perturbed=len(perturbed),
             grace_s=self._arms.grace_s,
         )
 

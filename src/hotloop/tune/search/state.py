@@ -105,6 +105,8 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True):
     """The last set of a proof may end so much late."""
     num_originals: int
     """Arms with nothing on that the next set begins with."""
+    num_perturbed: int = 0
+    """Those of them that run with rounding noise."""
 
     def rounds(self, wanted: int) -> int:
         """Return so many rounds, or as many as the program has."""
