@@ -10,7 +10,7 @@ import msgspec
 
 from hotloop.model.optimization import Candidate
 from hotloop.model.ratio import Ratio
-from hotloop.model.tuning import Choice, Failure, Measured, Switched, Trial
+from hotloop.model.tuning import Choice, Switched, Trial
 from hotloop.stats.switching import SwitchFit
 from hotloop.tune.confirm.confirmation import Confirmer, Dropped
 from hotloop.tune.confirm.evidence import Confirmation
@@ -19,23 +19,21 @@ from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
 from hotloop.tune.search.actions import Compare, Confirm, Doing, Screen, Stop
 from hotloop.tune.search.arm_comparison import ArmComparison, step_by_step
 from hotloop.tune.search.arm_verdict import decide
-from hotloop.tune.search.assess import assessed
 from hotloop.tune.search.evidence import Compared, Evidence, Screened
 from hotloop.tune.search.gains import prior
 from hotloop.tune.search.offers import screen_error, together
+from hotloop.tune.search.overview import Overview
 from hotloop.tune.search.policy import next_action
 from hotloop.tune.search.screening import Screening
 from hotloop.tune.search.state import Prices, Proof, State
 from hotloop.tune.search.status import Known, Status
 from hotloop.tune.search.substitutes import substitutes, waiting
+from hotloop.tune.search.updates import changed, tried, with_verdict
 from hotloop.tune.session.ledger import Ledger
 from hotloop.tune.session.progress_line import progress_line
 from hotloop.tune.sets.arms import Arms
 from hotloop.tune.verdict.decision import not_proven
 
-USUAL_PAIR_ERROR = 0.035
-"""Standard deviation of what a pair of processes shows in eight blocks: they differ by 2%, and their blocks by twice
-that (`benchmarks/results/noise-2026-11-22.md`)."""
 CONTRADICTS = 3.0
 """Standard deviations between a plan and the sum of its parts from which it is asked which step is to blame."""
 FLOOR_ROUNDS = 5
@@ -75,6 +73,7 @@ class Search:
         self.comparison = comparison
         self._confirmer = confirmer
         self._design = design
+        self._overview = Overview(arms, confirmer, design)
         self._progress = progress
         self._tell_standing = tell_standing
         self._prior = prior((), {}, {}, {})
@@ -126,7 +125,7 @@ class Search:
             conflicts=design.conflicts,
             interactions=design.interactions,
         )
-        return self._assessed(state, ())
+        return self._overview(state, self._prior, ())
 
     def _decided(self, number: int) -> Doing | Stop:
         """Return the next action; one that was decided before the session was killed is not decided again."""
@@ -170,7 +169,7 @@ class Search:
         def enough(fit: SwitchFit, num_holds: int) -> bool:
             """Whether as many holds again bring less per second than the time brings elsewhere."""
             base = frozenset(step.label for step in action.base)
-            then = self._assessed(self._counted(action.knobs), (Screened(fit=fit, base=base),))
+            then = self._overview(self._counted(action.knobs), self._prior, (Screened(fit=fit, base=base),))
             then = msgspec.structs.replace(then, hold_sd=_hold_sd(fit, num_holds))
             knobs = [one for one in then.known if one.candidate in action.knobs]
             value = together(then, knobs, screen_error(then, num_holds), action.base)
@@ -181,13 +180,13 @@ class Search:
         state = self.state
         verdicts = self.screening.screen.verdicts(result.record, result.order, result.fit, ())
         for one in verdicts:
-            state = _with_verdict(state, one.trial, one.status)
+            state = with_verdict(state, one.trial, one.status)
         told = {one.trial.candidate.label for one in verdicts}
         untold = tuple(knob for knob in action.knobs if knob.label not in told)
-        state = _changed(
+        state = changed(
             state, untold, switchable=False
         )  # a program that ended before gets processes of their own
-        state = self._assessed(state, result.evidence)
+        state = self._overview(state, self._prior, result.evidence)
         if result.fit is not None:
             state = msgspec.structs.replace(state, hold_sd=_hold_sd(result.fit, len(result.record.holds)))
         decided = self.screening.screen.verdicts(result.record, result.order, result.fit, state.plan)
@@ -198,12 +197,12 @@ class Search:
         """Return the state as if knobs were measured."""
         labels = {knob.label for knob in knobs}
         known = tuple(
-            msgspec.structs.replace(one, num_measured=max(1, one.num_measured), status=_tried(one.status))
+            msgspec.structs.replace(one, num_measured=max(1, one.num_measured), status=tried(one.status))
             if one.label in labels
             else one
             for one in self.state.known
         )
-        return msgspec.structs.replace(self.state, known=known, num_measured=_num_measured(known))
+        return msgspec.structs.replace(self.state, known=known)
 
     # Arms
 
@@ -214,16 +213,16 @@ class Search:
         for trial in result.trials:
             state = self._with_arm(state, trial)
         self.trials += result.trials
-        return self._assessed(state, result.evidence)
+        return self._overview(state, self._prior, result.evidence)
 
     def _with_arm(self, state: State, trial: Trial) -> State:
         assert not isinstance(trial.outcome, Switched), "an arm has a process of its own"
         status, _, _ = decide(trial.candidate, trial.outcome, self._arms.originals.baseline())
-        state = _with_verdict(state, trial, status)
+        state = with_verdict(state, trial, status)
         if status is Status.LATE:
             known = state.of(trial.candidate)
             least = 2 * max(known.start_s, 1.0)  # it takes longer than it was waited for
-            state = _changed(state, (trial.candidate,), start_s=least)
+            state = changed(state, (trial.candidate,), start_s=least)
         return self._with_substitutes(state, trial.candidate, parity=status is Status.PARITY)
 
     def _with_substitutes(self, state: State, gone: Candidate, *, parity: bool) -> State:
@@ -232,7 +231,7 @@ class Search:
             return state
         found = substitutes([one.candidate for one in state.known], gone, self._design.stands_in_for)
         waiting_for = [one for one in found if state.of(one).status is Status.SUBSTITUTE]
-        return _changed(state, tuple(waiting_for), status=Status.UNTRIED, reason=NO_TIME)
+        return changed(state, tuple(waiting_for), status=Status.UNTRIED, reason=NO_TIME)
 
     # Confirmation
 
@@ -245,7 +244,7 @@ class Search:
         if not gone and action.plan in order.plans:
             evidence = self._observed(order, record, action.plan)
             state = self._acted(state, record, order, action.plan)
-        return self._assessed(state, evidence)
+        return self._overview(state, self._prior, evidence)
 
     def _observed(self, order: SetOrder, record: SetRecord, plan: PlanSteps) -> tuple[Evidence, ...]:
         heeding, _ = self._confirmer.beside(plan)
@@ -270,94 +269,14 @@ class Search:
         acting = tuple(step for step in plan if not_proven(arm.effects, step) is None)
         for step in acting:
             known = state.of(step)
-            status = _tried(known.status)
-            state = _changed(state, (step,), num_measured=known.num_measured + 1, effect=True, status=status)
+            status = tried(known.status)
+            state = changed(state, (step,), num_measured=known.num_measured + 1, effect=True, status=status)
         return state
 
     def _with_dropped(self, state: State, gone: Dropped) -> State:
         status = Status.PARITY if gone.parity else Status.FAILED if gone.effect else Status.NO_EFFECT
-        state = _changed(state, (gone.step,), status=status, reason=gone.reason, effect=gone.effect)
+        state = changed(state, (gone.step,), status=status, reason=gone.reason, effect=gone.effect)
         return self._with_substitutes(state, gone.step, parity=gone.parity)
-
-    # What is known by then
-
-    def _assessed(self, state: State, evidence: Sequence[Evidence]) -> State:
-        ground = self._arms.originals.baseline()
-        state = msgspec.structs.replace(
-            state,
-            num_measured=_num_measured(state.known),
-            pair_error=_pair_error(state, evidence),
-            floor=ground.floor,
-            noisy=self._arms.noisy(),
-            passive=self._passive(),
-        )
-        state = assessed(self._unblocked(state), self._prior, evidence)
-        wanted = state.plan
-        state = self._blocked(state)
-        waits = wanted != state.plan and self._confirmer.may_be_told_later(wanted)
-        proven = self._confirmer.proven()
-        guesses = {one.label: self._proof((one.candidate,)) for one in state.known}
-        return msgspec.structs.replace(
-            state,
-            proof=self._proof(state.plan),
-            blocked=wanted if waits else (),
-            begun=tuple(
-                (plan, self._proof(plan)) for plan in self._confirmer.goals if _may_hold(state, plan)
-            ),
-            guesses=guesses,
-            proven=math.log(proven.speed) if proven is not None else 0.0,
-        )
-
-    def _unblocked(self, state: State) -> State:
-        found = tuple(one.candidate for one in state.known if one.status is Status.BLOCKED)
-        return _changed(state, found, status=Status.OPEN)
-
-    def _blocked(self, state: State) -> State:
-        """Go on without what cannot be told now: what gains from neighbours beside some, or how the rest learns."""
-        for _ in range(len(state.plan)):
-            found, reason = self._cannot_be_told(state.plan)
-            if not found:
-                return state
-            state = assessed(_changed(state, found, status=Status.BLOCKED, reason=reason), self._prior)
-        return state
-
-    def _cannot_be_told(self, plan: PlanSteps) -> tuple[PlanSteps, str]:
-        heeding, reason = self._confirmer.beside(plan)
-        if heeding and self._arms.noisy():
-            return heeding, reason
-        seen = self._confirmer.standing(plan)
-        loose = tuple(step for step in plan if step.numerics.value != "exact")
-        if seen is None or seen.num_sets < 3 or seen.parity.decided or not loose:
-            return (), ""
-        if self._arms.wants_perturbed(unsettled=True):
-            return (), ""
-        return loose, f"whether it learns the same is not decided: {seen.parity.evidence}"
-
-    def _proof(self, plan: PlanSteps) -> Proof:
-        if not plan:
-            return Proof()
-        hopeless, held = self._confirmer.is_hopeless(plan), self._confirmer.held(plan)
-        seen = held or self._confirmer.standing(plan)
-        if seen is None or seen.ratio is None:
-            return Proof(hopeless=hopeless)
-        counted = len(self._confirmer.sets.counted(plan)) if seen.beside is None else 0
-        return Proof(
-            num_sets=counted,
-            log_gain=math.log(seen.ratio.ratio) if counted else 0.0,
-            held=held is not None,
-            half_width=math.log(seen.ratio.high / seen.ratio.low) / 2,
-            hopeless=hopeless,
-            parity=seen.parity.passed if seen.parity.decided else None,
-        )
-
-    def _passive(self) -> bool:
-        """Whether screening waits passively at barriers, as neighbours ask for by now.
-
-        A step of many short parallel regions takes longer so (an LSTM's 5 ms were 25): beside a neighbour it was
-        observed with what that costs, and is not to take longer still.
-        """
-        wanted = self._arms.noisy() if self._arms.contentions else self._design.busy
-        return wanted and not self._arms.held_up_by_waiting(self._design.observed_s)
 
     def _say_standing(self) -> None:
         if self._tell_standing is None:
@@ -371,53 +290,7 @@ def _ratio(seen: Confirmation | None) -> Ratio | None:
     return seen.ratio if seen is not None else None
 
 
-def _may_hold(state: State, plan: PlanSteps) -> bool:
-    """Whether every step of a plan is likelier to help than not."""
-    known = [state.of(step) for step in plan]
-    return all(one.status in {Status.HELPS, Status.OPEN} and one.mean > 0 for one in known)
-
-
-def _pair_error(state: State, evidence: Sequence[Evidence]) -> float:
-    """Return the deviation of what pairs of processes have shown so far."""
-    pairs = [one for one in (*state.evidence, *evidence) if isinstance(one, Compared)]
-    return median(math.sqrt(one.variance) for one in pairs) if pairs else USUAL_PAIR_ERROR
-
-
 def _hold_sd(fit: SwitchFit, num_holds: int) -> float:
     """Return the deviation of a hold that the errors of the knobs speak of: each is on in half of the holds."""
     errors = [fit.gain([label])[1] for label in fit.knobs]
     return median(errors) * math.sqrt(num_holds) / 2 if errors else 0.05
-
-
-def _with_verdict(state: State, trial: Trial, status: Status) -> State:
-    known, outcome = state.of(trial.candidate), trial.outcome
-    measured = not isinstance(outcome, Failure) and trial.ratio is not None and not status.is_refused
-    cost_s = None if isinstance(outcome, Failure) else outcome.one_off_s
-    parity = outcome.parity if isinstance(outcome, Measured) else None
-    return _changed(
-        state,
-        (trial.candidate,),
-        status=status,
-        reason=trial.decision,
-        num_measured=known.num_measured + measured,
-        start_s=cost_s or 0.0 if measured else known.start_s,
-        effect=True if measured else False if status is Status.NO_EFFECT else known.effect,
-        parity=parity.passed if parity is not None and parity.decided else known.parity,
-        switchable=known.switchable and status is not Status.UNTRIED,
-    )
-
-
-def _changed(state: State, steps: PlanSteps, **changes: object) -> State:
-    labels = {step.label for step in steps}
-    known = tuple(
-        msgspec.structs.replace(one, **changes) if one.label in labels else one for one in state.known
-    )
-    return msgspec.structs.replace(state, known=known)
-
-
-def _num_measured(known: Sequence[Known]) -> int:
-    return sum(one.num_measured > 0 for one in known)
-
-
-def _tried(status: Status) -> Status:
-    return Status.OPEN if status in {Status.UNTRIED, Status.LATE} else status
