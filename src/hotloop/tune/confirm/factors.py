@@ -19,6 +19,8 @@ from hotloop.tune.executor import PlanSteps
 SWITCHED = "switched off and on in one process, with what arms and the confirmation told, beside the plan's other steps"
 ARMS = "with and without in processes of their own, beside the plan's other steps"
 WHOLE = "the whole plan in fresh processes"
+BEYOND_LUCK = 1.5
+"""Halves of its interval that a step's factor is above 1 where it is one even if it was picked out of many."""
 _Z = 1.96
 
 
@@ -87,7 +89,7 @@ class Factors:
         mean, deviation = self._own_gain([*labels, step], labels)
         switched = any(step in fit.knobs for fit in self._fits)
         half = _Z * deviation
-        return _Factor(mean, half, SWITCHED if switched else ARMS, proven=mean > half)
+        return _Factor(mean, half, SWITCHED if switched else ARMS, proven=mean > BEYOND_LUCK * half)
 
     def _break_even(self, plan: PlanSteps, step: Candidate, ratio: Ratio) -> int | None:
         """Steps after which a step's one-off cost is earned back."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from hotloop.model.optimization import Candidate
 from hotloop.model.tuning import Failure, FailureKind, Measured, Trial
-from hotloop.stats.pairs import MIN_BLOCKS, pair_estimate
+from hotloop.stats.log_ratio import half_width
+from hotloop.stats.pairs import MIN_BLOCKS, ratio_interval
 from hotloop.tune.design.patterns import with_candidate
 from hotloop.tune.executor import PlanSteps, Rounds, SetOrder, SetRecord
 from hotloop.tune.search.actions import Compare
@@ -21,6 +23,8 @@ MAX_ROUNDS = 8
 """Of one set: what is not told from nothing by then differs by less than processes do: fresh ones look at it again."""
 CLEAR = 6.0
 """Standard errors: what is so far from the original is settled here, its size is for the confirmation."""
+NORMAL_95 = 1.96
+"""Half of the interval that holds 95% of a normal variable, in standard deviations."""
 METHOD = "with and without in processes of their own, side by side"
 STEADY = 0.015
 """Standard error of an arm's log ratio at which it is known well enough for a screening."""
@@ -244,13 +248,15 @@ def _observed(
     logs = record.log_ratios(before, at) if before and record.arm(at) is not None else ()
     if len(logs) < MIN_BLOCKS:
         return []
-    seen = pair_estimate(logs)
+    ratio = ratio_interval([logs], prior_sd=ground.spread.sd, prior_df=ground.spread.df)
+    # A few blocks of one pair of processes say little of their own scatter: so does Student's t.
+    deviation = half_width(ratio) / NORMAL_95
     return [
         Compared(
             after=frozenset(step.label for step in plan),
             before=frozenset(step.label for step in base),
-            value=seen.log_ratio,
-            variance=seen.variance + ground.spread.sd**2,
+            value=math.log(ratio.ratio),
+            variance=deviation**2,
         )
     ]
 
