@@ -25,7 +25,7 @@ from hotloop.probe.control.control_page import GO_UNTIL, UNLIMITED
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.executor import Rounds, SetOrder
 from hotloop.tune.trials.arm import Arm
-from hotloop.tune.trials.crew import Crew
+from hotloop.tune.trials.arm_processes import ArmProcesses
 from hotloop.tune.trials.duet import DuetExecutor
 from hotloop.tune.trials.setting import Setting
 
@@ -109,7 +109,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     @contextmanager
     def executor(
         self, argv: Sequence[str], blocks: Blocks, observation: Observation | None = None
-    ) -> Iterator[tuple[DuetExecutor, Crew]]:
+    ) -> Iterator[tuple[DuetExecutor, ArmProcesses]]:
         """Give what runs trials of a command, and what handles their arms."""
         isolation = plan_isolation(argv, self.folder, scratch_root(), network=True)
         # The program writes its truth, which an isolation of files would keep from us.
@@ -124,7 +124,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
             peak_bytes=None,
             devices=observation.memory.devices if observation else (),
         )
-        crew = Crew(setting, blocks, left_s=lambda: math.inf)
+        crew = ArmProcesses(setting, blocks, left_s=lambda: math.inf)
         runner = DuetExecutor(setting, blocks, lambda _: None, crew=crew)
         try:
             yield runner, crew

@@ -83,7 +83,7 @@ def _rows_after_report(file: str, candidate: str) -> list[dict[str, str]]:
 
 def test_every_original_of_floor_contests_and_proof_is_in_the_band_of_losses(session: Session) -> None:
     plain = perturbed = 0
-    for one in [ran for begin in ("floor", "contest|", "confirm|") for ran in _sets(session, begin)]:
+    for one in [ran for begin in ("floor", "compare|", "confirm|") for ran in _sets(session, begin)]:
         for at in one.record.originals(one.order):
             perturbed += at in one.order.perturbed
             plain += at not in one.order.perturbed

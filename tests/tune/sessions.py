@@ -10,6 +10,7 @@ import numpy as np
 
 from hotloop.model.optimization import Candidate, Refusal
 from hotloop.model.tuning import TuneResult
+from hotloop.tune.confirm.evidence import ConfirmedSets
 from hotloop.tune.design.costs import Costs
 from hotloop.tune.design.experiment import Design
 from hotloop.tune.session.budget import Budget
@@ -17,20 +18,7 @@ from hotloop.tune.session.ledger import Journal, Ledger
 from hotloop.tune.tuner import Tuner
 
 from ..stats.simulated import Noise, random_noise
-from .simulated import (
-    BLOCK_STEPS,
-    DISCARD,
-    HOLD_STEPS,
-    QUIET,
-    STARTUP_S,
-    STEP_S,
-    WARM_STEPS,
-    Clock,
-    Disturbance,
-    SimulatedExecutor,
-    Truth,
-    observation,
-)
+from .simulated import QUIET, USUAL, Clock, Disturbance, Shape, SimulatedExecutor, Truth, observation
 
 DEFAULT_BUDGET_S = 600.0
 
@@ -74,22 +62,36 @@ class Simulation:
         heed_neighbours: frozenset[str] = frozenset(),
         switchable: Callable[[Candidate], bool] = lambda _: False,
         busy: bool = False,
-        observed_s: float = STEP_S,
+        observed_s: float | None = None,
         observed_busy: bool = False,
-        start_s: float = STARTUP_S,
+        start_s: float | None = None,
         free: bool = False,
         disturbance: Disturbance | None = None,
+        shape: Shape = USUAL,
+        may_be_late: bool = False,
+        told: Callable[[str], None] | None = None,
     ) -> None:
         self.clock = Clock()
+        budget = Budget(budget_s, self.clock)
         self.executor = SimulatedExecutor(
-            truth, noise, self.clock, seed, turn=turn, before=before, disturbance=disturbance
+            truth,
+            noise,
+            self.clock,
+            seed,
+            turn=turn,
+            before=before,
+            disturbance=disturbance,
+            shape=shape,
+            left_s=budget.left if may_be_late else None,
         )
         self.said: list[str] = []
         self._told: Callable[[str], None] = self.said.append
-        self._ledger = Ledger(journal or Memory(), Budget(budget_s, self.clock), free=free)
+        self._ledger = Ledger(journal or Memory(), budget, free=free)
+        observed_s = observed_s if observed_s is not None else shape.step_s
+        start_s = start_s if start_s is not None else shape.startup_s
         design = Design(
-            costs=Costs(start_s + WARM_STEPS * STEP_S, (BLOCK_STEPS + DISCARD) * STEP_S, num_cores=1),
-            hold_s=(HOLD_STEPS + 2) * STEP_S,
+            costs=Costs(start_s + shape.warm_steps * shape.step_s, shape.round_s, num_cores=1),
+            hold_s=shape.hold_s,
             switchable=switchable,
             max_rounds=max_rounds,
             curve_rounds=curve_rounds,
@@ -102,7 +104,13 @@ class Simulation:
             observed_busy=observed_busy,
             usual_s=observed_s,
         )
-        self._tuner = Tuner(observation(), self.executor, self._ledger, design, self._tell)
+        seen = observation(step_s=shape.step_s)
+        self._tuner = Tuner(seen, self.executor, self._ledger, design, self._tell, told)
+
+    @property
+    def confirmed(self) -> ConfirmedSets:
+        """The sets of the session's proofs."""
+        return self._tuner.confirmed
 
     def listen(self, told: Callable[[str], None]) -> None:
         """Give what is said to somebody else."""

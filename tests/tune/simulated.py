@@ -85,6 +85,46 @@ class Truth(msgspec.Struct, frozen=True, kw_only=True):
     """Sets after which they leave."""
 
 
+class Shape(msgspec.Struct, frozen=True, kw_only=True):
+    """What a program takes: the shape of its trials, in steps and seconds."""
+
+    step_s: float = STEP_S
+    startup_s: float = STARTUP_S
+    warm_steps: int = WARM_STEPS
+    block_steps: int = BLOCK_STEPS
+    discard: int = DISCARD
+    turns: int = TURNS
+    """Of which a block is the median."""
+    timed_turns: int = 1
+    """Of them, how many count on the clock and take steps from the program."""
+    hold_steps: int = HOLD_STEPS
+    again: float = 1.0
+    """Share of a one-off cost that later starts with the same step pay: caches are warm."""
+
+    @property
+    def start_s(self) -> float:
+        """Seconds until an arm is warm."""
+        return self.startup_s + self.warm_steps * self.step_s
+
+    @property
+    def round_s(self) -> float:
+        """Seconds of one arm's block."""
+        return self.per_block * self.step_s
+
+    @property
+    def per_block(self) -> int:
+        """Steps that a block takes from the program."""
+        return self.timed_turns * (self.block_steps + self.discard)
+
+    @property
+    def hold_s(self) -> float:
+        """Seconds of one hold."""
+        return (self.hold_steps + 2) * self.step_s
+
+
+USUAL = Shape()
+
+
 class Disturbance:
     """What a machine makes of steps; this one, as its noise says."""
 
@@ -113,6 +153,8 @@ class SimulatedExecutor:
             that was lost and is run again gives what it would have given.
         before: called before every run, warm-up and block: to interrupt.
         disturbance: what the machine makes of steps; None: as the noise says.
+        shape: what the program takes.
+        left_s: the time that is left; None: no arm is ever too late.
     """
 
     def __init__(
@@ -125,9 +167,15 @@ class SimulatedExecutor:
         disturbance: Disturbance | None = None,
         turn: Callable[[], int] | None = None,
         before: Callable[[], None] = lambda: None,
+        shape: Shape = USUAL,
+        left_s: Callable[[], float] | None = None,
     ) -> None:
         self.truth = truth
         self.noise = noise
+        self.shape = shape
+        self._left_s = left_s
+        self._started: set[str] = set()
+        """Names of what had its one-off cost paid before."""
         self.orders: list[SetOrder] = []
         self.switched: list[SwitchOrder] = []
         self.closed = 0
@@ -144,7 +192,11 @@ class SimulatedExecutor:
         rng = self._rng("|".join("+".join(step.label for step in plan) for plan in order.plans))
         began = self._clock()
         truth = self._truth(passive=order.passive)
-        arms = [self._start(plan, rng, truth, at in order.perturbed) for at, plan in enumerate(order.plans)]
+        ready_by = began + self._patience_s(order)
+        arms = [
+            self._start(plan, rng, truth, at in order.perturbed, ready_by if at else math.inf)
+            for at, plan in enumerate(order.plans)
+        ]
         start_s = self._clock() - began
         rounds: list[tuple[float, ...]] = []
         while len(rounds) < order.max_rounds:
@@ -183,9 +235,10 @@ class SimulatedExecutor:
         rng = self._rng("switch" if len(self.switched) == 1 else f"switch {len(self.switched)}")
         base = frozenset(word for step in order.base for word in (step.name, step.label))
         truth = self._truth(passive=order.passive)
-        process = _Process((), frozenset(), truth, self.noise, rng, machine=self._disturbance)
+        shape = self.shape
+        process = _Process((), frozenset(), truth, self.noise, rng, machine=self._disturbance, shape=shape)
         end = self._clock() + order.limit_s
-        self._clock.pass_by(STARTUP_S + WARM_STEPS * STEP_S)
+        self._clock.pass_by(shape.start_s + self._one_off_s(base, truth))
         labels = [knob.label for knob in order.knobs]
         failed = {label: "it fails" for label in labels if self._fails({label, label.partition("(")[0]})}
         idle = self.truth.ineffective | self.truth.from_start
@@ -197,7 +250,7 @@ class SimulatedExecutor:
             on = tuple(label for label in pattern if label in acting)
             names = frozenset(word for label in on for word in (label, label.partition("(")[0]))
             steps = process.hold(names | base)
-            self._clock.pass_by(sum(steps) + 2 * STEP_S)
+            self._clock.pass_by(sum(steps) + 2 * shape.step_s)
             holds.append(Hold(on, steps))
             reached = {label for hold in holds for label in hold.on}.union(set(labels) - set(acting))
             record = SwitchRecord(
@@ -227,8 +280,11 @@ class SimulatedExecutor:
 
     def _is_over(self, num_holds: int) -> bool:
         """Whether a program that ends by itself has no step left for another hold."""
-        ends_after = self.truth.ends_after_steps
-        return ends_after is not None and WARM_STEPS + (num_holds + 1) * (HOLD_STEPS + 2) > ends_after
+        ends_after, shape = self.truth.ends_after_steps, self.shape
+        return (
+            ends_after is not None
+            and shape.warm_steps + (num_holds + 1) * (shape.hold_steps + 2) > ends_after
+        )
 
     def _rng(self, words: str) -> np.random.Generator:
         turn = self._turn() if self._turn else len(self.orders)
@@ -241,18 +297,57 @@ class SimulatedExecutor:
         factors = {**self.truth.factors, **(self.truth.passive if passive else {})}
         return msgspec.structs.replace(self.truth, factors=factors)
 
+    def _patience_s(self, order: SetOrder) -> float:
+        """Seconds after which an arm that is not warm is left out, as the real executor does it."""
+        if self._left_s is None:
+            return math.inf
+        ready_s = getattr(order, "ready_s", None)
+        left_s, plans = self._left_s(), [plan for plan in order.plans if plan]
+        if ready_s is not None:
+            return float(ready_s)
+        if len(plans) > 1:
+            return 0.5 * (left_s - order.keep_s)
+        one_off_s = sum(step.one_off_s or 0.0 for plan in plans for step in plan)
+        expected_s = len(order.plans) * self.shape.start_s + one_off_s
+        return max(left_s - order.keep_s, 0.5 * left_s, 2 * expected_s)
+
+    def _one_off_s(self, on: Names, truth: Truth) -> float:
+        """What the first steps with so much on take more; less when it was on before."""
+        cost = 0.0
+        for name, seconds in truth.one_off_s.items():
+            if name in on:
+                cost += seconds * (self.shape.again if name in self._started else 1.0)
+                self._started.add(name)
+        return cost
+
     def _start(
-        self, plan: PlanSteps, rng: np.random.Generator, truth: Truth, perturbed: bool
+        self,
+        plan: PlanSteps,
+        rng: np.random.Generator,
+        truth: Truth,
+        perturbed: bool,
+        ready_by: float = math.inf,
     ) -> _Process | Failure:
         self._before()
         on = frozenset(word for step in plan for word in (step.name, step.label))
         kind = self._fails(on)
         if kind is not None:
-            self._clock.pass_by(60.0 if kind is FailureKind.TIMEOUT else STARTUP_S)
+            self._clock.pass_by(60.0 if kind is FailureKind.TIMEOUT else self.shape.startup_s)
             return _failure(kind)
-        process = _Process(plan, on, truth, self.noise, rng, perturbed=perturbed, machine=self._disturbance)
-        self._clock.pass_by(process.first_steps_s)
-        return process
+        process = _Process(
+            plan,
+            on,
+            truth,
+            self.noise,
+            rng,
+            perturbed=perturbed,
+            machine=self._disturbance,
+            shape=self.shape,
+            one_off_s=self._one_off_s(on, truth),
+        )
+        spent_s = max(self.shape.start_s, min(process.first_steps_s, ready_by - self._clock()))
+        self._clock.pass_by(spent_s)
+        return process if spent_s >= process.first_steps_s else _failure(FailureKind.LATE)
 
     def _block(self, arms: list[_Process | Failure], at: int) -> float:
         self._before()
@@ -263,7 +358,7 @@ class SimulatedExecutor:
             arms[at] = _failure(FailureKind.ENDED)
             return math.nan
         step_s *= self._others_cost or 1.0
-        self._clock.pass_by(step_s * (BLOCK_STEPS + DISCARD))
+        self._clock.pass_by(step_s * self.shape.per_block)
         return step_s
 
 
@@ -286,8 +381,11 @@ class _Process:
         *,
         perturbed: bool = False,
         machine: Disturbance | None = None,
+        shape: Shape = USUAL,
+        one_off_s: float = 0.0,
     ) -> None:
         self.plan = plan
+        self._shape = shape
         self._machine = machine
         self._perturbed = perturbed
         self._truth, self._noise, self._rng = truth, noise, rng
@@ -297,18 +395,17 @@ class _Process:
         self._wander = 0.0
         self._log_factor = _log_factor(on, truth)
         self._on = on
-        self._steps = WARM_STEPS
-        one_off = sum(seconds for name, seconds in truth.one_off_s.items() if name in on)
-        self.first_steps_s = STARTUP_S + one_off + WARM_STEPS * self.step_s
+        self._steps = shape.warm_steps
+        self.first_steps_s = shape.startup_s + one_off_s + shape.warm_steps * self.step_s
 
     @property
     def step_s(self) -> float:
         """Without the noise of blocks."""
-        return STEP_S * math.exp(self._offset - self._log_factor)
+        return self._shape.step_s * math.exp(self._offset - self._log_factor)
 
     def block(self) -> float | None:
         """Seconds a step of the next block; None: the program is over."""
-        self._steps += BLOCK_STEPS + DISCARD
+        self._steps += self._shape.per_block
         if self._truth.ends_after_steps is not None and self._steps > self._truth.ends_after_steps:
             return None
         return self.step_s * self._disturbed()
@@ -316,15 +413,17 @@ class _Process:
     def hold(self, on: Names) -> tuple[float, ...]:
         """Seconds of the steps of a hold with so much on."""
         shown = sum(math.log(more) for name, more in self._truth.switched.items() if name in on)
-        usual = STEP_S * math.exp(self._offset - _log_factor(on, self._truth) - shown)
+        usual = self._shape.step_s * math.exp(self._offset - _log_factor(on, self._truth) - shown)
         if self._machine is not None:
-            return tuple(usual * factor for factor in self._machine.hold(HOLD_STEPS))
+            return tuple(usual * factor for factor in self._machine.hold(self._shape.hold_steps))
         spent = usual * self._disturbed()
-        return tuple(spent * math.exp(0.01 * value) for value in self._rng.normal(size=HOLD_STEPS))
+        return tuple(
+            spent * math.exp(0.01 * value) for value in self._rng.normal(size=self._shape.hold_steps)
+        )
 
     def _disturbed(self) -> float:
         if self._machine is not None:
-            return median(self._machine.turns(TURNS, BLOCK_STEPS))
+            return median(self._machine.turns(self._shape.turns, self._shape.block_steps))
         noise, rng = self._noise, self._rng
         shock = rng.standard_t(3) / math.sqrt(3) * math.sqrt(1 - noise.rho**2)
         self._wander = noise.rho * self._wander + shock
@@ -380,17 +479,17 @@ def candidates(*names: str, numerics: Numerics = Numerics.EXACT) -> list[Candida
     return [Candidate(name=name, numerics=numerics) for name in names]
 
 
-def observation(command: Sequence[str] = ("python", "train.py")) -> Observation:
+def observation(command: Sequence[str] = ("python", "train.py"), step_s: float = STEP_S) -> Observation:
     """Of the simulated program."""
     step = StepTime(
         num=100,
-        median_s=STEP_S,
-        low_s=0.099,
-        high_s=0.101,
-        p50_s=STEP_S,
-        p95_s=0.11,
-        p99_s=0.12,
-        samples_per_s=320.0,
+        median_s=step_s,
+        low_s=0.99 * step_s,
+        high_s=1.01 * step_s,
+        p50_s=step_s,
+        p95_s=1.1 * step_s,
+        p99_s=1.2 * step_s,
+        samples_per_s=32.0 / step_s,
     )
     return Observation(
         command=tuple(command),

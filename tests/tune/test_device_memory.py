@@ -21,7 +21,7 @@ from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.executor import ArmRecord, PlanSteps, Rounds, SetOrder, SetRecord
 from hotloop.tune.trials import arm as arms
 from hotloop.tune.trials.arm import Arm, ArmFailed
-from hotloop.tune.trials.crew import Crew
+from hotloop.tune.trials.arm_processes import ArmProcesses
 from hotloop.tune.trials.device_memory import DeviceBudget
 from hotloop.tune.trials.duet import DuetExecutor
 from hotloop.tune.trials.out_of_memory import ran_out_of_memory
@@ -59,7 +59,7 @@ class _Arm:
         self.device.end(self.run.pid)
 
 
-class _Crew(Crew):
+class _ArmProcesses(ArmProcesses):
     """The real crew on a simulated device: what it starts are not processes."""
 
     def __init__(self, setting: Setting, blocks: Blocks, device: Memory, each: int, grown: float) -> None:
@@ -139,7 +139,7 @@ class _Executor(DuetExecutor):
         )
         self.said: list[str] = []
         blocks = Blocks(num_steps=4, discard=1, warm_steps=3, max_rounds=None)
-        self.crew = _Crew(setting, blocks, device, each, grown)
+        self.crew = _ArmProcesses(setting, blocks, device, each, grown)
         super().__init__(
             setting,
             blocks,
@@ -171,7 +171,7 @@ def _device(total_gib: float = 80.0) -> Memory:
 
 @pytest.fixture(autouse=True)
 def no_kernels_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hotloop.tune.trials.crew.times_kernels", lambda _: False)
+    monkeypatch.setattr("hotloop.tune.trials.arm_processes.times_kernels", lambda _: False)
 
 
 def test_two_that_fit_run_beside_one_another() -> None:

@@ -55,7 +55,7 @@ def test_control_c_at_every_point_ends_with_the_best_proven_plan() -> None:
         assert result.interrupted
         assert session.executor.closed == 1
         assert sorted([*reasons(result), *names(result)]) == ["a", "b", "c", "null"]
-        contests = [key for key in journal.finished() if key.startswith("contest|")]
+        contests = [key for key in journal.finished() if key.startswith("compare|")]
         assert bool(result.trials) == bool(contests)
         sets = len([key for key in journal.finished() if key.startswith("confirm|")])
         assert bool(result.plan.steps) == (sets >= 3)
@@ -70,7 +70,7 @@ def test_control_c_at_every_point_ends_with_the_best_proven_plan() -> None:
 def test_control_c_before_anything_was_measured_leaves_the_floor_unknown() -> None:
     result, journal, _ = _interrupted_at(1)
     assert result.floor is None
-    assert journal.finished() == []
+    assert journal.finished() == ["decision|0"]
     assert reasons(result)["a"] == "not tried: interrupted"
 
 

@@ -10,12 +10,11 @@ import pytest
 
 from hotloop.model.optimization import Candidate
 from hotloop.stats.switching import SwitchFit
-from hotloop.tune.executor import Hold, SwitchOrder, SwitchRecord
+from hotloop.tune.executor import Hold, SwitchRecord
 from hotloop.tune.search.knob_screen import KnobScreen, switch_order
 from hotloop.tune.trials.switching import hold_steps
 
-from .sessions import QUIET
-from .simulated import Clock, SimulatedExecutor, Truth
+from .simulated import QUIET, Clock, SimulatedExecutor, Truth
 
 EVEN, FETCH = Candidate(name="even"), Candidate(name="fetch")
 ORDER = switch_order([EVEN, FETCH], {}, 60.0)
@@ -91,55 +90,6 @@ def test_what_acts_between_the_steps_is_told_from_the_whole(
     assert math.exp(fit.gain(["fetch"])[0]) == pytest.approx(wanted, abs=0.01)
     assert math.exp(fit.gain(["even"])[0]) == pytest.approx(even, abs=0.01)
     assert math.exp(fit.gain(["hopeless"])[0]) < 0.8
-
-
-BF16, LAYOUT, ONE_THREAD = "autocast_bf16", "channels_last", "thread_count"
-RESNET: tuple[tuple[tuple[str, ...], tuple[float, float]], ...] = (
-    ((), (1.14, 1.10)),
-    ((BF16,), (0.64, 0.66)),
-    ((), (1.23, 1.17)),
-    ((LAYOUT,), (1.07, 0.96)),
-    ((), (1.10, 1.07)),
-    ((ONE_THREAD,), (2.07, 2.01)),
-    ((), (1.08, 1.11)),
-    ((ONE_THREAD,), (2.00, 2.05)),
-    ((), (1.12, 1.12)),
-    ((LAYOUT,), (0.99, 0.94)),
-    ((LAYOUT,), (0.98, 1.00)),
-    ((LAYOUT,), (0.99, 0.98)),
-    ((), (1.12, 1.12)),
-    ((BF16,), (0.63, 0.61)),
-    ((BF16, LAYOUT), (0.53, 0.53)),
-    ((BF16,), (0.61, 0.58)),
-    ((), (1.05, 1.11)),
-    ((BF16,), (0.59, 0.59)),
-    ((), (1.07, 1.10)),
-    ((BF16, LAYOUT), (0.52, 0.52)),
-)
-"""Steps of a published ResNet-18, in seconds, as they were switched; one thread was left out of the patterns."""
-
-
-class Replayed(SimulatedExecutor):
-    """Holds that a machine gave."""
-
-    def switch(self, order: SwitchOrder, enough: Callable[[SwitchRecord], bool]) -> SwitchRecord:
-        effects = dict.fromkeys((BF16, LAYOUT, ONE_THREAD), (True, ""))
-        for num in range(1, len(RESNET) + 1):
-            found = tuple(Hold(on, steps_s) for on, steps_s in RESNET[:num])
-            record = SwitchRecord(holds=found, effects=effects)
-            if enough(record):
-                break
-        return record
-
-
-@pytest.mark.parametrize(("limit_s", "num_holds"), [(100.0, 16), (300.0, 20)])
-def test_few_slow_holds_are_enough_once_each_knob_was_on_in_several(limit_s: float, num_holds: int) -> None:
-    knobs = [Candidate(name=name) for name in (BF16, LAYOUT, ONE_THREAD)]
-    order = switch_order(knobs, {}, limit_s)
-    screen = KnobScreen(Replayed(Truth(), QUIET, Clock()), {}, {}, typical=True)
-    record = screen.run(order)
-    assert len(record.holds) == num_holds
-    assert {step.name for step in screen.read(record, order).plan} == {BF16, LAYOUT}
 
 
 @pytest.mark.parametrize(

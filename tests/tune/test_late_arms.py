@@ -14,9 +14,9 @@ from hotloop.model.optimization import Candidate
 from hotloop.model.tuning import Failure, FailureKind
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.executor import PlanSteps, SetOrder
-from hotloop.tune.trials import crew as crew_module
+from hotloop.tune.trials import arm_processes
 from hotloop.tune.trials.arm import Arm, ArmFailed
-from hotloop.tune.trials.crew import Crew
+from hotloop.tune.trials.arm_processes import ArmProcesses
 from hotloop.tune.trials.setting import Setting
 
 QUICK, SLOW = (
@@ -58,7 +58,7 @@ class _Arm:
         return 1.0
 
 
-class _Crew(Crew):
+class _ArmProcesses(ArmProcesses):
     clock: _Clock
 
     def start(self, order: SetOrder, at: int) -> Arm:
@@ -70,7 +70,7 @@ def _started(
 ) -> tuple[float, dict[int, FailureKind], list[Any]]:
     """Return the seconds that the start of a set took with 150 s left, what failed, and the arms."""
     clock = _Clock()
-    monkeypatch.setattr(crew_module, "time", clock)
+    monkeypatch.setattr(arm_processes, "time", clock)
     setting = Setting(
         argv=(),
         environment={},
@@ -83,7 +83,7 @@ def _started(
         devices=(),
     )
     blocks = Blocks(num_steps=4, discard=1, warm_steps=3, max_rounds=None)
-    crew = _Crew(setting, blocks, lambda: 150.0 - clock.now)
+    crew = _ArmProcesses(setting, blocks, lambda: 150.0 - clock.now)
     crew.clock = clock
     arms: list[Arm] = []
     failed: dict[int, FailureKind] = {}

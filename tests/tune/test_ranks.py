@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hotloop.model.optimization import Candidate
-from hotloop.tune.trials.patience import Patience
 from hotloop.tune.trials.ranks import of_ranks, port_is_taken
+from hotloop.tune.trials.timeouts import Timeouts
 
 
 def test_without_a_network_of_its_own_each_arm_has_its_own_port() -> None:
@@ -45,7 +45,7 @@ def test_a_port_that_is_fixed_in_the_program_is_known_by_its_words(words: str) -
 
 
 def test_patience_grows_with_what_compilation_was_seen_to_take() -> None:
-    patience, compiled = Patience(startup_s=10, step_s=0.1), (Candidate(name="compile", one_off_s=45.0),)
+    patience, compiled = Timeouts(startup_s=10, step_s=0.1), (Candidate(name="compile", one_off_s=45.0),)
     plain = patience.warm_up_s((), 6)
     assert patience.warm_up_s(compiled, 6) == plain + 450
     patience.warmed(compiled, 300)

@@ -52,7 +52,7 @@ def loss_curves(session: Session, tuning: TuneResult) -> LossCurves | None:
     """Return the losses of all originals and of the confirmed plan, the longest first; None: no loss was seen."""
     plain: list[tuple[float, ...]] = []
     perturbed: list[tuple[float, ...]] = []
-    for ran in _sets(session, "floor", "contest|", "confirm|"):
+    for ran in _sets(session, "floor", "contest|", "compare|", "confirm|"):
         for at in ran.record.originals(ran.order):
             arm = ran.record.arm(at)
             if arm is not None and arm.losses:

@@ -118,6 +118,15 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """How the ratio was obtained."""
 
 
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session decided to do next."""
+
+    at_s: float
+    """Seconds of the budget that were used by then."""
+    why: str
+    """What is done, what it may bring, and what it takes, in one line."""
+
+
 class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
     """One optimization of a plan, with its measured contribution."""
 
@@ -270,6 +279,8 @@ class TuneResult(msgspec.Struct, frozen=True, kw_only=True):
     wall_s: float
     budget_s: float | None = None
     """Time that was given; None: of an earlier version."""
+    choices: tuple[Choice, ...] = ()
+    """What was done next each time, and why; the last one says why it ended. Empty: of an earlier version."""
     coverage: tuple[str, ...] = ()
     interrupted: bool = False
     schema: int = SCHEMA

@@ -10,6 +10,7 @@ from hotloop.model.ratio import Ratio
 from hotloop.stats.futility import can_still_settle
 from hotloop.stats.pairs import DEFAULT_PRIOR_DF, DEFAULT_PRIOR_SD, MIN_BLOCKS, ratio_interval
 from hotloop.stats.spending import look_levels
+from hotloop.stats.student import student_quantile
 
 MIN_MARGIN = 0.01
 """No difference below 1% is claimed: the same program varies 5-15% from run to run."""
@@ -100,6 +101,12 @@ def decide(
     futile = FUTILE if wanted and not more else ""
     bounds = f"slower is what lies below {1 / edge:.3f}, faster what lies above {edge:.3f}"
     return Decision(verdict, ratio, more, f"{_shown(ratio, len(pairs))}; {bounds}{futile}")
+
+
+def needed_errors(num: int, min_pairs: int, max_pairs: int, confidence: float = 0.95) -> float:
+    """Return half of the interval at a look at `num` pairs, in standard errors of the mean over them."""
+    level = _level(num, min_pairs, max_pairs, 1 - confidence)
+    return student_quantile(1 - level / 2, DEFAULT_PRIOR_DF + num - 1)
 
 
 def _problem(pairs: Sequence[Sequence[float]]) -> str | None:

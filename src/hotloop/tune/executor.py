@@ -35,6 +35,7 @@ class SetOrder(msgspec.Struct, frozen=True, kw_only=True):
         look_left_s: when its rounds are over the first and the last arm are looked at in detail, if so much time is
             left then; None: they are not.
         keep_s: of the time that is left, what is kept for a proof: no arm is waited for in it.
+        ready_s: seconds after which an arm that is not warm is left out; None: as long as the time that is left allows.
     """
 
     plans: tuple[PlanSteps, ...]
@@ -44,6 +45,7 @@ class SetOrder(msgspec.Struct, frozen=True, kw_only=True):
     passive: bool = False
     look_left_s: float | None = None
     keep_s: float = 0.0
+    ready_s: float | None = None
 
 
 class ArmRecord(Learned, frozen=True, kw_only=True, tag="arm"):

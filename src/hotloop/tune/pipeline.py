@@ -29,12 +29,12 @@ from hotloop.tune.design.experience import keep_outcomes, kept_outcomes
 from hotloop.tune.design.preflight import hindrances, look
 from hotloop.tune.observing import observe_for_trials
 from hotloop.tune.prepared import blocks_of, design_of, executor_of, without_neighbours
-from hotloop.tune.search.arms import EndedEarly
 from hotloop.tune.session.budget import Budget
 from hotloop.tune.session.earlier import with_earlier_limits
 from hotloop.tune.session.ledger import Ledger
 from hotloop.tune.session.resume import session_of
 from hotloop.tune.session.stage import Stage
+from hotloop.tune.sets.arms import EndedEarly
 from hotloop.tune.trials.duet import DuetExecutor
 from hotloop.tune.trials.standard_input import copied_input
 from hotloop.tune.tuner import Tuner

@@ -25,22 +25,20 @@ from hotloop.model.tuning import (
     TuneResult,
 )
 from hotloop.stats.empty_plan import unused_s
+from hotloop.stats.log_ratio import ratio_of
 from hotloop.tune.confirm.confirmation import Confirmer
 from hotloop.tune.confirm.evidence import MIN_SETS, TELLING, Confirmation
 from hotloop.tune.confirm.factors import Factors
 from hotloop.tune.confirm.likely import likely_from_search, likely_from_sets, why_open
 from hotloop.tune.design.neighbours import was_busy
 from hotloop.tune.executor import ArmRecord, PlanSteps
-from hotloop.tune.search.arms import Arms
-from hotloop.tune.search.belief import NO_TIME
-from hotloop.tune.search.contest import METHOD, Contest
+from hotloop.tune.search.arm_comparison import METHOD
 from hotloop.tune.search.knob_screen import METHOD as SWITCHED
-from hotloop.tune.search.search import Search
-from hotloop.tune.verdict.decision import ACCEPTED
+from hotloop.tune.search.search import NO_TIME, NOT_WORTH, Search
+from hotloop.tune.search.status import Known, Status
+from hotloop.tune.sets.arms import Arms
 
 NOT_TRIED = "not tried: interrupted"
-UNTRIED = "expected to help"
-"""How the reason begins of what was believed in and never measured."""
 CHANGED = 1.3
 """Times the quickest set's step, from which a machine is said to run at several speeds."""
 
@@ -53,7 +51,6 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     """Before anything was tried."""
     arms: Arms
     search: Search
-    contest: Contest
     confirmer: Confirmer
     heed_neighbours: frozenset[str]
     """Names of optimizations whose gain is what other processes take."""
@@ -67,7 +64,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
             self.confirmer.sets,
             self.search.trials,
             self.search.screening.fits,
-            self.confirmer.switchable,
+            self.search.state.gains.gain,
             self.heed_neighbours,
         )
 
@@ -93,6 +90,7 @@ def tune_result(observation: Observation, found: Found) -> TuneResult:
         num_sets=len(found.confirmer.sets.counted(proven.plan)) if proven else None,
         wall_s=found.wall_s,
         budget_s=found.budget_s,
+        choices=tuple(found.search.choices),
         interrupted=found.interrupted,
     )
 
@@ -142,19 +140,21 @@ def _plan(observation: Observation, proven: Confirmation | None, steps: tuple[Pl
 
 def _likely(observation: Observation, found: Found, proven: Confirmation | None) -> Iterator[LikelyPlan]:
     """What fresh processes left open, else what the search believes in and nobody confirmed."""
-    seen = found.confirmer.promising()
+    seen = found.confirmer.sets.promising(
+        [one.label for one in found.search.state.known if one.status.is_refused]
+    )
     if seen is not None:
         yield likely_from_sets(seen, found.factors().steps(seen), observation.command)
         return
-    believed = _told(observation, found, found.search.belief.plan)
+    believed = _told(observation, found, found.search.state.plan)
     known = proven is not None and all(step in proven.plan for step in believed)
     if not believed or known or found.confirmer.sets.num(believed):
         return
-    guess = _search_ratio(found, believed)
-    if guess is None or math.sqrt(guess[0].high / guess[0].low) - 1 > TELLING:
+    ratio, method = _search_ratio(found, believed)
+    if math.sqrt(ratio.high / ratio.low) - 1 > TELLING:
         return
-    if guess[0].ratio > 1.01 * (proven.speed if proven else 1.0):
-        yield likely_from_search(believed, *guess, observation.command)
+    if ratio.ratio > 1.01 * (proven.speed if proven else 1.0):
+        yield likely_from_search(believed, ratio, method, observation.command)
 
 
 def _told(observation: Observation, found: Found, plan: PlanSteps) -> PlanSteps:
@@ -171,51 +171,36 @@ def _num_noisy(outcome: Measured | Switched | Failure) -> int:
     return outcome.num_noisy if isinstance(outcome, Switched) else 0
 
 
-def _search_ratio(found: Found, plan: PlanSteps) -> tuple[Ratio, str] | None:
-    """What the search measured of a plan: the product of what was switched and what had arms."""
-    switched: list[str] = []
-    ratio = Ratio(1.0, 1.0, 1.0)
-    for fit in reversed(found.search.screening.fits):
-        told = [step.label for step in plan if step.label in fit.knobs and step.label not in switched]
-        switched += told
-        ratio = _times(ratio, fit.ratio(told))
-    tried = {
-        trial.candidate.label: trial.ratio
-        for trial in found.contest.trials
-        if trial.ratio is not None and trial.decision == ACCEPTED
-    }
-    for step in plan:
-        own = tried.get(step.label)
-        if own is not None:
-            ratio = _times(ratio, own)
-    if not switched and not any(step.label in tried for step in plan):
-        return None
-    return ratio, METHOD if not switched else SWITCHED
-
-
-def _times(one: Ratio, other: Ratio) -> Ratio:
-    return Ratio(one.ratio * other.ratio, one.low * other.low, one.high * other.high)
+def _search_ratio(found: Found, plan: PlanSteps) -> tuple[Ratio, str]:
+    """What the search believes of a plan, and how its steps were measured."""
+    mean, deviation = found.search.state.gains.gain({step.label for step in plan})
+    switched = any(trial.method == SWITCHED for trial in found.search.trials if trial.candidate in plan)
+    return ratio_of(mean, 1.96 * deviation), SWITCHED if switched else METHOD
 
 
 def _refusals(found: Found, proven: Confirmation | None) -> list[Refusal]:
     """Every candidate that is not in the plan, with the last thing that is known of it."""
-    refused = {**found.search.belief.refused, **found.confirmer.dropped}
     planned = {step.label for step in proven.plan} if proven else set()
-    believed = {step.label for step in found.search.belief.plan}
-    for candidate in found.candidates:
-        label = candidate.label
-        if label in believed and label not in found.confirmer.dropped:
-            refused[label] = Refusal(label, _open(found, label))
-        elif found.interrupted and refused.get(label, Refusal(label, "not tried")).reason.startswith(
-            "not tried"
-        ):
-            refused[label] = Refusal(label, NOT_TRIED)
-    return [refusal for label, refusal in refused.items() if label not in planned]
+    return [
+        Refusal(one.label, _why_not(found, one))
+        for one in found.search.state.known
+        if one.label not in planned
+    ]
+
+
+def _why_not(found: Found, one: Known) -> str:
+    if one.status is Status.UNTRIED and one.reason == NO_TIME:
+        if found.interrupted:
+            return NOT_TRIED
+        return NOT_WORTH if found.search.is_done else NO_TIME
+    if one.candidate in found.search.state.plan:
+        return _open(found, one.label)
+    return one.reason
 
 
 def _as_it_was(found: Found, one: Refusal) -> Refusal:
     """Mark what something was measured of, and say of what was not whether the time was used up."""
-    tried = not one.reason.startswith(("not tried", UNTRIED))
+    tried = not one.reason.startswith("not tried")
     left_s = unused_s(found.budget_s, found.wall_s)
     if left_s is None or not one.reason.startswith(NO_TIME.removesuffix(" (--budget)")):
         return msgspec.structs.replace(one, tried=tried)
@@ -225,19 +210,18 @@ def _as_it_was(found: Found, one: Refusal) -> Refusal:
 
 def _open(found: Found, label: str) -> str:
     """What became of a step that was believed in and is in no proven plan."""
+    refused = {one.label for one in found.search.state.known if one.status.is_refused}
     for confirmation in (found.confirmer.sets.standing(plan) for plan in reversed(found.confirmer.goals)):
         if confirmation is not None and label in {step.label for step in confirmation.plan}:
             others = [step.label for step in confirmation.plan if step.label != label]
-            gone = [other for other in others if other in found.confirmer.dropped]
+            gone = [other for other in others if other in refused]
             if gone:
-                return f"not confirmed: fresh processes had it on beside {gone[0]} alone, which did not hold"
+                return f"not confirmed: measured only together with {gone[0]}, which was rejected"
             beside = f"together with {', '.join(others)}: " if others else ""
             return f"not proven when confirmed: {beside}{_so_far(confirmation)}{why_open(confirmation)}"
     if found.interrupted:
         return "promising, but interrupted before it was confirmed"
-    if label in {trial.candidate.label for trial in found.search.trials}:
-        return "promising, but no time was left to confirm it"
-    return f"{UNTRIED}, but too little time was left to try it (--budget)"
+    return "promising, but no time was left to confirm it"
 
 
 def _so_far(seen: Confirmation) -> str:

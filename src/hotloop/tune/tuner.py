@@ -1,8 +1,6 @@
-"""The whole way from an observation to a proven plan.
+"""The whole way from an observation to a proven plan: what is tried next is one decision, again and again.
 
-The time is spent in three stretches: knobs that can be switched are screened together in one process; what needs a
-process of its own is tried in arms beside the plan that was predicted; the whole is confirmed in fresh processes. Where
-the time is short a stretch is made smaller or left out, and the next one takes what is known by then.
+`search.policy.next_action` is asked what comes next; `search.search` does it and keeps what it told.
 """
 
 from __future__ import annotations
@@ -18,17 +16,17 @@ from hotloop.model.optimization import Candidate, Refusal
 from hotloop.model.tuning import TuneResult
 from hotloop.stats.verdict import MIN_MARGIN
 from hotloop.tune.confirm.confirmation import Confirmer
-from hotloop.tune.confirm.usual_pace import UsualPace
+from hotloop.tune.confirm.contention_filter import ContentionFilter
+from hotloop.tune.confirm.evidence import ConfirmedSets
 from hotloop.tune.design.experiment import Design
-from hotloop.tune.design.switchable import Switchables
 from hotloop.tune.executor import BudgetOver, Executor
 from hotloop.tune.result import Found, tune_result
-from hotloop.tune.search.arms import Arms
-from hotloop.tune.search.contest import Contest
+from hotloop.tune.search.arm_comparison import ArmComparison
 from hotloop.tune.search.knob_screen import KnobScreen
 from hotloop.tune.search.screening import Screening
 from hotloop.tune.search.search import Search
 from hotloop.tune.session.ledger import Ledger
+from hotloop.tune.sets.arms import Arms
 from hotloop.tune.trials.detailed_look import look_s
 
 LOOK_SHARE = 0.08
@@ -61,29 +59,32 @@ class Tuner:
         self._ledger = ledger
         arms = Arms(executor, ledger, design.costs, design.max_rounds, design.curve_rounds)
         self._arms = arms
-        switchable = Switchables(design.switchable)
         self._heed_neighbours = design.heed_neighbours
-        pace = UsualPace(
+        pace = ContentionFilter(
             arms.originals,
             design.usual_s,
             observed_busy=design.observed_busy,
             heed_neighbours=design.heed_neighbours,
         )
-        self._confirmer = Confirmer(arms, switchable, progress, pace, _look_s(observation, ledger))
-        self._contest = Contest(arms, design.conflicts, design.interactions, progress)
+        self._confirmer = Confirmer(arms, progress, pace, _look_s(observation, ledger))
         screen = KnobScreen(
             executor, design.conflicts, design.interactions, typical=design.typical, alike=design.alike
         )
         self._search = Search(
             arms,
             ledger,
-            Screening(arms, ledger, screen, design, progress),
-            self._contest,
+            Screening(ledger, screen, design),
+            ArmComparison(arms, design.conflicts, design.interactions, design.max_rounds),
             self._confirmer,
             design,
-            switchable,
+            progress,
             tell_standing=standing,
         )
+
+    @property
+    def confirmed(self) -> ConfirmedSets:
+        """The sets of proofs."""
+        return self._confirmer.sets
 
     def run(self, candidates: Sequence[Candidate], refused: Sequence[Refusal]) -> TuneResult:
         """Return what was found, and the empty plan where nothing helps.
@@ -113,7 +114,6 @@ class Tuner:
             refused=(*refused, *hopeless),
             arms=self._arms,
             search=self._search,
-            contest=self._contest,
             confirmer=self._confirmer,
             heed_neighbours=self._heed_neighbours,
             interrupted=interrupted,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from hotloop.model.quantities import byte_size, counted, duration, percent
-from hotloop.model.tuning import Measured, Switched, Trial
+from hotloop.model.tuning import Choice, Measured, Switched, Trial
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import speedup
 from hotloop.report.content.prediction_error import prediction_error
@@ -61,6 +61,7 @@ def trials(content: ReportContent) -> Section | None:
     if tuning is None or not (tuning.trials or content.sets):
         return None
     blocks = [
+        *_choices(tuning.choices),
         *_confirmation(content),
         *(_trial(content, one, number) for number, one in enumerate(tuning.trials)),
     ]
@@ -70,6 +71,17 @@ def trials(content: ReportContent) -> Section | None:
         lead=f"{len(tuning.trials)} trials in {duration(tuning.wall_s)}. A sample is one block of steps of the "
         "program as it was, over the block beside it with the change on; of a knob that was switched it is a hold.",
         blocks=tuple(blocks),
+    )
+
+
+def _choices(choices: Sequence[Choice]) -> Iterator[Block]:
+    if not choices:
+        return
+    rows = tuple((duration(one.at_s), one.why) for one in choices)
+    yield Details(
+        f"What was done next, and why: {counted(len(choices), 'decision')}",
+        (Table(("after", "decision"), rows, figures=(0,)),),
+        anchor="decisions",
     )
 
 

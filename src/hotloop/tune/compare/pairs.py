@@ -27,8 +27,8 @@ from hotloop.tune.compare.program import Program, inside
 from hotloop.tune.design.block_length import Blocks, shape_blocks
 from hotloop.tune.plan.orders import activation_orders, with_plan
 from hotloop.tune.trials.arm import Arm, ArmFailed
-from hotloop.tune.trials.patience import Patience
 from hotloop.tune.trials.start_arm import SEED
+from hotloop.tune.trials.timeouts import Timeouts
 from hotloop.tune.trials.turns import Turn, block_times, undisturbed
 from hotloop.tune.trials.void_blocks import ContentionWatch
 
@@ -260,7 +260,7 @@ def _shape(one: Program) -> Blocks:
 def _patience(one: Program, num_steps: int) -> float:
     step = one.observation.step
     assert step is not None
-    return Patience(one.observation.run.startup_s, step.p95_s).warm_up_s((), num_steps)
+    return Timeouts(one.observation.run.startup_s, step.p95_s).warm_up_s((), num_steps)
 
 
 def start_arm(one: Program, *, losses: bool = False, perturb: float = 0.0) -> Arm:

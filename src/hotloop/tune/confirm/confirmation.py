@@ -1,38 +1,45 @@
 """The confirmation: the plan in fresh processes against the original program; only this number is quoted.
 
-Picking the best of many flatters, so what was seen in the search is not used. A set holds the original and the plan,
-and, where there is time, the beginnings of the plan between them: neighbours give the factor of each step that needs a
-process of its own, and a beginning that was run as it is can be proven itself.
+Picking the best of many flatters, so a set tells of a plan only if the plan was chosen before it. A set holds the
+original and the plan, and the plan's exact beginning where it is hard to tell if the whole learns the same.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from hotloop.model.optimization import Candidate, Numerics, Refusal
+from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.tuning import FailureKind
 from hotloop.stats.pairs import MIN_BLOCKS
-from hotloop.tune.confirm.evidence import MAX_SETS, MIN_SETS, TELLING, WORTH, Confirmation, ConfirmedSets
+from hotloop.tune.confirm.contention_filter import ContentionFilter
+from hotloop.tune.confirm.evidence import MAX_SETS, MIN_SETS, TELLING, Confirmation, ConfirmedSets
 from hotloop.tune.confirm.likely import why_open
-from hotloop.tune.confirm.usual_pace import UsualPace
-from hotloop.tune.executor import PlanSteps, SetOrder
-from hotloop.tune.search.arms import Arms, while_time
-from hotloop.tune.search.batches import AGAIN, PROOF_ROUNDS
-from hotloop.tune.search.belief import exact_first
+from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
+from hotloop.tune.sets.arms import Arms, while_time
 from hotloop.tune.verdict.decision import PARITY, blamed, failure_reason
 
-MIN_ROUNDS, TAME_ROUNDS, ROUNDS, MAX_ROUNDS = 4, 6, 10, 16
+AGAIN = 0.25
+"""Of what the first start of compiled code takes, the next ones, with warm caches: 4 to 5 s of 24 on a small GPT."""
+MIN_ROUNDS, TAME_ROUNDS, MAX_ROUNDS = 4, 6, 16
 """Of a set. Pairs are the samples; with fewer than six blocks the wild ones among them cannot be told."""
 LOOK_LEFT = 1.5
 """Times what detailed profiling is expected to take: with less time left it is not begun. Compiled code took 46 s
 instead of 17."""
-HOPED = 1.2
-"""A guess is given up after one set only where that leaves no room for so much. Of one [0.80, 1.11] was seen, of
-another [0.51, 1.45], which is nothing against it."""
-WIDE = 0.05
-"""Half-width of the whole plan's interval, relative, above which more sets are worth the time that is left."""
+
+
+class Dropped(NamedTuple):
+    """A step that has to leave a plan, and why."""
+
+    step: Candidate
+    reason: str
+    parity: bool = False
+    """It does not learn the same."""
+    effect: bool = True
+    """False: it was not seen to act."""
+    num_suspects: int = 1
+    """Steps of which this is the likeliest one."""
 
 
 class Confirmer:
@@ -40,7 +47,6 @@ class Confirmer:
 
     Args:
         arms: runs the sets.
-        switchable: whether a step can be switched in a running program: its factor then needs no arm.
         progress: told of what is measured.
         pace: knows which sets show the program as its user runs it.
         look_s: seconds that detailed profiling of the program and the plan takes; None: it is left out.
@@ -49,162 +55,89 @@ class Confirmer:
     def __init__(
         self,
         arms: Arms,
-        switchable: Callable[[Candidate], bool],
         progress: Callable[[str], None],
-        pace: UsualPace,
+        pace: ContentionFilter,
         look_s: float | None = None,
     ) -> None:
         self._look_s = look_s
         self._arms = arms
-        self.switchable = switchable
         self._progress = progress
-        self._rounds = MAX_ROUNDS
-        self._to_the_end = False
-        """Nothing is left that time would be better spent on."""
-        self.goals: list[PlanSteps] = []
         self._pace = pace
         self._in_vain: Counter[str] = Counter()
         """Sets of each plan that did not tell of it, because of neighbours; not those of a session before."""
+        self._split: dict[str, bool] = {}
+        """Plans of which it is asked which step is to blame, and whether a set with their beginnings was run."""
+        self.goals: list[PlanSteps] = []
         self.sets = ConfirmedSets(arms.originals, pace)
-        self.dropped: dict[str, Refusal] = {}
-        self.instead: Callable[[PlanSteps, Sequence[Refusal]], PlanSteps] = lambda left, _: left
-
-    def run(self, plan: PlanSteps, until_left_s: float = 0.0, *, guessed: bool = False) -> None:
-        """Confirm a plan until it is settled or the time is over; what fails in it is taken out.
-
-        One that was confirmed before goes on, where more sets tell more.
-
-        Args:
-            plan: what is on.
-            until_left_s: time that something else is worth.
-            guessed: nothing of it was measured: one set in which it gains nothing is enough against it.
-        """
-        self._rounds = MAX_ROUNDS
-        self._settle(plan, until_left_s, guessed=guessed)
-        if self._in_vain[_labels(plan)] and not self._arms.noisy():
-            self._settle(plan, until_left_s, guessed=guessed)  # the neighbours have left
-
-    def prove(self, plan: PlanSteps) -> None:
-        """Run the sets that a proof needs, and no more."""
-        self._rounds = PROOF_ROUNDS
-        self._settle(plan, math.inf, guessed=False)
-
-    def exhaust(self) -> None:
-        """Use what time is left for what may be faster than what is proven, although few sets settle it."""
-        self._to_the_end = True
-        open_ = self.promising()
-        if open_ is not None:
-            self._settle(open_.plan, 0.0, guessed=False)
-        self._to_the_end = False
-
-    def undecided(self, plan: PlanSteps) -> bool:
-        """Whether a plan had the sets of a proof, and they cannot tell if it learns the same."""
-        seen = self.sets.standing(plan)
-        return seen is not None and seen.num_sets >= MIN_SETS and not seen.parity.decided
-
-    def beside(self, plan: PlanSteps) -> tuple[PlanSteps, str]:
-        """Return the steps of a plan of which no set tells, because neighbours gave them what they gain, and why."""
-        seen = self.sets.standing(tuple(step for step in plan if step.label not in self.dropped))
-        if seen is None or seen.beside is None:
-            return (), ""
-        return seen.beside.heeding, why_open(seen)
-
-    def tells(self, plan: PlanSteps) -> bool:
-        """Whether a proof has time to run a plan with and without its last step side by side."""
-        ordered = exact_first(plan)
-        at = ordered.index(plan[-1])
-        ends = {0, *(len(end) for end in self._ends(ordered, self._originals(ordered)[0], MIN_SETS))}
-        return {at, at + 1} <= ends
-
-    def _settle(self, plan: PlanSteps, until_left_s: float, *, guessed: bool) -> None:
-        plan = tuple(step for step in plan if step.label not in self.dropped)
-        while plan:
-            if plan not in self.goals:
-                self.goals.append(plan)
-            plan = self._confirm(plan, until_left_s, guessed=guessed)
 
     def proven(self) -> Confirmation | None:
         """Return the fastest plan that held; None: none did."""
         return self.sets.proven()
 
-    def promising(self) -> Confirmation | None:
-        """Return the fastest plan that is not proven, may be faster than what is, and learns the same."""
-        return self.sets.promising(self.dropped)
+    def held(self, plan: PlanSteps) -> Confirmation | None:
+        """Return a plan with the interval that it held with; None: it did not."""
+        return self.sets.held(plan)
 
-    def _confirm(self, plan: PlanSteps, until_left_s: float, *, guessed: bool) -> PlanSteps:
-        """Run sets; return the plan that is left where a step has to go, empty: it is settled."""
-        while self._wanted(plan, until_left_s):
-            num = self.sets.num(plan)
-            gone = {refusal.name: refusal for refusal in self._set(plan)}
-            if guessed and not gone:
-                gone = self._refuted(plan)
-            if gone:
-                self.dropped |= gone
-                left = tuple(step for step in plan if step.label not in gone)
-                return self.instead(left, tuple(gone.values()))
-            # A set of the session before, whose steps were others of these names, does not tell of this plan.
-            if self.sets.num(plan) == num:
-                break
-        # What gains from neighbours cannot be told beside them; the rest can.
-        heeding, _ = self.beside(plan)
-        return tuple(step for step in plan if step not in heeding) if heeding else ()
+    def standing(self, plan: PlanSteps) -> Confirmation | None:
+        """Return where a plan stands; None: it was in no set, or failed in one."""
+        return self.sets.standing(plan)
 
-    def _refuted(self, plan: PlanSteps) -> dict[str, Refusal]:
-        """Return the steps of a guess whose first set shows no gain; one that leaves room for a gain stays."""
+    def is_hopeless(self, plan: PlanSteps) -> bool:
+        """Whether no more sets of a plan are run: it failed or departed, or neighbours keep them from telling."""
+        if self._is_split_next(plan):
+            return False
         seen = self.sets.standing(plan)
-        told = seen is not None and seen.num_sets == 1 and seen.beside is None
-        ratio = seen.total.ratio if seen is not None and told else None
-        if ratio is None or ratio.ratio > 1 or ratio.high > HOPED:
-            return {}
-        why = f"no gain in a set of fresh processes: {ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
-        return {step.label: Refusal(step.label, why) for step in plan}
-
-    def _wanted(self, plan: PlanSteps, until_left_s: float) -> bool:
-        """Whether one more set is worth its time, and fits: a single pair is better than nothing."""
-        num, told = self.sets.num(plan), len(self.sets.counted(plan))
-        if self._arms.knows(self._key(plan, num)):
+        if self.sets.num(plan) and (seen is None or _departs(seen)):
             return True
-        seen, arms = self.sets.standing(plan), (*self._originals(plan)[0], plan)
-        if num and (seen is None or _departs(seen)):
-            return False
-        if self._is_in_vain(plan):
-            return False
-        if seen is None or told < MIN_SETS:
-            # The last set of a proof is worth being a little late.
-            late_s = self._arms.grace_s if told == MIN_SETS - 1 else 0.0
-            # Without a curve of losses a first set still says what is likely.
-            least = self._least(plan) if num else MIN_ROUNDS
-            return not _hopeless(seen) and self._fits(1, arms, -late_s, least)
-        if told >= MAX_SETS:
-            return False
-        wide = seen.held and seen.width > WIDE
-        # One more run with rounding noise may tell whether it learns the same.
-        undecided = not seen.parity.decided and self._arms.wants_perturbed(unsettled=True)
-        unlikely = self._to_the_end and not seen.held and seen.speed > WORTH
-        return (seen.total.more or wide or undecided or unlikely) and self._fits(1, arms, until_left_s)
+        num = self._in_vain[labels(plan)]
+        in_vain = num >= MAX_SETS or (num >= MIN_SETS and self._arms.noisy())
+        return in_vain or len(self.sets.counted(plan)) >= MAX_SETS
 
-    def _is_in_vain(self, plan: PlanSteps) -> bool:
-        """Whether neighbours kept so many sets from telling of a plan that no more are run while they are there."""
-        num = self._in_vain[_labels(plan)]
-        return num >= MAX_SETS or (num >= MIN_SETS and self._arms.noisy())
+    def may_be_told_later(self, plan: PlanSteps) -> bool:
+        """Whether only neighbours kept the sets of a plan from telling of it, and not in all that it may have."""
+        seen = self.sets.standing(plan)
+        return seen is not None and seen.beside is not None and self._in_vain[labels(plan)] < MAX_SETS
 
-    def _fits(
-        self, num_sets: int, arms: Sequence[PlanSteps], until_left_s: float, rounds: int = MIN_ROUNDS
-    ) -> bool:
-        rounds = min(rounds, self._arms.max_rounds or rounds)
-        set_s = self._arms.costs.set_s(len(arms), rounds, _again_s(arms))
-        return num_sets * set_s <= self._arms.left_s() - until_left_s
+    def split(self, plan: PlanSteps) -> None:
+        """Let the next set hold every beginning of a plan: something of it is not what its parts have shown."""
+        if len(plan) > 1:
+            self._split.setdefault(labels(plan), False)
 
-    def _key(self, plan: PlanSteps, number: int) -> str:
-        return f"confirm|{_labels(plan)}|{number}"
+    def _is_split_next(self, plan: PlanSteps) -> bool:
+        return self._split.get(labels(plan)) is False
 
-    def _set(self, plan: PlanSteps) -> list[Refusal]:
-        """Run a set; return the steps that have to go."""
-        number = self.sets.num(plan)
+    def _split_if_affordable(self, plan: PlanSteps, num_originals: int, to_come: int) -> None:
+        """Ask which step is to blame only where the rest of the proof has its time all the same."""
+        costs = self._arms.costs
+        split_s = costs.set_s(num_originals + len(plan), MIN_ROUNDS)
+        rest_s = to_come * costs.set_s(2, MIN_ROUNDS)
+        if self._is_split_next(plan) and split_s + rest_s > self._arms.left_s():
+            self._split[labels(plan)] = True
+
+    def beside(self, plan: PlanSteps) -> tuple[PlanSteps, str]:
+        """Return the steps of a plan of which no set tells, because neighbours gave them what they gain, and why."""
+        seen = self.sets.standing(plan)
+        if seen is None or seen.beside is None:
+            return (), ""
+        return seen.beside.heeding, why_open(seen)
+
+    def take(self, order: SetOrder, record: SetRecord, chosen: PlanSteps) -> None:
+        """Take a set of arms as one of the proof of a plan that was chosen before it."""
+        seen = self.sets.standing(chosen) if chosen in order.plans else None
+        held = seen is not None and seen.held
+        if chosen and chosen in order.plans and not order.passive and not held:
+            self.sets.add(order, record, (chosen,))
+
+    def confirm(self, plan: PlanSteps) -> tuple[SetOrder, SetRecord, list[Dropped]]:
+        """Run one set of a plan's proof; return it, and the steps that have to go."""
+        if plan not in self.goals:
+            self.goals.append(plan)
+        number = self.sets.num_run(plan)
         seen = self.sets.standing(plan)
         known = seen is not None and seen.beside is None and seen.width < TELLING
         so_far = f", so far {seen.ratio}" if seen is not None and known else ""
         self._progress(f"confirming the plan in fresh processes ({number + 1}){so_far}")
+        key = f"confirm|{labels(plan)}|{number}"
         to_come = max(1, MIN_SETS - len(self.sets.counted(plan)))
         order = self._order(plan, to_come)
         steer = while_time(
@@ -216,22 +149,30 @@ class Confirmer:
             # Beside neighbours a set takes several times as long as it was expected to.
             rest_s=self._arms.left_s() * (to_come - 1) / to_come,
         )
-        fresh = not self._arms.knows(self._key(plan, number))
-        order, record = self._arms.run(self._key(plan, number), order, steer)
-        idle = self.sets.add(order, record)
+        fresh = not self._arms.knows(key)
+        split = self._is_split_next(plan)
+        order, record = self._arms.run(key, order, steer)
+        if split:
+            self._split[labels(plan)] = True
+        idle = self.sets.add(order, record, order.plans, own=True)
         if fresh and plan in order.plans and self._pace.beside(order, record, plan) is not None:
-            self._in_vain[_labels(plan)] += 1
+            self._in_vain[labels(plan)] += 1
+        gone = [
+            Dropped(step, reason, effect=False)
+            for step in plan
+            if (reason := next((one.reason for one in idle if one.name == step.label), None)) is not None
+        ]
         culprit = self._culprit()
-        return [*idle, *([culprit] if culprit is not None else [])]
+        if culprit is not None and culprit.num_suspects > 1 and labels(plan) not in self._split and not gone:
+            self.split(plan)  # which step it is, a set with the plan's beginnings tells
+            culprit = None
+        return order, record, gone or ([culprit] if culprit is not None else [])
 
     def _least(self, plan: PlanSteps) -> int:
         """The fewest rounds of a set; until it is known if the plan learns the same they leave a curve of losses."""
-        return MIN_ROUNDS if self._decided(plan) else max(MIN_ROUNDS, self._arms.curve_rounds)
-
-    def _decided(self, plan: PlanSteps) -> bool:
-        """Whether it is known if a plan learns the same."""
         seen = self.sets.standing(plan)
-        return seen is not None and seen.parity.decided
+        decided = seen is not None and seen.parity.decided
+        return MIN_ROUNDS if decided else max(MIN_ROUNDS, self._arms.curve_rounds)
 
     def _originals(self, plan: PlanSteps) -> tuple[list[PlanSteps], tuple[int, ...]]:
         seen = self.sets.standing(plan)
@@ -242,12 +183,13 @@ class Confirmer:
 
     def _order(self, plan: PlanSteps, to_come: int) -> SetOrder:
         originals, perturbed = self._originals(plan)
-        arms = (*originals, *self._ends(plan, originals, to_come))
+        self._split_if_affordable(plan, len(originals), to_come)
+        arms = (*originals, *self._beginnings(plan, originals), plan)
         # A proof is worth more than a picture: whatever that takes, it takes it from no set that is still to come.
         wanted = to_come == 1 and not self.sets.looked_at(plan)
         look_s = LOOK_LEFT * self._look_s if wanted and self._look_s is not None else None
-        rounds = self._rounds_of_sets(plan, self._arms.left_s() - (look_s or 0.0), arms, to_come)
-        rounds = max(self._least(plan), min(rounds, ROUNDS if len(arms) > 2 else self._rounds))
+        rounds = self._rounds_of_sets(self._arms.left_s() - (look_s or 0.0), arms, to_come)
+        rounds = max(self._least(plan), min(rounds, MAX_ROUNDS))
         most = self._arms.max_rounds
         return SetOrder(
             plans=arms,
@@ -256,95 +198,60 @@ class Confirmer:
             look_left_s=look_s,
         )
 
-    def _rounds_of_sets(self, plan: PlanSteps, left_s: float, arms: Sequence[PlanSteps], to_come: int) -> int:
-        """Return the rounds of a set: no more than tell something, unless there is time for that in all sets."""
-        costs, num_arms, again_s = self._arms.costs, len(arms), _again_s(arms)
-        all_s = left_s / max(1, MAX_SETS - len(self.sets.counted(plan)))
-        telling = max(TAME_ROUNDS, costs.telling_rounds(num_arms), costs.rounds_in(all_s, num_arms, again_s))
+    def _rounds_of_sets(self, left_s: float, arms: Sequence[PlanSteps], to_come: int) -> int:
+        """Return the rounds of a set: no more than tell something, as far as there is time for that in all sets."""
+        costs, num_arms = self._arms.costs, len(arms)
+        again_s = AGAIN * sum(step.one_off_s or 0.0 for plan in arms for step in plan)
+        telling = max(TAME_ROUNDS, costs.telling_rounds(num_arms))
         return min(telling, costs.rounds_in(left_s / to_come, num_arms, again_s))
 
-    def _ends(self, plan: PlanSteps, originals: Sequence[PlanSteps], to_come: int) -> tuple[PlanSteps, ...]:
-        """The plan and, where there is time, what it is with and without each step that needs a process of its own.
+    def _beginnings(self, plan: PlanSteps, originals: Sequence[PlanSteps]) -> tuple[PlanSteps, ...]:
+        """Return every beginning of a plan that is not what its parts have shown, one arm more a step.
 
-        First of all its exact beginning, where it is hard to tell if the whole learns the same.
-        """
-        exact = self._exact_beginning(plan)
-        processes = [at for at, step in enumerate(plan) if not self.switchable(step)]
-        splits = sorted(
-            {end for at in processes for end in (at, at + 1)} - {0, exact, len(plan)}, reverse=True
-        )
-        for num in range(len(splits), -1, -1):
-            chosen = sorted({*splits[:num], exact} - {0})
-            ends = (*(plan[:end] for end in chosen), plan)
-            arms = (*originals, *ends)
-            rounds = max(ROUNDS if num else MIN_ROUNDS, self._least(plan))
-            if self._arms.room(len(arms)) >= len(arms) and self._fits(to_come, arms, 0.0, rounds):
-                return ends
-        return (plan,)
-
-    def _exact_beginning(self, plan: PlanSteps) -> int:
-        """Return how many steps are to be proven by themselves, in case nothing tells if the rest learns the same.
+        Otherwise the exact steps, to be proven by themselves in case nothing tells if the rest learns the same.
 
         Steps of a second give few losses to compare: a ResNet was 2.0 times as fast with half precision, undecided, and
-        its layout (1.19) had no time left. 0: none.
+        its layout (1.19) had no time left.
         """
-        if self._arms.curve_rounds <= MIN_ROUNDS or self._decided(plan):
-            return 0
-        num = next((at for at, step in enumerate(plan) if step.numerics is not Numerics.EXACT), 0)
-        return num if num < len(plan) else 0
+        if self._is_split_next(plan):
+            every = tuple(plan[:end] for end in range(1, len(plan)))
+            return every[: max(0, self._arms.room(len(originals) + len(plan)) - len(originals) - 1)]
+        seen = self.sets.standing(plan)
+        if self._arms.curve_rounds <= MIN_ROUNDS or (seen is not None and seen.parity.decided):
+            return ()
+        exact = tuple(step for step in plan if step.numerics is Numerics.EXACT)
+        num_arms = len(originals) + 2
+        fits = self._arms.room(num_arms) >= num_arms
+        return (exact,) if exact and exact != plan and exact == plan[: len(exact)] and fits else ()
 
-    def _culprit(self) -> Refusal | None:
-        """Return the step with which the latest set failed, departed, or lost time."""
+    def _culprit(self) -> Dropped | None:
+        """Return the step with which the latest set failed or departed."""
         order, record = self.sets.latest
         before: PlanSteps = ()
         for at, end in enumerate(order.plans):
             if end == before:
                 continue
             arm, failure = record.arm(at), record.failure(at)
+            added = [step for step in end if step not in before]
             if failure is not None:
                 blameless = failure.kind in {FailureKind.ENDED, FailureKind.LATE}
-                return (
-                    None if blameless else _refusal(end, before, f"when confirmed: {failure_reason(failure)}")
-                )
+                reason = f"when confirmed: {failure_reason(failure)}"
+                return None if blameless else Dropped(blamed(added), reason, num_suspects=len(added))
             seen = self.sets.standing(end)
             if arm is not None and seen is not None and _departs(seen):
-                return _refusal(end, before, f"{PARITY} when confirmed: {seen.parity.evidence}")
-            lost = self.sets.between(before, end) if before else None
-            if lost is not None and self.sets.num(end) > 1 and lost.ratio is not None and lost.ratio.high < 1:
-                return Refusal(end[-1].label, f"slower beside the steps before it: {lost.reason}")
+                reason = f"{PARITY} when confirmed: {seen.parity.evidence}"
+                loose = [step for step in added if step.numerics is not Numerics.EXACT]
+                touching = loose or [step for step in added if step.touches_numbers] or added
+                return Dropped(blamed(added), reason, parity=True, num_suspects=len(touching))
             before = end
-        seen = self.sets.standing(before)
-        if len(before) > 1 and _hopeless(seen):
-            assert seen is not None
-            return _refusal(before, (), f"the whole that it was part of was slower: {seen.total.reason}")
         return None
 
 
-def _labels(plan: PlanSteps) -> str:
+def labels(plan: PlanSteps) -> str:
+    """Return a plan as one word of a key."""
     return "+".join(step.label for step in plan)
-
-
-def _again_s(arms: Sequence[PlanSteps]) -> float:
-    """Return what the first steps of arms take more although each plan was started before."""
-    return AGAIN * sum(step.one_off_s or 0.0 for plan in arms for step in plan)
 
 
 def _departs(seen: Confirmation) -> bool:
     """Whether a plan is known not to learn the same."""
     return seen.parity.decided and not seen.parity.passed
-
-
-def _hopeless(seen: Confirmation | None) -> bool:
-    """Whether two sets or more say that a plan is slower."""
-    return (
-        seen is not None
-        and seen.beside is None
-        and seen.num_sets > 1
-        and seen.total.ratio is not None
-        and seen.total.ratio.high < 1
-    )
-
-
-def _refusal(end: PlanSteps, before: Sequence[Candidate], reason: str) -> Refusal:
-    added = [step for step in end if step not in before]
-    return Refusal(blamed(added).label, reason)

@@ -13,7 +13,7 @@ from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import FailureKind, ParityEvidence
 from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.stats.verdict import Decision, Verdict, decide
-from hotloop.tune.confirm.usual_pace import Beside, UsualPace
+from hotloop.tune.confirm.contention_filter import Beside, ContentionFilter
 from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
 from hotloop.tune.verdict.baseline import NoiseBaseline, Originals
 from hotloop.tune.verdict.decision import not_proven
@@ -64,15 +64,30 @@ class ConfirmedSets:
         pace: knows which sets show the program as its user runs it.
     """
 
-    def __init__(self, originals: Originals, pace: UsualPace) -> None:
+    def __init__(self, originals: Originals, pace: ContentionFilter) -> None:
         self._originals = originals
         self._pace = pace
         self._sets: list[tuple[SetOrder, SetRecord]] = []
+        self._told: list[frozenset[int]] = []
+        """The arms of each set whose plans it tells of: those that were chosen before it."""
+        self._num_run: dict[str, int] = {}
+        self._known: dict[str, tuple[NoiseBaseline, int, PlanSteps, Confirmation | None]] = {}
+        """Where each plan stands, with what that was worked out from: it is asked for at every decision."""
+        self._held: dict[str, Confirmation] = {}
+        """The narrowest interval of each plan that held: it is valid at every look, so more sets take nothing back."""
 
-    def add(self, order: SetOrder, record: SetRecord) -> list[Refusal]:
+    def add(
+        self, order: SetOrder, record: SetRecord, chosen: Sequence[PlanSteps], *, own: bool = False
+    ) -> list[Refusal]:
         """Take a set; return the steps that were not seen to act.
 
         What did not act was not measured: an arm counts as the plan without it.
+
+        Args:
+            order: the set.
+            record: what it did.
+            chosen: the plans that were chosen before it; it tells nothing of others.
+            own: it was run for the proof of its last plan, and for nothing else.
         """
         idle: dict[str, Refusal] = {}
         plans = []
@@ -86,7 +101,25 @@ class ConfirmedSets:
             }
             plans.append(tuple(step for step, reason in zip(plan, reasons, strict=True) if reason is None))
         self._sets.append((msgspec.structs.replace(order, plans=tuple(plans)), record))
+        self._told.append(frozenset(at for at, plan in enumerate(order.plans) if plan and plan in chosen))
+        for at in self._told[-1]:
+            self._keep(plans[at])
+        if own:
+            last = _name(order.plans[-1])
+            self._num_run[last] = self._num_run.get(last, 0) + 1
         return list(idle.values())
+
+    def _keep(self, plan: PlanSteps) -> None:
+        seen, before = self.standing(plan), self._held.get(_name(plan))
+        if seen is None or (seen.parity.decided and not seen.parity.passed):
+            self._held.pop(_name(plan), None)
+        elif seen.held and (before is None or seen.width <= before.width):
+            self._held[_name(plan)] = seen
+
+    def held(self, plan: PlanSteps) -> Confirmation | None:
+        """Return a plan with the narrowest interval that it held with; None: it did not."""
+        found = self._held.get(_name(plan))
+        return found if found is not None and found.plan == plan else None
 
     def looked_at(self, plan: PlanSteps) -> bool:
         """Whether a plan was profiled in detail."""
@@ -104,7 +137,15 @@ class ConfirmedSets:
 
     def of(self, plan: PlanSteps) -> list[tuple[SetOrder, SetRecord]]:
         """Return the sets in which a plan was an arm."""
-        return [(order, record) for order, record in self._sets if plan in order.plans]
+        return [
+            (order, record)
+            for (order, record), told in zip(self._sets, self._told, strict=True)
+            if plan in order.plans and order.plans.index(plan) in told
+        ]
+
+    def num_run(self, plan: PlanSteps) -> int:
+        """Return how many sets were run for a plan's own proof."""
+        return self._num_run.get(_name(plan), 0)
 
     def counted(self, plan: PlanSteps) -> list[tuple[SetOrder, SetRecord]]:
         """Return the sets that tell what a plan gains when the user runs it."""
@@ -120,6 +161,13 @@ class ConfirmedSets:
         Sets beside neighbours that made another program of it do not count where others tell.
         """
         ground = self._originals.baseline()
+        key = _name(plan)
+        known = self._known.get(key)
+        if known is None or known[0] is not ground or known[1] != len(self._sets) or known[2] != plan:
+            self._known[key] = (ground, len(self._sets), plan, self._standing(plan, ground))
+        return self._known[key][3]
+
+    def _standing(self, plan: PlanSteps, ground: NoiseBaseline) -> Confirmation | None:
         pairs: list[_Pair] = []
         parities = []
         for order, record in self.of(plan):
@@ -165,10 +213,9 @@ class ConfirmedSets:
 
     def proven(self) -> Confirmation | None:
         """Return the fastest plan that held, a longer one only where it is 1% faster; None: none did."""
-        held = (one for one in self._all() if one.held)
-        return max(held, key=lambda one: one.speed / WORTH ** len(one.plan), default=None)
+        return max(self._held.values(), key=lambda one: one.speed / WORTH ** len(one.plan), default=None)
 
-    def promising(self, dropped: Collection[str]) -> Confirmation | None:
+    def promising(self, dropped: Collection[str] = ()) -> Confirmation | None:
         """Return the fastest plan that is not proven, is not known to learn otherwise, and may beat what is."""
         proven = self.proven()
         edge = WORTH * (proven.speed if proven else 1.0)
@@ -176,7 +223,7 @@ class ConfirmedSets:
             (
                 one
                 for one in self._all()
-                if not one.held
+                if _name(one.plan) not in self._held
                 and not one.beside
                 and (one.parity.passed or not one.parity.decided)
                 and one.speed > edge
@@ -189,12 +236,16 @@ class ConfirmedSets:
 
     def _all(self) -> list[Confirmation]:
         plans = {
-            tuple(step.label for step in plan): plan
-            for order, _ in self._sets
-            for plan in order.plans
-            if plan
+            _name(plan): plan
+            for (order, _), told in zip(self._sets, self._told, strict=True)
+            for at, plan in enumerate(order.plans)
+            if at in told and plan
         }
         return [seen for seen in map(self.standing, plans.values()) if seen is not None]
+
+
+def _name(plan: PlanSteps) -> str:
+    return "+".join(step.label for step in plan)
 
 
 def _speed(one: Confirmation) -> float:

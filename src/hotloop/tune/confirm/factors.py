@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from itertools import pairwise
+from statistics import median
 
 import msgspec
 
@@ -13,18 +13,14 @@ from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Measured, PlanStep, Switched, Trial
 from hotloop.stats.log_ratio import half_width, ratio_of
 from hotloop.stats.switching import SwitchFit
-from hotloop.stats.verdict import Verdict
 from hotloop.tune.confirm.evidence import Confirmation, ConfirmedSets
 from hotloop.tune.executor import PlanSteps
-from hotloop.tune.search.predicted_plan import believed
-from hotloop.tune.verdict.decision import one_off_s
 
-SWITCHED = "switched off and on in one process, beside the plan's steps that need a process of their own"
-WEIGHED = "switched off and on in one process, weighed with what was expected of it"
-"""Of a step that is part of a plan for that reason: an estimate that is far too wide takes what others lack."""
-ARMS = "with and without in fresh processes"
-LEFT = "what the other steps leave of the whole"
+SWITCHED = "switched off and on in one process, with what arms and the confirmation told, beside the plan's other steps"
+ARMS = "with and without in processes of their own, beside the plan's other steps"
 WHOLE = "the whole plan in fresh processes"
+BEYOND_LUCK = 1.5
+"""Halves of its interval that a step's factor is above 1 where it is one even if it was picked out of many."""
 _Z = 1.96
 
 
@@ -44,7 +40,7 @@ class Factors:
         sets: of the confirmation.
         trials: of the search.
         fits: of the knobs that were switched; a later one is beside a knob of the one before it.
-        switchable: whether a step's factor is the fit's.
+        own_gain: what is believed of the log gain of a state over another one, and its standard deviation.
         heed_neighbours: names of those whose gain is what other processes take.
     """
 
@@ -53,13 +49,13 @@ class Factors:
         sets: ConfirmedSets,
         trials: Sequence[Trial],
         fits: Sequence[SwitchFit],
-        switchable: Callable[[Candidate], bool],
+        own_gain: Callable[[Collection[str], Collection[str]], tuple[float, float]],
         heed_neighbours: Collection[str],
     ) -> None:
         self._sets = sets
         self._trials = trials
         self._fits = fits
-        self._switchable = switchable
+        self._own_gain = own_gain
         self._heed_neighbours = heed_neighbours
 
     def steps(self, confirmation: Confirmation) -> tuple[PlanStep, ...]:
@@ -67,7 +63,7 @@ class Factors:
         plan, total = confirmation.plan, confirmation.total.ratio
         assert total is not None, "what was confirmed has a ratio"
         found = [self._factor(plan, at, total) for at in range(len(plan))]
-        ratios = self._by_stretches(plan, found, total)
+        ratios = _multiplied(found, total)
         return tuple(
             PlanStep(
                 name=step.name,
@@ -76,7 +72,7 @@ class Factors:
                 low=ratio.low,
                 high=ratio.high,
                 numerics=step.numerics,
-                break_even_steps=self._break_even(plan, at),
+                break_even_steps=self._break_even(plan, step, ratio),
                 evidence=self._evidence(plan, at, ratio, factor),
                 method=factor.method,
                 proven=factor.proven and ratio.low > 1,
@@ -85,65 +81,26 @@ class Factors:
             for at, (step, ratio, factor) in enumerate(zip(plan, ratios, found, strict=True))
         )
 
-    def _by_stretches(self, plan: PlanSteps, found: Sequence[_Factor], total: Ratio) -> list[Ratio]:
-        """Return the factors, so that those up to each beginning that was an arm make up what that arm measured.
-
-        What was switched in another process may be off by more than its interval says (caches, carry-over); what
-        stands beside it in arms of its own must not have to make up for that.
-        """
-        ends = [end for end in range(1, len(plan)) if self._stretch(plan, 0, end) is not None]
-        bounds = list(pairwise([0, *ends, len(plan)]))
-        stretches = [self._stretch(plan, *bound) for bound in bounds]
-        if len(bounds) == 1 or None in stretches:
-            return _multiplied(found, total)
-        whole = _multiplied([_of(one, ARMS) for one in stretches if one is not None], total)
-        return [
-            ratio
-            for (begin, end), stretch in zip(bounds, whole, strict=True)
-            for ratio in ([stretch] if end - begin == 1 else _multiplied(found[begin:end], stretch))
-        ]
-
-    def _stretch(self, plan: PlanSteps, begin: int, end: int) -> Ratio | None:
-        decision = self._sets.between(plan[:begin], plan[:end])
-        return decision.ratio if decision is not None else None
-
     def _factor(self, plan: PlanSteps, at: int, total: Ratio) -> _Factor:
         if len(plan) == 1:
             return _of(total, WHOLE, proven=True)
-        before, after, step = plan[:at], plan[: at + 1], plan[at]
-        decision = self._sets.between(before, after)
-        if decision is not None and decision.ratio is not None:
-            return _of(decision.ratio, ARMS, proven=decision.verdict is Verdict.FASTER)
-        fit = next((fit for fit in reversed(self._fits) if step.label in fit.knobs), None)
-        if fit is not None:
-            states = [s.label for s in after], [s.label for s in before]
-            sure = fit.ratio(*states, confidence=1 - 0.01 / len(fit.knobs))
-            if sure.low > 1:
-                return _of(fit.ratio(*states), SWITCHED, proven=True)
-            return _of(believed(fit, plan).ratio(*states), WEIGHED)
-        tried = next((t for t in reversed(self._trials) if t.candidate == step and t.ratio), None)
-        if tried is not None and tried.ratio is not None:
-            return _of(tried.ratio, tried.method, proven=_beyond_luck(tried.ratio))
-        return _Factor(None, half_width(total), LEFT)
+        labels = [one.label for one in plan]
+        step = labels.pop(at)
+        mean, deviation = self._own_gain([*labels, step], labels)
+        switched = any(step in fit.knobs for fit in self._fits)
+        half = _Z * deviation
+        return _Factor(mean, half, SWITCHED if switched else ARMS, proven=mean > BEYOND_LUCK * half)
 
-    def _break_even(self, plan: PlanSteps, at: int) -> int | None:
+    def _break_even(self, plan: PlanSteps, step: Candidate, ratio: Ratio) -> int | None:
         """Steps after which a step's one-off cost is earned back."""
-        before, after, step = plan[:at], plan[: at + 1], plan[at]
         outcomes = [trial.outcome for trial in self._trials if trial.candidate == step]
-        # Whatever compiled it first was cold.
-        costs = [one.one_off_s or 0.0 for one in outcomes if isinstance(one, (Measured, Switched))]
-        gains = []
-        for order, record in self._sets.counted(plan):
-            if before not in order.plans or after not in order.plans:
-                continue
-            first, last = record.arm(order.plans.index(before)), record.arm(order.plans.index(after))
-            if first is not None and last is not None:
-                costs.append(one_off_s(first, last) or 0.0)
-                gains.append(first.step_s - last.step_s)
-        if not gains:
-            return None
         # Later arms find what the first one has compiled: the largest cost is the user's first run.
-        cost, gain = max(costs), sorted(gains)[len(gains) // 2]
+        cost = max(
+            [one.one_off_s or 0.0 for one in outcomes if isinstance(one, (Measured, Switched))], default=0.0
+        )
+        arms = [record.arm(order.plans.index(plan)) for order, record in self._sets.counted(plan)]
+        times = [arm.step_s for arm in arms if arm is not None]
+        gain = median(times) * (ratio.ratio - 1) if times else 0.0
         return math.ceil(cost / gain) if cost > 0 and gain > 0 else None
 
     def _caution(self, plan: PlanSteps, step: Candidate) -> str:
@@ -170,11 +127,6 @@ class Factors:
                 f"more than the {limit} that the observation allows, measured again and still so: unexplained"
             )
         return "; ".join(said)
-
-
-def _beyond_luck(ratio: Ratio) -> bool:
-    """Whether a gain is one even if it was picked out of many: three times as wide its interval does not hold 1."""
-    return math.log(ratio.ratio) > 3 * half_width(ratio)
 
 
 def _of(ratio: Ratio, method: str, *, proven: bool = False) -> _Factor:

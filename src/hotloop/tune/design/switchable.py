@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate
@@ -14,26 +14,6 @@ def switchable(candidate: Candidate) -> bool:
     """Whether a candidate can be switched to and fro at little cost, with nothing left behind."""
     knob = get(candidate.name).knob(candidate.params)
     return knob is not None and not knob.lasting
-
-
-class Switchables:
-    """Which candidates are switched in a running program.
-
-    Args:
-        possible: whether a candidate can be, as far as the catalogue knows.
-    """
-
-    def __init__(self, possible: Callable[[Candidate], bool]) -> None:
-        self._possible = possible
-        self._separate: set[str] = set()
-
-    def __call__(self, candidate: Candidate) -> bool:
-        """Whether a candidate is switched; the others need a process of their own."""
-        return candidate.label not in self._separate and self._possible(candidate)
-
-    def separate(self, candidate: Candidate) -> None:
-        """Give a candidate processes of its own: in one that runs already it does not act."""
-        self._separate.add(candidate.label)
 
 
 def has_workers(observation: Observation, plan: Sequence[Candidate]) -> bool:

@@ -1,4 +1,6 @@
-"""Find what helps: knobs switched together in one process, then arms for what needs a process of its own.
+"""What is tried next, and what it told: one state, three actions, one policy.
 
-In: candidates. Out: the predicted plan, what was tried and why the rest was refused.
+In: candidates, and the seconds that are left. Out: the plan that is believed, where every candidate stands and why, and
+each decision in a line. `policy.next_action` decides, `offers` knows the actions and their costs, `value` what they may
+bring, `state` and `gains` what is known, `search` does it. `docs/tuning.md` explains all of it.
 """

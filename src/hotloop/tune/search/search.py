@@ -1,41 +1,45 @@
-"""How the time is spent: screening, arms, confirmation, and again while there is time and something to try."""
+"""How a session spends its time: the action that brings most per second, and again with what it told."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from statistics import median
 
-from hotloop.model.optimization import Candidate, Refusal
-from hotloop.model.tuning import Trial
+import msgspec
+
+from hotloop.model.optimization import Candidate
+from hotloop.model.ratio import Ratio
+from hotloop.model.tuning import Choice, Switched, Trial
+from hotloop.stats.switching import SwitchFit
+from hotloop.tune.confirm.confirmation import Confirmer, Dropped
+from hotloop.tune.confirm.evidence import Confirmation
 from hotloop.tune.design.experiment import Design
-from hotloop.tune.design.patterns import exclude
-from hotloop.tune.design.switchable import Switchables
-from hotloop.tune.executor import PlanSteps, SetOrder
-from hotloop.tune.search.along import Along
-from hotloop.tune.search.arms import Arms
-from hotloop.tune.search.batches import CONTEST_ROUNDS, Batches, expected_together
-from hotloop.tune.search.belief import NO_TIME, UNPROVEN, Belief
-from hotloop.tune.search.confirms import Confirms
-from hotloop.tune.search.contest import Contest
-from hotloop.tune.search.fallback import Fallback
-from hotloop.tune.search.screening import MOVES_MUCH, Screening, hoped
-from hotloop.tune.search.stand_ins import stand_ins, waiting
-from hotloop.tune.search.switching import MOVES, Switching
-from hotloop.tune.search.variant_order import in_turns
+from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
+from hotloop.tune.search.actions import Compare, Confirm, Doing, Screen, Stop
+from hotloop.tune.search.arm_comparison import ArmComparison, step_by_step
+from hotloop.tune.search.arm_verdict import decide
+from hotloop.tune.search.evidence import Compared, Evidence, Screened
+from hotloop.tune.search.gains import prior
+from hotloop.tune.search.offers import screen_error, together
+from hotloop.tune.search.overview import Overview
+from hotloop.tune.search.policy import next_action
+from hotloop.tune.search.screening import Screening
+from hotloop.tune.search.state import Prices, Proof, State
+from hotloop.tune.search.status import Known, Status
+from hotloop.tune.search.substitutes import substitutes, waiting
+from hotloop.tune.search.updates import changed, tried, with_verdict
 from hotloop.tune.session.ledger import Ledger
-from hotloop.tune.session.standing import standing
-from hotloop.tune.verdict.decision import ACCEPTED
+from hotloop.tune.session.progress_line import progress_line
+from hotloop.tune.sets.arms import Arms
+from hotloop.tune.verdict.decision import not_proven
 
-MAX_MOVERS = 2
-"""So many of what is expected to move the bottleneck are tried before knobs are switched."""
-MOVER_SHARE = 0.2
-"""Of the budget: on a small convolutional net compilation alone took 95 s of 240, before anything else was tried."""
-LARGE = 1.15
-"""Gain that is proven before what is expected to bring less is tried beside it."""
-MOVER_WORTH = 1.1
-"""A mover below it has not moved anything; how far below does not matter to what comes next."""
-WAITING = "openmp_wait_policy"
-"""It is what screening beside a neighbour does itself."""
+CONTRADICTS = 3.0
+"""Standard deviations between a plan and the sum of its parts from which it is asked which step is to blame."""
+FLOOR_ROUNDS = 5
+"""Of the program against itself, where sets to come have no room for that."""
+NO_TIME = "not tried: too little time was left (--budget)"
+NOT_WORTH = "not tried: what it may bring is not worth its time here"
 
 
 class Search:
@@ -43,12 +47,12 @@ class Search:
 
     Args:
         arms: runs the sets.
-        ledger: knows the budget.
+        ledger: knows the budget, and keeps decisions.
         screening: switches knobs.
-        contest: tries what needs a process of its own.
+        comparison: runs candidates beside a plan.
         confirmer: proves plans.
         design: what the experiment is designed from.
-        switchable: which candidates are switched in a running program.
+        progress: told of what is done, and why.
         tell_standing: told how far the search is.
     """
 
@@ -57,284 +61,236 @@ class Search:
         arms: Arms,
         ledger: Ledger,
         screening: Screening,
-        contest: Contest,
-        confirmer: Confirms,
+        comparison: ArmComparison,
+        confirmer: Confirmer,
         design: Design,
-        switchable: Switchables,
+        progress: Callable[[str], None],
         tell_standing: Callable[[str], None] | None = None,
     ) -> None:
-        self._tell_standing = tell_standing
         self._arms = arms
+        self._ledger = ledger
         self.screening = screening
-        self._contest = contest
+        self.comparison = comparison
         self._confirmer = confirmer
-        confirmer.instead = self._with_stand_ins
         self._design = design
-        self._switchable = switchable
-        self.belief = Belief(design.conflicts)
-        self._along = Along(ledger, screening, confirmer, design)
-        self._batches = Batches(arms, ledger, screening, contest, design.conflicts)
-        self._switching = Switching(
-            arms, screening, contest, self._batches, self.belief, design, switchable, self._take
-        )
-        self._fallback = Fallback(arms, screening, confirmer, self.belief)
-        self._assumed: list[Candidate] = []
-        """Passive waiting, which nothing has shown to help: screening waits so itself."""
-        self._num_sets = 0
-        """Of arms, so far."""
-        self._candidates: Sequence[Candidate] = ()
-
-    @property
-    def trials(self) -> list[Trial]:
-        """Everything that was tried."""
-        return self._switching.trials
+        self._overview = Overview(arms, confirmer, design)
+        self._progress = progress
+        self._tell_standing = tell_standing
+        self._prior = prior((), {}, {}, {})
+        self.state = State(known=(), gains=self._prior, evidence=(), plan=(), proof=Proof())
+        self.choices: list[Choice] = []
+        self.trials: list[Trial] = []
+        self.is_done = False
+        """Whether nothing that was left was worth its time; otherwise it was interrupted, or its time was over."""
 
     def run(self, candidates: Sequence[Candidate]) -> None:
-        """Try the candidates and confirm what helps, until the time is over or nothing is left to try."""
+        """Try the candidates and prove what helps, until nothing is worth the time that is left."""
         if not candidates:
             return
-        self._candidates = candidates
-        self.belief.refuse(candidates, NO_TIME)
-        later = {one.name: one for one in waiting(candidates, self._design.stands_in_for)}
-        self.belief.refused |= later
-        knobs = [one for one in candidates if self._switchable(one)]
-        todo = in_turns([one for one in candidates if not self._switchable(one) and one.label not in later])
+        self.state = self._begun(candidates)
         if self._arms.room(3) < 3:
-            rounds = min(CONTEST_ROUNDS, self._design.max_rounds or CONTEST_ROUNDS)
+            rounds = min(FLOOR_ROUNDS, self._design.max_rounds or FLOOR_ROUNDS)
             self._arms.measure_floor([tuple(candidates)], rounds)
-        self._movers_first(todo, knobs)
-        # Of variants that help another may help more once knobs are on.
-        helped = {trial.candidate.label for trial in self._contest.trials if trial.decision == ACCEPTED}
-        again = [one for one in todo if one.label in helped and one not in self.belief.plan]
-        todo = [*again, *(one for one in todo if self.belief.refused[one.label].reason == NO_TIME)]
-        self._switching.screen(knobs)
-        self._in_rounds(todo, knobs)
-        self._look_again()
-
-    def _movers_first(self, todo: Sequence[Candidate], knobs: Sequence[Candidate]) -> None:
-        """Try what is expected to move the bottleneck before any knob is switched."""
-        if not knobs:
-            return
-        movers = [one for one in todo if one.name != WAITING and one.expected >= MOVES][:MAX_MOVERS]
-        rivals = self._rival(movers, knobs)
-        batch = self._next([*movers, *rivals], MOVER_SHARE)
-        knobs_first = any(rival not in batch and rival.expected >= movers[0].expected for rival in rivals)
-        if batch and not knobs_first:
-            self._try(batch, worth=MOVER_WORTH, share=MOVER_SHARE)
-
-    def _rival(self, movers: Sequence[Candidate], knobs: Sequence[Candidate]) -> list[Candidate]:
-        """Return the knob of which most is expected among those that cannot be on beside a mover, if it is as much.
-
-        It would not be switched any more once a mover is believed in: samples kept in memory (1.87) gave way to loader
-        workers (1.26 times as fast) untried.
-        """
-        excluded = [
-            knob
-            for knob in knobs
-            if knob.expected >= MOVES and any(exclude(knob, one, self._design.conflicts) for one in movers)
-        ]
-        return sorted(excluded, key=lambda knob: -knob.expected)[:1]
-
-    def _next(self, todo: Sequence[Candidate], share: float | None = None) -> list[Candidate]:
-        return self._batches.next(todo, self._num_sets, self.belief.plan, share)
-
-    def _in_rounds(self, todo: list[Candidate], knobs: Sequence[Candidate]) -> None:
-        """Try as much as fits, confirm what is believed in by then, and so on with the rest."""
-        refuted = False
+        number = 0
         while True:
-            todo = self._without_waiting([*self._switching.separated(), *todo])
-            batch = self._next(todo)
-            if not batch and not self._believed_in():
-                # Nothing to prove, so no time to keep for a proof: a single set shows what is likely.
-                batch = self._batches.affordable(todo, self._num_sets)
-            if self._is_proven_first(batch):
-                self.belief.plan = self._along.joined(self.belief.plan, todo)
-                self._confirmer.prove(self.belief.plan)
-                self._take_what_is_left()
-                todo = self._rest(todo)
-                self._say_standing()
-                batch = self._next(todo)
-            todo = [one for one in todo if one not in batch]
-            if batch:
-                fixed = self._switching.fixed()
-                self._try(batch)
-                if self._switching.moved(fixed):
-                    self._switching.screen(knobs)
-            elif todo or self._num_sets == 0 or refuted:
-                self.belief.plan = self._fallback.guess(todo, knobs, self.trials)
-            todo = self._without_waiting(todo)
-            self._switching.as_it_runs(knobs)
+            action = self._decided(number)
+            self._tell(action)
+            if isinstance(action, Stop):
+                self.is_done = action.is_done
+                return
+            self.state = self._done(number, action)
             self._say_standing()
-            refuted = self._confirm(todo, self._batches.reserve_s() if todo and batch else 0.0)
-            todo = self._rest(todo)
-            self._say_standing()
-            todo = todo or [one for one in self._contest.undecided() if one not in self.belief.plan]
-            untold = [] if todo else self._switching.untold(knobs)
-            todo = [one for one in (*todo, *untold) if one.label not in self._confirmer.dropped]
-            if not self._switching.as_it_runs(knobs) and not refuted and (not todo or not (batch or untold)):
-                break
+            number += 1
 
-    def _look_again(self) -> None:
-        """Where nothing is proven use the time that is left for what was not told from nothing."""
-        if self._confirmer.proven() is None:
-            self._set_aside(at_last=True)
-            self._confirm((), 0.0)
-        while self._confirmer.proven() is None and self._believes_another():
-            self._confirm((), 0.0)
-        if self._confirmer.proven() is None:
-            self.belief.plan = self.belief.plan or self._fallback.hinted(self.trials)
-            self._confirm((), 0.0)
-            self._confirmer.exhaust()
-            self._say_standing()
-
-    def _believes_another(self) -> bool:
-        """Measure again, in the time beyond a proof, until another plan is believed in; return whether one is."""
-        believed = self.belief.plan
-        dropped = {*self._confirmer.dropped, *(step.label for step in self.belief.aside)}
-        while self.belief.plan == believed:
-            told = self.screening.again(
-                dropped, passive=self._switching.passive, reserve_s=self._batches.reserve_s()
+    def _begun(self, candidates: Sequence[Candidate]) -> State:
+        design = self._design
+        self._prior = prior(candidates, design.interactions, design.conflicts, {})
+        later = {one.name: one.reason for one in waiting(candidates, design.stands_in_for)}
+        known = tuple(
+            Known(
+                candidate=one,
+                status=Status.SUBSTITUTE if one.label in later else Status.UNTRIED,
+                reason=later.get(one.label, NO_TIME),
+                start_s=one.one_off_s or 0.0,
+                switchable=design.switchable(one),
             )
-            if told is not None:
-                plan = told.plan or self.screening.leaning(())
-                self.belief.plan = tuple(step for step in plan if step.label not in dropped) or believed
-                self._take(told.trials)
-            if self.belief.plan != believed:
-                break
-            open_ = [one for one in self._contest.open() if one.label not in dropped and one not in believed]
-            batch = self._next(open_)
-            if batch:
-                self._try(batch)
-            elif told is None:
-                return False
-        return True
-
-    def _is_proven_first(self, batch: Sequence[Candidate]) -> bool:
-        """Whether what is believed in has gained more than is expected of what would be tried next.
-
-        Beside neighbours starts and blocks take several times as long as they were expected to, and the proof would
-        have what is left: of 300 s a program that waited for its data (1.3) was given one set.
-        """
-        if not batch or not self.belief.plan or self._confirmer.proven() is not None:
-            return False
-        gains = {one.candidate.label: one.ratio.ratio for one in self.trials if one.ratio is not None}
-        gained = math.prod(gains.get(step.label, 1.0) for step in self.belief.plan)
-        quiet = not (self._arms.noisy() or self._design.observed_busy)
-        if quiet and gained < MOVES_MUCH and 2 * self._batches.reserve_s() > self._arms.left_s():
-            return False  # too little would be left for the rest, and what sets will take is known
-        new = [one for one in batch if not self.belief.excluded_by(self.belief.plan, one)]
-        return gained >= LARGE and gained > expected_together(new, self._design.conflicts)
-
-    def _confirm(self, untried: Sequence[Candidate], until_left_s: float) -> bool:
-        """Confirm what is believed in; return whether it was a guess, and wrong, so that another one may be made."""
-        without_aside = self.belief.without_aside
-        self.belief.plan = self._along.joined(without_aside(self.belief.plan), without_aside(untried))
-        tried = {trial.candidate.label for trial in self.trials}
-        guessed = bool(self.belief.plan) and not any(step.label in tried for step in self.belief.plan)
-        self._confirmer.run(self.belief.plan, until_left_s, guessed=guessed)
-        self._take_what_is_left()
-        return guessed and not self.belief.plan
-
-    def _set_aside(self, *, at_last: bool = False) -> None:
-        """Go on without what changes the numbers of a plan of which nothing tells if it learns the same.
-
-        It stays what is likely. The rest can be proven: beside half precision in a DCGAN an allocator (1.08) was not.
-
-        Args:
-            at_last: there is no time for more runs with rounding noise, which might tell.
-        """
-        if self._confirmer.undecided(self.belief.plan) and (
-            at_last or not self._arms.wants_perturbed(unsettled=True)
-        ):
-            self.belief.set_aside_loose()
-
-    def _take_what_is_left(self) -> None:
-        heeding, reason = self._confirmer.beside(self.belief.plan)
-        self.belief.set_aside(heeding, reason)
-        self.belief.plan, idle = self._along.left(self.belief.plan)
-        self.belief.refused |= {refusal.name: refusal for refusal in idle}
-        self._set_aside()
-
-    def _rest(self, todo: Sequence[Candidate]) -> list[Candidate]:
-        """Return what was not proven along with something else."""
-        return [one for one in todo if one not in self._along.untried and one not in self.belief.plan]
-
-    def _with_stand_ins(self, left: PlanSteps, gone: Sequence[Refusal]) -> PlanSteps:
-        """Return what is left of a plan with what takes the place of what did not learn the same.
-
-        That is believed in from now on: the confirmer goes on with it at once, and asks here for what to go on with.
-        """
-        found = stand_ins(self._candidates, gone, self._design.stands_in_for)
-        found = [
-            one for one in found if one.label not in self._confirmer.dropped and one not in self.belief.plan
-        ]
-        if not found:
-            return left
-        self.belief.refuse(found, UNPROVEN)
-        kept = tuple(step for step in self.belief.plan if step.label not in self._confirmer.dropped)
-        self.belief.plan = self.belief.joined(kept, found)
-        return self.belief.joined(left, found)
-
-    def _without_waiting(self, todo: list[Candidate]) -> list[Candidate]:
-        """Where screening waits passively, that cannot be screened: it is part of the plan, and confirmed with it."""
-        if self._switching.passive:
-            assumed = [one for one in todo if one.name == WAITING]
-            self._assumed += assumed
-            self.belief.plan = self.belief.joined(self.belief.plan, assumed)
-            return [one for one in todo if one not in assumed]
-        again, self._assumed = self._assumed, []
-        self.belief.plan = tuple(step for step in self.belief.plan if step not in again)
-        return [*todo, *(one for one in again if one.label not in self._confirmer.dropped)]
-
-    def _try(self, batch: Sequence[Candidate], worth: float = 1.0, share: float | None = None) -> None:
-        base = self._batches.base(self.belief.plan)
-        plans = self._contest.arm_plans(base, batch)
-        originals, perturbed = self._arms.first_originals(plans, undecided=self._contest.wants_perturbed)
-        room = self._arms.room(len(originals) + len(plans)) - len(originals)
-        until_left_s = self._batches.until_left_s(batch, share)
-        arms = (*originals, *plans[: max(1, room)])
-        rounds = self._batches.telling_rounds(len(arms))
-        order = SetOrder(
-            plans=arms,
-            max_rounds=min(rounds, self._design.max_rounds or rounds),
-            perturbed=perturbed,
-            passive=self._switching.passive,
-            keep_s=self._batches.reserve_s(),
+            for one in candidates
         )
-        before = len(self._contest.trials)
-        best = self._contest.run(self._num_sets, base, batch, order, until_left_s, worth)
-        self._num_sets += 1
-        self.belief.plan = best if base == self.belief.plan else self.belief.joined(self.belief.plan, best)
-        trials = self._contest.trials[before:]
-        self._take(trials)
-        gone = [
-            Refusal(one.candidate.label, one.decision)
-            for one in trials
-            if one.ratio is not None and one.ratio.low > 1
-        ]
-        self.belief.plan = self._with_stand_ins(self.belief.plan, gone)
+        state = State(
+            known=known,
+            gains=self._prior,
+            evidence=(),
+            plan=(),
+            proof=Proof(),
+            conflicts=design.conflicts,
+            interactions=design.interactions,
+        )
+        return self._overview(state, self._prior, ())
 
-    def _take(self, trials: Sequence[Trial]) -> None:
-        self.belief.take(trials)
-        self._say_standing()
+    def _decided(self, number: int) -> Doing | Stop:
+        """Return the next action; one that was decided before the session was killed is not decided again."""
+        key = f"decision|{number}"
+        action: Doing | Stop | None = self._ledger.look(key, Doing)
+        if action is None:
+            action = next_action(self.state, self._prices(), self._arms.left_s())
+        if not isinstance(action, Stop):
+            self._ledger.once(key, Doing, lambda: action)
+        return action
+
+    def _tell(self, action: Doing | Stop) -> None:
+        self.choices.append(Choice(at_s=self._ledger.budget.spent(), why=action.why))
+        self._progress(action.why)
+
+    def _prices(self) -> Prices:
+        originals, perturbed = self._arms.first_originals(
+            (self.state.plan,), undecided=self.comparison.wants_perturbed
+        )
+        return Prices(
+            costs=self._arms.costs,
+            hold_s=self._design.hold_s,
+            room=self._arms.room(99),
+            max_rounds=self._design.max_rounds,
+            curve_rounds=self._design.curve_rounds,
+            num_originals=len(originals),
+            num_perturbed=len(perturbed),
+            grace_s=self._arms.grace_s,
+        )
+
+    def _done(self, number: int, action: Doing) -> State:
+        if isinstance(action, Screen):
+            return self._screened(number, action)
+        if isinstance(action, Compare):
+            return self._compared(number, action)
+        return self._confirmed(action)
+
+    # Screening
+
+    def _screened(self, number: int, action: Screen) -> State:
+        def enough(fit: SwitchFit, num_holds: int) -> bool:
+            """Whether as many holds again bring less per second than the time brings elsewhere."""
+            base = frozenset(step.label for step in action.base)
+            then = self._overview(self._counted(action.knobs), self._prior, (Screened(fit=fit, base=base),))
+            then = msgspec.structs.replace(then, hold_sd=_hold_sd(fit, num_holds))
+            knobs = [one for one in then.known if one.candidate in action.knobs]
+            value = together(then, knobs, screen_error(then, num_holds), action.base)
+            return value < action.price * num_holds * self._design.hold_s
+
+        key = "+".join(["switch", *(step.label for step in action.base)]) + f"|{number}"
+        result = self.screening.run(key, action, enough)
+        state = self.state
+        verdicts = self.screening.screen.verdicts(result.record, result.order, result.fit, ())
+        for one in verdicts:
+            state = with_verdict(state, one.trial, one.status)
+        told = {one.trial.candidate.label for one in verdicts}
+        untold = tuple(knob for knob in action.knobs if knob.label not in told)
+        state = changed(
+            state, untold, switchable=False
+        )  # a program that ended before gets processes of their own
+        state = self._overview(state, self._prior, result.evidence)
+        if result.fit is not None:
+            state = msgspec.structs.replace(state, hold_sd=_hold_sd(result.fit, len(result.record.holds)))
+        decided = self.screening.screen.verdicts(result.record, result.order, result.fit, state.plan)
+        self.trials += [one.trial for one in decided]
+        return state
+
+    def _counted(self, knobs: PlanSteps) -> State:
+        """Return the state as if knobs were measured."""
+        labels = {knob.label for knob in knobs}
+        known = tuple(
+            msgspec.structs.replace(one, num_measured=max(1, one.num_measured), status=tried(one.status))
+            if one.label in labels
+            else one
+            for one in self.state.known
+        )
+        return msgspec.structs.replace(self.state, known=known)
+
+    # Arms
+
+    def _compared(self, number: int, action: Compare) -> State:
+        result = self.comparison.run(f"compare|{number}", action)
+        state = self.state
+        self._confirmer.take(result.order, result.record, action.base)
+        for trial in result.trials:
+            state = self._with_arm(state, trial)
+        self.trials += result.trials
+        return self._overview(state, self._prior, result.evidence)
+
+    def _with_arm(self, state: State, trial: Trial) -> State:
+        assert not isinstance(trial.outcome, Switched), "an arm has a process of its own"
+        status, _, _ = decide(trial.candidate, trial.outcome, self._arms.originals.baseline())
+        state = with_verdict(state, trial, status)
+        if status is Status.LATE:
+            known = state.of(trial.candidate)
+            least = 2 * max(known.start_s, 1.0)  # it takes longer than it was waited for
+            state = changed(state, (trial.candidate,), start_s=least)
+        return self._with_substitutes(state, trial.candidate, parity=status is Status.PARITY)
+
+    def _with_substitutes(self, state: State, gone: Candidate, *, parity: bool) -> State:
+        """Let a gentler form be tried in place of what does not learn the same."""
+        if not parity:
+            return state
+        found = substitutes([one.candidate for one in state.known], gone, self._design.stands_in_for)
+        waiting_for = [one for one in found if state.of(one).status is Status.SUBSTITUTE]
+        return changed(state, tuple(waiting_for), status=Status.UNTRIED, reason=NO_TIME)
+
+    # Confirmation
+
+    def _confirmed(self, action: Confirm) -> State:
+        order, record, gone = self._confirmer.confirm(action.plan)
+        state = self.state
+        for one in gone:
+            state = self._with_dropped(state, one)
+        evidence: tuple[Evidence, ...] = ()
+        if not gone and action.plan in order.plans:
+            evidence = self._observed(order, record, action.plan)
+            state = self._acted(state, record, order, action.plan)
+        return self._overview(state, self._prior, evidence)
+
+    def _observed(self, order: SetOrder, record: SetRecord, plan: PlanSteps) -> tuple[Evidence, ...]:
+        heeding, _ = self._confirmer.beside(plan)
+        seen = self._confirmer.standing(plan)
+        if heeding or (seen is not None and seen.beside is not None):
+            return ()
+        found = step_by_step(order, record, self._arms.originals.baseline(), plan)
+        if any(self._contradicts(one) for one in found):
+            self._confirmer.split(plan)
+        return found
+
+    def _contradicts(self, seen: Compared) -> bool:
+        """Whether a plan in fresh processes is not what its parts have shown."""
+        mean, deviation = self.state.gains.gain(seen.after, seen.before)
+        return abs(seen.value - mean) > CONTRADICTS * math.hypot(deviation, math.sqrt(seen.variance))
+
+    def _acted(self, state: State, record: SetRecord, order: SetOrder, plan: PlanSteps) -> State:
+        """Count the steps of a plan that was measured as measured; of a single one it is known if it acts."""
+        arm = record.arm(order.plans.index(plan))
+        if arm is None:
+            return state
+        acting = tuple(step for step in plan if not_proven(arm.effects, step) is None)
+        for step in acting:
+            known = state.of(step)
+            status = tried(known.status)
+            state = changed(state, (step,), num_measured=known.num_measured + 1, effect=True, status=status)
+        return state
+
+    def _with_dropped(self, state: State, gone: Dropped) -> State:
+        status = Status.PARITY if gone.parity else Status.FAILED if gone.effect else Status.NO_EFFECT
+        state = changed(state, (gone.step,), status=status, reason=gone.reason, effect=gone.effect)
+        return self._with_substitutes(state, gone.step, parity=gone.parity)
 
     def _say_standing(self) -> None:
-        if self._tell_standing is not None:
-            proven, promising = self._confirmer.proven(), self._confirmer.promising()
-            line = standing(
-                self.belief.plan,
-                len(self.trials),
-                promising=promising.ratio if promising is not None else None,
-                proven=proven.ratio if proven is not None else None,
-            )
-            self._tell_standing(line)
+        if self._tell_standing is None:
+            return
+        proven, seen = self._confirmer.proven(), self._confirmer.sets.promising()
+        line = progress_line(self.state.plan, len(self.trials), promising=_ratio(seen), proven=_ratio(proven))
+        self._tell_standing(line)
 
-    def _believed_in(self) -> bool:
-        """Whether there is something that a proof would be worth its time."""
-        return (
-            bool(self.belief.plan)
-            or self._confirmer.proven() is not None
-            or any(
-                hoped(one) for one in self.screening.told.unknown if one.label not in self._confirmer.dropped
-            )
-        )
+
+def _ratio(seen: Confirmation | None) -> Ratio | None:
+    return seen.ratio if seen is not None else None
+
+
+def _hold_sd(fit: SwitchFit, num_holds: int) -> float:
+    """Return the deviation of a hold that the errors of the knobs speak of: each is on in half of the holds."""
+    errors = [fit.gain([label])[1] for label in fit.knobs]
+    return median(errors) * math.sqrt(num_holds) / 2 if errors else 0.05

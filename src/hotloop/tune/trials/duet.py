@@ -25,7 +25,7 @@ from hotloop.tune.executor import (
     SwitchRecord,
 )
 from hotloop.tune.trials.arm import Arm, ArmFailed
-from hotloop.tune.trials.crew import Crew
+from hotloop.tune.trials.arm_processes import ArmProcesses
 from hotloop.tune.trials.detailed_look import detailed_look
 from hotloop.tune.trials.device_memory import DeviceBudget
 from hotloop.tune.trials.device_neighbours import SHORTEST_LOOK_S, watch_devices
@@ -87,11 +87,11 @@ class DuetExecutor:
         left_s: Callable[[], float] = lambda: math.inf,
         watch: Callable[[Callable[[str], None], int], ContentionWatch] | None = None,
         device_budget: DeviceBudget | None = None,
-        crew: Crew | None = None,
+        crew: ArmProcesses | None = None,
     ) -> None:
         self._setting = setting
         self._blocks = blocks
-        self._crew = crew or Crew(setting, blocks, left_s)
+        self._crew = crew or ArmProcesses(setting, blocks, left_s)
         self._progress = progress
         self._left_s = left_s
         self._quiet_wait_s = setting.quiet_wait_s

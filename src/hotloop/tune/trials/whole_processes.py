@@ -12,7 +12,7 @@ from hotloop.model.tuning import Contention, Failure
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.executor import ArmRecord, BudgetOver, SetFailed, SetOrder, SetRecord
 from hotloop.tune.trials.arm import ArmFailed
-from hotloop.tune.trials.crew import Crew
+from hotloop.tune.trials.arm_processes import ArmProcesses
 from hotloop.tune.trials.device_memory import DeviceBudget
 from hotloop.tune.trials.void_blocks import ContentionWatch
 
@@ -33,7 +33,7 @@ class WholeProcesses:
 
     def __init__(
         self,
-        crew: Crew,
+        crew: ArmProcesses,
         blocks: Blocks,
         device_budget: DeviceBudget,
         left_s: Callable[[], float],

@@ -29,6 +29,7 @@ class Originals:
         self._pairs: list[tuple[float, ...]] = []
         self._curves: list[ArmRecord] = []
         self._perturbed: list[ArmRecord] = []
+        self._baseline: NoiseBaseline | None = None
         self._steps_s: list[float] = []
         """The program's typical step in each set whose threads waited as the user's do, with nobody else at work."""
 
@@ -57,6 +58,7 @@ class Originals:
 
     def add(self, order: SetOrder, record: SetRecord) -> None:
         """Take the originals of a set: any two of them are an A/A pair, their losses are references."""
+        self._baseline = None
         alive = [at for at, plan in enumerate(order.plans) if not plan and record.arm(at) is not None]
         pairs = [record.log_ratios((alive[0],), other) for other in alive[1:]]
         self._pairs += [pair for pair in pairs if len(pair) >= MIN_BLOCKS]
@@ -71,11 +73,13 @@ class Originals:
 
     def baseline(self) -> NoiseBaseline:
         """Return what is known so far."""
-        return NoiseBaseline(
-            floor=aa_floor(self._pairs),
-            spread=pair_spread(self._pairs),
-            references=self._references(),
-        )
+        if self._baseline is None:
+            self._baseline = NoiseBaseline(
+                floor=aa_floor(self._pairs),
+                spread=pair_spread(self._pairs),
+                references=self._references(),
+            )
+        return self._baseline
 
     def _references(self) -> ReferenceLosses:
         longest_first = sorted(self._curves, key=lambda arm: -len(arm.losses))

@@ -8,8 +8,8 @@ import pytest
 from hotloop.model.optimization import Candidate, Effect
 from hotloop.model.tuning import Contention
 from hotloop.stats.quietness import FAIR_SHARE
+from hotloop.tune.confirm.contention_filter import ContentionFilter
 from hotloop.tune.confirm.evidence import ConfirmedSets
-from hotloop.tune.confirm.usual_pace import UsualPace
 from hotloop.tune.executor import ArmRecord, SetOrder, SetRecord
 from hotloop.tune.verdict.baseline import Originals
 
@@ -36,10 +36,10 @@ def _set(original_s: float, ratio: float, *, num_beside: int = 0) -> SetRecord:
 
 def _sets(*records: SetRecord) -> ConfirmedSets:
     originals = Originals()
-    sets = ConfirmedSets(originals, UsualPace(originals, USUAL_S))
+    sets = ConfirmedSets(originals, ContentionFilter(originals, USUAL_S))
     for record in records:
         originals.add(ORDER, record)
-        sets.add(ORDER, record)
+        sets.add(ORDER, record, ORDER.plans)
     return sets
 
 
@@ -77,12 +77,12 @@ def test_it_is_held_to_the_slowest_that_it_was_alone() -> None:
     for quiet_s, told in ((USUAL_S, False), (2 * USUAL_S, True)):
         originals = Originals()
         originals.add(ORDER, _set(quiet_s, 1.0))
-        found = UsualPace(originals, USUAL_S).beside(ORDER, beside, PLAN)
+        found = ContentionFilter(originals, USUAL_S).beside(ORDER, beside, PLAN)
         assert (found is None) == told
 
 
 def test_where_nothing_is_known_of_it_alone_a_set_counts() -> None:
-    assert UsualPace(Originals(), None).beside(ORDER, _set(0.2, 14.0, num_beside=6), PLAN) is None
+    assert ContentionFilter(Originals(), None).beside(ORDER, _set(0.2, 14.0, num_beside=6), PLAN) is None
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_what_gains_what_others_take_needs_quiet_sets(
     record = msgspec.structs.replace(
         record, contention=msgspec.structs.replace(record.contention, max_foreign_share=share)
     )
-    pace = UsualPace(Originals(), USUAL_S, observed_busy=busy, heed_neighbours=frozenset({"a"}))
+    pace = ContentionFilter(Originals(), USUAL_S, observed_busy=busy, heed_neighbours=frozenset({"a"}))
     found = pace.beside(ORDER, record, PLAN)
     assert (found is None) == told
     assert found is None or found.heeding == PLAN

@@ -9,7 +9,7 @@ from hotloop.model.quantities import counted
 from hotloop.model.ratio import Ratio
 
 
-def standing(
+def progress_line(
     plan: Sequence[Candidate], num_trials: int, *, promising: Ratio | None, proven: Ratio | None
 ) -> str:
     """Return the line.

@@ -21,7 +21,7 @@ class Beside(NamedTuple):
     """The steps of the plan that gain what others take; without them it would tell. Empty: it tells of no plan."""
 
 
-class UsualPace:
+class ContentionFilter:
     """Knows how fast the program is when its user runs it.
 
     Args:

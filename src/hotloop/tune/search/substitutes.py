@@ -6,27 +6,22 @@ harsher form learns the same, or is no faster, the gentler one is not worth a tr
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from hotloop.model.optimization import Candidate, Refusal
-from hotloop.tune.verdict.decision import PARITY
 
 
-def stand_ins(
-    candidates: Sequence[Candidate],
-    gone: Collection[Refusal],
-    stands_in_for: Mapping[str, frozenset[str]],
+def substitutes(
+    candidates: Sequence[Candidate], gone: Candidate, stands_in_for: Mapping[str, frozenset[str]]
 ) -> list[Candidate]:
-    """Return what is worth a proof in place of what parity refused.
+    """Return what may take the place of a candidate that failed the parity check.
 
     Args:
         candidates: all that there are.
-        gone: what was refused, for whatever reason.
+        gone: what failed it.
         stands_in_for: names that each optimization may take the place of.
     """
-    labels = {refusal.name for refusal in gone if refusal.reason.startswith(PARITY)}
-    names = {one.name for one in candidates if one.label in labels}
-    return [one for one in candidates if stands_in_for.get(one.name, frozenset()) & names]
+    return [one for one in candidates if gone.name in stands_in_for.get(one.name, frozenset())]
 
 
 def waiting(candidates: Sequence[Candidate], stands_in_for: Mapping[str, frozenset[str]]) -> list[Refusal]:
@@ -34,7 +29,7 @@ def waiting(candidates: Sequence[Candidate], stands_in_for: Mapping[str, frozens
     names = {one.name for one in candidates}
     others = {one.label: stands_in_for.get(one.name, frozenset()) & names for one in candidates}
     return [
-        Refusal(label, f"tried only in place of {' or '.join(sorted(found))}, where that fails parity")
+        Refusal(label, f"tried only if {' or '.join(sorted(found))} fails the parity check")
         for label, found in others.items()
         if found
     ]

@@ -11,8 +11,8 @@ COMPILE_FACTOR = 10.0
 """Of what compilation is expected to take, or was seen to take: models differ by as much, and caches are cold."""
 
 
-class Patience:
-    """Patience with the arms of one program.
+class Timeouts:
+    """Timeouts with the arms of one program.
 
     Args:
         startup_s: from the original's start to its first step.

@@ -15,9 +15,9 @@ from hotloop.optimize.registry import get
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.executor import ArmRecord, PlanSteps, SetOrder
 from hotloop.tune.trials.arm import Arm, ArmFailed
-from hotloop.tune.trials.patience import Patience
 from hotloop.tune.trials.setting import Setting
 from hotloop.tune.trials.start_arm import compiled_in, start_arm
+from hotloop.tune.trials.timeouts import Timeouts
 from hotloop.tune.trials.void_blocks import MAX_REPEATS, ContentionWatch
 
 LAST_PATIENCE_S = 5.0
@@ -31,7 +31,7 @@ MEMORY_SHARE = 0.85
 """Of the memory that was free before: an arm beyond it would push the machine into swap."""
 
 
-class Crew:
+class ArmProcesses:
     """Handles the arms of one program.
 
     Args:
@@ -44,7 +44,7 @@ class Crew:
         self._setting = setting
         self._blocks = blocks
         self._left_s = left_s
-        self._patience = Patience(setting.startup_s, setting.step_s)
+        self._patience = Timeouts(setting.startup_s, setting.step_s)
         self._memory_limit = int(MEMORY_SHARE * psutil.virtual_memory().available)
         self._caches = new_scratch("caches")
         self.compiled = compiled_in(self._caches)
@@ -103,6 +103,8 @@ class Crew:
         Of others it costs the comparison. A plan alone, without which there is none, is waited for longer, but not for
         all that is left: compilation of an unrolled LSTM took six of ten minutes, and nothing came of it.
         """
+        if order.ready_s is not None:
+            return order.ready_s
         left_s, plans = self._left_s(), [plan for plan in order.plans if plan]
         if len(plans) > 1:
             return START_SHARE * (left_s - order.keep_s)

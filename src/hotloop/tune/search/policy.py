@@ -1,0 +1,175 @@
+"""What comes next: the action with the greatest expected increase of proven log gain per second.
+
+The time of a proof is kept back from everything else. Proving what is known now takes a second proof later; it comes
+first where what no longer fits then is expected to bring less than what a proof that is put off may lose.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from hotloop.model.quantities import counted, duration
+from hotloop.tune.executor import PlanSteps
+from hotloop.tune.search.actions import Action, Compare, Confirm, Doing, Screen, Stop
+from hotloop.tune.search.offers import (
+    LEAST_ROUNDS,
+    MAX_SETS,
+    MIN_SETS,
+    compare_offers,
+    guess_offers,
+    keep_s,
+    proof_offers,
+    screen_offers,
+    set_s,
+)
+from hotloop.tune.search.state import Prices, Proof, State
+
+WORTH = 0.001
+"""Expected log gain of all the time that is left, at an action's rate, below which the action is not worth its seconds:
+a tenth of the least gain that is claimed."""
+LATE = 1.5
+"""Times what it was expected to take, after which a screening ends: what is worth more of it is asked again then."""
+PUT_OFF = 0.15
+"""Share of what could be proven now that is lost where the proof is put off: starts and blocks take longer than
+expected, other processes come, a program ends."""
+NARROW = 0.05
+"""Half-width of a proven plan's interval down to which time that nothing else needs is spent on it."""
+
+
+def next_action(state: State, prices: Prices, left_s: float) -> Doing | Stop:
+    """Return what comes next.
+
+    Args:
+        state: what is known.
+        prices: what sets and holds take.
+        left_s: the time that is left.
+    """
+    measuring: list[Doing] = [*screen_offers(state, prices), *compare_offers(state, prices)]
+    until_s = left_s + prices.grace_s  # the last set of a proof is worth being a little late
+    offers: list[Doing] = [one for one in measuring if one.cost_s + _keep_s(one, state, prices) <= until_s]
+    offers += [one for one in guess_offers(state, prices) if one.cost_s <= until_s]
+    offers = [one for one in _of_most_knobs(offers) if _is_worth(one, left_s)]
+    best = max(offers, key=lambda one: one.rate, default=None)
+    proofs = [one for one, so_far in proof_offers(state, prices) if _fits(one, so_far, state, prices, left_s)]
+    proof = max((one for one in proofs if _is_worth(one, left_s)), key=lambda one: one.rate, default=None)
+    if proof is not None:
+        later_s = left_s - keep_s(state, prices, state.plan, state.gain_beside(state.plan))
+        lost = _worth_of(offers, later_s) - _worth_of(offers, later_s - proof.cost_s)
+        if best is None or (proof.rate >= best.rate and PUT_OFF * proof.value >= lost):
+            return _said(proof)
+    if best is not None:
+        return _told(best, offers, left_s, _keep_s(best, state, prices))
+    return _at_last(state, prices, left_s) or _unproven(state, prices, measuring, left_s)
+
+
+def _of_most_knobs(offers: Sequence[Doing]) -> list[Doing]:
+    """Return the actions without screenings that leave out knobs for which there is time: one more costs little."""
+    most: dict[str, int] = {}
+    for one in offers:
+        if isinstance(one, Screen):
+            most[_base(one)] = max(most.get(_base(one), 0), len(one.knobs))
+    return [one for one in offers if not isinstance(one, Screen) or len(one.knobs) == most[_base(one)]]
+
+
+def _base(screen: Screen) -> str:
+    return "+".join(step.label for step in screen.base)
+
+
+def _is_worth(action: Doing, left_s: float) -> bool:
+    """Whether the time that is left would bring anything at the rate of an action."""
+    return action.rate * max(left_s, action.cost_s) >= WORTH
+
+
+def _fits(offer: Confirm, proof: Proof, state: State, prices: Prices, left_s: float) -> bool:
+    """Whether one set more fits; the last one of a proof is worth being a little late."""
+    late_s = prices.grace_s if proof.num_sets == MIN_SETS - 1 else 0.0
+    return set_s(state, prices, offer.plan, rounds=LEAST_ROUNDS) <= left_s + late_s
+
+
+def _worth_of(offers: Sequence[Doing], seconds: float) -> float:
+    """Return what can be added in so many seconds, the best per second first."""
+    total, done = 0.0, set[str]()
+    for one in sorted(offers, key=lambda one: -one.rate):
+        labels = {step.label for step in _steps(one)}
+        if labels & done or one.cost_s > seconds:
+            continue
+        done |= labels
+        seconds -= one.cost_s
+        total += one.value
+    return total
+
+
+def _steps(action: Doing) -> PlanSteps:
+    if isinstance(action, Screen):
+        return action.knobs
+    return action.tried if isinstance(action, Compare) else action.plan
+
+
+def _keep_s(offer: Action, state: State, prices: Prices) -> float:
+    """Return the time that a proof of what an action may find takes."""
+    tried = offer.tried if isinstance(offer, Compare) else ()
+    slowest = max(tried, key=lambda one: state.of(one).start_s, default=None)
+    num_originals = 1 + prices.num_perturbed if tried else prices.num_originals
+    plan = (*state.plan, *([slowest] if slowest else []))
+    return keep_s(state, prices, plan, state.gain_beside(state.plan) + offer.value, num_originals)
+
+
+def _told(best: Doing, offers: Sequence[Doing], left_s: float, kept_s: float) -> Doing:
+    """Return an action that knows when its time is better spent elsewhere."""
+    others = [one for one in offers if not {s.label for s in _steps(one)} & {s.label for s in _steps(best)}]
+    price = max((one.rate for one in others), default=0.0)
+    most_s = left_s - kept_s
+    if isinstance(best, Screen):
+        limit_s = min(most_s, LATE * best.cost_s)
+        return _said(msgspec.structs.replace(best, price=max(price, WORTH / left_s), limit_s=limit_s))
+    if isinstance(best, Compare):
+        worth_s = best.value / price if price > 0 else math.inf
+        ready_s = max(best.cost_s, min(worth_s, most_s))
+        return _said(msgspec.structs.replace(best, keep_s=kept_s, ready_s=ready_s))
+    return _said(best)
+
+
+def _at_last(state: State, prices: Prices, left_s: float) -> Doing | None:
+    """Return one more set of a plan that nothing else needs the time of: what is open, or wide, or waits for quiet."""
+    proof, plan = state.proof, state.plan
+    seen = f"±{proof.half_width:.0%} after {counted(proof.num_sets, 'set')}"
+    if plan and not proof.held and not proof.hopeless and proof.num_sets < MAX_SETS:
+        why = f"confirm the plan again: it is not proven, {seen}"
+    elif state.blocked:
+        plan, why = state.blocked, "confirm the plan again: other processes may have left the machine"
+    elif proof.held and proof.half_width > NARROW and proof.num_sets < MAX_SETS:
+        why = f"confirm the plan once more: its interval is wide, {seen}"
+    else:
+        return None
+    cost_s = set_s(state, prices, plan, rounds=LEAST_ROUNDS)
+    return Confirm(plan=plan, value=0.0, cost_s=cost_s, why=why) if cost_s <= left_s else None
+
+
+def _unproven(state: State, prices: Prices, measuring: Sequence[Doing], left_s: float) -> Doing | Stop:
+    """Return what shows the way to a session with more time where nothing can be proven in this one."""
+    worth = [one for one in measuring if _is_worth(one, left_s)]
+    fitting = [one for one in worth if one.cost_s <= left_s]
+    if fitting and not state.plan and not state.proven:
+        return _told(max(fitting, key=lambda one: one.rate), fitting, left_s, 0.0)
+    if not worth:
+        return Stop(why="end: nothing that is left to try is worth its time", is_done=True)
+    least_s = min(one.cost_s + _keep_s(one, state, prices) for one in worth)
+    said = f"end: {duration(max(0.0, left_s))} left, and trying and proving anything more takes {duration(least_s)}"
+    return Stop(why=said, is_done=False)
+
+
+def _said(action: Doing) -> Doing:
+    return msgspec.structs.replace(action, why=why(action))
+
+
+def why(action: Doing) -> str:
+    """Return the reason of an action in one line."""
+    said = f"may bring {math.exp(action.value):.2f}x, takes about {duration(action.cost_s)}"
+    names = ", ".join(step.label for step in _steps(action))
+    if isinstance(action, Confirm):
+        return f"confirm {names}: {said}"
+    beside = f" beside {', '.join(step.label for step in action.base)}" if action.base else ""
+    return f"{'screen' if isinstance(action, Screen) else 'compare'} {names}{beside}: {said}"

@@ -1,0 +1,117 @@
+"""All that a session knows, as one value; what comes next is a function of it and of the time that is left."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import msgspec
+
+from hotloop.model.optimization import Candidate
+from hotloop.tune.design.costs import Costs
+from hotloop.tune.design.patterns import exclude
+from hotloop.tune.executor import PlanSteps
+from hotloop.tune.search.evidence import Evidence, shifted
+from hotloop.tune.search.gains import Gains
+from hotloop.tune.search.status import Known
+
+
+class Proof(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the proof of the plan stands."""
+
+    num_sets: int = 0
+    """Of fresh processes that tell of it."""
+    log_gain: float = 0.0
+    """Their estimate; 0: there is none."""
+    held: bool = False
+    half_width: float = math.inf
+    """Of the interval of the log gain."""
+    hopeless: bool = False
+    """No more sets are run: it failed, or other processes keep them from telling."""
+    parity: bool | None = None
+    """Whether it learns the same; None: not decided."""
+    parity_may_be_told: bool = True
+    """Whether more sets may decide that."""
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known by now."""
+
+    known: tuple[Known, ...]
+    gains: Gains
+    evidence: tuple[Evidence, ...]
+    plan: PlanSteps
+    """Believed to be the fastest, of what is shown to help."""
+    proof: Proof
+    """Of that plan."""
+    begun: tuple[tuple[PlanSteps, Proof], ...] = ()
+    """Plans whose proof was begun, and none of whose steps is likelier to cost time than to gain."""
+    guesses: Mapping[str, Proof] = {}
+    """Of plans of one step that was not measured, by its label."""
+    blocked: PlanSteps = ()
+    """The plan that would be proven if other processes left the machine; empty: none keep a plan from its proof."""
+    proven: float = 0.0
+    """Log gain of the fastest plan that was proven; 0: none was."""
+    conflicts: Mapping[str, frozenset[str]] = {}
+    interactions: Mapping[str, frozenset[str]] = {}
+    num_measured: int = 0
+    """Candidates that were measured, among which any plan was picked."""
+    pair_error: float = 0.035
+    """Standard deviation of what one pair of processes shows of a log ratio."""
+    hold_sd: float = 0.05
+    """Of the log time of a hold."""
+    floor: float = 0.0
+    """Relative difference below which nothing is claimed."""
+    noisy: bool = False
+    """Others were busy during the latest set."""
+    passive: bool = False
+    """Screening waits passively at barriers."""
+
+    def gain_beside(self, plan: PlanSteps, base: PlanSteps = ()) -> float:
+        """Return the expected log gain of a plan over another one."""
+        return self.gains.gain(_labels(plan), _labels(base))[0]
+
+    def unsure(self, one: Known) -> float:
+        """Return the deviation of a candidate's log gain beside the plan."""
+        return shifted(one.mean, one.deviation, one.shift) if one.num_measured else one.deviation
+
+    def displaced(self, one: Candidate, plan: PlanSteps) -> PlanSteps:
+        """Return the steps of a plan that a candidate cannot be on together with."""
+        return tuple(step for step in plan if step != one and exclude(step, one, self.conflicts))
+
+    def rival(self, one: Candidate) -> float:
+        """Return the log gain that the plan loses where a candidate takes the place of its steps."""
+        gone = self.displaced(one, self.plan)
+        left = tuple(step for step in self.plan if step not in gone)
+        return max(0.0, self.gain_beside(self.plan, left)) if gone else 0.0
+
+    def of(self, candidate: Candidate) -> Known:
+        """Return what is known of a candidate."""
+        return next(one for one in self.known if one.label == candidate.label)
+
+
+class Prices(msgspec.Struct, frozen=True, kw_only=True):
+    """What sets and holds take."""
+
+    costs: Costs
+    hold_s: float
+    room: int
+    """Arms that can be alive at once."""
+    max_rounds: int | None
+    """Rounds until the program ends by itself; None: it does not."""
+    curve_rounds: int
+    """Rounds after which losses can be compared."""
+    grace_s: float
+    """The last set of a proof may end so much late."""
+    num_originals: int
+    """Arms with nothing on that the next set begins with."""
+    num_perturbed: int = 0
+    """Those of them that run with rounding noise."""
+
+    def rounds(self, wanted: int) -> int:
+        """Return so many rounds, or as many as the program has."""
+        return min(wanted, self.max_rounds or wanted)
+
+
+def _labels(plan: PlanSteps) -> frozenset[str]:
+    return frozenset(step.label for step in plan)

@@ -1,0 +1,87 @@
+"""The plan that is believed to be the fastest: of what is shown to help, what goes together best."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations, product
+from statistics import NormalDist
+
+import numpy as np
+
+from hotloop.model.optimization import Candidate
+from hotloop.stats.verdict import MIN_MARGIN
+from hotloop.tune.design.patterns import exclude
+from hotloop.tune.executor import PlanSteps
+from hotloop.tune.plan.exact_first import exact_first
+from hotloop.tune.search.gains import Gains
+
+MIN_GAIN = math.log(1 + MIN_MARGIN)
+"""Less is never claimed."""
+CHANCE = 0.1
+"""That any of the candidates that bring nothing is taken for one that helps, in one session (Bonferroni over all that
+were measured)."""
+MAX_ENUMERATED = 12
+"""4,096 states take some ten milliseconds; of more candidates the best ones alone are combined."""
+
+
+def threshold(num_measured: int, deviation: float) -> float:
+    """Return the log gain from which a candidate is shown to help.
+
+    Args:
+        num_measured: candidates among which it was picked.
+        deviation: of its log gain.
+    """
+    sure = NormalDist().inv_cdf(1 - min(0.5, CHANCE / max(1, num_measured)))
+    return max(MIN_GAIN, sure * deviation)
+
+
+def best_plan(
+    gains: Gains,
+    candidates: Sequence[Candidate],
+    conflicts: Mapping[str, frozenset[str]],
+    num_measured: int,
+    before: PlanSteps = (),
+) -> PlanSteps:
+    """Return the plan with the greatest expected gain all of whose steps are shown to help beside the others.
+
+    Args:
+        gains: what is believed.
+        candidates: that were measured, and may be part of it.
+        conflicts: names that cannot be on together.
+        num_measured: candidates among which they were picked.
+        before: the plan so far: its steps were picked before, and stay while they are likely to help.
+    """
+    able = sorted(candidates, key=lambda one: -gains.gain({one.label})[0])[:MAX_ENUMERATED]
+    while able:
+        plan = _best_state(gains, able, conflicts)
+        lacking = [(_lack(gains, plan, step, 1 if step in before else num_measured), step) for step in plan]
+        most, weakest = max(lacking, key=lambda one: one[0], default=(0.0, None))
+        if most <= 0 or weakest is None:
+            return exact_first([one for one in candidates if one in plan])  # always in the same order
+        able.remove(weakest)
+    return ()
+
+
+def _lack(gains: Gains, plan: Sequence[Candidate], step: Candidate, num_measured: int) -> float:
+    """Return the log gain by which a step of a plan misses being shown to help beside the others."""
+    after = {one.label for one in plan}
+    gain, deviation = gains.gain(after, after - {step.label})
+    return threshold(num_measured, deviation) - gain
+
+
+def _best_state(
+    gains: Gains, able: Sequence[Candidate], conflicts: Mapping[str, frozenset[str]]
+) -> tuple[Candidate, ...]:
+    """Return the state with the largest expected gain; of equals, the one with the fewest steps."""
+    states = np.array(sorted(product((False, True), repeat=len(able)), key=sum))
+    for (at, one), (also, other) in combinations(enumerate(able), 2):
+        if exclude(one, other, conflicts):
+            states = states[~(states[:, at] & states[:, also])]
+    columns = {one.label: states[:, at] for at, one in enumerate(able)}
+    total = np.zeros(len(states))
+    for term, gain in zip(gains.terms, gains.means, strict=True):
+        if set(term) <= columns.keys():
+            total += gain * np.logical_and.reduce([columns[label] for label in term])
+    best = states[int(total.argmax())]
+    return tuple(one for one, is_on in zip(able, best, strict=True) if is_on)
