@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from hotloop.diagnose.check.engine import diagnose, ordered
 from hotloop.diagnose.lines.embedding_line import embedding_line
 from hotloop.diagnose.lines.padding_line import allocating_line, padding_line
+from hotloop.model.deep import Deep, Loading, LoadingPart
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import Observation
 from hotloop.model.ratio import Ratio
@@ -25,7 +27,11 @@ from .dataflow_cases import (
     group,
     with_flow,
 )
+<<<<<<< HEAD
 from .observations import FINE
+=======
+from .observations import with_phases
+>>>>>>> faults
 
 
 def found(observation: Observation, code: str) -> list[Finding]:
@@ -146,3 +152,29 @@ def test_what_is_slow_stands_before_workers_for_it() -> None:
         )
     ]
     assert codes == ["repeated-backward", "slow-dataset-line", "loader-in-training-process", "sync-in-step"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "method", "sample_s", "seen"),
+    [
+        (True, "__getitem__", 1e-5, True),
+        (True, "__getitems__", 1e-5, False),
+        (True, "__getitem__", 1e-3, False),
+        (False, "__getitem__", 1e-5, False),
+    ],
+)
+def test_rows_of_tables_in_memory_are_one_index_of_theirs(
+    rows: bool, method: str, sample_s: float, seen: bool
+) -> None:
+    own = LoadingPart(
+        kind="own", name=f"Table.{method}", path=None, line=None, count_per_sample=1.0, time_per_sample_s=1e-6,
+        share=0.5,
+    )  # fmt: skip
+    loading = Loading(
+        process="train", num_processes=1, window_s=1.0, num_batches=10, num_samples=10_240, sample_s=sample_s,
+        parts=(own,), used_bytes_per_sample=8.0, read_bytes_per_sample=None, reads_per_sample=None, rows_in_memory=rows,
+    )  # fmt: skip
+    wait = msgspec.structs.replace(with_phases(data=0.6), deep=Deep(loading=loading))
+    codes = {one.code for one in diagnose(wait).findings}
+    assert ("sample-by-sample-batches" in codes) is seen
+    assert ("loader-in-training-process" in codes) is not seen

@@ -120,7 +120,7 @@ def commands(markers: Path) -> dict[str, tuple[list[str], set[str]]]:
     really = ["--writable", str(markers)]
     only = ["--budget", "30s", "--only", "zero_grad_none"]
     return {
-        "observe": (["observe", "--seconds", "1", *really, *PROGRAM], THEIRS),
+        "observe": (["observe", "--steps", "3", *really, *PROGRAM], THEIRS),
         "diagnose": (["diagnose"], set()),
         "report": (["report", "--html", "page.html"], set()),
         "sessions": (["sessions"], set()),

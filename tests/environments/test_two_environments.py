@@ -122,7 +122,7 @@ def _pair(folder: Path, hotloop: tuple[str, ...], python: str) -> Pair:
 
 def observed(pair: Pair) -> dict[str, Any]:
     """Return what `observe` says; its session is what later tests read."""
-    pair("observe", "--seconds", "2", "--json", "seen.json", pair.python, "train.py")
+    pair("observe", "--steps", "20", "--json", "seen.json", pair.python, "train.py")
     found: dict[str, Any] = json.loads((pair.folder / "seen.json").read_text())
     return found
 

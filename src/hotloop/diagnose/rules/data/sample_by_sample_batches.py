@@ -55,7 +55,9 @@ def check(observation: Observation) -> Iterator[Symptom]:
     rows = seen is not None and seen.rows_in_memory and seen.sample_s < ROW_S
     if loader is None or loader.num_workers or (cost.seconds[0] >= BATCH_S and not rows):
         return
-    if loader.batch_size is None:  # the data set gives whole batches, or a sampler of batches is in use
+    if loader.batch_size is None or _at_once(
+        observation
+    ):  # a sampler of batches, or a data set that gives them
         return
     yield Symptom(
         evidence=(
@@ -69,6 +71,13 @@ def check(observation: Observation) -> Iterator[Symptom]:
         cost=cost,
         gain=cost.gain(expected=ONE_INDEX if rows else MIDWAY),
     )
+
+
+def _at_once(observation: Observation) -> bool:
+    """Whether the data set is asked for whole batches already."""
+    seen = observation.deep.loading if observation.deep else None
+    parts = seen.parts if seen is not None else ()
+    return any(part.kind == "own" and part.name.endswith(".__getitems__") for part in parts)
 
 
 rule = Rule(
