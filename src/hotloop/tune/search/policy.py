@@ -33,8 +33,8 @@ a tenth of the least gain that is claimed."""
 LATE = 1.5
 """Times what it was expected to take, after which a screening ends: what is worth more of it is asked again then."""
 PATIENCE = 3.0
-"""Times what a set was expected to take, that its arms have to become warm however little they promise: beside neighbours
-starts take so much longer."""
+"""Times what a set was expected to take, that its arms have to become warm however little they promise: starts take so
+much longer beside neighbours."""
 PUT_OFF = 0.15
 """Share of what could be proven now that is lost where the proof is put off: starts and blocks take longer than
 expected, other processes come, a program ends."""
