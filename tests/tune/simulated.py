@@ -463,9 +463,10 @@ def losses(
     steps = np.arange(num)
     batches = 0.02 * np.random.default_rng(7).normal(size=num)
     curve = 2.0 * (0.3 + 0.7 / (1 + steps / 20)) * (1 + batches)
-    curve = curve * (1 + rounding * rng.normal(size=num) + 1e-7 * rng.normal(size=num))
-    if rounding:  # with nothing random about it a plan gives the same losses every time
-        own = np.random.default_rng(zlib.crc32("+".join(sorted(loose)).encode())) if loose else rng
+    # With nothing random about it a plan gives the same losses every time, whatever exact steps are beside it.
+    own = np.random.default_rng(zlib.crc32("+".join(sorted(loose)).encode())) if loose else rng
+    curve = curve * (1 + rounding * own.normal(size=num) + 1e-7 * rng.normal(size=num))
+    if rounding:
         wander = np.convolve(own.normal(size=num), 0.7 ** np.arange(num))[:num]
         curve = curve * np.exp(truth.chaos * np.minimum(1, steps / 10) * wander)
     for names, share in truth.departing.items():

@@ -13,7 +13,7 @@ import msgspec
 
 from hotloop.model.quantities import counted, duration
 from hotloop.tune.executor import PlanSteps
-from hotloop.tune.search.actions import Action, Compare, Confirm, Doing, Screen, Stop
+from hotloop.tune.search.actions import Compare, Confirm, Doing, Screen, Stop
 from hotloop.tune.search.offers import (
     LEAST_ROUNDS,
     MAX_SETS,
@@ -32,6 +32,9 @@ WORTH = 0.001
 a tenth of the least gain that is claimed."""
 LATE = 1.5
 """Times what it was expected to take, after which a screening ends: what is worth more of it is asked again then."""
+PATIENCE = 3.0
+"""Times what a set was expected to take, that its arms have to become warm however little they promise: starts take so
+much longer beside neighbours."""
 PUT_OFF = 0.15
 """Share of what could be proven now that is lost where the proof is put off: starts and blocks take longer than
 expected, other processes come, a program ends."""
@@ -108,13 +111,21 @@ def _steps(action: Doing) -> PlanSteps:
     return action.tried if isinstance(action, Compare) else action.plan
 
 
-def _keep_s(offer: Action, state: State, prices: Prices) -> float:
-    """Return the time that a proof of what an action may find takes."""
-    tried = offer.tried if isinstance(offer, Compare) else ()
+def _keep_s(offer: Doing, state: State, prices: Prices) -> float:
+    """Return the time that a proof of what an action may find takes, if it finds something."""
+    tried = _steps(offer)
+    known = [state.of(step) for step in tried]
     slowest = max(tried, key=lambda one: state.of(one).start_s, default=None)
-    num_originals = 1 + prices.num_perturbed if tried else prices.num_originals
-    plan = (*state.plan, *([slowest] if slowest else []))
-    return keep_s(state, prices, plan, state.gain_beside(state.plan) + offer.value, num_originals)
+    added = (
+        (slowest,) if slowest is not None and isinstance(offer, Compare) and slowest not in state.plan else ()
+    )
+    num_originals = 1 + prices.num_perturbed if isinstance(offer, Compare) else prices.num_originals
+    found = max(
+        (one.mean + state.unsure(one) for one in known if one.candidate not in state.plan), default=0.0
+    )
+    return keep_s(
+        state, prices, (*state.plan, *added), state.gain_beside(state.plan) + max(0.0, found), num_originals
+    )
 
 
 def _told(best: Doing, offers: Sequence[Doing], left_s: float, kept_s: float) -> Doing:
@@ -127,7 +138,7 @@ def _told(best: Doing, offers: Sequence[Doing], left_s: float, kept_s: float) ->
         return _said(msgspec.structs.replace(best, price=max(price, WORTH / left_s), limit_s=limit_s))
     if isinstance(best, Compare):
         worth_s = best.value / price if price > 0 else math.inf
-        ready_s = max(best.cost_s, min(worth_s, most_s))
+        ready_s = min(most_s, max(PATIENCE * best.cost_s, worth_s))
         return _said(msgspec.structs.replace(best, keep_s=kept_s, ready_s=ready_s))
     return _said(best)
 
