@@ -188,7 +188,7 @@ class TestJson:
         assert {"ratio", "low", "high"} <= raw["plan"]["steps"][1].keys()
         assert raw["plan"]["speedup"] == {"ratio": 2.1, "low": 1.98, "high": 2.23}
         assert raw["plan"]["parity"]["passed"] is True
-        assert raw["refused"][0].keys() == {"name", "reason"}
+        assert {"name", "reason"} <= raw["refused"][0].keys()
         assert [trial["key"] for trial in raw["trials"]] == [trial.key for trial in TRIALS]
 
     def test_what_is_not_a_number_is_null(self, tuned: Tuned, tmp_path: Path) -> None:
