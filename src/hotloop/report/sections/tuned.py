@@ -91,10 +91,12 @@ def _start(result: TuneResult) -> Iterator[tuple[str, str]]:
 def _baseline(base: Baseline) -> str:
     """Return the mean step first, for that is what a run is made of; the median alone where no mean is known."""
     per_s = f"{rate(base.samples_per_s)} samples/s" if base.samples_per_s is not None else ""
-    median = f"{duration(base.step_s)} median step [{duration(base.low_s)}, {duration(base.high_s)}]"
+    interval = f"[{duration(base.low_s)}, {duration(base.high_s)}]"
     if base.mean_s is None:
+        median = f"{duration(base.step_s)} median step {interval}"
         return "; ".join(filter(None, (median, per_s and f"{per_s} on average")))
-    return "; ".join(filter(None, (f"{duration(base.mean_s)} mean step", per_s, median)))
+    mean, median = f"{duration(base.mean_s)} mean step", f"{duration(base.step_s)} median {interval}"
+    return "; ".join(filter(None, (mean, per_s, median)))
 
 
 def _proof(result: TuneResult) -> Iterator[Block]:
