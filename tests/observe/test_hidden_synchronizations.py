@@ -188,7 +188,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> tuple[Observed, Path]:
     folder = base / "project"
     folder.mkdir()
     files = ("--speedscope", str(base / "stacks.json"), "--cprofile", str(base / "stacks.prof"))
-    return run_observe(folder, base, PLAIN, "--steps", "20", *files, deep=True), base
+    return run_observe(folder, base, PLAIN, "--steps", "20", "--verbose", *files, deep=True), base
 
 
 def test_a_plain_loop(plain: tuple[Observed, Path]) -> None:

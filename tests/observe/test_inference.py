@@ -165,5 +165,5 @@ def test_a_program_that_generates_is_observed(observe: Observe) -> None:
     found = run.seen["inference"]
     assert found["forwards_per_request"] == 12
     assert found["between_tokens"]["p50_s"] < found["latency"]["p50_s"]
-    assert "first token p50" in run.out
+    assert "\nfirst token  " in run.out
     assert all(len(line) <= 80 for line in run.out.splitlines())

@@ -61,7 +61,14 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Observed:
     folder = tmp_path_factory.mktemp("loading")
     (folder / "project").mkdir()
     return run_observe(
-        folder / "project", folder, PROGRAM, "--steps", "20", command=("train.py", "1"), deep=True
+        folder / "project",
+        folder,
+        PROGRAM,
+        "--steps",
+        "20",
+        "--verbose",
+        command=("train.py", "1"),
+        deep=True,
     )
 
 
@@ -77,7 +84,7 @@ def test_the_worker_s_parts_are_in_the_observation(seen: Observed) -> None:
 
 
 def test_the_screen_and_the_finding_name_class_and_line(seen: Observed) -> None:
-    assert "where a sample's time goes" in seen.out
+    assert "Where a sample's time goes" in seen.out
     line = next(n for n, text in enumerate(PROGRAM.splitlines(), 1) if "the slow one" in text)
     assert f"train.py:{line}" in seen.out
     found = json.loads(hotloop(seen.folder, "diagnose", "--format", "json").stdout)["findings"]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 
+import msgspec
 from rich.console import Console, RenderableType
 
 from hotloop.model.observation import Anchor
 from hotloop.model.optimization import Candidate, Numerics, Refusal
 from hotloop.model.ratio import Ratio
+from hotloop.model.tree_memory import TreeMemory
 from hotloop.model.tuning import (
     Baseline,
     Compatibility,
@@ -33,12 +35,14 @@ FIT = Compatibility(
 )
 BASELINE = Baseline(
     step_s=0.1234,
+    mean_s=0.1312,
     low_s=0.121,
     high_s=0.1262,
     samples_per_s=518.6,
     peak_bytes=1 << 30,
     anchor=Anchor("optimizer", 0),
 )
+TREE = TreeMemory(peak_bytes=1 << 31, method="PSS", num_processes=5)
 STEPS = (
     PlanStep(
         name="loader_workers",
@@ -122,6 +126,7 @@ def full(**changes: object) -> TuneResult:
         "refused": REFUSED,
         "trials": TRIALS,
         "peak_bytes": (1 << 30, 800 << 20),
+        "tree_peak": (TREE, msgspec.structs.replace(TREE, peak_bytes=1200 << 20, num_processes=3)),
         "contention": Contention(num_blocks=120, num_void=4, num_noisy=1, max_foreign_share=0.43),
         "confirmation": (
             "3 sets of fresh processes, 6 blocks of each copy of your program in turns (ABBA), as you run it; "
@@ -143,6 +148,7 @@ def empty(**changes: object) -> TuneResult:
         "refused": REFUSED[2:4],
         "trials": TRIALS[3:5],
         "peak_bytes": (None, None),
+        "tree_peak": (None, None),
         "contention": Contention(num_blocks=40, num_void=0, max_foreign_share=0.02),
         "confirmation": "no change was proven faster",
         "coverage": (),

@@ -63,3 +63,10 @@ def test_what_is_not_there_is_not_said() -> None:
     assert "reads" not in text
     assert "a worker" not in text
     assert "40.0% of a batch is padding to its longest sample" in text
+
+
+def test_bytes_that_were_not_measured_have_no_row_and_padding_beyond_has_one() -> None:
+    text = screen(used_bytes_per_sample=None, reads_per_sample=None, padding_beyond=0.3)
+    assert "of tensors" not in text
+    assert "padding   30.0% of a batch is padding beyond its longest sample" in text
+    assert screen(used_bytes_per_sample=None).count("a sample  107 KiB of files in 4 reads") == 1

@@ -21,6 +21,7 @@ from hotloop.model.observation import (
     StepTime,
 )
 from hotloop.model.program import ProgramFacts
+from hotloop.model.tree_memory import TreeMemory
 from hotloop.report.document import Table
 from hotloop.report.sections.step import step
 from hotloop.report.terminal.observation import render, render_next
@@ -57,7 +58,10 @@ def observation(**changes: Any) -> Observation:
         phases=PHASES,
         ranks=(),
         memory=Memory(
-            peak_bytes=812 << 20, device="cpu", method="largest resident set of the training process"
+            peak_bytes=812 << 20,
+            device="cpu",
+            method="largest resident set of the training process",
+            tree=TreeMemory(peak_bytes=1 << 30, method="PSS", num_processes=3),
         ),
         run=RunAccount(
             wall_s=33.6,
@@ -111,6 +115,23 @@ def test_several_ranks_are_shown_side_by_side() -> None:
     assert "rank  mean step   data  forward  backward  optimizer  other\n" in screen
     assert "   1     133 ms  50.0%    20.0%     25.0%       4.0%   1.0%\n" in screen
     assert "pid 102     133 ms" in screen
+
+
+def test_the_rank_that_the_others_wait_for_is_named_below_their_table() -> None:
+    late = PHASES | {Phase.DATA: PhaseTime(0.0617, 0.7), Phase.FORWARD: PhaseTime(0.0247, 0.0)}
+    ranks = tuple(
+        RankObservation(rank=rank, pid=rank, role="train", step=STEP, phases=phases)
+        for rank, phases in enumerate((PHASES, late))
+    )
+    said = " ".join(shown(render(observation(ranks=ranks))).split())
+    assert "Rank 1 comes last to the collectives, and the others wait for it: its wait for data takes" in said
+    same = tuple(msgspec.structs.replace(one, phases=PHASES) for one in ranks)
+    assert "comes last" not in shown(render(observation(ranks=same)))
+
+
+def test_steps_that_are_not_regular_are_counted_apart() -> None:
+    account = msgspec.structs.replace(observation().run, num_regular_steps=200)
+    assert "200 of 214 steps" in shown(render(observation(run=account)))
 
 
 def test_all_phases_of_eight_ranks_fit_the_screen() -> None:

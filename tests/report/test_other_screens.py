@@ -39,6 +39,7 @@ from hotloop.model.sites import Sites
 from hotloop.patch.account import launch_line
 from hotloop.patch.account import told as told_of_patch
 from hotloop.patch.rewrite_plan import Patch, StepOutcome
+from hotloop.report.document import Table
 from hotloop.report.sections.all import document
 from hotloop.report.sections.comparison import comparison_document
 from hotloop.report.sections.lines import call_sites, host_lines
@@ -420,3 +421,10 @@ def test_a_process_that_is_looked_at() -> None:
     )
     host = HostSamples(num_steps=None, window_s=10.0, interval_s=0.01, lines=(), frames=(), samples=samples)
     assert matches("observe_pid", render_blocks(list(attached(host))))
+
+
+def test_a_call_is_not_taken_for_a_change_with_parameters() -> None:
+    rows = (("bool(tensor)", "1x"), ("loader_workers(num_workers=2)", "1x"))
+    screen = shown(render_blocks([Table(("call", "a step"), rows)]))
+    assert "bool(tensor)" in screen
+    assert "\n  num_workers=2" in screen

@@ -34,6 +34,18 @@ def memory_told(result: TuneResult) -> Iterator[str]:
         yield f"{byte_size(before)} before, {byte_size(after)} after, at the peak of the process that holds most"
 
 
+def memory_in_short(result: TuneResult) -> str | None:
+    """Return the memory of the original and of the plan in a line, of all processes where known; None: not measured."""
+    tree, tree_after = result.tree_peak
+    if tree is not None and tree_after is not None and tree.method == tree_after.method:
+        sizes = f"{byte_size(tree.peak_bytes)} before, {byte_size(tree_after.peak_bytes)} after"
+        return f"{sizes}, all processes together ({tree.method})"
+    before, after = result.peak_bytes
+    if before is None or after is None:
+        return None
+    return f"{byte_size(before)} before, {byte_size(after)} after, largest process"
+
+
 def counted_as(tree: TreeMemory) -> str:
     """Return how the pages were counted."""
     return _COUNTED.get(tree.method, tree.method)

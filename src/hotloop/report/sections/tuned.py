@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from hotloop.model.quantities import counted, duration, listed, percent, rate
 from hotloop.model.tuning import Baseline, Contention, TuneResult
 from hotloop.report.content.prediction_error import prediction_error
 from hotloop.report.content.short_run import short_run
-from hotloop.report.content.tree_memory import memory_told
+from hotloop.report.content.tree_memory import memory_in_short, memory_told
 from hotloop.report.document import Block, Document, Facts, More, Section
 from hotloop.report.sections.plan import not_in_plan, waterfall
 from hotloop.stats.empty_plan import why_empty
@@ -33,7 +33,7 @@ def tuned(result: TuneResult) -> Document:
         *_measured(result),
         *not_in_plan(result),
     )
-    rows = sum(len(one.rows) for one in facts if isinstance(one, Facts)) + 3 * len(warnings)
+    rows = _num_rows(facts) + 3 * len(warnings)
     rows += sum(1 + len(step.params) for step in result.plan.steps)
     groups: tuple[tuple[Block, ...], ...] = (
         (Facts(tuple(_start(result))),),
@@ -49,6 +49,14 @@ def tuned(result: TuneResult) -> Document:
         tiles=(),
         sections=tuple(Section(anchor="", title="", blocks=blocks) for blocks in groups if blocks),
         footer="",
+    )
+
+
+def _num_rows(blocks: Sequence[Block]) -> int:
+    """Return the rows of facts in short."""
+    return sum(
+        len(one.rows) if isinstance(one, Facts) else _num_rows(one.instead) if isinstance(one, More) else 0
+        for one in blocks
     )
 
 
@@ -83,10 +91,12 @@ def _start(result: TuneResult) -> Iterator[tuple[str, str]]:
 def _baseline(base: Baseline) -> str:
     """Return the mean step first, for that is what a run is made of; the median alone where no mean is known."""
     per_s = f"{rate(base.samples_per_s)} samples/s" if base.samples_per_s is not None else ""
-    median = f"{duration(base.step_s)} median step [{duration(base.low_s)}, {duration(base.high_s)}]"
+    interval = f"[{duration(base.low_s)}, {duration(base.high_s)}]"
     if base.mean_s is None:
+        median = f"{duration(base.step_s)} median step {interval}"
         return "; ".join(filter(None, (median, per_s and f"{per_s} on average")))
-    return "; ".join(filter(None, (f"{duration(base.mean_s)} mean step", per_s, median)))
+    mean, median = f"{duration(base.mean_s)} mean step", f"{duration(base.step_s)} median {interval}"
+    return "; ".join(filter(None, (mean, per_s, median)))
 
 
 def _proof(result: TuneResult) -> Iterator[Block]:
@@ -94,7 +104,8 @@ def _proof(result: TuneResult) -> Iterator[Block]:
     parity = result.plan.parity
     if parity is not None and parity.statistic is not None:
         yield More((Facts((("", parity.evidence),)),))
-    rows = (*_memory(result), *_estimated(result), *_cautions(result), *_one_off(result))
+    yield from _memory(result)
+    rows = (*_estimated(result), *_cautions(result), *_one_off(result))
     if rows:
         yield Facts(rows)
 
@@ -110,9 +121,11 @@ def _learning(result: TuneResult) -> Iterator[tuple[str, str]]:
         yield key, f"not measured: {parity.evidence}"
 
 
-def _memory(result: TuneResult) -> Iterator[tuple[str, str]]:
-    for at, said in enumerate(memory_told(result)):
-        yield "memory" * (not at), said
+def _memory(result: TuneResult) -> Iterator[Block]:
+    short = memory_in_short(result)
+    if short is not None:
+        told = tuple(("memory" * (not at), said) for at, said in enumerate(memory_told(result)))
+        yield More((Facts(told),), instead=(Facts((("memory", short),)),))
 
 
 def _estimated(result: TuneResult) -> Iterator[tuple[str, str]]:

@@ -188,9 +188,9 @@ def _bars(table: Table, rows: Sequence[Sequence[str]]) -> list[Text]:
 
 
 def _in_lines(cell: str) -> str:
-    """Return `loader_workers(num_workers=2)` as its name with the parameters below it."""
+    """Return `loader_workers(num_workers=2)` as its name with the parameters below it; `bool(tensor)` as it is."""
     name, _, params = cell.partition("(")
-    if not name.isidentifier() or not params.endswith(")"):
+    if not name.isidentifier() or not params.endswith(")") or "=" not in params:
         return cell
     words = params[:-1].replace(", ", " ")
     return "\n".join([name, *textwrap.wrap(words, MAX_PARAMS, initial_indent="  ", subsequent_indent="  ")])
