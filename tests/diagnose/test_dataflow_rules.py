@@ -27,11 +27,7 @@ from .dataflow_cases import (
     group,
     with_flow,
 )
-<<<<<<< HEAD
-from .observations import FINE
-=======
-from .observations import with_phases
->>>>>>> faults
+from .observations import FINE, with_phases
 
 
 def found(observation: Observation, code: str) -> list[Finding]:
