@@ -207,6 +207,6 @@ def test_a_real_program_is_observed_kept_and_diagnosed(
     first = capfd.readouterr().out
     assert "Input-bound: 9" in first
     assert "warning[loader-in-training-process]" in first
-    assert "\n  train.py:16: num_workers=0" in first
+    assert "\n  where  train.py:16\n  seen   num_workers=0" in first
     assert run(["diagnose", "--quiet"]) == ExitCode.DONE
     assert capfd.readouterr().out == first
