@@ -18,9 +18,9 @@ def _session(truth: Truth, tried: list[str], seed: int) -> TuneResult:
 
 
 def test_nothing_is_claimed_where_nothing_helps() -> None:
-    results = [_session(Truth(), NULLS, seed) for seed in range(NUM_SESSIONS)]
+    results = [_session(Truth(), NULLS, seed) for seed in range(NUM_SESSIONS // 4)]
     claimed = [result for result in results if result.plan.steps]
-    assert len(claimed) <= NUM_SESSIONS // 100
+    assert not claimed
     assert any(trial.decision == "accepted" for result in results for trial in result.trials), (
         "some null must have looked promising, or the confirmation was not tried"
     )

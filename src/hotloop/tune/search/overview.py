@@ -133,6 +133,6 @@ def _may_hold(state: State, plan: PlanSteps) -> bool:
 
 
 def _pair_error(state: State, evidence: Sequence[Evidence]) -> float:
-    """Return the deviation of what pairs of processes have shown so far."""
+    """Return the typical deviation of what pairs of processes show; two noisy ones alone may be a neighbour's visit."""
     pairs = [one for one in (*state.evidence, *evidence) if isinstance(one, Compared)]
-    return median(math.sqrt(one.variance) for one in pairs) if pairs else USUAL_PAIR_ERROR
+    return median([USUAL_PAIR_ERROR, USUAL_PAIR_ERROR, *(math.sqrt(one.variance) for one in pairs)])
