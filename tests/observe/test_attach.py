@@ -69,7 +69,7 @@ def test_a_running_process_is_looked_at_and_goes_on(
     assert training.poll() is None
     assert re.search("of the training thread's time goes to (forward|backward)", out), out
     assert "train.py:12" in out
-    assert "steps, memory, operators, call sites: it was looked at from outside" in out
+    assert "steps, memory, operators, call sites" in out.partition("not measured")[2]
     seen = json.loads((tmp_path / "seen.json").read_text())
     assert seen["step"] is None
     assert {sample["phase"] for sample in seen["deep"]["host"]["samples"]} >= {"forward", "backward"}

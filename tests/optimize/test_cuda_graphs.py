@@ -154,7 +154,7 @@ def test_it_is_tried_on_a_gpu() -> None:
     ("seen", "why"),
     [
         (observation(), "on cpu"),
-        (on_a_gpu(shapes_vary=True), "vary"),
+        (on_a_gpu(shapes_vary=True), "fixed input shapes"),
         (on_a_gpu(compiled=True), "compiles its model"),
         (observation(device="cuda", distributed="ddp"), "distributed"),
         (observation(device="cuda", double_backward=True), "twice"),
