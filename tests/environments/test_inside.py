@@ -128,7 +128,8 @@ def _pythons() -> list[str]:
 def test_they_are_imported_by_every_python_without_any_package(python: str) -> None:
     done = subprocess.run(
         [python, "-I", "-S", "-B", "-c", IMPORT_ALL, str(SOURCES.parent)],
-        input=json.dumps(list(modules_inside())),
+        # The virtual GPU is torch's own machinery: with a stand-in for torch there is none.
+        input=json.dumps([name for name in modules_inside() if ".virtual_gpu" not in name]),
         capture_output=True,
         text=True,
         check=False,

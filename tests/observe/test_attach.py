@@ -75,7 +75,7 @@ def test_a_running_process_is_looked_at_and_goes_on(
     assert {sample["phase"] for sample in seen["deep"]["host"]["samples"]} >= {"forward", "backward"}
     assert seen["command"] == [sys.executable, "train.py"]
     (page,) = (tmp_path / ".hotloop").glob("*.html")
-    assert "seen from outside" in page.read_text()
+    assert "outside" in page.read_text()
 
 
 @pytest.mark.parametrize(
