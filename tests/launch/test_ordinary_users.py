@@ -35,7 +35,7 @@ JUDGE = """
 import os, sys
 from hotloop.launch.isolation.decide import Exceptions
 from hotloop.observe.run.blame import whose
-print(whose(sys.argv[1:], os.environ, Exceptions(), 1, 1.0, lambda text: None, lambda text: None))
+print(whose(sys.argv[1:], os.environ, Exceptions(), 1, 1.0, lambda text: None, lambda text: None, 60.0))
 """
 TRAIN = """
 import torch

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from hotloop.model.errors import ExitCode
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import PlanStep
 from hotloop.tune.plan.plan_file import to_toml
@@ -47,7 +48,8 @@ def test_a_patch_is_held_to_its_promise(promised: float, tmp_path: Path) -> None
     plan = msgspec.structs.replace(plan, fit=fit, speedup=Ratio(promised, low, high))
     (tmp_path / "hotloop.toml").write_text(to_toml(plan))
 
-    done = hotloop("patch", "--prove", "--seconds", "15s", cwd=tmp_path, limit_s=500)
+    # A verdict needs three fresh pairs: each starts the program twice.
+    done = hotloop("patch", "--prove", "--seconds", "90s", cwd=tmp_path, limit_s=500)
 
     told = done.stderr[-3000:]
     assert "the plan does not say where to edit; observing" in told
@@ -57,6 +59,10 @@ def test_a_patch_is_held_to_its_promise(promised: float, tmp_path: Path) -> None
     assert "without hotloop's hooks" in told
     assert "learning                  the same" in told
     short = "The patch falls short of the plan; the edit of debug_apis_off is where it does."
-    assert (short in told) == (promised == NEVER)
-    assert done.returncode == (promised == NEVER), told
+    kept = promised != NEVER
+    if kept and done.returncode == ExitCode.UNDECIDED:  # beside a neighbour no interval may exclude 1
+        assert "This does not prove that the patched program is faster" in told
+    else:
+        assert (short in told) != kept
+        assert done.returncode == (ExitCode.DONE if kept else ExitCode.GATE), told
     assert script.read_text() == TRAIN

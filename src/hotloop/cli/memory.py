@@ -74,6 +74,7 @@ def plan_command(
     json_file: Path | None,
     writable: tuple[Path, ...],
     allow_writes: bool,
+    network: bool,
     quiet: bool,
     no_color: bool,
     command: tuple[str, ...],
@@ -90,7 +91,7 @@ def plan_command(
     before_run(screen, command)
     argv = resolve(command)
     isolation = plan_isolation(
-        argv, Path.cwd(), scratch_root(), network=True, exceptions=Exceptions(writable, allow_writes)
+        argv, Path.cwd(), scratch_root(), network=True, exceptions=Exceptions(writable, allow_writes, network)
     )
     check_covered(isolation, allow_writes=allow_writes)
 

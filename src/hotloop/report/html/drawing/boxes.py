@@ -74,9 +74,17 @@ def flame(data: dict[str, Any]) -> Markup:
 def _box(ends: tuple[float, float], top: int, height: int, name: str, said: str, color: str) -> Markup:
     begin, end = ends
     return Markup(
-        '<i style="left:{};width:{};top:{}px;height:{}px;background:{}" title="{}: {}">{}</i>'
+        '<i{} style="left:{};width:{};top:{}px;height:{}px;background:{}" title="{}: {}">{}</i>'
     ).format(
-        place(begin), place(end - begin), top, height, color, name, said, name if end - begin > NAMED else ""
+        Markup(' class="phase"') if color.startswith("var(") else "",
+        place(begin),
+        place(end - begin),
+        top,
+        height,
+        color,
+        name,
+        said,
+        name if end - begin > NAMED else "",
     )
 
 
@@ -86,7 +94,7 @@ def _color(name: str, kind: str) -> str:
     if kind not in HUES:
         return hue("other")
     number = zlib.crc32(name.encode(errors="replace"))
-    return f"hsl({HUES[kind] - 22 + number % 44} {44 + number % 20}% {36 + number % 14}%)"
+    return f"hsl({HUES[kind] - 22 + number % 44} {44 + number % 20}% {30 + number % 14}%)"
 
 
 def _warm(name: str) -> str:
