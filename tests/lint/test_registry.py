@@ -8,7 +8,8 @@ import pytest
 
 from hotloop.lint import rules as rules_package
 from hotloop.lint.check.engine import SYNTAX_ERROR
-from hotloop.lint.check.registry import FAMILIES, all_rules, chosen_rules
+from hotloop.lint.check.registry import all_rules, chosen_rules
+from hotloop.lint.discovery import FAMILIES
 from hotloop.lint.manual.pages import BOOK, page
 from hotloop.lint.rule import Rule
 from hotloop.model.finding import Severity

@@ -30,7 +30,7 @@ from hotloop.report.content.busy_machine import busy_machine
 from hotloop.report.gate import annotation, gate_markdown, junit
 from hotloop.report.terminal.layout import next_steps
 from hotloop.report.terminal.screen import Screen
-from hotloop.stats.quietness import BUSY
+from hotloop.stats.quietness import is_busy
 from hotloop.tune.compare.gate import busiest_share, gate_run, judged
 from hotloop.tune.compare.program import program
 
@@ -232,7 +232,7 @@ def _unjudged(
 def _warn_of_busy(runs: Sequence[GateRun], screen: Screen) -> None:
     """Say that a baseline is worth little that was made beside others."""
     busiest = busiest_share(runs)
-    if busiest is not None and busiest > BUSY:
+    if is_busy(busiest):
         screen.warn(
             f"hotloop: other processes used up to {percent(busiest)} of the CPU, so these times are too long, and most "
             "checks against them cannot judge: make the baseline again on a quiet machine"

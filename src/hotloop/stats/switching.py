@@ -65,20 +65,6 @@ class SwitchFit(msgspec.Struct, frozen=True):
         variance = float(contrast @ np.array(self.covariance) @ contrast) if self.terms else 0.0
         return float(contrast @ np.array(self.gains)), math.sqrt(max(0.0, variance))
 
-    def with_prior(self, means: Sequence[float], deviations: Sequence[float]) -> SwitchFit:
-        """Return what is likely where what was expected counts, too, each by its variance.
-
-        The posterior of a normal likelihood and a conjugate prior (Gelman et al. 2013, Bayesian Data Analysis, 3.5).
-
-        Args:
-            means: expected log speed ratio of each term.
-            deviations: its standard deviation, above 0.
-        """
-        prior, variances = np.array(means), np.diag(np.square(deviations))
-        share = variances @ np.linalg.inv(variances + np.array(self.covariance))
-        gains = prior + share @ (np.array(self.gains) - prior)
-        return self._with(gains, variances - share @ variances)
-
     def joined(self, other: SwitchFit) -> SwitchFit:
         """Return what this process and another one say together, each term by its precision.
 

@@ -1,24 +1,16 @@
-"""All dynamic rules, gathered from their families."""
+"""All dynamic rules."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
 
+from hotloop.diagnose import rules
 from hotloop.diagnose.rule import Rule
-from hotloop.diagnose.rules import compute, data, distributed, host, memory, run
-
-FAMILIES = {
-    "data": data.RULES,
-    "host": host.RULES,
-    "compute": compute.RULES,
-    "memory": memory.RULES,
-    "distributed": distributed.RULES,
-    "run": run.RULES,
-}
+from hotloop.lint.discovery import rules_in
 
 
 @lru_cache(maxsize=1)
 def all_rules() -> tuple[Rule, ...]:
     """Every rule, family by family."""
-    return tuple(replace(rule, family=family) for family, rules in FAMILIES.items() for rule in rules)
+    return tuple(replace(rule, family=family) for family, rule in rules_in(rules, Rule))

@@ -1,26 +1,18 @@
-"""All static rules, gathered from their families."""
+"""All static rules."""
 
 from collections.abc import Collection
 from dataclasses import replace
 from functools import lru_cache
 
+from hotloop.lint import rules
+from hotloop.lint.discovery import FAMILIES, rules_in
 from hotloop.lint.rule import Rule
-from hotloop.lint.rules import compute, data, distributed, host, memory, run
-
-FAMILIES = {
-    "data": data.RULES,
-    "host": host.RULES,
-    "compute": compute.RULES,
-    "memory": memory.RULES,
-    "distributed": distributed.RULES,
-    "run": run.RULES,
-}
 
 
 @lru_cache(maxsize=1)
 def all_rules() -> tuple[Rule, ...]:
     """Every rule, family by family."""
-    return tuple(replace(rule, family=family) for family, rules in FAMILIES.items() for rule in rules)
+    return tuple(replace(rule, family=family) for family, rule in rules_in(rules, Rule))
 
 
 def chosen_rules(select: Collection[str], ignore: Collection[str]) -> tuple[Rule, ...]:

@@ -8,10 +8,10 @@ import msgspec
 
 from hotloop.machine.card.card import Progress, measure_card, measure_disk
 from hotloop.machine.card.torch_process import torch_version
-from hotloop.machine.environment.check import MAX_FOREIGN_RATIO
 from hotloop.machine.host.identity import fingerprint, identity
 from hotloop.machine.host.mounts import mount_of
 from hotloop.model.machine import CARD_SCHEMA, MachineCard
+from hotloop.stats.quietness import is_busy
 
 
 def cache_folder() -> Path:
@@ -79,7 +79,7 @@ def peak_flop_per_s(card: MachineCard, device: str, precision: str) -> float | N
 
 def is_noisy(card: MachineCard) -> bool:
     """Return whether others had so much of the machine that the card's rates are too low."""
-    return card.foreign_ratio is not None and card.foreign_ratio > MAX_FOREIGN_RATIO
+    return is_busy(card.foreign_ratio)
 
 
 def load_card(path: Path) -> MachineCard | None:

@@ -18,7 +18,6 @@ from hotloop.report.terminal.layout import WIDTH, facts
 MAX_ROWS = 8
 """Of the details that a section lists in short."""
 MAX_KEY = 28
-MIN_KEY = 8
 MAX_BAR, MIN_BAR = 24, 6
 """Columns of the longest bar of a table."""
 MAX_NAME = 34

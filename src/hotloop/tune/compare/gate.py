@@ -15,7 +15,7 @@ from hotloop.model.ratio import Ratio
 from hotloop.model.step_series import StepKind
 from hotloop.stats.gate import is_proven_slower, is_settled, slowdown, typical_s
 from hotloop.stats.neighbours import least_alone
-from hotloop.stats.quietness import BUSY
+from hotloop.stats.quietness import is_busy
 
 _OPEN = "that is not proven to be beyond the margin, nor within it"
 
@@ -114,7 +114,7 @@ def _slowdown(before: Sequence[Sequence[float]], now: Sequence[Sequence[float]])
 
 
 def _is_noisy(run: GateRun) -> bool:
-    return run.foreign_share is not None and run.foreign_share > BUSY
+    return is_busy(run.foreign_share)
 
 
 def _compared(before: Sequence[GateRun], now: Sequence[GateRun], found: Ratio, margin: float) -> str:

@@ -30,8 +30,6 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     """No more sets are run: it failed, or other processes keep them from telling."""
     parity: bool | None = None
     """Whether it learns the same; None: not decided."""
-    parity_may_be_told: bool = True
-    """Whether more sets may decide that."""
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
