@@ -14,6 +14,7 @@ from hotloop.cli.endings import how_it_ended
 from hotloop.cli.files import check_writable, write_json
 from hotloop.cli.options import (
     COMMAND_SETTINGS,
+    NewScreen,
     ResultFile,
     TimeSpan,
     isolation_options,
@@ -70,11 +71,8 @@ def command(
     speedscope: Path | None,
     cprofile: Path | None,
     verbose: bool,
-    writable: tuple[Path, ...],
-    allow_writes: bool,
-    network: bool,
-    quiet: bool,
-    no_color: bool,
+    exceptions: Exceptions,
+    new_screen: NewScreen,
     command: tuple[str, ...],
 ) -> int:
     """Say where the time of a PyTorch program goes.
@@ -89,7 +87,7 @@ def command(
     samples.check(looks=not (no_deep or full))
     if json_file is not None:
         check_writable(json_file)
-    screen = Screen(quiet=quiet, no_color=no_color, verbose=verbose, shared=pid is None)
+    screen = new_screen(verbose=verbose, shared=pid is None)
     if pid is not None:
         _check_pid_alone(command, steps, full=full, no_deep=no_deep, live=live)
         return observe_process(screen, pid, seconds, samples, json_file, verbose=verbose)
@@ -110,7 +108,7 @@ def command(
                     deadline=deadline,
                     keep=kept,
                     deep=() if no_deep else ALL,
-                    exceptions=Exceptions(writable, allow_writes, network),
+                    exceptions=exceptions,
                     warn=screen.alert,
                     note=lambda text: screen.note(f"hotloop: {text}"),
                     details=screen.detail if live else None,

@@ -11,6 +11,7 @@ from hotloop.cli.files import check_writable, write_json, write_text
 from hotloop.cli.options import (
     COMMAND_SETTINGS,
     Names,
+    NewScreen,
     ResultFile,
     TimeSpan,
     command_argument,
@@ -72,11 +73,8 @@ def command(
     plan_file: Path,
     json_file: Path | None,
     verbose: bool,
-    writable: tuple[Path, ...],
-    allow_writes: bool,
-    network: bool,
-    quiet: bool,
-    no_color: bool,
+    exceptions: Exceptions,
+    new_screen: NewScreen,
     command: tuple[str, ...],
 ) -> int:
     """Try what would make a PyTorch program faster, and prove it.
@@ -85,7 +83,7 @@ def command(
     than this machine's noise and learns the same; confirms the whole in fresh processes and writes a plan.
     """
     _check_targets(plan_file, json_file)
-    screen = Screen(quiet=quiet, no_color=no_color, verbose=verbose, budget_s=budget)
+    screen = new_screen(verbose=verbose, budget_s=budget)
     wishes = Wishes(allow=Numerics(allow), only=only, skip=skip)
     wishes.check()
     checks = before_run(screen, command)
@@ -94,7 +92,7 @@ def command(
         budget_s=budget,
         wishes=wishes,
         resume=resume,
-        exceptions=Exceptions(writable, allow_writes, network),
+        exceptions=exceptions,
         checks=checks,
     )
     try:

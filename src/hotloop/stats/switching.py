@@ -119,10 +119,24 @@ class SwitchFit(msgspec.Struct, frozen=True):
             covariance=tuple(tuple(float(value) for value in row) for row in covariance),
         )
 
-    def ratio(self, after: Collection[str], before: Collection[str] = (), confidence: float = 0.95) -> Ratio:
-        """Return the speed ratio between two states with its interval."""
+    def ratio(
+        self,
+        after: Collection[str],
+        before: Collection[str] = (),
+        confidence: float = 0.95,
+        *,
+        process_sd: float = 0.0,
+    ) -> Ratio:
+        """Return the speed ratio between two states with its interval.
+
+        Args:
+            after: knobs that are on.
+            before: knobs that are on in the state it is compared with.
+            confidence: of the interval.
+            process_sd: of the log gain between processes; 0: only this process is meant.
+        """
         gain, error = self.gain(after, before)
-        half = student_quantile((1 + confidence) / 2, self.df) * error
+        half = student_quantile((1 + confidence) / 2, self.df) * math.hypot(error, process_sd)
         return ratio_of(gain, half)
 
 

@@ -8,9 +8,10 @@ import msgspec
 
 from hotloop.machine.card.card import Progress, measure_card, measure_disk
 from hotloop.machine.card.torch_process import torch_version
-from hotloop.machine.host.identity import fingerprint, identity
+from hotloop.machine.host.identity import differences, fingerprint, identity
 from hotloop.machine.host.mounts import mount_of
-from hotloop.model.machine import CARD_SCHEMA, MachineCard
+from hotloop.model.machine import CARD_SCHEMA, MachineCard, MachineIdentity
+from hotloop.model.observation import Observation
 from hotloop.stats.quietness import is_busy
 
 
@@ -111,3 +112,12 @@ def _with_disk(card: MachineCard, folder: Path) -> MachineCard:
     disk, missing = measure_disk(folder)
     others = tuple(one for one in card.not_measured if one.what != "disk")
     return msgspec.structs.replace(card, disk=disk, not_measured=(*missing, *others))
+
+
+def card_of(seen: Observation) -> MachineCard | None:
+    """Return what this machine can do, for a session of this machine; None: of another one, or not measured."""
+    try:
+        theirs = msgspec.convert(seen.machine, MachineIdentity)
+    except msgspec.ValidationError:  # of another version of hotloop
+        return None
+    return None if differences(theirs, identity()) else kept_card()
