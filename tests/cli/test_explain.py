@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 
 import hotloop
 from hotloop.cli.app import run
-from hotloop.report.terminal.refilled import refilled
+from hotloop.report.terminal.wrap_markdown import refilled
 from hotloop.review.manual import SOURCES, PageSource, manual_page
 
 PATTERNS = Path(hotloop.__file__).parent / "trace" / "causes" / "patterns"

@@ -17,7 +17,7 @@ from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.tuning import Failure, FailureKind
-from hotloop.observe.run.live import Interrupted
+from hotloop.observe.run.observe_command import Interrupted
 from hotloop.observe.run.origin import origin
 from hotloop.optimize.optimization import Optimization
 from hotloop.store.session import find_session, new_session
@@ -142,7 +142,7 @@ def test_killed_and_resumed_it_does_nothing_twice(program: _Program) -> None:
 
 def test_a_resumed_session_tries_what_was_wished_for_before(program: _Program, tmp_path: Path) -> None:
     asked: list[Wishes | None] = []
-    only, other = Wishes(only=("a",)), Wishes(skip=("null",))
+    only, other = Wishes(only=("compile",)), Wishes(skip=("compile",))
     for wishes, resume in ((only, False), (Wishes(), True), (other, True), (Wishes(), True)):
         program.tune(msgspec.structs.replace(_order(resume=resume), wishes=wishes))
         with contextlib.closing(find_session(tmp_path)) as session:

@@ -9,9 +9,8 @@ import click
 import msgspec
 
 from hotloop import __version__
-from hotloop.cli.before import before_run, say_whose_output
 from hotloop.cli.diagnose_limits import with_limits, without_limits
-from hotloop.cli.endings import how_it_ended
+from hotloop.cli.exit_message import how_it_ended
 from hotloop.cli.files import check_writable, json_text, write_json
 from hotloop.cli.options import (
     COMMAND_SETTINGS,
@@ -21,6 +20,7 @@ from hotloop.cli.options import (
     isolation_options,
     output_options,
 )
+from hotloop.cli.preflight import before_run, say_whose_output
 from hotloop.cli.report import keep_page
 from hotloop.cli.stored import stored_or_told, stored_without_step, warn_unless_storable
 from hotloop.cli.time_budget import HELP, STEPS_HELP, time_budget
@@ -37,7 +37,7 @@ from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
 from hotloop.observe.profile.efficiency import with_quiet_peak
 from hotloop.observe.profile.windows import ALL
-from hotloop.observe.run.live import Interrupted, LiveRun, observe
+from hotloop.observe.run.observe_command import Interrupted, LiveRun, observe
 from hotloop.observe.run.origin import origin
 from hotloop.report.formats.github import render_github
 from hotloop.report.formats.sarif import render_sarif

@@ -24,7 +24,7 @@ def command(name: str | None) -> None:
     if sys.stdout.isatty():
         _show(page)
     else:
-        from hotloop.report.terminal.refilled import refilled
+        from hotloop.report.terminal.wrap_markdown import refilled
 
         click.echo(refilled(page, WIDTH), nl=False)
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from hotloop.cli.before import before_run
 from hotloop.cli.files import check_writable, write_json
 from hotloop.cli.options import (
     COMMAND_SETTINGS,
@@ -19,6 +18,7 @@ from hotloop.cli.options import (
     isolation_options,
     output_options,
 )
+from hotloop.cli.preflight import before_run
 from hotloop.launch.command import resolve
 from hotloop.launch.isolation.decide import Exceptions, check_covered, plan_isolation
 from hotloop.launch.isolation.scratch import scratch_root

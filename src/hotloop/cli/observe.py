@@ -9,8 +9,7 @@ from pathlib import Path
 import click
 
 from hotloop.cli.attach import observe_process
-from hotloop.cli.before import before_run, say_whose_output
-from hotloop.cli.endings import how_it_ended
+from hotloop.cli.exit_message import how_it_ended
 from hotloop.cli.files import check_writable, write_json
 from hotloop.cli.options import (
     COMMAND_SETTINGS,
@@ -21,6 +20,7 @@ from hotloop.cli.options import (
     optional_command_argument,
     output_options,
 )
+from hotloop.cli.preflight import before_run, say_whose_output
 from hotloop.cli.report import keep_page
 from hotloop.cli.sample_files import SampleFiles
 from hotloop.cli.stored import stored_or_told, stored_without_step, warn_unless_storable
@@ -31,7 +31,7 @@ from hotloop.model.errors import ExitCode
 from hotloop.model.observation import Observation
 from hotloop.model.origin import Origin
 from hotloop.observe.profile.windows import ALL
-from hotloop.observe.run.live import Interrupted, LiveRun, observe
+from hotloop.observe.run.observe_command import Interrupted, LiveRun, observe
 from hotloop.observe.run.origin import origin
 from hotloop.report.terminal.observation import render, render_next
 from hotloop.report.terminal.screen import Screen

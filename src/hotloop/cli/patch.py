@@ -19,7 +19,7 @@ from hotloop.model.outcome import Outcome
 from hotloop.model.safety import Safety
 from hotloop.model.secrets import REDACTED
 from hotloop.model.tuning import Plan, StepEdit
-from hotloop.observe.run.live import Interrupted, LiveRun, observe
+from hotloop.observe.run.observe_command import Interrupted, LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
 from hotloop.patch.account import nothing_to_do, proof_told, to_type, told
 from hotloop.patch.account_in_plan import with_written

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import click
 
-from hotloop.cli.before import before_run
+from hotloop.cli.preflight import before_run
 from hotloop.launch.command import resolve
 from hotloop.model.comparison import Comparison
 from hotloop.model.gate import GateRun

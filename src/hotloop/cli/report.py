@@ -15,10 +15,10 @@ from hotloop.cli.options import NewScreen, ResultFile, output_options
 from hotloop.cli.report_exports import export, export_options
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.quantities import counted
-from hotloop.report.cleaned import cleaned
 from hotloop.report.content.content import ReportContent
 from hotloop.report.html.page import page
 from hotloop.report.markdown import markdown
+from hotloop.report.sanitize import cleaned
 from hotloop.report.sections.all import document
 from hotloop.report.sections.brief import brief as brief_document
 from hotloop.report.terminal.report import render, render_next

@@ -21,8 +21,8 @@ from hotloop.model.tuning import TuneResult
 from hotloop.observe.run.origin import ORIGIN
 from hotloop.report.content.figures import as_fast
 from hotloop.report.terminal.sessions import StoredSession, render
-from hotloop.store.claim import InUseError
 from hotloop.store.keys import OBSERVATION, RESULT
+from hotloop.store.lock import InUseError
 from hotloop.store.nearest import folder_of_sessions
 from hotloop.store.session import Session, remove_session, session_bytes, sessions
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from hotloop.cli.before import before_run
 from hotloop.cli.files import check_writable, write_json, write_text
 from hotloop.cli.options import (
     COMMAND_SETTINGS,
@@ -18,6 +17,7 @@ from hotloop.cli.options import (
     isolation_options,
     output_options,
 )
+from hotloop.cli.preflight import before_run
 from hotloop.cli.report import keep_page
 from hotloop.launch.isolation.decide import Exceptions
 from hotloop.launch.signals import ended_like_ctrl_c

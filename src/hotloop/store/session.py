@@ -17,9 +17,9 @@ import msgspec
 
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.foreign_text import encodable
-from hotloop.store.claim import claimed, release
 from hotloop.store.connection import LOG, connected, is_in_use
-from hotloop.store.ours import APPLICATION_ID, check_ours
+from hotloop.store.file_check import APPLICATION_ID, check_ours
+from hotloop.store.lock import claimed, release
 
 FOLDER = ".hotloop"
 SCHEMA = 1

@@ -10,7 +10,7 @@ from hotloop.launch.isolation.scratch import new_scratch, remove
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.observation import Observation
 from hotloop.model.quantities import counted
-from hotloop.observe.run.live import Interrupted, LiveRun, observe
+from hotloop.observe.run.observe_command import Interrupted, LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
 
 OBSERVE_SHARE = 0.5

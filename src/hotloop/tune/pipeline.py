@@ -21,7 +21,7 @@ from hotloop.model.observation import Observation
 from hotloop.model.origin import Origin
 from hotloop.model.quantities import duration
 from hotloop.model.tuning import TuneResult
-from hotloop.observe.run.live import LiveRun, observe
+from hotloop.observe.run.observe_command import LiveRun, observe
 from hotloop.observe.run.origin import ORIGIN
 from hotloop.optimize.optimization import Optimization
 from hotloop.optimize.registry import all_optimizations, broken_plugins

@@ -26,7 +26,7 @@ from hotloop.launch.isolation.decide import (
 )
 from hotloop.launch.isolation.scratch import new_scratch, remove, scratch_root
 from hotloop.launch.isolation.signs import sign_of_isolation
-from hotloop.launch.last_words import last_words
+from hotloop.launch.log_tail import last_words
 from hotloop.launch.process import Run, start
 from hotloop.launch.readers import STDOUT, nobody_reads
 

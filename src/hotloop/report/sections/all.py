@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 
 from hotloop import __version__
 from hotloop.model.quantities import byte_size, duration, percent, rate
-from hotloop.report.cleaned import cleaned
 from hotloop.report.content.busy_machine import busy_tile
 from hotloop.report.content.content import ReportContent, Savings
 from hotloop.report.content.figures import NOT_MEASURED, long_duration, money, speedup
 from hotloop.report.document import Document, Section, Tile
+from hotloop.report.sanitize import cleaned
 from hotloop.report.sections.ceilings import ceilings
 from hotloop.report.sections.findings import findings
 from hotloop.report.sections.memory import memory

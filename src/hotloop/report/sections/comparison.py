@@ -10,11 +10,11 @@ from hotloop import __version__
 from hotloop.model.comparison import Comparison, PhaseChange, Side, TunedSide
 from hotloop.model.observation import Phase
 from hotloop.model.quantities import byte_size, counted, duration
-from hotloop.report.cleaned import cleaned
 from hotloop.report.content.busy_machine import busy_tile
 from hotloop.report.content.figures import NOT_MEASURED, as_fast, speedup
 from hotloop.report.content.tree_memory import tree_told
 from hotloop.report.document import Block, Chart, Code, Document, Facts, Section, Table, Tile
+from hotloop.report.sanitize import cleaned
 from hotloop.stats.quietness import is_too_busy
 
 _SAYS = {
