@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
-from hotloop.optimize.catalogue.precision.autocast import Autocast
-from hotloop.optimize.catalogue.precision.full_precision import require_full_precision
 from hotloop.optimize.knobs.within_forward import Gated
 from hotloop.optimize.optimization import Optimization
 from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import expected, share
+from hotloop.optimize.reduced_precision.autocast import Autocast
+from hotloop.optimize.reduced_precision.full_precision import require_full_precision
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
 
@@ -79,13 +79,13 @@ class AutocastBf16(Optimization):
 
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
         """Put the forward and the loss under autocast."""
-        from hotloop.optimize.catalogue.precision.autocast_rewrite import rewrite_forwards
+        from hotloop.optimize.reduced_precision.autocast_rewrite import rewrite_forwards
 
         return rewrite_forwards(source, sites, "bfloat16")
 
     def rewrite_beside(self, source: Editor, sites: Sites) -> Sequence[str]:
         """Keep the sigmoids that outputs are made of in fp32."""
-        from hotloop.optimize.rewriting.sigmoids import keep_sigmoids_in_fp32
+        from hotloop.optimize.reduced_precision.sigmoid_rewrite import keep_sigmoids_in_fp32
 
         return keep_sigmoids_in_fp32(source, sites)
 
