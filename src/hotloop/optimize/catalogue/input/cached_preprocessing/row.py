@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.input.cached_preprocessing.kept_prefix import KeptPrefix
-from hotloop.optimize.catalogue.input.dataset_in_memory.row import (
+from hotloop.optimize.dataset.dataset_cache import DatasetCache
+from hotloop.optimize.dataset.kept_loaders import (
     MAX_SHARE,
     check_share,
     fill_s,
     kept_loaders,
 )
-from hotloop.optimize.dataset.dataset_cache import DatasetCache
 from hotloop.optimize.optimization import Optimization
 from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import bound, expected, share

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
-from hotloop.optimize.catalogue.input.dataset_in_memory.row import MAX_SHARE, check_share
 from hotloop.optimize.catalogue.input.ram_disk.staged_folder import StagedFolder
+from hotloop.optimize.dataset.kept_loaders import MAX_SHARE, check_share
 from hotloop.optimize.dataset.read_folder import LEAST, read_folder, reading_share
 from hotloop.optimize.dataset.redirected_opens import RedirectedOpens
 from hotloop.optimize.optimization import DoesNotApply, Optimization

@@ -12,8 +12,8 @@ from hotloop.machine.host.mounts import mount_of
 from hotloop.model.errors import HotloopError
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
-from hotloop.optimize.catalogue.input.dataset_in_memory.row import MAX_SHARE, check_share
 from hotloop.optimize.catalogue.input.remote_loading.fetched_folder import FetchedFolder
+from hotloop.optimize.dataset.kept_loaders import MAX_SHARE, check_share
 from hotloop.optimize.dataset.read_folder import LEAST, file_s, read_folder, reading_share
 from hotloop.optimize.dataset.redirected_opens import RedirectedOpens
 from hotloop.optimize.optimization import DoesNotApply, Optimization

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import msgspec
-
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
-from hotloop.optimize.catalogue.precision.autocast_bf16 import AutocastBf16
 from hotloop.optimize.catalogue.precision.lossy_in_half.activation import LossyModules
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
+from hotloop.optimize.reduced_precision.bfloat16 import require_bfloat16
 from hotloop.probe.activation.activation import Activation
 
 if TYPE_CHECKING:
@@ -58,15 +56,13 @@ class LossyInHalf(Optimization):
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the one candidate, for a model of several layers."""
-        (plain,) = AutocastBf16().candidates(observation)
-        if plain.prior <= 1:
-            raise DoesNotApply("this processor has no bfloat16 units: all of the model is slower in it")
+        require_bfloat16(observation)
         if (
             sum(num for root in observation.program.roots for num in root.layer_counts.values())
             < LEAST_LAYERS
         ):
             raise DoesNotApply("the model has too few layers to leave one out")
-        return [msgspec.structs.replace(plain, name=self.name, prior=MORE)]
+        return [Candidate(name=self.name, numerics=self.numerics, prior=MORE)]
 
     def validate(self, params: Mapping[str, Any]) -> None:
         """It has no parameters."""

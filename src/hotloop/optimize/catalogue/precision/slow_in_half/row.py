@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import msgspec
-
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
-from hotloop.optimize.catalogue.precision.autocast_bf16 import AutocastBf16
 from hotloop.optimize.catalogue.precision.slow_in_half.activation import SlowModules
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
+from hotloop.optimize.reduced_precision.bfloat16 import require_bfloat16
 from hotloop.probe.activation.activation import Activation
 
 if TYPE_CHECKING:
@@ -56,15 +54,13 @@ class SlowInHalf(Optimization):
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the one candidate, for a model that has more than matrix products and convolutions."""
-        (plain,) = AutocastBf16().candidates(observation)
-        if plain.prior <= 1:
-            raise DoesNotApply("this processor has no bfloat16 units: all of the model is slower in it")
+        require_bfloat16(observation)
         layers = {name for root in observation.program.roots for name in root.layer_counts}
         if layers <= _SIMPLE:
             raise DoesNotApply(
                 f"the model's layers ({', '.join(sorted(layers)) or 'none'}) are not slower in half"
             )
-        return [msgspec.structs.replace(plain, name=self.name, prior=MORE)]
+        return [Candidate(name=self.name, numerics=self.numerics, prior=MORE)]
 
     def validate(self, params: Mapping[str, Any]) -> None:
         """It has no parameters."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from hotloop.launch.environment import PASSIVE
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.system.openmp_wait_policy.activation import BarrierSleep
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from hotloop.source.draft import Editor
     from hotloop.source.outcome import Rewrite
 
-PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
 BUSY = 0.10
 """Share of the machine that others take from which spinning barriers cost a factor (the limit of a void block)."""
 
