@@ -16,10 +16,10 @@ import torch
 
 from hotloop.optimize.catalogue.compute.flash_attention import function_swap as live
 from hotloop.optimize.catalogue.compute.flash_attention.activation import AttentionSwap
-from hotloop.optimize.catalogue.compute.flash_attention.pattern import attentions
 from hotloop.optimize.catalogue.compute.flash_attention.row import FlashAttention
 from hotloop.optimize.comparison.function_code import functions_of
 from hotloop.optimize.optimization import DoesNotApply
+from hotloop.patterns.attention.pattern import attentions
 
 from . import attention_modules as written
 from .attention_modules import LENGTH, WIDTH, Attention, Model

@@ -13,12 +13,12 @@ import pytest
 import torch
 
 from hotloop.optimize.catalogue.compute.fused_pointwise.activation import PointwiseSwap
-from hotloop.optimize.catalogue.compute.fused_pointwise.formula import formula
-from hotloop.optimize.catalogue.compute.fused_pointwise.pattern import written_out
 from hotloop.optimize.catalogue.compute.fused_pointwise.row import FusedPointwise
 from hotloop.optimize.comparison import rewritten
 from hotloop.optimize.comparison.function_code import functions_of
 from hotloop.optimize.optimization import DoesNotApply
+from hotloop.patterns.activations.formula import formula
+from hotloop.patterns.activations.pattern import written_out
 
 from . import activation_modules as written
 from .activation_modules import WIDTH, Model

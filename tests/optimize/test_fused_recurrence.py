@@ -19,8 +19,8 @@ from hotloop.optimize.catalogue.compute.fused_recurrence.cells import fused
 from hotloop.optimize.catalogue.compute.fused_recurrence.one_call import laid_out
 from hotloop.optimize.catalogue.compute.fused_recurrence.pattern import time_loops
 from hotloop.optimize.catalogue.compute.fused_recurrence.row import FusedRecurrence
-from hotloop.optimize.comparison.refusal import NotThis
 from hotloop.optimize.optimization import DoesNotApply
+from hotloop.patterns.refusal import NotThis
 
 from . import recurrent_cells as written
 from .harness import activate, observation, root

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from hotloop.optimize.comparison.exchange import Exchange
-from hotloop.optimize.comparison.refusal import NotReached, NotThis
 from hotloop.optimize.evidence import evidence
+from hotloop.patterns.refusal import NotReached, NotThis
 from hotloop.probe.activation.knob import Knob
 
 

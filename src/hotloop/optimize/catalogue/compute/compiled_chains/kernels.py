@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hotloop.optimize.comparison.refusal import NotThis
 from hotloop.optimize.comparison.same_values import along, require_same
 from hotloop.optimize.comparison.unseen import ends_a_recomputation, unseen
+from hotloop.patterns.refusal import NotThis
 
 
 class CompiledChain:

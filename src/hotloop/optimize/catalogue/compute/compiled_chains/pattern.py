@@ -7,8 +7,8 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from hotloop.optimize.catalogue.compute.fused_pointwise.pattern import functions
 from hotloop.optimize.program.purity import NotIndependent, Purity, torch_names
+from hotloop.patterns.functions import functions
 
 LEAST = 2
 """Operations: one is a kernel already."""

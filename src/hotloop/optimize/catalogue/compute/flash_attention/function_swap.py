@@ -6,9 +6,9 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from hotloop.optimize.catalogue.compute.flash_attention.kernel import chosen_kernel, fused_attention
-from hotloop.optimize.catalogue.compute.flash_attention.pattern import Attention, attentions
 from hotloop.optimize.comparison.exchange import Exchange
 from hotloop.optimize.comparison.function_code import changed_code, functions_of, place_of, source_of
+from hotloop.patterns.attention.pattern import Attention, attentions
 
 CALL = "_hotloop_attention"
 """By this name a changed function knows what it calls; it stands in the globals of the user's module."""

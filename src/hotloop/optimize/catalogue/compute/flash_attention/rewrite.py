@@ -6,10 +6,10 @@ import ast
 
 import libcst as cst
 
-from hotloop.optimize.catalogue.compute.flash_attention.pattern import Attention, attentions
-from hotloop.optimize.catalogue.compute.flash_attention.terms import text_of
 from hotloop.optimize.rewriting.functional import functional
 from hotloop.optimize.rewriting.outcomes import not_observed
+from hotloop.patterns.attention.pattern import Attention, attentions
+from hotloop.patterns.attention.terms import text_of
 from hotloop.source.draft import Editor
 from hotloop.source.outcome import CannotEdit, Edited, Refused, Rewrite
 from hotloop.source.statements import parsed

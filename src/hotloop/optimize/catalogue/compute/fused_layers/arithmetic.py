@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hotloop.optimize.catalogue.compute.fused_layers.grid import Grid, root, shape_of
-from hotloop.optimize.comparison.refusal import NotThis
+from hotloop.patterns.refusal import NotThis
 
 MODULES = frozenset({"torch", "math", "F", "functional", "nn"})
 """What the first name of a function is called by; other first names are values."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from hotloop.optimize.catalogue.compute.fused_layers.arithmetic import Forward
 from hotloop.optimize.catalogue.compute.fused_layers.grid import Grid, root, same
-from hotloop.optimize.comparison.refusal import NotThis
+from hotloop.patterns.refusal import NotThis
 
 LAYER_NORM, RMS_NORM = "layer_norm", "rms_norm"
 WORDS = ("mean(", "sum(", "var(", "norm(")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hotloop.optimize.catalogue.compute.fused_pointwise.pattern import WrittenOut, written_out
 from hotloop.optimize.comparison.function_code import place_of
 from hotloop.optimize.comparison.rewritten import CALL, Change, RewrittenSwap
+from hotloop.patterns.activations.pattern import WrittenOut, written_out
 
 
 class PointwiseSwap(RewrittenSwap):

@@ -6,9 +6,9 @@ import ast
 
 import libcst as cst
 
-from hotloop.optimize.catalogue.compute.fused_pointwise.pattern import WrittenOut, written_out
 from hotloop.optimize.rewriting.functional import functional
 from hotloop.optimize.rewriting.outcomes import none_of_its_own
+from hotloop.patterns.activations.pattern import WrittenOut, written_out
 from hotloop.source.draft import Editor
 from hotloop.source.outcome import CannotEdit, Edited, Refused, Rewrite
 from hotloop.source.source_file import SourceFile

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.compute.fused_pointwise.activation import PointwiseSwap
-from hotloop.optimize.catalogue.compute.fused_pointwise.pattern import written_out
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import expected, share
 from hotloop.optimize.program.source_calls import model_texts
+from hotloop.patterns.activations.pattern import written_out
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
 

@@ -13,11 +13,11 @@ from hotloop.optimize.catalogue.compute.fused_recurrence.cells import fused
 from hotloop.optimize.catalogue.compute.fused_recurrence.one_call import Fused
 from hotloop.optimize.catalogue.compute.fused_recurrence.pattern import ROW, time_loops
 from hotloop.optimize.catalogue.compute.fused_recurrence.source_edit import CALL, put_before
-from hotloop.optimize.comparison.refusal import NotThis
 from hotloop.optimize.comparison.same_values import along, require_same
 from hotloop.optimize.comparison.unseen import ends_a_recomputation, is_kept, unseen
 from hotloop.optimize.evidence import evidence
 from hotloop.optimize.program.containers import map_tensors
+from hotloop.patterns.refusal import NotThis
 from hotloop.probe.activation.knob import Knob
 
 PROOFS = 2

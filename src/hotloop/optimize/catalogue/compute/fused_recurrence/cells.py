@@ -6,7 +6,7 @@ from typing import Any
 
 from hotloop.optimize.catalogue.compute.fused_recurrence.one_call import Fused, Weights
 from hotloop.optimize.catalogue.compute.fused_recurrence.user_cells import told_by_values
-from hotloop.optimize.comparison.refusal import NotThis
+from hotloop.patterns.refusal import NotThis
 
 KINDS = {"LSTMCell": "lstm", "GRUCell": "gru"}
 

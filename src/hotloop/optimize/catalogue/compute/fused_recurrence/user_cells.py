@@ -11,7 +11,7 @@ from itertools import combinations, islice, permutations
 from typing import Any
 
 from hotloop.optimize.catalogue.compute.fused_recurrence.one_call import Fused, Weights
-from hotloop.optimize.comparison.refusal import NotThis
+from hotloop.patterns.refusal import NotThis
 
 ROWS = 3
 TOLERANCE = 1e-5

@@ -9,9 +9,9 @@ from typing import Any
 from hotloop.optimize.catalogue.compute.vectorized_loop.pattern import row_loops
 from hotloop.optimize.catalogue.compute.vectorized_loop.source_edit import CALL, put_beside
 from hotloop.optimize.comparison.compare import ROUNDINGS
-from hotloop.optimize.comparison.refusal import NotThis
 from hotloop.optimize.comparison.unseen import ends_a_recomputation, is_kept, unseen
 from hotloop.optimize.evidence import evidence
+from hotloop.patterns.refusal import NotThis
 from hotloop.probe.activation.knob import Knob
 
 PROOFS = 2

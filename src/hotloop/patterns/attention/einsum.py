@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from hotloop.optimize.comparison.refusal import NotThis
+from hotloop.patterns.refusal import NotThis
 
 
 def equation(call: ast.Call) -> tuple[list[list[str]], list[str], list[ast.expr]] | None:

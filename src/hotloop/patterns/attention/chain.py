@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from hotloop.optimize.catalogue.compute.flash_attention import einsum
-from hotloop.optimize.catalogue.compute.flash_attention.steps import (
+from hotloop.patterns.attention import einsum
+from hotloop.patterns.attention.steps import (
     Products,
     Step,
     called,
     keys_of,
     product_of,
 )
-from hotloop.optimize.comparison.refusal import NotThis
+from hotloop.patterns.refusal import NotThis
 
 _IN_PLACE = frozenset({"masked_fill_", "mul_", "div_", "add_"})
 

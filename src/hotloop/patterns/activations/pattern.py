@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hotloop.optimize.catalogue.compute.fused_pointwise.formula import Formula, formula
+from hotloop.patterns.activations.formula import Formula, formula
+from hotloop.patterns.functions import functions
 
 WORDS = ("tanh", "erf", "sigmoid", "exp(")
 """One of them stands in every such formula."""
@@ -43,18 +44,6 @@ def written_out(source: str) -> list[WrittenOut]:
     except (SyntaxError, RecursionError, ValueError):
         return []
     return [found for name, body in functions(tree, "") for node in body for found in _in(name, node)]
-
-
-def functions(tree: ast.AST, prefix: str) -> Iterator[tuple[str, list[ast.stmt]]]:
-    """Yield the qualified name and the body of each function of a file; those inside others are by themselves."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield f"{prefix}{node.name}", node.body
-            yield from functions(node, f"{prefix}{node.name}.<locals>.")
-        elif isinstance(node, ast.ClassDef):
-            yield from functions(node, f"{prefix}{node.name}.")
-        else:
-            yield from functions(node, prefix)
 
 
 def _in(name: str, node: ast.AST) -> Iterator[WrittenOut]:

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from hotloop.optimize.catalogue.compute.flash_attention.chain import Chain, operands
-from hotloop.optimize.catalogue.compute.flash_attention.steps import Products, Step, leading, product_of
-from hotloop.optimize.catalogue.compute.flash_attention.terms import Terms
-from hotloop.optimize.comparison.refusal import NotThis
+from hotloop.patterns.attention.chain import Chain, operands
+from hotloop.patterns.attention.steps import Products, Step, leading, product_of
+from hotloop.patterns.attention.terms import Terms
+from hotloop.patterns.refusal import NotThis
 
 
 @dataclass(frozen=True)

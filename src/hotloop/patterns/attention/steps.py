@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from hotloop.optimize.catalogue.compute.flash_attention import einsum
-from hotloop.optimize.catalogue.compute.flash_attention.causal_mask import is_causal, is_causal_bias
-from hotloop.optimize.catalogue.compute.flash_attention.terms import (
+from hotloop.patterns.attention import einsum
+from hotloop.patterns.attention.causal_mask import is_causal, is_causal_bias
+from hotloop.patterns.attention.terms import (
     QUERY,
     Terms,
     is_minus_infinity,
@@ -18,7 +18,7 @@ from hotloop.optimize.catalogue.compute.flash_attention.terms import (
     negated,
     text_of,
 )
-from hotloop.optimize.comparison.refusal import NotThis
+from hotloop.patterns.refusal import NotThis
 
 CASTS = frozenset({"to", "type_as", "float", "type", "half", "bfloat16", "contiguous"})
 _LAST_TWO = ({"-2", "-1"}, {"2", "3"})

@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from hotloop.optimize.comparison.refusal import NotThis
+from hotloop.patterns.refusal import NotThis
 
 POINTS = tuple(-5.0 + 0.37 * at for at in range(28))
 """Where a formula is tried: the forms of GELU differ by 5e-4 between them."""
