@@ -207,6 +207,7 @@ def test_the_zeroing_of_dense_gradients_is_part_of_their_cost() -> None:
     )
     unsampled = msgspec.structs.replace(alone, program=program)
     (dear,), (cheap,) = found(seen, code), found(unsampled, code)
-    assert dear.cost_s is not None and cheap.cost_s is not None
+    assert dear.cost_s is not None
+    assert cheap.cost_s is not None
     # The table is half of what is trained: half of the fifth.
     assert dear.cost_s - cheap.cost_s == pytest.approx(0.1 * measured_step(seen).whole_s, rel=0.02)
