@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from hotloop.diagnose import rules as rules_package
-from hotloop.diagnose.check.registry import all_rules
+from hotloop.diagnose.check.registry import FAMILIES, all_rules
 from hotloop.diagnose.manual.pages import BOOK, page
 from hotloop.diagnose.rule import Rule
-from hotloop.lint.discovery import FAMILIES
 
 SECTIONS = ["What it does", "Why it is slow", "When it is fine", "Example", "References"]
 REPOSITORY = Path(__file__).parents[2]

@@ -8,8 +8,7 @@ import pytest
 
 from hotloop.lint import rules as rules_package
 from hotloop.lint.check.engine import SYNTAX_ERROR
-from hotloop.lint.check.registry import all_rules, chosen_rules
-from hotloop.lint.discovery import FAMILIES
+from hotloop.lint.check.registry import FAMILIES, all_rules, chosen_rules
 from hotloop.lint.manual.pages import BOOK, page
 from hotloop.lint.rule import Rule
 from hotloop.model.finding import Severity
@@ -111,7 +110,9 @@ def test_rules_import_nothing_but_the_model_and_libcst() -> None:
             for name in names:
                 assert not name.startswith("torch"), path
                 if name.startswith("hotloop"):
-                    assert name.startswith(("hotloop.lint", "hotloop.model", "hotloop.source")), path
+                    assert name.startswith(
+                        ("hotloop.discovery", "hotloop.lint", "hotloop.model", "hotloop.source")
+                    ), path
 
 
 @each_rule

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hotloop.diagnose.check.registry import all_rules
+from hotloop.diagnose.check.registry import FAMILIES, all_rules
 from hotloop.diagnose.rule import Rule
-from hotloop.lint.discovery import FAMILIES
 from hotloop.lint.manual.rulebook import RuleBook
 
 

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from hotloop.lint.check.registry import all_rules
-from hotloop.lint.discovery import FAMILIES
+from hotloop.lint.check.registry import FAMILIES, all_rules
 from hotloop.lint.manual.rulebook import RuleBook
 from hotloop.lint.rule import Rule
 from hotloop.model.safety import Safety
