@@ -66,7 +66,7 @@ class SwitchFit(msgspec.Struct, frozen=True):
         return float(contrast @ np.array(self.gains)), math.sqrt(max(0.0, variance))
 
     def joined(self, other: SwitchFit) -> SwitchFit:
-        """Return what this process and another one say together, each term by its precision.
+        """Return the estimate of two processes together, each term weighted by its precision.
 
         The fixed-effects combination of independent estimates (Cochran 1954, Biometrics 10:101), for several terms.
         """
@@ -86,7 +86,7 @@ class SwitchFit(msgspec.Struct, frozen=True):
         )
 
     def with_terms(self, other: SwitchFit, knobs: Collection[str]) -> SwitchFit:
-        """Return this fit with what another one of the same holds says of some knobs.
+        """Return this fit with the estimates of some knobs from a second fit of the same holds.
 
         Both kinds are taken for independent of one another, as knobs of a balanced design are.
 

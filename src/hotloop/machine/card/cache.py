@@ -115,7 +115,7 @@ def _with_disk(card: MachineCard, folder: Path) -> MachineCard:
 
 
 def card_of(seen: Observation) -> MachineCard | None:
-    """Return what this machine can do, for a session of this machine; None: of another one, or not measured."""
+    """Return what this machine can do, for a session of this machine; None: a different machine, or not measured."""
     try:
         theirs = msgspec.convert(seen.machine, MachineIdentity)
     except msgspec.ValidationError:  # of another version of hotloop

@@ -34,7 +34,7 @@ MAX_SOLVER_CALLS = 256
 TRACER = "torch.jit._trace"
 """Its modules stand around a model while that is traced (for ONNX); they begin before the tracer does."""
 QUANTIZED = ("torch.ao.nn.", "torch.nn.quantized", "torchao.")
-"""Modules that keep their weights packed, not as parameters."""
+"""Modules with packed weights instead of parameters."""
 
 
 def install(probe: Probe) -> Roots:

@@ -69,7 +69,7 @@ class _Walk:
         yield from self.blocks(section.blocks, apart=bool(section.title or section.lead))
 
     def blocks(self, blocks: Sequence[Block], *, apart: bool = False) -> Iterator[RenderableType]:
-        """Yield what is seen of blocks."""
+        """Yield the visible lines of blocks."""
         yield from self._blocks(list(self._unfolded(blocks)), apart=apart)
 
     def _unfolded(self, blocks: Iterable[Block]) -> Iterator[Block]:

@@ -40,7 +40,7 @@ from hotloop.model.quantities import duration
 DISPATCH_S = 2e-6
 """`a.add_(b)` on one number took 1.1 us without and 3.4 us with autograd (torch 2.13, Zen 3 at 2.4 GHz)."""
 MUCH = 0.5
-"""Of the step: what is computed is then less than what dispatching it costs."""
+"""Share of the step above which dispatching costs more than computing."""
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
