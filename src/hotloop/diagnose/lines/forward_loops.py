@@ -17,8 +17,8 @@ TURNS = 16
 """Fewer turns are no loop over a tensor. With as many, some operator runs as often at one set of shapes."""
 MANY_OPERATORS = 1500
 """In a step: then turns are many, and each may call a module of modules (a layer with its activation)."""
-MUCH = 0.1
-"""Of the samples."""
+MIN_SHARE_TO_REPORT = 0.1
+"""Share of the samples."""
 Loop = ast.For | ast.While | ast.ListComp | ast.GeneratorExp
 
 
@@ -89,7 +89,7 @@ def _is_slow(host: HostSamples, own: list[Sample], path: str, loop: Loop, deepes
     under = [sample for sample in own if _modules_below(host, sample, path, inside) <= deepest]
     whole = sum(sample.spent_s for sample in under)
     forward = sum(sample.spent_s for sample in under if sample.phase == Phase.FORWARD.value)
-    return whole >= MUCH * sum(sample.spent_s for sample in own) and forward >= BELONGS * whole
+    return whole >= MIN_SHARE_TO_REPORT * sum(sample.spent_s for sample in own) and forward >= BELONGS * whole
 
 
 def _modules_below(host: HostSamples, sample: Sample, path: str, inside: range) -> float:
