@@ -10,6 +10,7 @@ import msgspec
 from hotloop.model.ceilings import Ceilings, Prediction
 from hotloop.model.deep import Deep
 from hotloop.model.inference import Inference
+from hotloop.model.memory_account import PeakAccount
 from hotloop.model.monitors import Monitors
 from hotloop.model.operators import Efficiency
 from hotloop.model.program import ProgramFacts
@@ -122,6 +123,8 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """Of all processes together, loader workers too, up to the last measured step; None: not measured."""
     devices: tuple[DeviceMemory, ...] = ()
     """Each accelerator that the program uses."""
+    account: PeakAccount | None = None
+    """What holds the peak of a training step; None: not looked at (coverage says why)."""
 
 
 STARTUP_PARTS = (

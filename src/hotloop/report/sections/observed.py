@@ -12,6 +12,7 @@ from hotloop.report.content.host_phases import host_phases, host_sentence
 from hotloop.report.content.tree_memory import tree_told
 from hotloop.report.document import Block, Document, Facts, More, Note, Section, Table
 from hotloop.report.sections.lines import SHORT, call_sites, host_lines, loading
+from hotloop.report.sections.memory_account import peak_in_short, peak_tables
 from hotloop.report.sections.monitors import monitors
 from hotloop.report.sections.operators import efficiency, operators
 from hotloop.report.sections.run_table import run_table
@@ -100,6 +101,9 @@ def _rest(seen: Observation) -> Iterator[Block]:
     held = list(_memory(seen))
     if held:
         yield Facts(tuple(("memory" * (not at), said) for at, said in enumerate(held)))
+    account = seen.memory.account
+    if account is not None:
+        yield More((peak_in_short(account), *peak_tables(account)), instead=(peak_in_short(account),))
     if seen.efficiency is not None:
         yield efficiency(seen.efficiency)
     if seen.deep is not None:
