@@ -13,6 +13,7 @@ from hotloop.model.inference import Inference
 from hotloop.model.memory_account import PeakAccount
 from hotloop.model.monitors import Monitors
 from hotloop.model.operators import Efficiency
+from hotloop.model.out_of_memory import OutOfMemory
 from hotloop.model.program import ProgramFacts
 from hotloop.model.sites import Sites
 from hotloop.model.step_series import StepSeries
@@ -284,6 +285,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """What the machine did meanwhile; None: not measured (coverage says why)."""
     series: tuple[StepSeries, ...] = ()
     """Every step of every training process; left out of JSON, `hotloop report --csv` writes it."""
+    out_of_memory: OutOfMemory | None = None
+    """How the program ran out of memory; None: it did not."""
     sites: Sites = Sites()
     """Where the program's source calls what a patch of it changes."""
     runs: tuple[ProgramRun, ...] = ()

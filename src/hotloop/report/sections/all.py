@@ -15,6 +15,7 @@ from hotloop.report.sections.ceilings import ceilings
 from hotloop.report.sections.findings import findings
 from hotloop.report.sections.memory import memory
 from hotloop.report.sections.method import coverage, method
+from hotloop.report.sections.out_of_memory import out_of_memory
 from hotloop.report.sections.parity import parity
 from hotloop.report.sections.patch import patch
 from hotloop.report.sections.plan import plan
@@ -22,11 +23,19 @@ from hotloop.report.sections.step import step
 from hotloop.report.sections.timeline import timeline
 from hotloop.report.sections.trials import predictions, trials
 
-ALL = (plan, step, findings, parity, patch, ceilings, memory, timeline, predictions, trials, method, coverage)
-"""In the order of the questions: what do I change, where does the time go, why, is it safe, show me."""
-
 BUSY = 0.1
 """Share of the machine taken by others above which figures are not the program's own, as for blocks of trials."""
+
+
+def failed(content: ReportContent) -> Section | None:
+    """Return what held the memory that the program ran out of; None: it did not."""
+    return out_of_memory(content.observation) if content.observation is not None else None
+
+
+ALL = (
+    failed, plan, step, findings, parity, patch, ceilings, memory, timeline, predictions, trials, method, coverage,
+)  # fmt: skip
+"""In the order of the questions: what do I change, where does the time go, why, is it safe, show me."""
 
 
 def document(content: ReportContent) -> Document:

@@ -12,6 +12,7 @@ from hotloop.report.content.worth import SHOWN, worth_showing
 from hotloop.report.document import Block, Document, Facts, More, Note, Section
 from hotloop.report.sections.ceilings import limits
 from hotloop.report.sections.findings import finding
+from hotloop.report.sections.out_of_memory import out_of_memory
 from hotloop.report.sections.step_tables import batches
 from hotloop.stats.quietness import is_too_busy
 
@@ -29,6 +30,7 @@ def diagnosed(diagnosis: Diagnosis) -> Document:
         said = diagnosis.bottleneck.sentence
         verdict = f"{said[0].upper()}{said[1:]}{' (as measured here)' * is_too_busy(seen.foreign_share)}."
         groups = [tuple(_limits(diagnosis)), tuple(_findings(diagnosis))]
+    failed = out_of_memory(seen)
     return Document(
         title="",
         subtitle="",
@@ -36,7 +38,10 @@ def diagnosed(diagnosis: Diagnosis) -> Document:
         verdict=verdict,
         good=None,
         tiles=(),
-        sections=tuple(Section(anchor="", title="", blocks=blocks) for blocks in groups if blocks),
+        sections=(
+            *((failed,) if failed is not None else ()),
+            *(Section(anchor="", title="", blocks=blocks) for blocks in groups if blocks),
+        ),
         footer="",
     )
 

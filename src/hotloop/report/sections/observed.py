@@ -15,6 +15,7 @@ from hotloop.report.sections.lines import SHORT, call_sites, host_lines, loading
 from hotloop.report.sections.memory_account import peak_in_short, peak_tables
 from hotloop.report.sections.monitors import monitors
 from hotloop.report.sections.operators import efficiency, operators
+from hotloop.report.sections.out_of_memory import out_of_memory
 from hotloop.report.sections.run_table import run_table
 from hotloop.report.sections.step_tables import batches, latency, phases_table, ranks_table, step_facts
 from hotloop.stats.late_rank import late_rank, told
@@ -47,6 +48,7 @@ def observed(seen: Observation) -> Document:
     else:
         verdict = "No step was measured."
         groups = [tuple(_coverage(seen))]
+    failed = out_of_memory(seen)
     return Document(
         title="",
         subtitle="",
@@ -54,7 +56,10 @@ def observed(seen: Observation) -> Document:
         verdict=verdict,
         good=None,
         tiles=(),
-        sections=tuple(Section(anchor="", title="", blocks=blocks) for blocks in groups if blocks),
+        sections=(
+            *((failed,) if failed is not None else ()),
+            *(Section(anchor="", title="", blocks=blocks) for blocks in groups if blocks),
+        ),
         footer="",
     )
 
