@@ -111,7 +111,6 @@ def _saved_activations(held: HeldMemory) -> Iterator[Remedy]:
         numerics=Numerics.EXACT,
         saved_bytes=max(0, within),
         basis="activations saved by the model; the input of each block stays",
-        optimization="activation_checkpointing",
     )
     yield Remedy(
         change="autocast to bfloat16 around the forward",
@@ -126,7 +125,6 @@ def _saved_activations(held: HeldMemory) -> Iterator[Remedy]:
         numerics=Numerics.TOLERANCE,
         saved_bytes=batch // 2,
         basis="half of activations and inputs",
-        optimization="gradient_accumulation",
     )
     yield Remedy(
         change="a smaller batch", numerics=Numerics.SEMANTIC, saved_bytes=batch // 2,
@@ -175,7 +173,6 @@ def _optimizer(held: HeldMemory) -> Iterator[Remedy]:
             numerics=Numerics.TOLERANCE,
             saved_bytes=3 * state // 4,
             basis="three quarters of the optimizer's state in fp32",
-            optimization="optimizer_memory",
         )
 
 

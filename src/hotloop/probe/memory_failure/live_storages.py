@@ -57,7 +57,7 @@ class LiveStorages:
             stack = self.stacks.number(sys._getframe(2))
             phase = self.phase(stack)
             in_graph = phase == FORWARD and (new_node or any(each.requires_grad for each in _tensors(args)))
-            self._keep(storage, tensor, Record(
+            self._keep(storage, Record(
                 storage.nbytes(), str(tensor.device), operator, phase, stack, tuple(tensor.shape),
                 str(tensor.dtype).removeprefix("torch."), in_graph,
             ))  # fmt: skip
@@ -71,7 +71,7 @@ class LiveStorages:
             return part
         return FORWARD if torch.is_grad_enabled() else OTHER
 
-    def _keep(self, storage: Any, tensor: Any, record: Record) -> None:
+    def _keep(self, storage: Any, record: Record) -> None:
         key, address = storage._cdata, storage.data_ptr()
         live, watched = self.live, self._watched
 

@@ -6,7 +6,6 @@ import os
 import traceback
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 from hotloop.probe.instruments.frames import Frames, Line, Owner, line_of
 from hotloop.probe.memory_failure.account import held_now
