@@ -17,8 +17,8 @@ from hotloop.probe.process.config import ProbeConfig
 
 from .conftest import with_probe
 
-CUDA = "CUDA out of memory. Tried to allocate 2.50 GiB. GPU 0 has a total capacity of 39.38 GiB of which 1.2 GiB is free."
-CPU = "[enforce fail at alloc_cpu.cpp:121] DefaultCPUAllocator: can't allocate memory: you tried to allocate 4096 bytes."
+CUDA = "CUDA out of memory. Tried to allocate 2.50 GiB. GPU 0 has a total capacity of 39.38 GiB"
+CPU = "[enforce fail at alloc_cpu.cpp:121] DefaultCPUAllocator: can't allocate memory: you tried to allocate 4096 bytes"
 LIMIT_BYTES = 3 << 30
 PROGRAM = """
 import resource, torch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -107,7 +108,7 @@ def _newest(blocks: Iterable[Block]) -> Block:
 
 def _step_peaks(times: Times, held: Times, ends: Sequence[int]) -> list[int]:
     peaks = []
-    for begin, end in zip(ends[:-1], ends[1:], strict=True):
+    for begin, end in itertools.pairwise(ends):
         inside = held[np.searchsorted(times, begin) : np.searchsorted(times, end, side="right")]
         if len(inside):
             peaks.append(int(inside.max()))
@@ -152,7 +153,7 @@ def _lines(there: Iterable[Block], makers: _Makers, name: str) -> tuple[HeldLine
             groups[maker.path, maker.line, maker.in_backward].append((each, maker))
     rows = []
     for group in groups.values():
-        block, maker = max(group, key=lambda pair: pair[0].num_bytes)
+        _, maker = max(group, key=lambda pair: pair[0].num_bytes)
         total = sum(each.num_bytes for each, _ in group)
         rows.append(_as_line(maker, total, len(group)))
     return tuple(sorted(rows, key=lambda row: -row.held_bytes)[:MOST_NAMED])
