@@ -61,7 +61,7 @@ CASES = {
             "backward",
             {"temporaries": 4 * GIB, "activations": 2 * GIB, "parameters": 2 * GIB},
             reached_by=line("_log_softmax_backward_data.default", 2 * GIB, in_backward=True),
-            temporaries=(line("_log_softmax_backward_data.default", 4 * GIB, in_backward=True),),
+            lines=(line("_log_softmax_backward_data.default", 4 * GIB, in_backward=True),),
         )
     ),
     "optimizer-step-makes-peak": with_account(

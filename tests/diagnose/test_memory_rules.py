@@ -34,7 +34,7 @@ def test_without_an_account_they_abstain() -> None:
 
 def test_the_optimizers_peak_comes_down_to_the_next_one_at_most() -> None:
     evidence = _found(CASES["optimizer-step-makes-peak"])["optimizer-step-makes-peak"].evidence
-    assert "saves at most 2 GiB of the peak's 6 GiB" in evidence
+    assert "saves at most 2.00 GiB of the peak's 6.00 GiB" in evidence
 
 
 def test_the_loss_is_named_with_its_line() -> None:

@@ -88,10 +88,11 @@ def _failed(tmp_path: Path, *, follow: bool) -> dict[str, Any]:
 def test_a_followed_run_knows_the_line_that_holds_the_memory(tmp_path: Path) -> None:
     value = _failed(tmp_path, follow=True)
     text = PROGRAM.splitlines()
-    first = value["lines"][0]
-    assert "kept.append" in text[first["line"] - 1]
+    first, second = sorted(text[line["line"] - 1] for line in value["lines"][:2])
+    assert "kept.append(model(x))" in first
+    assert "x = torch.rand" in second, "the graphs that are kept keep their inputs, too"
     assert value["asked_bytes"] == 4 * 40_000 * 256
-    assert value["by_class"]["activations"] > 0.9 * sum(value["by_class"].values())
+    assert value["by_class"]["activations"] > 0.4 * sum(value["by_class"].values())
     assert value["phase"] == "forward"
     assert value["host"]["limit_bytes"] == LIMIT_BYTES
 

@@ -76,8 +76,8 @@ class PeakAccount(msgspec.Struct, frozen=True, kw_only=True):
         phase: in which the peak was reached.
         reached_by: the line whose operation reached it; None: not known.
         held: bytes by class, by module, by line; modules and lines are of activations and temporaries.
-        activations: the lines that keep most for the backward.
-        temporaries: the lines whose short-lived tensors are largest at the peak.
+        lines: the lines whose activations and temporaries hold most of the peak.
+        activations: the lines that save most for the backward, at the beginning of the backward that has most.
         others: tensors that belong to no model and no optimizer, the largest first.
         phases: the peak of each phase, by class.
         method: how it was found.
@@ -91,8 +91,8 @@ class PeakAccount(msgspec.Struct, frozen=True, kw_only=True):
     phase: str
     reached_by: HeldLine | None
     held: Held
+    lines: tuple[HeldLine, ...] = ()
     activations: tuple[HeldLine, ...] = ()
-    temporaries: tuple[HeldLine, ...] = ()
     others: tuple[HeldTensor, ...] = ()
     phases: dict[str, StepPeak] = {}
     method: str = ""

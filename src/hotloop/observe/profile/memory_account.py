@@ -61,8 +61,8 @@ def account_of(value: Mapping[str, Any], num_steps: int, lead: Timeline) -> Peak
             by_module=_by_module(there, makers),
             by_line=_by_line(there, makers),
         ),
-        activations=_lines(there, makers, "activations"),
-        temporaries=_lines(there, makers, "temporaries"),
+        lines=_lines(there, makers),
+        activations=_lines(_most_saved(blocks, phases), makers, "activations"),
         others=_others(there),
         phases=_phase_peaks(blocks, times, held, phases),
         method=METHOD,
@@ -145,9 +145,15 @@ def _largest(sums: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(sums.items(), key=lambda pair: -pair[1])[:MOST_NAMED])
 
 
-def _lines(there: Iterable[Block], makers: _Makers, name: str) -> tuple[HeldLine, ...]:
+def _most_saved(blocks: Sequence[Block], phases: MemoryPhases) -> list[Block]:
+    """Return what is there when the backward begins that has most activations."""
+    candidates = [[each for each in blocks if each.alive(begin)] for begin in phases.backwards]
+    return max(candidates, key=lambda there: _by_class(there).get("activations", 0), default=[])
+
+
+def _lines(there: Iterable[Block], makers: _Makers, *names: str) -> tuple[HeldLine, ...]:
     groups: dict[tuple[str, int, bool], list[tuple[Block, Maker]]] = defaultdict(list)
-    for each in _made(there, name):
+    for each in _made(there, *names):
         maker = makers.of(each)
         if maker is not None:
             groups[maker.path, maker.line, maker.in_backward].append((each, maker))

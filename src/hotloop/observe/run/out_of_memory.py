@@ -32,7 +32,9 @@ LONGEST_S = 120.0
 PATIENCE, MOST_S = 5.0, 60.0
 """Times what it took to fail, for a run that is followed, and seconds more."""
 POLL_S = 0.1
-FOLLOWED = "the program was run once more, each storage followed from the first one on, with the line that made it"
+FOLLOWED = (
+    "the program was run once more, each storage followed from the first one on, with the line that made it"
+)
 WALKED = "a walk over the tensors that Python could reach when the program ended; what graphs keep is not among them"
 
 

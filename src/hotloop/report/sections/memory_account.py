@@ -18,8 +18,7 @@ MIN_SHARE_TO_REPORT = 0.005
 def peak_in_short(account: PeakAccount) -> Facts:
     """Return the account for a terminal: where the peak is, its classes, and the lines that hold most."""
     rows = [("at the peak", _where(account)), ("", _classes(account.held.by_class, account.peak_bytes))]
-    held = sorted((*account.activations, *account.temporaries), key=lambda one: -one.held_bytes)
-    rows += [("held by" if at == 0 else "", _line_told(one)) for at, one in enumerate(held[:SHORT])]
+    rows += [("held by" if at == 0 else "", _line_told(one)) for at, one in enumerate(account.lines[:SHORT])]
     rows += [("", _others_told(account))] if account.share("other") >= MIN_SHARE_TO_REPORT else []
     return Facts(tuple(rows))
 
@@ -40,8 +39,8 @@ def peak_tables(account: PeakAccount) -> Iterator[Block]:
     )
     yield _by_phase(account)
     for title, lines in (
-        ("Saved for the backward, by line", account.activations),
-        ("Temporaries at the peak, by line", account.temporaries),
+        ("Activations and temporaries at the peak, by line", account.lines),
+        ("Saved for the backward when it begins, by line", account.activations),
     ):
         if lines:
             yield _lines(title, lines)

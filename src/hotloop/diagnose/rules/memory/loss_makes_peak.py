@@ -48,7 +48,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     by = account.reached_by
     if by is None or not loss_lines([by]):
         return
-    lines = loss_lines((*account.activations, *account.temporaries))
+    lines = loss_lines(account.lines)
     held = sum(one.held_bytes for one in lines)
     if held < MIN_SHARE * account.peak_bytes:
         return
