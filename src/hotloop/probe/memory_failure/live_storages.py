@@ -21,6 +21,7 @@ class Record(NamedTuple):
     Attributes:
         stack: number of the lines that it was made under.
         in_graph: it was made by an operation of a graph: a backward may need it.
+        turn: backward passes that had begun by then.
     """
 
     num_bytes: int
@@ -31,6 +32,7 @@ class Record(NamedTuple):
     shape: tuple[int, ...]
     dtype: str
     in_graph: bool
+    turn: int
 
 
 class LiveStorages:
@@ -45,6 +47,9 @@ class LiveStorages:
         self._sequence = torch.autograd._get_sequence_nr
         self._pass = torch._C._current_graph_task_id
         self._made = self._sequence()
+        self.turn = 0
+        """Backward passes that have begun."""
+        self._last_pass = -1
 
     def saw(self, result: Any, operator: str, args: Any) -> None:
         """Note the storages of an operation's results, where they are new."""
@@ -59,12 +64,16 @@ class LiveStorages:
             in_graph = phase == FORWARD and (new_node or any(each.requires_grad for each in _tensors(args)))
             self._keep(storage, Record(
                 storage.nbytes(), str(tensor.device), operator, phase, stack, tuple(tensor.shape),
-                str(tensor.dtype).removeprefix("torch."), in_graph,
+                str(tensor.dtype).removeprefix("torch."), in_graph, self.turn,
             ))  # fmt: skip
 
     def phase(self, stack: int) -> str:
         """Return the phase of an operation that runs now, under some lines."""
-        if self._pass() != -1:
+        running = self._pass()
+        if running != -1:
+            if running > self._last_pass:
+                self._last_pass = running
+                self.turn += 1
             return BACKWARD
         part = self.stacks.part(stack)
         if part in (LOADING, OPTIMIZER):
