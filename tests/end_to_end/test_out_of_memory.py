@@ -54,4 +54,5 @@ def test_a_program_that_runs_out_of_memory_is_answered_and_kept(tmp_path: Path) 
     if (tmp_path / "seen.json").exists():
         found = json.loads((tmp_path / "seen.json").read_text())["out_of_memory"]
         assert found["followed"]
-        assert found["by_class"]["activations"] > 0
+        assert found["by_class"]["earlier_steps"] > found["by_class"]["activations"]
+        assert "detach" in found["remedies"][0]["change"]

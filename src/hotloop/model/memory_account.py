@@ -12,6 +12,7 @@ CLASSES = {
     "optimizer_state": "optimizer state",
     "buffers": "buffers",
     "activations": "activations",
+    "earlier_steps": "graphs of earlier steps",
     "inputs": "inputs",
     "temporaries": "temporaries",
     "other": "other tensors",

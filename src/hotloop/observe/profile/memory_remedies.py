@@ -78,7 +78,14 @@ def _all(held: HeldMemory) -> Iterator[Remedy]:
 
 def _graphs(held: HeldMemory) -> Iterator[Remedy]:
     kept = [each for each in held.others if each.keeps_graph]
-    if kept:
+    if held.of("earlier_steps"):
+        yield Remedy(
+            change="keep numbers or detached tensors of past steps: loss.item(), output.detach()",
+            numerics=Numerics.EXACT,
+            saved_bytes=held.of("earlier_steps"),
+            basis="what forwards of earlier steps made and graphs still hold",
+        )
+    elif kept:
         yield Remedy(
             change="keep numbers or detached tensors of past steps: loss.item(), output.detach()",
             numerics=Numerics.EXACT,

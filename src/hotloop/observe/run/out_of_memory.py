@@ -159,7 +159,7 @@ def _told(value: Mapping[str, Any], first: Mapping[str, Any] | None, failure: Fa
     missing = asked - free if asked is not None and free is not None and asked > free else asked
     stack = value.get("stack") or (first or {}).get("stack") or []
     return OutOfMemory(
-        error=(first or {}).get("error") or value.get("error") or "",
+        error=value.get("error") or (first or {}).get("error") or "",
         killed=first is None,
         device=device,
         asked_bytes=asked,

@@ -13,6 +13,8 @@ from hotloop.probe.memory_failure.live_storages import BACKWARD, FORWARD, LiveSt
 NAMES = ("parameters", "gradients", "optimizer_state", "buffers", "other")
 """By the numbers of `storage_classes`."""
 MOST_NAMED = 12
+PASSES_OF_A_STEP = 3
+"""Backward passes through which a step may keep an activation: of a GAN's one to three use the same forward."""
 
 
 def held_now(device: str, storages: LiveStorages | None) -> dict[str, Any]:
@@ -28,11 +30,12 @@ def held_now(device: str, storages: LiveStorages | None) -> dict[str, Any]:
     followed = {} if storages is None else {
         address: record for address, record in list(storages.live.items()) if record.device == device
     }  # fmt: skip
+    turn = storages.turn if storages is not None else 0
     sums: dict[str, int] = defaultdict(int)
     lines: dict[tuple[Any, ...], dict[str, Any]] = {}
     for address in {**walked, **followed}:
         row, record = walked.get(address), followed.get(address)
-        name = _class(row, record)
+        name = _class(row, record, turn)
         num_bytes = row["bytes"] if row is not None else record.num_bytes if record is not None else 0
         sums[name] += num_bytes
         if record is not None and storages is not None:
@@ -40,15 +43,18 @@ def held_now(device: str, storages: LiveStorages | None) -> dict[str, Any]:
     return {
         "by_class": dict(sorted(sums.items(), key=lambda pair: -pair[1])),
         "lines": sorted(lines.values(), key=lambda line: -line["held_bytes"])[:MOST_NAMED],
-        "others": _others(walked, followed),
+        "others": _others(walked, followed, turn),
     }
 
 
-def _class(row: Mapping[str, Any] | None, record: Record | None) -> str:
+def _class(row: Mapping[str, Any] | None, record: Record | None, turn: int) -> str:
     if row is not None and row["class"] != OTHER:
         return NAMES[row["class"]]
     if record is None:
         return "other"
+    if record.phase == FORWARD and turn - record.turn > PASSES_OF_A_STEP:
+        # Python holds it, and no graph: data, not a result.
+        return "other" if row is not None and not record.in_graph else "earlier_steps"
     if record.phase == FORWARD:
         return "activations" if record.in_graph else "inputs"
     return "inputs" if record.phase == LOADING else "temporaries"
@@ -79,7 +85,9 @@ def _add_line(
         line.update(largest=num_bytes, operator=record.operator, shape=list(record.shape), dtype=record.dtype)
 
 
-def _others(walked: Mapping[int, Mapping[str, Any]], followed: Mapping[int, Record]) -> list[dict[str, Any]]:
+def _others(
+    walked: Mapping[int, Mapping[str, Any]], followed: Mapping[int, Record], turn: int
+) -> list[dict[str, Any]]:
     rows = [
         {
             "held_bytes": row["bytes"],
@@ -88,6 +96,6 @@ def _others(walked: Mapping[int, Mapping[str, Any]], followed: Mapping[int, Reco
             "keeps_graph": row["graph"],
         }
         for address, row in walked.items()
-        if _class(row, followed.get(address)) == "other"
+        if _class(row, followed.get(address), turn) == "other"
     ]
     return sorted(rows, key=lambda row: -int(row["held_bytes"]))[:MOST_NAMED]

@@ -77,7 +77,6 @@ def _blocks(found: OutOfMemory, command: tuple[str, ...]) -> Iterator[Block]:
             caption="What takes less, exact changes first",
             figures=(2,),
         )
-        yield Facts(tuple((f"of {each.change.split(' (')[0]}", each.basis) for each in found.remedies[:3]))
     else:
         yield Note("No change is known for what held the memory: it is not in tensors that could be found.")
     yield Facts(tuple(_next(found, command)))
@@ -122,7 +121,7 @@ def _line(one: HeldLine) -> tuple[str, ...]:
 
 def _remedy(one: Remedy) -> tuple[str, ...]:
     saved = "not known" if one.saved_bytes is None else byte_size(one.saved_bytes)
-    return one.change, one.numerics.value, saved, _FITS[one.enough]
+    return f"{one.change}: {one.basis}", one.numerics.value, saved, _FITS[one.enough]
 
 
 def _next(found: OutOfMemory, command: tuple[str, ...]) -> Iterator[tuple[str, str]]:
