@@ -9,6 +9,7 @@ from hotloop.model.memory_account import CLASSES, HeldLine
 from hotloop.model.observation import Observation
 from hotloop.model.out_of_memory import OutOfMemory, Remedy
 from hotloop.model.quantities import byte_size, counted, percent
+from hotloop.report.content.ran_out import ran_out_told
 from hotloop.report.content.source_lines import source_line
 from hotloop.report.document import Block, Document, Facts, Note, Section, Table
 
@@ -24,7 +25,7 @@ def out_of_memory(seen: Observation) -> Section | None:
     return Section(
         anchor="out-of-memory",
         title="Out of memory",
-        lead=_lead(found),
+        lead=ran_out_told(found),
         blocks=tuple(_blocks(found, seen.command)),
     )
 
@@ -38,15 +39,6 @@ def out_of_memory_alone(seen: Observation) -> Document | None:
         title="", subtitle="", verdict=section.lead, good=None, tiles=(), footer="",
         sections=(Section(anchor="", title="", blocks=section.blocks),),
     )  # fmt: skip
-
-
-def _lead(found: OutOfMemory) -> str:
-    where = "" if found.at is None else f" at {source_line(found.at.path, found.at.line)}"
-    phase = f" in the phase {found.phase}" if found.phase else ""
-    if found.killed:
-        return f"Your program ran out of memory: the kernel killed it. It was{where or ' not seen where'}{phase}."
-    asked = f": it asked for {byte_size(found.asked_bytes)}" if found.asked_bytes is not None else ""
-    return f"Your program ran out of memory{asked}{where}{phase}."
 
 
 def _blocks(found: OutOfMemory, command: tuple[str, ...]) -> Iterator[Block]:
