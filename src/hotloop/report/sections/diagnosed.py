@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from hotloop.model.diagnosis import Diagnosis
 from hotloop.model.observation import NO_TIME, Observation
 from hotloop.model.quantities import counted, duration, listed
@@ -35,11 +37,11 @@ def diagnosed(diagnosis: Diagnosis) -> Document:
         title="",
         subtitle="",
         warnings=busy_machine(seen.foreign_share) if diagnosis.bottleneck else (),
-        verdict=verdict,
+        verdict=verdict if failed is None else failed.lead,
         good=None,
         tiles=(),
         sections=(
-            *((failed,) if failed is not None else ()),
+            *((msgspec.structs.replace(failed, lead=""),) if failed is not None else ()),
             *(Section(anchor="", title="", blocks=blocks) for blocks in groups if blocks),
         ),
         footer="",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from hotloop.model.deep import Deep, HostSamples
 from hotloop.model.observation import Observation, Phase, StepTime
 from hotloop.model.quantities import byte_size, counted, duration, listed, shares
@@ -53,11 +55,11 @@ def observed(seen: Observation) -> Document:
         title="",
         subtitle="",
         warnings=busy_machine(seen.foreign_share) if step is not None else (),
-        verdict=verdict,
+        verdict=verdict if failed is None else failed.lead,
         good=None,
         tiles=(),
         sections=(
-            *((failed,) if failed is not None else ()),
+            *((msgspec.structs.replace(failed, lead=""),) if failed is not None else ()),
             *(Section(anchor="", title="", blocks=blocks) for blocks in groups if blocks),
         ),
         footer="",
