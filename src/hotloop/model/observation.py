@@ -120,6 +120,8 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     method: str
     host_peak_bytes: int | None = None
     """Largest resident set of a training process."""
+    import_bytes: int | None = None
+    """What a training process had taken when it had imported torch: the interpreter and libraries; None: not known."""
     tree: TreeMemory | None = None
     """Of all processes together, loader workers too, up to the last measured step; None: not measured."""
     devices: tuple[DeviceMemory, ...] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hotloop.model.memory_account import CLASSES, HeldLine, PeakAccount
+from hotloop.model.observation import Memory
 from hotloop.model.quantities import byte_size, counted, percent
 from hotloop.report.content.source_lines import source_line
 from hotloop.report.document import Block, Facts, Table
@@ -15,12 +16,34 @@ MIN_SHARE_TO_REPORT = 0.005
 """Of the peak: smaller classes are left out of a short rendering, which shows whole percents."""
 
 
-def peak_in_short(account: PeakAccount) -> Facts:
-    """Return the account for a terminal: where the peak is, its classes, and the lines that hold most."""
+def peak_in_short(account: PeakAccount, memory: Memory | None = None) -> Facts:
+    """Return the account for a terminal: where the peak is, its classes, and the lines that hold most.
+
+    Args:
+        account: of the peak.
+        memory: of the process, which the account is held against on a CPU; None: it is not.
+    """
     rows = [("at the peak", _where(account)), ("", _classes(account.held.by_class, account.peak_bytes))]
     rows += [("held by" if at == 0 else "", _line_told(one)) for at, one in enumerate(account.lines[:SHORT])]
     rows += [("", _others_told(account))] if account.share("other") >= MIN_SHARE_TO_REPORT else []
-    return Facts(tuple(rows))
+    return Facts((*rows, *(_of_process(account, memory) if memory is not None else ())))
+
+
+def _of_process(account: PeakAccount, memory: Memory) -> Iterator[tuple[str, str]]:
+    """Yield what the process had in use at most, and what of it the account does not explain."""
+    most, imported = memory.host_peak_bytes, memory.import_bytes
+    if account.device != "cpu" or most is None or imported is None:
+        return
+    rest = most - account.peak_bytes - imported
+    left = (
+        f"unattributed {byte_size(rest)} (libraries loaded later, arrays, malloc's slack)" if rest > 0 else ""
+    )
+    parts = [
+        f"tensors {byte_size(account.peak_bytes)}",
+        f"interpreter and imports {byte_size(imported)}",
+        left,
+    ]
+    yield "process", f"{byte_size(most)} resident at most: {', '.join(part for part in parts if part)}"
 
 
 def peak_tables(account: PeakAccount) -> Iterator[Block]:

@@ -110,7 +110,10 @@ def _rest(seen: Observation) -> Iterator[Block]:
         yield Facts(tuple(("memory" * (not at), said) for at, said in enumerate(held)))
     account = seen.memory.account
     if account is not None:
-        yield More((peak_in_short(account), *peak_tables(account)), instead=(peak_in_short(account),))
+        yield More(
+            (peak_in_short(account, seen.memory), *peak_tables(account)),
+            instead=(peak_in_short(account, seen.memory),),
+        )
     if seen.efficiency is not None:
         yield efficiency(seen.efficiency)
     if seen.deep is not None:
