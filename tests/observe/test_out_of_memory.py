@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from hotloop.observe.decode.spans import Size, Timeline
+from hotloop.observe.decode.spans import Size
 from hotloop.observe.run.out_of_memory import Failure, _batch, _read, _told, num_kills, ran_out
 from hotloop.probe.memory_failure.room import device_room
 from hotloop.probe.record.events import Kind
@@ -83,18 +83,14 @@ def test_without_a_further_run_what_python_reached_is_told(tmp_path: Path) -> No
     assert "Python could reach" in found.method
 
 
-def test_a_batch_larger_than_all_before_is_named(tmp_path: Path) -> None:
-    lead = Timeline(tmp_path, 1)
-    lead.sizes += [
-        Size(float(at), Kind.FORWARD, 0, 0, 8, tokens) for at, tokens in enumerate((512, 640, 512, 4096))
-    ]
+def test_a_batch_larger_than_all_before_is_named() -> None:
+    sizes = [Size(0.0, Kind.FORWARD, 0, 0, 8, tokens) for tokens in (512, 640, 512, 4096)]
     assert (
-        _batch(lead)
+        _batch(sizes)
         == "the last batch has 4,096 tokens, more than any before: at most 640, 512 in the median"
     )
-    lead.sizes.append(Size(9.0, Kind.FORWARD, 0, 0, 8, 512))
-    assert _batch(lead) == ""
-    assert _batch(None) == ""
+    assert _batch([*sizes, Size(9.0, Kind.FORWARD, 0, 0, 8, 512)]) == ""
+    assert _batch(()) == ""
 
 
 def test_a_device_is_asked_where_the_program_uses_one(monkeypatch: pytest.MonkeyPatch) -> None:

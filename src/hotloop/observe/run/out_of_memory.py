@@ -17,7 +17,7 @@ from hotloop.launch.isolation.scratch import new_scratch, remove
 from hotloop.launch.process import Run, start
 from hotloop.model.memory_account import HeldLine, HeldTensor
 from hotloop.model.out_of_memory import OutOfMemory
-from hotloop.observe.decode.spans import Timeline
+from hotloop.observe.decode.spans import Size, Timeline
 from hotloop.observe.profile.memory_remedies import HeldMemory, remedies
 from hotloop.probe.control.control_page import ControlPage
 from hotloop.probe.memory_failure.report_file import STEM
@@ -175,7 +175,7 @@ def _told(value: Mapping[str, Any], first: Mapping[str, Any] | None, failure: Fa
         by_class=by_class,
         lines=lines,
         others=others,
-        batch=_batch(failure.lead),
+        batch=_batch(failure.lead.sizes if failure.lead is not None else ()),
         followed=bool(value.get("tracked")),
         remedies=remedies(held, missing),
         method=FOLLOWED if value.get("tracked") else WALKED,
@@ -210,12 +210,12 @@ def _users(stack: Sequence[Sequence[Any]]) -> str | None:
     return f"{stack[at][0]}:{stack[at][1]}" if at else None
 
 
-def _batch(lead: Timeline | None) -> str:
+def _batch(seen: Sequence[Size]) -> str:
     """Say how large the last batch was beside the earlier ones, where it is the largest."""
-    sizes = [each.tokens or each.samples for each in lead.sizes] if lead is not None else []
+    sizes = [each.tokens or each.samples for each in seen]
     if len(sizes) < 2 or sizes[-1] <= max(sizes[:-1]):
         return ""
-    unit = "tokens" if lead is not None and lead.sizes[-1].tokens else "samples"
+    unit = "tokens" if seen[-1].tokens else "samples"
     return (
         f"the last batch has {sizes[-1]:,} {unit}, more than any before: at most {max(sizes[:-1]):,}, "
         f"{median(sizes[:-1]):,.0f} in the median"
