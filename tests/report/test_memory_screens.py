@@ -77,6 +77,11 @@ def test_a_killed_program_and_memory_that_is_in_no_tensor_are_said() -> None:
     assert "No change is known" in text
 
 
+def test_a_request_that_is_larger_than_what_is_free_everywhere_is_said() -> None:
+    found = _ran_out(asked_bytes=20 * GIB, free_bytes=9 * GIB, remedies=())
+    assert "make it in parts" in _screen(found)
+
+
 def test_graphs_of_past_steps_are_the_first_thing_to_release() -> None:
     kept = HeldTensor(held_bytes=4 * GIB, shape=(256, 10), dtype="float32", keeps_graph=True)
     found = remedies(HeldMemory(by_class={"other": 4 * GIB}, others=(kept,)), GIB)

@@ -70,9 +70,19 @@ def _blocks(found: OutOfMemory, command: tuple[str, ...]) -> Iterator[Block]:
             figures=(2,),
         )
     else:
-        yield Note("No change is known for what held the memory: it is not in tensors that could be found.")
+        yield Note(_without_change(found))
     yield Facts(tuple(_next(found, command)))
     yield Facts((("method", found.method),))
+
+
+def _without_change(found: OutOfMemory) -> str:
+    asked, limit, free = found.asked_bytes, found.limit_bytes, found.free_bytes
+    if asked is not None and limit is not None and free is not None and asked > free >= limit / 2:
+        return (
+            "What was asked for at once is most of what there is: make it in parts, map it from a file "
+            "(numpy.load with mmap_mode), or give it a smaller type."
+        )
+    return "No change is known for what held the memory: it is not in tensors that could be found."
 
 
 def _facts(found: OutOfMemory) -> Iterator[tuple[str, str]]:
