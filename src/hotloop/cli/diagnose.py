@@ -165,7 +165,7 @@ def _observed(
     warn_unless_storable(screen)
     say_whose_output(screen, live.words)
     with ended_like_ctrl_c():
-        with stored_without_step(of):
+        with stored_without_step(of, screen):
             observation = observe(live, screen.progress)
         screen.done()
         screen.note(how_it_ended(observation))

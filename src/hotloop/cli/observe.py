@@ -100,7 +100,7 @@ def command(
     warn_unless_storable(screen)
     say_whose_output(screen, command)
     try:
-        with ended_like_ctrl_c(), stored_without_step(of):
+        with ended_like_ctrl_c(), stored_without_step(of, screen):
             observation = observe(
                 LiveRun(
                     words=command,

@@ -10,21 +10,36 @@ from hotloop.model.errors import HotloopError
 from hotloop.model.observation import Observation
 from hotloop.model.origin import Origin
 from hotloop.observe.coverage import NoStepError
+from hotloop.report.sanitize import cleaned
+from hotloop.report.sections.out_of_memory import out_of_memory_alone
+from hotloop.report.terminal import walk
 from hotloop.report.terminal.screen import Screen
 from hotloop.review.stored import store_observation
 from hotloop.store.session import check_storable
 
 
 @contextlib.contextmanager
-def stored_without_step(of: Origin) -> Iterator[None]:
-    """Store what was seen of a run that took no step, for `diagnose` and `report` to say why."""
+def stored_without_step(of: Origin, screen: Screen) -> Iterator[None]:
+    """Store what was seen of a run that took no step, for `diagnose` and `report` to say why.
+
+    Where it ran out of memory, what held the memory is shown.
+    """
     try:
         yield
     except NoStepError as why:
         # What the user is told is why there is no step, not that it could not be kept.
         with contextlib.suppress(HotloopError):
             store_observation(why.observation, of)
+        show_out_of_memory(screen, why.observation)
         raise
+
+
+def show_out_of_memory(screen: Screen, observation: Observation) -> None:
+    """Show what held the memory, where the program ran out of it."""
+    shown = out_of_memory_alone(observation)
+    if shown is not None:
+        screen.done()
+        screen.show(walk.render(cleaned(shown), verbose=True))
 
 
 def warn_unless_storable(screen: Screen) -> None:

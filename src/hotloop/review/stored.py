@@ -58,4 +58,5 @@ def _measured(session: Session) -> bool:
             return True
     except HotloopError:
         return False
-    return seen is not None and (seen.step is not None or seen.deep is not None)
+    known = seen is not None and (seen.step is not None or seen.deep is not None)
+    return known or (seen is not None and seen.out_of_memory is not None)

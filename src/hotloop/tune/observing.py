@@ -13,6 +13,20 @@ from hotloop.model.quantities import counted
 from hotloop.observe.run.observe_command import Interrupted, LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
 
+
+class UntunableError(HotloopError):
+    """The program failed while it was observed.
+
+    Args:
+        why: what to tell.
+        observation: what was seen of it; None: nothing.
+    """
+
+    def __init__(self, why: HotloopError, observation: Observation | None) -> None:
+        super().__init__(why.message, why.hint, why.code)
+        self.observation = observation
+
+
 OBSERVE_SHARE = 0.5
 """Of the budget: a program whose first steps take longer cannot be tuned in it."""
 OBSERVE_S, OBSERVE_STEPS = (3.0, 8.0), 5
@@ -65,7 +79,8 @@ def observe_for_trials(
         log = scratch / "log"
         end = "\n".join(log.read_text(errors="replace").splitlines()[-12:]) if log.exists() else ""
         message = f"{error.message}; the end of its output:\n{end}" if end else error.message
-        raise HotloopError(message, _NO_INPUT if "EOFError" in end else error.hint, error.code) from error
+        told = HotloopError(message, _NO_INPUT if "EOFError" in end else error.hint, error.code)
+        raise UntunableError(told, getattr(error, "observation", None)) from error
     finally:
         remove(scratch)
 
@@ -84,8 +99,9 @@ def _works(seen: Observation, warnings: Sequence[str]) -> Observation:
         return seen
     num = seen.run.num_steps
     after = f" after {counted(num, 'step')}" if num else ""
-    raise HotloopError(
+    failed = HotloopError(
         f"your program failed{after} (exit code {seen.exit_code}), so there is nothing to tune",
         " ".join(text.removeprefix("hotloop: ") for text in warnings) or "correct it first",
         ExitCode.PROGRAM_FAILED,
     )
+    raise UntunableError(failed, seen)

@@ -13,7 +13,7 @@ from hotloop.launch.environment import with_changes
 from hotloop.machine.card.cache import kept_card
 from hotloop.model.observation import INTERRUPTED, Coverage, Observation
 from hotloop.observe.profile.efficiency import with_efficiency
-from hotloop.observe.profile.profile import deep_of, with_all_workers
+from hotloop.observe.profile.profile import deep_of, with_account, with_all_workers
 from hotloop.observe.profile.windows import orders
 from hotloop.observe.run.first_run import FirstRun, Interrupted, LiveRun, Progress, first_run
 from hotloop.observe.run.further_run import Again, run_again
@@ -102,4 +102,4 @@ def _whole(observation: Observation, looks: Looks, why: str, *gaps: Coverage) ->
         coverage=(*observation.coverage, *looks.gaps(why), *gaps),
         runs=looks.runs(),
     )
-    return with_efficiency(with_all_workers(seen), kept_card())
+    return with_efficiency(with_all_workers(with_account(seen)), kept_card())

@@ -16,6 +16,7 @@ from hotloop.report.sections.ceilings import ceilings
 from hotloop.report.sections.findings import findings
 from hotloop.report.sections.memory import memory
 from hotloop.report.sections.method import coverage, method
+from hotloop.report.sections.out_of_memory import out_of_memory
 from hotloop.report.sections.parity import parity
 from hotloop.report.sections.patch import patch
 from hotloop.report.sections.plan import plan
@@ -23,7 +24,15 @@ from hotloop.report.sections.step import step
 from hotloop.report.sections.timeline import timeline
 from hotloop.report.sections.trials import predictions, trials
 
-ALL = (plan, step, findings, parity, patch, ceilings, memory, timeline, predictions, trials, method, coverage)
+
+def failed(content: ReportContent) -> Section | None:
+    """Return what held the memory that the program ran out of; None: it did not."""
+    return out_of_memory(content.observation) if content.observation is not None else None
+
+
+ALL = (
+    failed, plan, step, findings, parity, patch, ceilings, memory, timeline, predictions, trials, method, coverage,
+)  # fmt: skip
 """In the order of the questions: what do I change, where does the time go, why, is it safe, show me."""
 
 
