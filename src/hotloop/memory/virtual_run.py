@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -128,6 +130,7 @@ def _run_once(
             code = run.exit_code()
         finally:
             run.end()
+        _keep_compiled(folder, cache)
         report = seen.report()
         if report is None or not report.configurations:
             raise _nothing(folder, code, last_words(run.log_end()), limit_s)
@@ -135,6 +138,16 @@ def _run_once(
         return report, f": {last_words(run.log_end()) or f'exit code {code}'}" if failed else None
     finally:
         remove(scratch)
+
+
+def _keep_compiled(folder: Path, cache: Path) -> None:
+    """Keep the device guard that a run compiled: the run itself may not write to the cache."""
+    for compiled in folder.glob("device-guard-*.so"):
+        with contextlib.suppress(OSError):  # without a cache it is compiled again
+            cache.mkdir(parents=True, exist_ok=True)
+            made = cache / f"{compiled.name}.{os.getpid()}"
+            shutil.copyfile(compiled, made)
+            made.replace(cache / compiled.name)
 
 
 class _Watch:

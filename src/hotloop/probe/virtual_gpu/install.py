@@ -17,7 +17,7 @@ def load(order: dict[str, Any], folder: Path) -> bool:
         folder: where it is said why not.
     """
     try:
-        load_device_guard(Path(order["cache"]))
+        load_device_guard(Path(order["cache"]), folder)
     except NotToBeHad as reason:
         (folder / f"virtual-failed-{os.getpid()}").write_text(str(reason))
         return False
