@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from hotloop.cli import memory
-from hotloop.memory.virtual_run import VirtualPeak, VirtualReport, plan_virtually
+from hotloop.memory.virtual_report import VirtualPeak, VirtualReport
+from hotloop.memory.virtual_run import plan_virtually
 
 from ..cli.commands import hotloop
 
@@ -21,7 +22,7 @@ from torch.utils.data import DataLoader, TensorDataset
 model = torch.nn.Linear(256, 256)
 optimizer = torch.optim.Adam(model.parameters())
 data = DataLoader(TensorDataset(torch.randn(512, 256), torch.randn(512, 256)), batch_size=64)
-while True:
+for _ in range(3):
     for inputs, targets in data:
         optimizer.zero_grad()
         torch.nn.functional.mse_loss(model(inputs), targets).backward()
@@ -47,7 +48,7 @@ def test_a_program_that_does_not_train_is_an_error_that_says_so(tmp_path: Path) 
     (tmp_path / "train.py").write_text("raise SystemExit(4)")
     done = hotloop("memory", "plan", "--device", "T4", "train.py", cwd=tmp_path)
     assert done.returncode != 0
-    assert "exit code 4, before its third step" in done.stderr
+    assert "after 0 training steps with exit code 4" in done.stderr
 
 
 def test_a_small_program_is_planned(tmp_path: Path) -> None:
@@ -55,3 +56,5 @@ def test_a_small_program_is_planned(tmp_path: Path) -> None:
     done = hotloop("memory", "plan", "--device", "T4", "train.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "as it is" in done.stdout
+    assert "verified on the virtual GPU" in done.stdout
+    assert "reached    in the optimizer of step 1" in done.stdout

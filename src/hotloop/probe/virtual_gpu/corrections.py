@@ -24,6 +24,8 @@ class DeviceKernels:
         self._has_flash = capability >= (8, 0)
         self.attention: str | None = None
         """flash, efficient or math, where one is asked for; None: as torch chooses."""
+        self.is_used = False
+        """The program has called torch's attention."""
 
     def install(self) -> None:
         """Take the place of torch's function; a recomputation in the backward must find it, too."""
@@ -51,6 +53,7 @@ class DeviceKernels:
         if enable_gqa and key.shape[-3] != query.shape[-3]:
             times = query.shape[-3] // key.shape[-3]
             key, value = key.repeat_interleave(times, -3), value.repeat_interleave(times, -3)
+        self.is_used = True
         kernel = self._kernel(query, attn_mask)
         if kernel == "flash":
             return self._flash(query, key, value, dropout_p, is_causal, scale)

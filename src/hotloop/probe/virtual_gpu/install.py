@@ -13,7 +13,7 @@ def load(order: dict[str, Any], folder: Path) -> bool:
     """Make torch's fake tensors possible on "cuda", before torch is imported; return whether that is so.
 
     Args:
-        order: `{"device", "configurations", "workspace", "cache"}`.
+        order: `{"device", "cache"}` and those of `VirtualSteps`.
         folder: where it is said why not.
     """
     try:
@@ -26,8 +26,6 @@ def load(order: dict[str, Any], folder: Path) -> bool:
 
 def install(order: dict[str, Any], folder: Path) -> None:
     """Put the device into this process, right after torch has been imported; reports go to a folder."""
-    import atexit
-
     import torch
 
     from hotloop.probe.virtual_gpu import torch_cuda
@@ -44,7 +42,7 @@ def install(order: dict[str, Any], folder: Path) -> None:
     storages = Storages(training.place, allocator)
     training.storages = storages
     kernels = DeviceKernels(device.capability)
-    steps = VirtualSteps(order["configurations"], storages, training, kernels, order["workspace"], folder)
+    steps = VirtualSteps(order, storages, training, kernels, folder)
     training.on_step = steps.after_step
     torch_cuda.answer_for(device, allocator)
     let_fake_parameters_be()
@@ -52,9 +50,8 @@ def install(order: dict[str, Any], folder: Path) -> None:
     world = World(storages, lambda tensor: steps.current.resize(tensor) if steps.current else tensor)
     training.adopt = world.adopt
     world.adopt_batches()
-    steps.assumptions = world.assumptions
+    steps.assumptions = lambda: world.assumptions
     world.__enter__()
     kernels.install()
     # The device would have a thread of its own, which knows nothing of the world.
     torch.autograd.set_multithreading_enabled(False)
-    atexit.register(steps.write)

@@ -208,7 +208,7 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
     def _on_device(self, each: Any) -> Any:
         if not isinstance(each, torch.Tensor):
             return each
-        meta = torch.empty_strided(each.shape, each.stride(), dtype=each.dtype, device="meta")
+        meta = torch.empty_like(each, device="meta")  # what overlaps is spread out, as `.to` does
         return FakeTensor(self._fake, meta, torch.device("cuda", 0))
 
 
