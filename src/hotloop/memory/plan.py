@@ -118,6 +118,7 @@ def _later(report: VirtualReport) -> LaterPeak | None:
         grows_bytes=look.grows_bytes,
         growing_line=look.growing_line,
         sizes=look.sizes,
+        whole_epoch=look.num_epochs > 0,
         failure=report.later_failure,
     )
 

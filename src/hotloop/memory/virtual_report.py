@@ -46,6 +46,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     grows_bytes: float | None = None
     growing_line: str | None = None
     sizes: tuple[int, ...] = ()
+    num_epochs: int = 0
 
 
 class VirtualReport(msgspec.Struct, frozen=True, kw_only=True):

@@ -101,6 +101,7 @@ class LaterPeak(msgspec.Struct, frozen=True, kw_only=True):
         grows_bytes: more is alive after each step than after the one before, by this; None: it is not so.
         growing_line: that made most of what grows.
         sizes: the smallest and the largest number of elements of the model's input.
+        whole_epoch: a loader came to its end, and training went on after it.
         failure: how the program ended, where it failed.
     """
 
@@ -112,6 +113,7 @@ class LaterPeak(msgspec.Struct, frozen=True, kw_only=True):
     grows_bytes: float | None = None
     growing_line: str | None = None
     sizes: tuple[int, ...] = ()
+    whole_epoch: bool = False
     failure: str | None = None
 
 

@@ -30,6 +30,7 @@ def install(order: dict[str, Any], folder: Path) -> None:
 
     from hotloop.probe.virtual_gpu import torch_cuda
     from hotloop.probe.virtual_gpu.caching_allocator import CachingAllocator
+    from hotloop.probe.virtual_gpu.collectives import stand_in_for_nccl
     from hotloop.probe.virtual_gpu.corrections import DeviceKernels, let_fake_parameters_be
     from hotloop.probe.virtual_gpu.steps import VirtualSteps
     from hotloop.probe.virtual_gpu.storages import Storages
@@ -45,12 +46,14 @@ def install(order: dict[str, Any], folder: Path) -> None:
     steps = VirtualSteps(order, storages, training, kernels, folder)
     training.on_step = steps.after_step
     torch_cuda.answer_for(device, allocator)
+    stand_in_for_nccl()
     let_fake_parameters_be()
     training.install()
     world = World(storages, lambda tensor: steps.current.resize(tensor) if steps.current else tensor)
     training.adopt = world.adopt
     world.adopt_batches()
     steps.assumptions = lambda: world.assumptions
+    steps.look.num_epochs = lambda: world.num_epochs
     world.__enter__()
     kernels.install()
     # The device would have a thread of its own, which knows nothing of the world.

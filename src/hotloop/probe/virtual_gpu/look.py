@@ -6,6 +6,7 @@ import itertools
 import statistics
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 from hotloop.probe.virtual_gpu.replay import WORKSPACE, alive_at, summed
@@ -22,7 +23,7 @@ class Look:
     """Follows the peak over many steps.
 
     Args:
-        seconds: after the first step, how long.
+        seconds: after the first step, how long at most; a whole epoch with the evaluation after it is enough.
         storages: what is allocated.
         training: tells steps.
         workspace: bytes of cuBLAS's workspace.
@@ -33,6 +34,7 @@ class Look:
         self._storages = storages
         self._training = training
         self._until: float | None = None
+        self.num_epochs: Callable[[], int] = int
         self._at_ends: list[int] = []
         """Bytes allocated at the end of each step."""
         self._settled_at: int | None = None
@@ -47,7 +49,8 @@ class Look:
         self._at_ends.append(self._storages.allocator.allocated)
         if len(self._at_ends) == SETTLED:
             self._settled_at = len(self._storages.records)
-        return now >= self._until
+        enough = self.num_epochs() > 0 and len(self._at_ends) >= SETTLED + MIN_STEPS
+        return enough or now >= self._until
 
     def report(self) -> dict[str, Any]:
         """Return what was seen by now."""
@@ -65,6 +68,7 @@ class Look:
             "grows_bytes": self._grows(),
             "growing_line": self._growing_line(),
             "sizes": self._training.input_sizes,
+            "num_epochs": self.num_epochs(),
         }
 
     def _grows(self) -> float | None:

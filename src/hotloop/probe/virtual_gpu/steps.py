@@ -66,7 +66,7 @@ class VirtualSteps:
         self._written_at = 0.0
         self.assumptions: Callable[[], set[str]] = set
         self._looks_only = bool(order.get("look_s"))
-        self._look = Look(order.get("look_s") or 0, storages, training, self._workspace)
+        self.look = Look(order.get("look_s") or 0, storages, training, self._workspace)
         training.after_forward = self._write_now_and_then
         atexit.register(self.write)
 
@@ -77,7 +77,7 @@ class VirtualSteps:
 
     def after_step(self) -> None:
         """Count a step; go on to the next configuration when one had its turn; end the process at the end."""
-        if not self.done and self._look.after_step() and self._looks_only:
+        if not self.done and self.look.after_step() and self._looks_only:
             self._end()
         current = self.current
         if current is None:
@@ -156,6 +156,8 @@ class VirtualSteps:
             if order.get("states") and not self._training.states:
                 self.done.append({"name": order["name"], "missing": "the optimizer keeps no state"})
                 continue
+            if order.get("buckets") and type(self._training.root).__name__ == "DistributedDataParallel":
+                order = {**order, "buckets": False}  # they are in the account
             computed = Computed(order, self._storages.records, self._training.class_of, self._groups())
             self.done.append(
                 {"name": order["name"], **self._replayed(*computed.sequences(self._kept, events))}
@@ -206,7 +208,7 @@ class VirtualSteps:
             "finished": self._finished,
         }
         if not self.done and self._storages.events:
-            report["look"] = self._look.report()
+            report["look"] = self.look.report()
         made = path.with_suffix(".part")
         made.write_text(json.dumps(report))
         made.replace(path)

@@ -51,6 +51,8 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         """What values nobody has were taken to be."""
         self.one_device = False
         """The program never asks for a device: what meets a tensor of its model is taken to be there, too."""
+        self.num_epochs = 0
+        """Times that a loader had nothing more to give for training."""
         self._adopted: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -100,7 +102,11 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
 
         @functools.wraps(original)
         def following(loader: Any) -> Any:
-            batch = original(loader)
+            try:
+                batch = original(loader)
+            except StopIteration:
+                self.num_epochs += torch.is_grad_enabled()
+                raise
             return self._adopt_batch(batch) if self.one_device else batch
 
         iterator.__next__ = following

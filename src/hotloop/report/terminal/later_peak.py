@@ -41,7 +41,8 @@ def _reached(later: LaterPeak) -> str:
     step = f"in the {later.phase} of step {later.step:,}" if phase is None else phase
     if later.phase == "between":
         step += f", after step {later.step - 1:,}"
-    return f"{step}{where}; {later.num_steps:,} steps of the program as it is were seen"
+    seen = "a whole epoch was seen" if later.whole_epoch else "no whole epoch was seen"
+    return f"{step}{where}; {later.num_steps:,} steps of the program as it is were looked at: {seen}"
 
 
 def _grows(plan: MemoryPlan, later: LaterPeak, per_step: float) -> str:
