@@ -24,7 +24,7 @@ def search(
 
 def test_on_a_straight_line_three_batches_do() -> None:
     line = lambda size: 1000 + 7 * size  # noqa: E731
-    assert search(10_000, line, line) == (1285, 1286, 3)
+    assert search(10_000, line, line) == (1285, 1286, 4)
 
 
 @given(st.integers(1, 50), st.integers(0, 5000), st.integers(1, 400), st.integers(0, 60_000))

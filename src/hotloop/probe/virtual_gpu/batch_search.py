@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 MOST_TRIED = 12
 """Batches tried for one device: the line through two peaks mostly needs three."""
-MOST_TIMES = 64
-"""Factor between a batch that fits and the next one tried."""
+MOST_TIMES = 8
+"""Factor between the largest batch tried and the next one: a program may loop over the samples of its batch."""
 
 
 @dataclass(frozen=True)

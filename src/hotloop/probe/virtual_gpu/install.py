@@ -34,6 +34,7 @@ def install(order: dict[str, Any], folder: Path) -> None:
     from hotloop.probe.virtual_gpu.corrections import DeviceKernels, let_fake_parameters_be
     from hotloop.probe.virtual_gpu.steps import VirtualSteps
     from hotloop.probe.virtual_gpu.storages import Storages
+    from hotloop.probe.virtual_gpu.tensor_faces import behave_like_tensors
     from hotloop.probe.virtual_gpu.training import Training
     from hotloop.probe.virtual_gpu.world import World
 
@@ -48,12 +49,17 @@ def install(order: dict[str, Any], folder: Path) -> None:
     torch_cuda.answer_for(device, allocator)
     stand_in_for_nccl()
     let_fake_parameters_be()
+    behave_like_tensors()
     training.install()
     world = World(storages, lambda tensor: steps.current.resize(tensor) if steps.current else tensor)
     training.adopt = world.adopt
     world.adopt_batches()
+    world.give_arrays()
     steps.assumptions = lambda: world.assumptions
     steps.look.num_epochs = lambda: world.num_epochs
+    torch._C._set_only_lift_cpu_tensors(
+        True
+    )  # `torch.tensor(0.0, device="cuda")` is made on the CPU and copied
     world.__enter__()
     kernels.install()
     # The device would have a thread of its own, which knows nothing of the world.

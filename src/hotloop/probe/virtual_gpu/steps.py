@@ -23,6 +23,9 @@ BASE_STEPS = 3
 """Optimizer state appears in the first; gradients of one step may live into the next forward."""
 STEPS_EACH = 2
 WRITTEN_EVERY_S = 1.0
+SEARCH_S = 20.0
+"""Time after which no further batch is tried; what was seen to fit by then is told as at least that."""
+NO_INPUT = "the model is given no tensor that tells the size of the batch"
 NO_BATCH = "the batch is made on the device: its size is the program's own"
 
 
@@ -62,6 +65,7 @@ class VirtualSteps:
         self.done: list[dict[str, Any]] = []
         self._by_batch = {int(size): Peaks(*peaks) for size, peaks in order.get("known", {}).items()}
         self._searches: dict[int, BatchSearch] = {}
+        self._search_until: float | None = None
         self._finished = False
         self._written_at = 0.0
         self.assumptions: Callable[[], set[str]] = set
@@ -135,7 +139,7 @@ class VirtualSteps:
             return {}
         factor = configuration.order.get("batch", 1) / configuration.order.get("accumulation", 1)
         if (factor != 1 or "tried" in configuration.order) and not configuration.num_resized:
-            return {"missing": NO_BATCH}
+            return {"missing": NO_BATCH if self._training.batch_size is not None else NO_INPUT}
         kept = [(number, self._storages.records[number].num_bytes) for number in self._kept]
         return self._replayed(kept, events)
 
@@ -156,9 +160,9 @@ class VirtualSteps:
             if order.get("states") and not self._training.states:
                 self.done.append({"name": order["name"], "missing": "the optimizer keeps no state"})
                 continue
-            if order.get("buckets") and type(self._training.root).__name__ == "DistributedDataParallel":
-                order = {**order, "buckets": False}  # they are in the account
-            computed = Computed(order, self._storages.records, self._training.class_of, self._groups())
+            has_buckets = type(self._training.root).__name__ == "DistributedDataParallel"
+            wanted = {**order, "buckets": False} if has_buckets else order  # they are in the account
+            computed = Computed(wanted, self._storages.records, self._training.class_of, self._groups())
             self.done.append(
                 {"name": order["name"], **self._replayed(*computed.sequences(self._kept, events))}
             )
@@ -173,6 +177,9 @@ class VirtualSteps:
         """Put the next batch to try, for any device, into the queue; return whether there is one."""
         size = self._training.batch_size
         if size is None or len(self._by_batch) < 2:
+            return False
+        self._search_until = self._search_until or time.monotonic() + SEARCH_S
+        if time.monotonic() > self._search_until:
             return False
         error = self._order["errors"][bool(self.assumptions())]
         for room in self._order.get("rooms", ()):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import torch
 
 from hotloop.probe.virtual_gpu.caching_allocator import CachingAllocator
+from hotloop.probe.virtual_gpu.streams import Stream, put_into
 
 BF16_FROM = (8, 0)
 """Compute capability from which `torch.cuda.is_bf16_supported` is true without emulation."""
@@ -40,46 +39,6 @@ class Device:
     num_processors: int
 
 
-class _Stream:
-    """A stream of a device that does nothing."""
-
-    device = torch.device("cuda", 0)
-    cuda_stream = 0
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        pass
-
-    def __enter__(self) -> _Stream:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def synchronize(self) -> None:
-        """Nothing is under way."""
-
-    def wait_stream(self, _: Any) -> None:
-        """Nothing is under way."""
-
-    wait_event = record_event = wait_stream
-
-    def query(self) -> bool:
-        """Everything is done."""
-        return True
-
-
-class _Event(_Stream):
-    def record(self, *_: Any) -> None:
-        """Nothing is under way."""
-
-    def elapsed_time(self, _: Any) -> float:
-        """Return milliseconds: nobody knows."""
-        return 1.0
-
-    def wait(self, *_: Any) -> None:
-        """Nothing is under way."""
-
-
 def answer_for(device: Device, allocator: CachingAllocator) -> None:
     """Have `torch.cuda` speak for a device, with the allocator's figures."""
     cuda: Any = torch.cuda
@@ -105,8 +64,8 @@ def answer_for(device: Device, allocator: CachingAllocator) -> None:
         "get_device_properties": properties,
         "get_arch_list": [f"sm_{device.capability[0]}{device.capability[1]}"],
         "get_rng_state": torch.zeros(16, dtype=torch.uint8),
-        "current_stream": _Stream(),
-        "default_stream": _Stream(),
+        "current_stream": Stream(),
+        "default_stream": Stream(),
         "is_current_stream_capturing": False,
         "get_rng_state_all": [torch.zeros(16, dtype=torch.uint8)],
         "memory_summary": "memory of a virtual GPU",
@@ -132,10 +91,10 @@ def answer_for(device: Device, allocator: CachingAllocator) -> None:
         "mem_get_info": lambda: (device.total_bytes - allocator.reserved, device.total_bytes),
     }.items():
         setattr(cuda, name, _asking(read))
-    cuda.is_bf16_supported = lambda including_emulation=True: including_emulation or device.capability >= BF16_FROM
-    cuda.Stream, cuda.Event, cuda.stream, cuda.device = _Stream, _Event, _inside, _inside
-    torch.Tensor.pin_memory = lambda tensor, *_: tensor
-    torch.Tensor.record_stream = lambda *_: None
+    cuda.is_bf16_supported = lambda including_emulation=True: (
+        including_emulation or device.capability >= BF16_FROM
+    )
+    put_into(cuda)
 
 
 def _statistics(allocator: CachingAllocator) -> dict[str, int]:
@@ -149,11 +108,6 @@ def _statistics(allocator: CachingAllocator) -> dict[str, int]:
     ):
         figures[f"{name}_bytes.all.current"], figures[f"{name}_bytes.all.peak"] = now, peak
     return figures
-
-
-@contextlib.contextmanager
-def _inside(*_: Any, **__: Any) -> Iterator[None]:
-    yield
 
 
 def _always(value: Any) -> Any:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import torch
+import torch.utils._pytree as pytree
 from torch.autograd import graph
 from torch.nn.modules import module as modules
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
@@ -92,7 +95,8 @@ class Training:
         if self.root is not module:
             self.root = module
             self._names = {id(each): name or type(module).__name__ for name, each in module.named_modules()}
-        first = next((each for each in args if isinstance(each, torch.Tensor) and each.dim()), None)
+        given = pytree.tree_leaves((args, _named_inputs()))
+        first = next((each for each in given if isinstance(each, torch.Tensor) and each.dim()), None)
         if first is not None and self.watches_batch:
             self.batch_size = first.shape[0]
             sizes = [*self.input_sizes, first.numel()]
@@ -163,6 +167,17 @@ class Training:
         number = self.storages.number_of(tensor)
         if number is not None:
             numbers.add(number)
+
+
+def _named_inputs() -> dict[str, Any]:
+    """Return what the module that is being called was given by name: torch's global hooks are not told."""
+    frame: FrameType | None = sys._getframe(3)
+    for _ in range(3):
+        if frame is not None and frame.f_code.co_name in {"inner", "_call_impl"}:
+            named = frame.f_locals.get("kwargs")
+            return dict(named) if isinstance(named, dict) else {}
+        frame = frame.f_back if frame is not None else None
+    return {}
 
 
 def _parameters(optimizer: Any) -> list[Any]:
