@@ -1,4 +1,4 @@
-"""The peak of a program's tensors on the CPU, counted while it runs for real: `python -m benchmarks.memory_plan.tally SCRIPT`.
+"""The peak of a program's tensors on the CPU, counted while it runs: `python -m benchmarks.memory_plan.tally SCRIPT`.
 
 Counted is what would be on a device: parameters and buffers of modules that are called, batches that loaders give, and
 everything made from the first forward on, outside of loaders. Optimizers are foreach, and dropout keeps a mask of

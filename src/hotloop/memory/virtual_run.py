@@ -15,14 +15,15 @@ import msgspec
 from hotloop.launch.environment import probed, quiet
 from hotloop.launch.isolation.decide import Isolation, guard_orders
 from hotloop.launch.isolation.scratch import new_scratch, remove
-from hotloop.launch.last_words import last_words
 from hotloop.launch.process import start
-from hotloop.memory.nothing_planned import failed_early, nothing_planned
+from hotloop.memory.nothing_planned import failed_early, how_it_failed, nothing_planned
 from hotloop.memory.virtual_report import VirtualPeak, VirtualReport, Wanted
 from hotloop.model.memory_plan import PlannedDevice
 from hotloop.probe.process.config import ProbeConfig
 
 POLL_S = 0.1
+LOG_LINES = 400
+"""Of the end of a log: torch lists every backend after some errors."""
 NO_TIME = "no time was left (--seconds)"
 NO_STEPS = "the program ended before"
 HIDDEN = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""}
@@ -146,9 +147,9 @@ def _run_once(machine: VirtualMachine, wanted: Wanted, *, limit_s: float) -> tup
         _keep_compiled(folder, machine.cache)
         report = seen.report()
         if report is None or not (report.configurations or report.look):
-            raise nothing_planned(folder, code, last_words(run.log_end()), limit_s)
+            raise nothing_planned(folder, code, run.log_end(LOG_LINES), limit_s)
         failed = code not in (None, 0) and not report.finished
-        return report, f": {last_words(run.log_end()) or f'exit code {code}'}" if failed else None
+        return report, how_it_failed(run.log_end(LOG_LINES), code) if failed else None
     finally:
         remove(scratch)
 

@@ -52,7 +52,7 @@ class Event(Stream):
         """Nothing is under way."""
 
 
-class Generator(torch.Generator):
+class Generator(torch.Generator):  # type: ignore[misc]  # torch has no types here
     """A generator of the device; its numbers are nobody's."""
 
     def __new__(cls, device: Any = "cpu") -> Any:
@@ -62,9 +62,9 @@ class Generator(torch.Generator):
         return made
 
     @property
-    def device(self) -> torch.device:  # type: ignore[override]
+    def device(self) -> torch.device:
         """The device that it was asked for."""
-        where: torch.device = self.there  # type: ignore[attr-defined]
+        where: torch.device = self.there
         return where
 
 

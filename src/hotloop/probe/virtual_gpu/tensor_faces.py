@@ -20,7 +20,8 @@ def behave_like_tensors() -> None:
     def formatted(tensor: Any, specification: str) -> str:
         if isinstance(tensor, FakeTensor) and not tensor.dim():
             return format(tensor.item(), specification)
-        return original(tensor, specification)
+        said: str = original(tensor, specification)
+        return said
 
     tensor: Any = torch.Tensor
     tensor.__format__ = formatted

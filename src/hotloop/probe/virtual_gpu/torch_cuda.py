@@ -73,10 +73,15 @@ def answer_for(device: Device, allocator: CachingAllocator) -> None:
         "initial_seed": 0,
         "can_device_access_peer": False,
     }
-    for name, value in constants.items():
-        setattr(cuda, name, _always(value))
-    for name in _DOES_NOTHING:
-        setattr(cuda, name, _always(None))
+    answers = {name: _always(value) for name, value in constants.items()}
+    answers |= {name: _always(None) for name in _DOES_NOTHING}
+    for module in (cuda, cuda.random, cuda.memory):
+        for name, answer in answers.items():
+            if module is cuda or hasattr(module, name):
+                setattr(module, name, answer)
+    for name, value in {"_cuda_getDevice": 0, "_cuda_getDeviceCount": 1, "_cuda_setDevice": None}.items():
+        if not hasattr(torch._C, name):
+            setattr(torch._C, name, _always(value))
     for name, read in {
         "memory_allocated": lambda: allocator.allocated,
         "max_memory_allocated": lambda: allocator.peak_allocated,

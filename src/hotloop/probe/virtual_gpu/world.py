@@ -109,7 +109,8 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
             is_ours = isinstance(tensor, FakeTensor) and self.one_device
             return original(tensor.detach().cpu() if is_ours else tensor, *args, **kwargs)
 
-        torch.Tensor.numpy = numpy  # type: ignore[method-assign]
+        whole: Any = torch.Tensor
+        whole.numpy = numpy
 
     def adopt_batches(self) -> None:
         """Move what loaders give, from the first forward on, as a program for a device would."""
@@ -273,7 +274,8 @@ def _decides(real: torch.Tensor) -> bool:
 
 def _held(real: torch.Tensor) -> int:
     """Return the number of elements that are in memory: a constant that was expanded has one."""
-    return min(real.numel(), real.untyped_storage().nbytes() // max(1, real.element_size()))
+    in_storage = real.untyped_storage().nbytes() // max(1, real.element_size())
+    return int(min(real.numel(), in_storage))
 
 
 def _elements(args: Any) -> int:
