@@ -1,32 +1,36 @@
 """`python -m benchmarks.memory_plan published|tally|survey|page OUT [NAME...]`: rows go to OUT, as JSON lines.
 
-Names that OUT has are left out, unless they are asked for. published: programs whose peak on a GPU was published, beside other estimators. tally: programs of `tests/programs`
-against a count of their tensors on the CPU. survey: whether the plan works at all. page: the page of the rows.
+Names that OUT has are left out, unless asked for. published: programs whose peak on a GPU was published, beside
+other estimators. tally: programs of `tests/programs` against a count of their tensors on the CPU. survey: whether the
+plan works at all. page: the page of the rows.
 """
 
 from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from benchmarks.memory_plan import runs
-from benchmarks.memory_plan.known import KNOWN
+from benchmarks.memory_plan.base import base
+from benchmarks.memory_plan.known import KNOWN, PROGRAMS
 from benchmarks.memory_plan.page import page
 from benchmarks.memory_plan.surveyed import SURVEYED, TALLIED
 
-SECONDS = 30.0
-"""Of a plan that only its first row is wanted of."""
+LOOK_S = 30.0
+"""Enough for the whole of the short programs that are counted."""
 
 
 def main() -> None:
     """Run what the command line asks for."""
     kind, out, *names = sys.argv[1:]
-    path = Path(out)
+    path = Path(out).resolve()
     if kind == "page":
         sys.stdout.write(page([json.loads(line) for line in path.read_text().splitlines()]))
         return
@@ -44,7 +48,7 @@ def _published(names: list[str]) -> Any:
     for known in KNOWN:
         if known.name not in names:
             continue
-        plan = runs.plan(known.script, known.arguments, known.device, seconds=SECONDS)
+        plan = base(known.script, known.arguments, known.device, PROGRAMS, look_s=None)
         parameters = plan.parameters / known.params_bytes
         yield {
             "name": known.name,
@@ -61,12 +65,13 @@ def _published(names: list[str]) -> Any:
 
 
 def _tally(names: list[str]) -> Any:
+    where = Path(tempfile.mkdtemp()) / "programs"
+    shutil.copytree("tests/programs", where)
     for name, words in TALLIED.items():
         if name not in names:
             continue
         script, *arguments = shlex.split(words)
-        where = Path("tests/programs").resolve()
-        plan = runs.plan(where / script, arguments, "T4", seconds=SECONDS, cwd=where)
+        plan = base(where / script, arguments, "T4", where, look_s=LOOK_S)
         truth = runs.last_number("tally", where / script, arguments, cwd=where)
         yield {"name": name, "truth": truth, "plan": msgspec.to_builtins(plan)}
 
