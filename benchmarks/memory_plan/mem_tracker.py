@@ -2,7 +2,7 @@
 
 The program runs under FakeTensorMode and `torch.distributed._tools.mem_tracker.MemTracker` from its first line, on the
 device guard of hotloop's virtual GPU, since a build of torch for the CPU has none; `.item()` gives 1, so that programs
-which print their loss go on. Prints the peak in bytes as its last line.
+which print their loss go on, and its statistics of modules are reset before every iteration. Prints the peak in bytes as its last line.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ def main() -> None:
     load_device_guard(CACHE, CACHE)
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.nn.modules import module as modules
     from torch.distributed._tools.mem_tracker import MemTracker
 
     from hotloop.probe.virtual_gpu import torch_cuda
@@ -37,6 +38,18 @@ def main() -> None:
     sys.argv = sys.argv[1:]
     tracker = MemTracker()
     failure = None
+    depth = [0]
+
+    def enter(*_: Any) -> None:
+        if not depth[0]:
+            tracker.reset_mod_stats()  # it wants to be told of every further iteration
+        depth[0] += 1
+
+    def leave(*_: Any) -> None:
+        depth[0] -= 1
+
+    modules.register_module_forward_pre_hook(enter)
+    modules.register_module_forward_hook(leave, always_call=True)
     with FakeTensorMode(allow_non_fake_inputs=True), tracker:
         try:
             runpy.run_path(sys.argv[0], run_name="__main__")

@@ -79,9 +79,6 @@ def answer_for(device: Device, allocator: CachingAllocator) -> None:
         for name, answer in answers.items():
             if module is cuda or hasattr(module, name):
                 setattr(module, name, answer)
-    for name, value in {"_cuda_getDevice": 0, "_cuda_getDeviceCount": 1, "_cuda_setDevice": None}.items():
-        if not hasattr(torch._C, name):
-            setattr(torch._C, name, _always(value))
     for name, read in {
         "memory_allocated": lambda: allocator.allocated,
         "max_memory_allocated": lambda: allocator.peak_allocated,
