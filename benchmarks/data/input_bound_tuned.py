@@ -26,7 +26,7 @@ from benchmarks.tune.side_by_side import Interval, SideBySide, inside, shown
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate
 from hotloop.model.tuning import TuneResult
-from hotloop.optimize.registry import FAMILIES, get
+from hotloop.optimize.registry import built_in, get
 from hotloop.store.session import find_session
 
 KEPT = ("dataset_in_memory", "cached_preprocessing")
@@ -70,7 +70,7 @@ def tuned(name: str, folder: Path, budget_s: float) -> Row | str:
     environment = {"PYTHONPATH": os.pathsep.join(sys.path)}
     with inside(folder, environment):
         command = [sys.executable, "-m", "hotloop", "tune", "--budget", f"{budget_s:g}s"]
-        command += ["--only", ",".join(each.name for each in FAMILIES["input"])]
+        command += ["--only", ",".join(each.name for each in built_in()["input"])]
         command += [sys.executable, "train.py", name, "data"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:

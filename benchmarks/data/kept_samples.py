@@ -25,9 +25,9 @@ from torch.utils.data import DataLoader, default_collate
 
 from benchmarks.data.input_bound_programs import PROGRAMS, Augmented, Source
 from hotloop.machine.host.identity import identity
-from hotloop.optimize.catalogue.input.dataset_cache import DatasetCache
+from hotloop.optimize.catalogue.input.cached_preprocessing.kept_prefix import KeptPrefix
+from hotloop.optimize.dataset.dataset_cache import DatasetCache
 from hotloop.optimize.dataset.keep import KeptDataset
-from hotloop.optimize.dataset.keep_prefix import KeptPrefix
 
 BATCH, ROUNDS = 32, 8
 MAX_SHARE = 0.25

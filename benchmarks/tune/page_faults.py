@@ -16,7 +16,7 @@ import msgspec
 
 from benchmarks.tune.page import write
 from benchmarks.tuning.programs import ALL
-from hotloop.optimize.catalogue.system.cpu_allocator import GLIBC
+from hotloop.optimize.catalogue.system.cpu_allocator.row import GLIBC
 
 BEFORE_S, FOR_S = 8.0, 4.0
 

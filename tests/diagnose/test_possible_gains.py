@@ -12,6 +12,7 @@ from hotloop.diagnose.check.registry import all_rules
 from hotloop.diagnose.price.cost import Cost
 from hotloop.diagnose.rule import Symptom
 from hotloop.model.ceilings import Prediction
+from hotloop.model.finding import Finding, Severity
 from hotloop.model.ratio import Ratio
 
 from ..report.test_observation_screen import observation
@@ -30,6 +31,32 @@ def test_a_gain_that_leaves_no_step_is_none(share: float, gain: float, told: boo
     assert finding.cost_s == pytest.approx(min(1.0, share) * 0.1)
 
 
+def _tried(predicted: float) -> Finding:
+    """Return a finding of 30% of the step, whose fix was tried."""
+    rule = next(one for one in all_rules() if one.code == "anomaly-mode-on")
+    symptom = Symptom(evidence="seen", cost=Cost(0.3, 0.1, 0.5, 0.1), gain=Ratio(1.3, 1.1, 2.0))
+    seen = msgspec.structs.replace(
+        observation(),
+        predictions=(
+            Prediction(
+                name="debug_apis_off",
+                params={},
+                ratio=Ratio(predicted, min(predicted, 1.1), 5.0),
+                method="switched",
+            ),
+        ),
+    )
+    (finding,) = diagnose(seen, rules=[dataclasses.replace(rule, check=lambda _: [symptom])]).findings
+    return finding
+
+
+@pytest.mark.parametrize(
+    ("predicted", "severity"), [(0.97, Severity.INFO), (1.02, Severity.INFO), (1.2, Severity.WARNING)]
+)
+def test_what_was_tried_and_brings_nothing_is_no_warning(predicted: float, severity: Severity) -> None:
+    assert _tried(predicted).severity is severity
+
+
 @pytest.mark.parametrize(
     ("predicted", "cost_share", "gain"),
     [
@@ -41,15 +68,7 @@ def test_a_gain_that_leaves_no_step_is_none(share: float, gain: float, told: boo
 def test_a_cost_is_at_least_what_was_predicted_to_go(
     predicted: float, cost_share: float, gain: float
 ) -> None:
-    rule = next(one for one in all_rules() if one.code == "anomaly-mode-on")
-    symptom = Symptom(evidence="seen", cost=Cost(0.3, 0.1, 0.5, 0.1), gain=Ratio(1.3, 1.1, 2.0))
-    seen = msgspec.structs.replace(
-        observation(),
-        predictions=(
-            Prediction(name="debug_apis_off", params={}, ratio=Ratio(predicted, 1.1, 5.0), method="switched"),
-        ),
-    )
-    (finding,) = diagnose(seen, rules=[dataclasses.replace(rule, check=lambda _: [symptom])]).findings
+    finding = _tried(predicted)
     assert finding.cost_s == pytest.approx(cost_share * 0.1)
     assert finding.gain is not None
     assert finding.gain.ratio == pytest.approx(gain)

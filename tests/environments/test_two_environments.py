@@ -204,7 +204,9 @@ def test_run_has_the_plan_on(apart: Pair) -> None:
 def test_patch_is_proven(apart: Pair) -> None:
     step = PlanStep(name="debug_apis_off", ratio=0.001, low=0.0009, high=0.0011)
     done = with_plan(apart, "proven", ANOMALOUS, step)("patch", "--prove", "--seconds", "60s", code=None)
-    assert done.returncode in {ExitCode.DONE, ExitCode.UNDECIDED}, done.stderr  # a neighbour may hide its gain
+    assert done.returncode in {ExitCode.DONE, ExitCode.UNDECIDED}, (
+        done.stderr
+    )  # a neighbour may hide its gain
     assert "+torch.autograd.set_detect_anomaly(False)\n" in done.stdout
     assert "learning                  the same" in done.stderr
 

@@ -110,7 +110,9 @@ def test_rules_import_nothing_but_the_model_and_libcst() -> None:
             for name in names:
                 assert not name.startswith("torch"), path
                 if name.startswith("hotloop"):
-                    assert name.startswith(("hotloop.lint", "hotloop.model", "hotloop.source")), path
+                    assert name.startswith(
+                        ("hotloop.discovery", "hotloop.lint", "hotloop.model", "hotloop.source")
+                    ), path
 
 
 @each_rule

@@ -8,7 +8,7 @@ import pytest
 
 from hotloop.model.program import LoaderFacts
 from hotloop.observe.decode.processes import program_facts, read_processes
-from hotloop.optimize.catalogue.input.training_loaders import training_loaders
+from hotloop.optimize.loaders.training_loaders import training_loaders
 from hotloop.optimize.optimization import DoesNotApply
 from hotloop.probe.process.config import ProbeConfig
 

@@ -24,11 +24,14 @@ from hotloop.machine.host.kernel_list import (
 from hotloop.model.observation import DeviceMemory, Memory, Observation
 from hotloop.model.sites import Sites
 from hotloop.model.tuning import PlanStep
-from hotloop.optimize.catalogue.system import cpu_affinity, device_selection, memory_policy, numa_binding
-from hotloop.optimize.catalogue.system.cpu_affinity import CpuAffinity
-from hotloop.optimize.catalogue.system.device_selection import DeviceSelection
-from hotloop.optimize.catalogue.system.memory_policy import MemoryPolicy
-from hotloop.optimize.catalogue.system.numa_binding import NumaBinding
+from hotloop.optimize.catalogue.system.cpu_affinity import row as cpu_affinity
+from hotloop.optimize.catalogue.system.cpu_affinity.row import CpuAffinity
+from hotloop.optimize.catalogue.system.device_selection import row as device_selection
+from hotloop.optimize.catalogue.system.device_selection.row import DeviceSelection
+from hotloop.optimize.catalogue.system.numa_binding import activation as memory_policy
+from hotloop.optimize.catalogue.system.numa_binding import row as numa_binding
+from hotloop.optimize.catalogue.system.numa_binding.activation import MemoryPolicy
+from hotloop.optimize.catalogue.system.numa_binding.row import NumaBinding
 from hotloop.optimize.optimization import DoesNotApply
 from hotloop.patch.rewrite_plan import Patch, StepOutcome
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch import nn
 
-from hotloop.optimize.catalogue.precision.autocast_fp16 import AutocastFp16
-from hotloop.optimize.catalogue.precision.loss_scale import INITIAL, LossScale
-from hotloop.optimize.catalogue.precision.scaled_autocast import ScaledAutocast
+from hotloop.optimize.catalogue.precision.autocast_fp16.activation import ScaledAutocast
+from hotloop.optimize.catalogue.precision.autocast_fp16.loss_scale import INITIAL, LossScale
+from hotloop.optimize.catalogue.precision.autocast_fp16.row import AutocastFp16
 from hotloop.optimize.optimization import DoesNotApply
 
 from .harness import activate, observation, optimizer, root

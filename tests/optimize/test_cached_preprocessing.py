@@ -13,11 +13,11 @@ import pytest
 import torch
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, TensorDataset
 
-from hotloop.optimize.catalogue.input.dataset_cache import DatasetCache
+from hotloop.optimize.catalogue.input.cached_preprocessing.kept_prefix import KeptPrefix
+from hotloop.optimize.catalogue.input.vectorized_fetch.whole_batches import WholeBatches
+from hotloop.optimize.dataset.dataset_cache import DatasetCache
 from hotloop.optimize.dataset.keep import KeptDataset
-from hotloop.optimize.dataset.keep_prefix import KeptPrefix
 from hotloop.optimize.dataset.samples import same
-from hotloop.optimize.dataset.whole_batches import WholeBatches
 
 from .test_dataset_in_memory import cache, epochs  # noqa: F401 - a fixture
 

@@ -20,7 +20,7 @@ from hotloop.probe.activation.activation import Activation
 from .harness import loader, observation, optimizer, root
 
 ROOT = Path(__file__).parents[2]
-BUILT_IN = [(family, cls) for family, classes in registry.FAMILIES.items() for cls in classes]
+BUILT_IN = [(family, cls) for family, classes in registry.built_in().items() for cls in classes]
 each = pytest.mark.parametrize(("family", "cls"), BUILT_IN, ids=[cls.name for _, cls in BUILT_IN])
 
 OBSERVATIONS = [
@@ -63,7 +63,7 @@ def test_it_stands_in_its_family_s_folder(family: str, cls: type[Optimization]) 
     assert cls.family == family
     assert cls.__module__.startswith(f"hotloop.optimize.catalogue.{family}.")
     assert isinstance(cls.numerics, Numerics)
-    assert cls.name in cls.__module__ or cls.__module__.endswith("channels_last")
+    assert cls.__module__.split(".")[4] in {cls.name, "channels_last"}
 
 
 @each

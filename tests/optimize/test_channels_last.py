@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from hotloop.model.optimization import Numerics
-from hotloop.optimize.catalogue.compute.channels_last import ChannelsLast, ChannelsLast3d
+from hotloop.optimize.catalogue.compute.channels_last.row import ChannelsLast, ChannelsLast3d
 from hotloop.optimize.optimization import DoesNotApply
 
 from .harness import activate, observation, root

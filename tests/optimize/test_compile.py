@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import nn
 
-from hotloop.optimize.catalogue.compute.compile import Compile
+from hotloop.optimize.catalogue.compute.compile.row import Compile
 from hotloop.optimize.optimization import DoesNotApply
 from hotloop.probe.record.blocks import repeated_blocks
 

@@ -11,10 +11,10 @@ import pytest
 import torch
 import torch.utils.checkpoint
 
-from hotloop.optimize.catalogue.compute.compiled_chains import CompiledChains
-from hotloop.optimize.chains.compiled import CompiledChain
-from hotloop.optimize.chains.live import ChainSwap
-from hotloop.optimize.chains.pattern import chains
+from hotloop.optimize.catalogue.compute.compiled_chains.activation import ChainSwap
+from hotloop.optimize.catalogue.compute.compiled_chains.kernels import CompiledChain
+from hotloop.optimize.catalogue.compute.compiled_chains.pattern import chains
+from hotloop.optimize.catalogue.compute.compiled_chains.row import CompiledChains
 from hotloop.optimize.comparison.function_code import functions_of
 from hotloop.optimize.optimization import DoesNotApply
 

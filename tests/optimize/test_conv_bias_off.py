@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch import nn
 
-from hotloop.optimize.catalogue.compute.bias_skip import BiasSkip
-from hotloop.optimize.catalogue.compute.conv_bias_off import ConvBiasOff
+from hotloop.optimize.catalogue.compute.conv_bias_off.activation import BiasSkip
+from hotloop.optimize.catalogue.compute.conv_bias_off.row import ConvBiasOff
 from hotloop.optimize.optimization import DoesNotApply
 from hotloop.probe.record.biased_convolutions import biased_before_norm
 

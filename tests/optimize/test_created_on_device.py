@@ -18,10 +18,10 @@ import pytest
 import torch
 
 from hotloop.launch.environment import probed
-from hotloop.optimize.catalogue.compute.created_on_device import CreatedOnDevice
-from hotloop.optimize.catalogue.compute.device_made import DeviceMade
+from hotloop.optimize.catalogue.compute.created_on_device.activation import DeviceMade
+from hotloop.optimize.catalogue.compute.created_on_device.pattern import moves_of
+from hotloop.optimize.catalogue.compute.created_on_device.row import CreatedOnDevice
 from hotloop.optimize.optimization import DoesNotApply
-from hotloop.optimize.program.host_tensors import moves_of
 from hotloop.probe.process.config import ProbeConfig
 
 from .harness import observation, root

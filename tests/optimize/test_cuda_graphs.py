@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from hotloop.model.observation import Observation
-from hotloop.optimize.catalogue.compute.cuda_graphs import CudaGraphs
+from hotloop.optimize.catalogue.compute.cuda_graphs.row import CudaGraphs
 from hotloop.optimize.optimization import DoesNotApply
 
 from .harness import activate, observation, root

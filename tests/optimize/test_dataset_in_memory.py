@@ -16,8 +16,8 @@ from torch.utils.data._utils.fetch import _MapDatasetFetcher
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from hotloop.model.observation import Phase
-from hotloop.optimize.catalogue.input.dataset_cache import DatasetCache
-from hotloop.optimize.catalogue.input.dataset_in_memory import DatasetInMemory
+from hotloop.optimize.catalogue.input.dataset_in_memory.row import DatasetInMemory
+from hotloop.optimize.dataset.dataset_cache import DatasetCache
 from hotloop.optimize.dataset.keep import KeptDataset
 from hotloop.optimize.dataset.refusal import CannotKeep
 from hotloop.optimize.dataset.samples import copy_of, same

@@ -10,8 +10,8 @@ import torch
 from torch.autograd import detect_anomaly, gradcheck, profiler, set_detect_anomaly
 from torch.autograd.profiler import profile
 
-from hotloop.optimize.catalogue.compute.debug_apis_off import DebugApisOff
-from hotloop.optimize.catalogue.compute.debug_calls import DebugCalls
+from hotloop.optimize.catalogue.compute.debug_apis_off.activation import DebugCalls
+from hotloop.optimize.catalogue.compute.debug_apis_off.row import DebugApisOff
 from hotloop.optimize.optimization import DoesNotApply
 
 from .harness import observation

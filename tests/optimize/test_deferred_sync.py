@@ -15,8 +15,8 @@ import torch
 
 from hotloop.model.deep import CallSite, CallSites, Deep
 from hotloop.model.observation import Observation
-from hotloop.optimize.catalogue.compute.deferred_sync import DeferredSync
-from hotloop.optimize.catalogue.compute.later_values import LaterValues
+from hotloop.optimize.catalogue.compute.deferred_sync.activation import LaterValues
+from hotloop.optimize.catalogue.compute.deferred_sync.row import DeferredSync
 from hotloop.optimize.optimization import DoesNotApply
 
 from .harness import observation, root

@@ -11,8 +11,9 @@ from torch.utils.data import DataLoader, Dataset
 
 from hotloop.model.deep import Deep, Loading, LoadingPart
 from hotloop.model.observation import Phase
-from hotloop.optimize.catalogue.input import batch_transforms, device_augmentation
-from hotloop.optimize.catalogue.input.device_augmentation import DeviceAugmentation
+from hotloop.optimize.catalogue.input.device_augmentation import batch_transforms
+from hotloop.optimize.catalogue.input.device_augmentation import row as device_augmentation
+from hotloop.optimize.catalogue.input.device_augmentation.row import DeviceAugmentation
 from hotloop.optimize.optimization import DoesNotApply
 
 from .harness import loader, observation
@@ -82,7 +83,7 @@ def kornia(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
             *(Flips() if type(one) is RandomHorizontalFlip else _Scaled() for one in transforms)
         )
 
-    monkeypatch.setattr("hotloop.optimize.catalogue.input.augmented_batches.for_batches", module)
+    monkeypatch.setattr("hotloop.optimize.catalogue.input.device_augmentation.activation.for_batches", module)
 
 
 class _Scaled(torch.nn.Module):

@@ -12,9 +12,9 @@ import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler, TensorDataset, dataloader
 
 from hotloop.model.observation import Phase
-from hotloop.optimize.catalogue.input.device_prefetch import DevicePrefetch
-from hotloop.optimize.catalogue.input.moved_ahead import _is_plain
-from hotloop.optimize.catalogue.input.next_batch import NextBatch
+from hotloop.optimize.catalogue.input.device_prefetch.activation import NextBatch
+from hotloop.optimize.catalogue.input.device_prefetch.moved_ahead import _is_plain
+from hotloop.optimize.catalogue.input.device_prefetch.row import DevicePrefetch
 from hotloop.optimize.dataset.samples import same
 from hotloop.optimize.optimization import DoesNotApply
 

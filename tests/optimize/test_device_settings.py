@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from hotloop.optimize.catalogue.compute.kernel_autotune import KernelAutotune
-from hotloop.optimize.catalogue.precision.tf32_matmul import Tf32Matmul
+from hotloop.optimize.catalogue.compute.kernel_autotune.row import KernelAutotune
+from hotloop.optimize.catalogue.precision.tf32_matmul.row import Tf32Matmul
 from hotloop.optimize.optimization import DoesNotApply
 
 from .harness import activate, observation, root

@@ -16,9 +16,10 @@ from torch.utils.data import DataLoader, Dataset
 
 from hotloop.model.deep import Deep, Loading, LoadingPart
 from hotloop.model.observation import Phase
-from hotloop.optimize.catalogue.input import fast_jpegs, faster_decode
-from hotloop.optimize.catalogue.input.fast_jpegs import CHECKED, FastJpegs
-from hotloop.optimize.catalogue.input.faster_decode import FasterDecode
+from hotloop.optimize.catalogue.input.faster_decode import activation as fast_jpegs
+from hotloop.optimize.catalogue.input.faster_decode import row as faster_decode
+from hotloop.optimize.catalogue.input.faster_decode.activation import CHECKED, FastJpegs
+from hotloop.optimize.catalogue.input.faster_decode.row import FasterDecode
 from hotloop.optimize.optimization import DoesNotApply
 
 from .harness import loader, observation

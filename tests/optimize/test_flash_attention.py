@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 import torch
 
-from hotloop.optimize.attention import live
-from hotloop.optimize.attention.pattern import attentions
-from hotloop.optimize.catalogue.compute.attention_swap import AttentionSwap
-from hotloop.optimize.catalogue.compute.flash_attention import FlashAttention
+from hotloop.optimize.catalogue.compute.flash_attention import function_swap as live
+from hotloop.optimize.catalogue.compute.flash_attention.activation import AttentionSwap
+from hotloop.optimize.catalogue.compute.flash_attention.row import FlashAttention
 from hotloop.optimize.comparison.function_code import functions_of
 from hotloop.optimize.optimization import DoesNotApply
+from hotloop.patterns.attention.pattern import attentions
 
 from . import attention_modules as written
 from .attention_modules import LENGTH, WIDTH, Attention, Model

@@ -10,8 +10,8 @@ import torch
 from torch import nn
 from torch.nn import utils
 
-from hotloop.optimize.catalogue.compute.clipping_together import ClippingTogether
-from hotloop.optimize.catalogue.compute.foreach_clipping import ForeachClipping
+from hotloop.optimize.catalogue.compute.foreach_clipping.activation import ClippingTogether
+from hotloop.optimize.catalogue.compute.foreach_clipping.row import ForeachClipping
 from hotloop.optimize.optimization import DoesNotApply
 
 from .harness import observation, root

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from hotloop.launch.environment import probed
 from hotloop.model.observation import Anchor, Observation
 from hotloop.model.optimization import Candidate
-from hotloop.optimize.catalogue.compute.frozen_inference import FrozenInference
+from hotloop.optimize.catalogue.compute.frozen_inference.row import FrozenInference
 from hotloop.optimize.optimization import DoesNotApply
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.process.config import ProbeConfig

@@ -12,10 +12,10 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from hotloop.optimize.catalogue.precision.autocast_bf16 import AutocastBf16
-from hotloop.optimize.catalogue.precision.full_sigmoids import FullSigmoids
-from hotloop.optimize.catalogue.precision.lossy_in_half import LossyInHalf
+from hotloop.optimize.catalogue.precision.lossy_in_half.row import LossyInHalf
 from hotloop.optimize.optimization import Optimization
 from hotloop.optimize.program.containers import tensors_in
+from hotloop.optimize.reduced_precision.full_sigmoids import FullSigmoids
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.record.probabilities import ends_in_sigmoid
 

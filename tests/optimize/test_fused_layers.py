@@ -11,11 +11,11 @@ import pytest
 import torch
 import torch.utils.checkpoint
 
-from hotloop.optimize.catalogue.compute.fused_layers import FusedLayers
+from hotloop.optimize.catalogue.compute.fused_layers.activation import NormSwap
+from hotloop.optimize.catalogue.compute.fused_layers.pattern import written_norms
+from hotloop.optimize.catalogue.compute.fused_layers.row import FusedLayers
 from hotloop.optimize.comparison import rewritten
 from hotloop.optimize.comparison.function_code import functions_of
-from hotloop.optimize.norms.live import NormSwap
-from hotloop.optimize.norms.pattern import written_norms
 from hotloop.optimize.optimization import DoesNotApply
 
 from . import norm_modules as written

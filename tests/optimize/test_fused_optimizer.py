@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from hotloop.model.observation import Phase
-from hotloop.optimize.catalogue.compute import optimizer_knob
-from hotloop.optimize.catalogue.compute.fused_optimizer import FOREACH_ONLY, FusedOptimizer
+from hotloop.optimize.catalogue.compute.fused_optimizer import knob as optimizer_knob
+from hotloop.optimize.catalogue.compute.fused_optimizer.row import FOREACH_ONLY, FusedOptimizer
 from hotloop.optimize.optimization import DoesNotApply
 
 from .harness import observation, optimizer

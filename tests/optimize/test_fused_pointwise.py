@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 import torch
 
-from hotloop.optimize.catalogue.compute.fused_pointwise import FusedPointwise
+from hotloop.optimize.catalogue.compute.fused_pointwise.activation import PointwiseSwap
+from hotloop.optimize.catalogue.compute.fused_pointwise.row import FusedPointwise
 from hotloop.optimize.comparison import rewritten
 from hotloop.optimize.comparison.function_code import functions_of
 from hotloop.optimize.optimization import DoesNotApply
-from hotloop.optimize.pointwise.formula import formula
-from hotloop.optimize.pointwise.live import PointwiseSwap
-from hotloop.optimize.pointwise.pattern import written_out
+from hotloop.patterns.activations.formula import formula
+from hotloop.patterns.activations.pattern import written_out
 
 from . import activation_modules as written
 from .activation_modules import WIDTH, Model

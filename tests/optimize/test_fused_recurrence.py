@@ -13,14 +13,14 @@ import torch
 from torch import nn
 
 from hotloop.model.deep import Deep, HostLine, HostSamples
-from hotloop.optimize.catalogue.compute.fused_recurrence import FusedRecurrence
-from hotloop.optimize.catalogue.compute.recurrent_calls import RecurrentCalls
-from hotloop.optimize.comparison.refusal import NotThis
+from hotloop.optimize.catalogue.compute.fused_recurrence import cells as of_torch
+from hotloop.optimize.catalogue.compute.fused_recurrence.activation import RecurrentCalls
+from hotloop.optimize.catalogue.compute.fused_recurrence.cells import fused
+from hotloop.optimize.catalogue.compute.fused_recurrence.one_call import laid_out
+from hotloop.optimize.catalogue.compute.fused_recurrence.pattern import time_loops
+from hotloop.optimize.catalogue.compute.fused_recurrence.row import FusedRecurrence
 from hotloop.optimize.optimization import DoesNotApply
-from hotloop.optimize.recurrence import cells as of_torch
-from hotloop.optimize.recurrence.cells import fused
-from hotloop.optimize.recurrence.loops import time_loops
-from hotloop.optimize.recurrence.one_call import laid_out
+from hotloop.patterns.refusal import NotThis
 
 from . import recurrent_cells as written
 from .harness import activate, observation, root

@@ -10,10 +10,10 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 from hotloop.model.observation import Phase, RunAccount
-from hotloop.optimize.catalogue.input.loader_prefetch import LoaderPrefetch
-from hotloop.optimize.catalogue.input.persistent_workers import PersistentWorkers
-from hotloop.optimize.catalogue.input.pinned_copies import PinnedCopies
-from hotloop.optimize.catalogue.input.pinned_memory import PinnedMemory
+from hotloop.optimize.catalogue.input.loader_prefetch.row import LoaderPrefetch
+from hotloop.optimize.catalogue.input.persistent_workers.row import PersistentWorkers
+from hotloop.optimize.catalogue.input.pinned_memory.activation import PinnedCopies
+from hotloop.optimize.catalogue.input.pinned_memory.row import PinnedMemory
 from hotloop.optimize.optimization import DoesNotApply
 
 from .harness import loader, observation

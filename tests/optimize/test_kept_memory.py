@@ -12,9 +12,9 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from hotloop.optimize.catalogue.input.dataset_cache import DatasetCache
+from hotloop.optimize.catalogue.input.cached_preprocessing.kept_prefix import KeptPrefix
+from hotloop.optimize.dataset.dataset_cache import DatasetCache
 from hotloop.optimize.dataset.keep import KeptDataset
-from hotloop.optimize.dataset.keep_prefix import KeptPrefix
 from hotloop.optimize.dataset.refusal import CannotKeep
 
 from .test_dataset_in_memory import cache  # noqa: F401 - a fixture

@@ -12,14 +12,14 @@ import torch
 from torch import nn
 
 from hotloop.model.observation import Observation
-from hotloop.optimize.catalogue.compute.liger_kernels import LigerKernels
-from hotloop.optimize.catalogue.compute.liger_layers import LigerLayers
-from hotloop.optimize.catalogue.precision.eight_bit_layers import fits
-from hotloop.optimize.catalogue.precision.float8_layers import Float8Layers
-from hotloop.optimize.catalogue.precision.float8_training import Float8Training
-from hotloop.optimize.catalogue.precision.int8_layers import Int8Layers
-from hotloop.optimize.catalogue.precision.int8_training import Int8Training
+from hotloop.optimize.catalogue.compute.liger_kernels.activation import LigerLayers
+from hotloop.optimize.catalogue.compute.liger_kernels.row import LigerKernels
+from hotloop.optimize.catalogue.precision.float8_training.activation import Float8Layers
+from hotloop.optimize.catalogue.precision.float8_training.row import Float8Training
+from hotloop.optimize.catalogue.precision.int8_training.activation import Int8Layers
+from hotloop.optimize.catalogue.precision.int8_training.row import Int8Training
 from hotloop.optimize.optimization import DoesNotApply
+from hotloop.optimize.reduced_precision.eight_bit_layers import fits
 
 from .harness import activate, observation, root
 

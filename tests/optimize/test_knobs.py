@@ -8,12 +8,12 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from hotloop.model.optimization import Candidate
-from hotloop.optimize.catalogue.compute.anomaly_knob import AnomalyKnob
-from hotloop.optimize.catalogue.compute.memory_format_knob import MemoryFormatKnob
-from hotloop.optimize.catalogue.compute.optimizer_knob import OptimizerKnob
-from hotloop.optimize.catalogue.input.worker_knob import WorkerKnob
+from hotloop.optimize.catalogue.compute.channels_last.knob import MemoryFormatKnob
+from hotloop.optimize.catalogue.compute.debug_apis_off.knob import AnomalyKnob
+from hotloop.optimize.catalogue.compute.fused_optimizer.knob import OptimizerKnob
 from hotloop.optimize.catalogue.precision.autocast_bf16 import AutocastBf16
 from hotloop.optimize.knobs.threads import ThreadKnob
+from hotloop.optimize.loaders.worker_knob import WorkerKnob
 from hotloop.optimize.registry import all_optimizations
 from hotloop.probe.activation.knob import Knob
 from hotloop.whatif.cached_batch import CachedBatch

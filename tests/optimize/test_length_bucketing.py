@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset
 from hotloop.model.deep import Deep, Loading
 from hotloop.model.observation import Phase
 from hotloop.model.optimization import Numerics
-from hotloop.optimize.catalogue.input.length_bucketing import CODE, LengthBucketing
+from hotloop.optimize.catalogue.input.length_bucketing.row import CODE, LengthBucketing
 from hotloop.optimize.optimization import DoesNotApply
 from hotloop.probe.instruments.sample_length import length_of
 

@@ -12,7 +12,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, get_worker_info
 
 from hotloop.model.observation import Phase, StepTime
-from hotloop.optimize.catalogue.input.loader_workers import LoaderWorkers
+from hotloop.optimize.catalogue.input.loader_workers.row import LoaderWorkers
 from hotloop.optimize.optimization import DoesNotApply
 
 from .harness import loader, observation

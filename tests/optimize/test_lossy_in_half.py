@@ -12,10 +12,10 @@ import torch
 from torch import nn
 
 from hotloop.optimize.catalogue.precision.autocast_bf16 import AutocastBf16
-from hotloop.optimize.catalogue.precision.half_runs import both_values
-from hotloop.optimize.catalogue.precision.lossy_in_half import LossyInHalf
-from hotloop.optimize.catalogue.precision.lossy_modules import LossyModules
+from hotloop.optimize.catalogue.precision.lossy_in_half.activation import LossyModules
+from hotloop.optimize.catalogue.precision.lossy_in_half.row import LossyInHalf
 from hotloop.optimize.optimization import DoesNotApply
+from hotloop.optimize.reduced_precision.half_runs import both_values
 
 from .harness import activate, observation, root
 

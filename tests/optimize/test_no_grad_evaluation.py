@@ -11,9 +11,9 @@ import torch
 from torch import nn
 
 from hotloop.model.observation import RunAccount
-from hotloop.optimize.catalogue.compute import graph_free
-from hotloop.optimize.catalogue.compute.graph_free import GraphFree
-from hotloop.optimize.catalogue.compute.no_grad_evaluation import NoGradEvaluation
+from hotloop.optimize.catalogue.compute.no_grad_evaluation import activation as graph_free
+from hotloop.optimize.catalogue.compute.no_grad_evaluation.activation import GraphFree
+from hotloop.optimize.catalogue.compute.no_grad_evaluation.row import NoGradEvaluation
 from hotloop.optimize.optimization import DoesNotApply
 
 from .harness import activate, observation

@@ -10,8 +10,8 @@ from torch import nn
 
 from hotloop.model.optimization import Numerics
 from hotloop.model.program import ProgramFacts
-from hotloop.optimize.catalogue.input.pad_to_multiple import PadToMultiple
-from hotloop.optimize.catalogue.input.preallocate_longest import PreallocateLongest
+from hotloop.optimize.catalogue.input.pad_to_multiple.row import PadToMultiple
+from hotloop.optimize.catalogue.input.preallocate_longest.row import PreallocateLongest
 from hotloop.optimize.optimization import DoesNotApply
 
 from .harness import activate, loader, observation, root

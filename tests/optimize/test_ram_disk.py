@@ -21,9 +21,9 @@ from torch.utils.data import DataLoader, Dataset
 from hotloop.launch.isolation.scratch import memory_root
 from hotloop.model.deep import Deep, Loading, LoadingPart, OpenedFolder
 from hotloop.model.observation import Phase
-from hotloop.optimize.catalogue.input.ram_disk import RamDisk
-from hotloop.optimize.catalogue.input.redirected_opens import RedirectedOpens
-from hotloop.optimize.dataset.staged_folder import StagedFolder
+from hotloop.optimize.catalogue.input.ram_disk.row import RamDisk
+from hotloop.optimize.catalogue.input.ram_disk.staged_folder import StagedFolder
+from hotloop.optimize.dataset.redirected_opens import RedirectedOpens
 from hotloop.optimize.optimization import DoesNotApply
 
 from .harness import loader, observation
@@ -121,7 +121,7 @@ def test_a_copy_goes_with_a_program_that_a_signal_ends(number: signal.Signals, t
     Numbers(tmp_path)
     program = (
         "import os, sys\n"
-        "from hotloop.optimize.dataset.staged_folder import StagedFolder\n"
+        "from hotloop.optimize.catalogue.input.ram_disk.staged_folder import StagedFolder\n"
         "copy = StagedFolder(sys.argv[1], 0.25)._copy\n"
         "print(copy, os.path.exists(copy / 'deep' / '3.txt'), flush=True)\n"
         f"os.kill(os.getpid(), {number.value})\n"

@@ -20,11 +20,11 @@ from hotloop.launch.isolation.scratch import scratch_root, sweep
 from hotloop.machine.host.mounts import Mount
 from hotloop.model.deep import Deep, Loading, LoadingPart, OpenedFolder
 from hotloop.model.observation import Phase
-from hotloop.optimize.catalogue.input import remote_loading
-from hotloop.optimize.catalogue.input.redirected_opens import RedirectedOpens
-from hotloop.optimize.catalogue.input.remote_loading import RemoteLoading
-from hotloop.optimize.dataset import fetched_folder
-from hotloop.optimize.dataset.fetched_folder import FetchedFolder
+from hotloop.optimize.catalogue.input.remote_loading import fetched_folder
+from hotloop.optimize.catalogue.input.remote_loading import row as remote_loading
+from hotloop.optimize.catalogue.input.remote_loading.fetched_folder import FetchedFolder
+from hotloop.optimize.catalogue.input.remote_loading.row import RemoteLoading
+from hotloop.optimize.dataset.redirected_opens import RedirectedOpens
 from hotloop.optimize.optimization import DoesNotApply
 
 from .harness import loader, observation
@@ -158,7 +158,7 @@ def test_a_killed_program_s_copy_is_swept(tmp_path: Path) -> None:
     Numbers(tmp_path)
     program = (
         "import os, signal, sys\n"
-        "from hotloop.optimize.dataset.fetched_folder import FetchedFolder\n"
+        "from hotloop.optimize.catalogue.input.remote_loading.fetched_folder import FetchedFolder\n"
         "folder = FetchedFolder(sys.argv[1], 0.25, 2)\n"
         "print(folder.instead_of(sys.argv[1] + '/deep/3.txt'), flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"

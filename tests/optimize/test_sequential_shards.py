@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader
 
 from hotloop.model.deep import Deep, Loading, LoadingPart
 from hotloop.model.observation import Phase
-from hotloop.optimize.catalogue.input.sequential_shards import SequentialShards
+from hotloop.optimize.catalogue.input.sequential_shards.row import SequentialShards
 from hotloop.optimize.optimization import DoesNotApply
 
 from .harness import loader, observation

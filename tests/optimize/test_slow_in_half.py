@@ -11,10 +11,11 @@ import torch
 import torch.utils.checkpoint
 from torch import nn
 
-from hotloop.optimize.catalogue.precision import half_runs, slow_modules
 from hotloop.optimize.catalogue.precision.autocast_bf16 import AutocastBf16
-from hotloop.optimize.catalogue.precision.slow_in_half import SlowInHalf
+from hotloop.optimize.catalogue.precision.slow_in_half import activation as slow_modules
+from hotloop.optimize.catalogue.precision.slow_in_half.row import SlowInHalf
 from hotloop.optimize.optimization import DoesNotApply
+from hotloop.optimize.reduced_precision import half_runs
 
 from .harness import activate, observation, root
 

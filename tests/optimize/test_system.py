@@ -17,10 +17,12 @@ from torch.utils.data import DataLoader, Dataset
 from hotloop.model.errors import HotloopError
 from hotloop.model.observation import Observation, Phase
 from hotloop.optimize import registry
-from hotloop.optimize.catalogue.system import allocator_library, cpu_allocator, huge_pages
-from hotloop.optimize.catalogue.system.cpu_allocator import CpuAllocator
-from hotloop.optimize.catalogue.system.huge_pages import HugePages
-from hotloop.optimize.catalogue.system.openmp_wait_policy import PASSIVE, OpenmpWaitPolicy
+from hotloop.optimize.catalogue.system.cpu_allocator import library as allocator_library
+from hotloop.optimize.catalogue.system.cpu_allocator import row as cpu_allocator
+from hotloop.optimize.catalogue.system.cpu_allocator.row import CpuAllocator
+from hotloop.optimize.catalogue.system.huge_pages import row as huge_pages
+from hotloop.optimize.catalogue.system.huge_pages.row import HugePages
+from hotloop.optimize.catalogue.system.openmp_wait_policy.row import PASSIVE, OpenmpWaitPolicy
 from hotloop.optimize.catalogue.system.thread_count import ThreadCount
 from hotloop.optimize.optimization import DoesNotApply
 

@@ -16,9 +16,9 @@ from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset
 
 from hotloop.model.deep import Deep, Loading, LoadingPart
 from hotloop.model.observation import Phase
-from hotloop.optimize.catalogue.input.dataset_cache import DatasetCache
-from hotloop.optimize.catalogue.input.vectorized_fetch import VectorizedFetch
-from hotloop.optimize.dataset.branches import decides
+from hotloop.optimize.catalogue.input.vectorized_fetch.branches import decides
+from hotloop.optimize.catalogue.input.vectorized_fetch.row import VectorizedFetch
+from hotloop.optimize.dataset.dataset_cache import DatasetCache
 from hotloop.optimize.dataset.samples import same
 from hotloop.optimize.optimization import DoesNotApply
 

@@ -17,8 +17,8 @@ import torch
 
 from hotloop.launch.environment import probed
 from hotloop.model.deep import Deep, HostLine, HostSamples
-from hotloop.optimize.catalogue.compute.batched_turns import BatchedTurns
-from hotloop.optimize.catalogue.compute.vectorized_loop import VectorizedLoop
+from hotloop.optimize.catalogue.compute.vectorized_loop.activation import BatchedTurns
+from hotloop.optimize.catalogue.compute.vectorized_loop.row import VectorizedLoop
 from hotloop.optimize.optimization import DoesNotApply
 from hotloop.probe.process.config import ProbeConfig
 

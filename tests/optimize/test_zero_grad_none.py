@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from hotloop.model.observation import Observation
-from hotloop.optimize.catalogue.compute.gradients_let_go import GradientsLetGo
-from hotloop.optimize.catalogue.compute.zero_grad_none import ZeroGradNone
+from hotloop.optimize.catalogue.compute.zero_grad_none.activation import GradientsLetGo
+from hotloop.optimize.catalogue.compute.zero_grad_none.row import ZeroGradNone
 from hotloop.optimize.optimization import DoesNotApply
 
 from .harness import observation, root

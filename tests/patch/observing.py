@@ -15,7 +15,6 @@ import msgspec
 
 from hotloop.model.sites import SiteKind, Sites
 from hotloop.observe.decode.processes import program_sites, read_processes
-from hotloop.optimize.registry import FAMILIES  # noqa: F401 - registered before anything is forked
 
 STEPS = "steps.json"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hotloop.model.sites import Argument, Place, Site, SiteKind, Sites
-from hotloop.optimize.rewriting.sigmoids import CLASS, keep_sigmoids_in_fp32
+from hotloop.optimize.reduced_precision.sigmoid_rewrite import CLASS, keep_sigmoids_in_fp32
 from hotloop.source.draft import Editor
 from hotloop.source.outcome import CannotEdit
 

@@ -47,7 +47,21 @@ def said(folder: Path, monkeypatch: pytest.MonkeyPatch, program: str, *options: 
     monkeypatch.chdir(folder)
     (folder / "train.py").write_text(program)
     before = sorted(path.name for path in folder.iterdir())
-    run(["diagnose", "--quiet", "--no-deep", "--steps", "20", "--seconds", "240", *options, "--json", "found.json", "train.py"])
+    run(
+        [
+            "diagnose",
+            "--quiet",
+            "--no-deep",
+            "--steps",
+            "20",
+            "--seconds",
+            "240",
+            *options,
+            "--json",
+            "found.json",
+            "train.py",
+        ]
+    )
     assert sorted(path.name for path in folder.iterdir()) == sorted([*before, ".hotloop", "found.json"])
     found: dict[str, Any] = json.loads((folder / "found.json").read_text())
     return found

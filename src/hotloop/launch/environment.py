@@ -19,6 +19,9 @@ QUIET_TRACKERS = {
     "CLEARML_OFF": "1",
 }
 
+PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
+"""OpenMP threads sleep at barriers: GNU's, Intel's and LLVM's runtimes."""
+
 
 def probed(environment: Mapping[str, str], config: Path | str) -> dict[str, str]:
     """Return the environment with the probe in it.

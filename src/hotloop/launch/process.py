@@ -36,7 +36,8 @@ class Run:
         log: where its output went; None: to the user's terminal.
         lifeline: the writing end of the pipe that keeps the run alive; None: nothing minds it.
         no_input: its standard input, where it was given nothing to read.
-        has_init: the first process below the minder is none of the program's: it is the init of a namespace.
+        isolation: what it runs in. With a namespace of processes the first one below the minder is none of the
+            program's: it is the init of that.
     """
 
     def __init__(
@@ -47,14 +48,14 @@ class Run:
         lifeline: int | None = None,
         no_input: NoInput | None = None,
         *,
-        has_init: bool = False,
+        isolation: Isolation | None = None,
     ) -> None:
         self.process = process
         self.scratch = scratch
         self.log = log
         self._lifeline = lifeline
         self._no_input = no_input
-        self._has_init = has_init
+        self.isolation = isolation or Isolation()
         self.ids = ProcessIds(self.tree)
         """Its processes under the numbers that they know."""
 
@@ -73,7 +74,7 @@ class Run:
         try:
             top = psutil.Process(self.pid)
             below = top.children(recursive=True)
-            if self._has_init:
+            if self.isolation.processes:
                 below = [one for one in below if one.ppid() != self.pid]
         except psutil.NoSuchProcess:
             return []
@@ -208,7 +209,7 @@ def start(
             given.close()
         if no_input is not None:
             no_input.was_given()
-    return Run(process, scratch, log, lifeline, no_input, has_init=isolation.processes)
+    return Run(process, scratch, log, lifeline, no_input, isolation=isolation)
 
 
 def _lifeline() -> tuple[int | None, int | None]:

@@ -67,19 +67,19 @@ class Optimization(ABC):
             ValueError: what is out of range, with the value and what is allowed.
         """
 
-    def environment(self, params: Mapping[str, Any]) -> Mapping[str, str]:  # noqa: ARG002
+    def environment(self, params: Mapping[str, Any]) -> Mapping[str, str]:
         """Return environment variables of the user's processes; `LD_PRELOAD` is prepended to theirs."""
         return {}
 
-    def activation(self, params: Mapping[str, Any]) -> Activation | None:  # noqa: ARG002
+    def activation(self, params: Mapping[str, Any]) -> Activation | None:
         """Return what acts inside the user's process; None: the environment is all."""
         return None
 
-    def times_kernels(self, params: Mapping[str, Any]) -> bool:  # noqa: ARG002
+    def times_kernels(self, params: Mapping[str, Any]) -> bool:
         """Return whether kernels are chosen by timing them: an arm then warms up with nothing beside it."""
         return False
 
-    def knob(self, params: Mapping[str, Any]) -> Knob | None:  # noqa: ARG002
+    def knob(self, params: Mapping[str, Any]) -> Knob | None:
         """Return the same change as one that can be switched in a running program, for predictions; None: it cannot."""
         return None
 
@@ -96,7 +96,7 @@ class Optimization(ABC):
             cls = type(self)
             return {**told, "module": cls.__module__, "cls": cls.__name__, "params": params}
 
-    def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:  # noqa: ARG002
+    def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
         """Write the same change into the user's source, in its own style, and return what came of it.
 
         It is applied once for each step of a plan, to a source that may hold the edits of the steps before it. It goes
@@ -116,7 +116,7 @@ class Optimization(ABC):
 
         return Refused(f"{self.name} comes without a rewrite")
 
-    def rewrite_beside(self, source: Editor, sites: Sites) -> Sequence[str]:  # noqa: ARG002
+    def rewrite_beside(self, source: Editor, sites: Sites) -> Sequence[str]:
         """Write what the change needs beside its rewrite or a framework's own switch; return a note for each edit.
 
         Args:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from hotloop.optimize.optimization import Optimization
-from hotloop.optimize.registry import FAMILIES
+from hotloop.optimize.registry import built_in
 
 TITLES = {
     "input": "Input: the data path",
@@ -27,7 +27,7 @@ NUMERICS = {
 def page() -> str:
     """Return the page, made of the docstrings of the catalogue."""
     parts = ["# Optimizations", _INTRODUCTION]
-    for family, classes in FAMILIES.items():
+    for family, classes in built_in().items():
         parts.append(f"## {TITLES[family]}")
         parts.extend(_entry(cls) for cls in classes)
     return "\n\n".join(parts) + "\n"

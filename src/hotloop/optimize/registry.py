@@ -7,30 +7,46 @@ class.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
 
+from hotloop.discovery import members
 from hotloop.model.errors import HotloopError
 from hotloop.model.optimization import Refusal
-from hotloop.optimize.catalogue.compute.family import FAMILY as COMPUTE
-from hotloop.optimize.catalogue.input.family import FAMILY as INPUT
-from hotloop.optimize.catalogue.precision.family import FAMILY as PRECISION
-from hotloop.optimize.catalogue.system.family import FAMILY as SYSTEM
 from hotloop.optimize.optimization import Optimization
 
 GROUP = "hotloop.optimizations"
-FAMILIES: dict[str, tuple[type[Optimization], ...]] = {
-    "input": INPUT,
-    "precision": PRECISION,
-    "compute": COMPUTE,
-    "system": SYSTEM,
-}
+FAMILIES = ("input", "precision", "compute", "system")
+"""In the order in which they are shown."""
+
+
+@lru_cache(maxsize=1)
+def built_in() -> dict[str, tuple[type[Optimization], ...]]:
+    """Return the optimizations of each family: every row that lies in its folder."""
+    return {
+        family: tuple(
+            cls
+            for module in members(f"hotloop.optimize.catalogue.{family}", of_folder="row")
+            for cls in _rows(module)
+        )
+        for family in FAMILIES
+    }
+
+
+def _rows(module: ModuleType) -> Iterator[type[Optimization]]:
+    """Yield the optimizations that a module defines, in its order; a class without a name of its own is a base."""
+    for value in vars(module).values():
+        own = isinstance(value, type) and value.__module__ == module.__name__
+        if own and issubclass(value, Optimization) and "name" in vars(value):
+            yield value
 
 
 def all_optimizations() -> tuple[Optimization, ...]:
     """Return every optimization, the built-in ones family by family, then those of plug-ins."""
-    built_in = tuple(cls() for family in FAMILIES.values() for cls in family)
-    return built_in + _load(_entry_points())[0]
+    ours = tuple(cls() for family in built_in().values() for cls in family)
+    return ours + _load(_entry_points())[0]
 
 
 def broken_plugins() -> tuple[Refusal, ...]:
@@ -60,7 +76,7 @@ def _entry_points() -> Sequence[EntryPoint]:
 
 
 def _load(points: Sequence[EntryPoint]) -> tuple[tuple[Optimization, ...], tuple[Refusal, ...]]:
-    taken = {cls.name for family in FAMILIES.values() for cls in family}
+    taken = {cls.name for family in built_in().values() for cls in family}
     loaded: list[Optimization] = []
     broken: list[Refusal] = []
     for point in points:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from hotloop.optimize.catalogue.input.fetches import Fetches, key_of, loader_of
+from hotloop.optimize.loaders.fetches import Fetches, key_of, loader_of
 from hotloop.optimize.program.containers import tensors_in
 from hotloop.probe.activation.knob import Knob
 

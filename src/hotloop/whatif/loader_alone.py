@@ -5,8 +5,8 @@ from __future__ import annotations
 from time import monotonic
 from typing import Any
 
-from hotloop.optimize.catalogue.input.fetches import Fetches
-from hotloop.optimize.catalogue.input.shadow_loader import (
+from hotloop.optimize.loaders.fetches import Fetches
+from hotloop.optimize.loaders.shadow_loader import (
     DEFAULT_PREFETCH,
     ShadowLoader,
     reason_against_workers,

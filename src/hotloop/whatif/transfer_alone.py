@@ -6,7 +6,7 @@ from statistics import median
 from time import monotonic
 from typing import Any
 
-from hotloop.optimize.catalogue.input.fetches import Fetches
+from hotloop.optimize.loaders.fetches import Fetches
 from hotloop.optimize.program.containers import map_tensors, tensors_in
 from hotloop.probe.activation.knob import Bench
 from hotloop.whatif.device_wait import synchronize

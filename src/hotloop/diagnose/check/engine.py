@@ -11,7 +11,7 @@ from hotloop.diagnose.check.bottleneck import bottleneck
 from hotloop.diagnose.check.device_idle import capped_by_idle
 from hotloop.diagnose.check.registry import all_rules
 from hotloop.diagnose.check.same_line import one_price_a_line
-from hotloop.diagnose.price.cost import LEAST, NO_STEP_LEFT, Cost, loudness
+from hotloop.diagnose.price.cost import LEAST, MATERIAL, NO_STEP_LEFT, Cost, loudness
 from hotloop.diagnose.price.facts import contended
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.diagnosis import Abstention, Diagnosis
@@ -108,9 +108,14 @@ def _priced_anew(rule: Rule, symptom: Symptom, observation: Observation) -> tupl
     return symptom, surest
 
 
-def _severity(rule: Rule, symptom: Symptom, observation: Observation) -> Severity:
-    """Return how loud a finding is: one that a busy machine makes by itself is information there."""
+def _severity(rule: Rule, symptom: Symptom, gain: Ratio | None, observation: Observation) -> Severity:
+    """Return how loud a finding is: one that a busy machine makes by itself is information there.
+
+    So is one whose fix was tried in this program and is worth less than what is material.
+    """
     if rule.made_by_neighbours and contended(observation):
+        return Severity.INFO
+    if gain is not None and gain is not symptom.gain and 1.0 - 1.0 / gain.ratio < MATERIAL:
         return Severity.INFO
     return symptom.severity or loudness(symptom.cost)
 
@@ -120,7 +125,7 @@ def _finding(rule: Rule, symptom: Symptom, gain: Ratio | None, observation: Obse
     return Finding(
         code=rule.code,
         title=rule.title,
-        severity=_severity(rule, symptom, observation),
+        severity=_severity(rule, symptom, gain, observation),
         path=symptom.path,
         line=symptom.line,
         metric=symptom.metric,

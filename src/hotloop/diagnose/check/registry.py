@@ -1,4 +1,4 @@
-"""All dynamic rules, gathered from their families."""
+"""All dynamic rules, found in the folders of their families."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ from dataclasses import replace
 from functools import lru_cache
 
 from hotloop.diagnose.rule import Rule
-from hotloop.diagnose.rules import compute, data, distributed, host, memory, run
+from hotloop.discovery import members
 
-FAMILIES = {
-    "data": data.RULES,
-    "host": host.RULES,
-    "compute": compute.RULES,
-    "memory": memory.RULES,
-    "distributed": distributed.RULES,
-    "run": run.RULES,
-}
+FAMILIES = ("data", "host", "compute", "memory", "distributed", "run")
+"""In the order in which they are shown."""
 
 
 @lru_cache(maxsize=1)
 def all_rules() -> tuple[Rule, ...]:
-    """Every rule, family by family."""
-    return tuple(replace(rule, family=family) for family, rules in FAMILIES.items() for rule in rules)
+    """Every rule, family by family: each module of a family's folder that has a `rule`."""
+    return tuple(
+        replace(module.rule, family=family)
+        for family in FAMILIES
+        for module in members(f"hotloop.diagnose.rules.{family}")
+        if hasattr(module, "rule")
+    )

@@ -72,6 +72,7 @@ def _leave_others(orders: dict[str, Any]) -> bool:
 def _cover(orders: dict[str, Any], *, within_user: bool) -> None:
     """Give this process the files that it may see and change."""
     from hotloop.launch.isolation import landlock, namespace
+    from hotloop.launch.isolation.no_mounting import never_mount
     from hotloop.launch.isolation.overlays import WholeTree
 
     scratch = Path(orders["scratch"])
@@ -89,6 +90,8 @@ def _cover(orders: dict[str, Any], *, within_user: bool) -> None:
         (scratch / READ_ONLY).write_text(json.dumps(tree.read_only))
     if orders["hosts"]:
         namespace.bind(orders["hosts"], "/etc/hosts")
+    if orders["covered"] and not within_user:
+        never_mount()
     if orders["denied"]:
         places = [orders["scratch_root"], *_devices(), "/proc", "/sys", *orders["writable"]]
         landlock.write_only_to(places, connected=not orders["unconnected"])

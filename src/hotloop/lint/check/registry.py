@@ -1,26 +1,25 @@
-"""All static rules, gathered from their families."""
+"""All static rules, found in the folders of their families."""
 
 from collections.abc import Collection
 from dataclasses import replace
 from functools import lru_cache
 
+from hotloop.discovery import members
 from hotloop.lint.rule import Rule
-from hotloop.lint.rules import compute, data, distributed, host, memory, run
 
-FAMILIES = {
-    "data": data.RULES,
-    "host": host.RULES,
-    "compute": compute.RULES,
-    "memory": memory.RULES,
-    "distributed": distributed.RULES,
-    "run": run.RULES,
-}
+FAMILIES = ("data", "host", "compute", "memory", "distributed", "run")
+"""In the order in which they are shown."""
 
 
 @lru_cache(maxsize=1)
 def all_rules() -> tuple[Rule, ...]:
-    """Every rule, family by family."""
-    return tuple(replace(rule, family=family) for family, rules in FAMILIES.items() for rule in rules)
+    """Every rule, family by family: each module of a family's folder that has a `rule`."""
+    return tuple(
+        replace(module.rule, family=family)
+        for family in FAMILIES
+        for module in members(f"hotloop.lint.rules.{family}")
+        if hasattr(module, "rule")
+    )
 
 
 def chosen_rules(select: Collection[str], ignore: Collection[str]) -> tuple[Rule, ...]:

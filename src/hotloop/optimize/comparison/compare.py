@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from hotloop.optimize.comparison.exchange import Exchange
-from hotloop.optimize.comparison.refusal import NotReached, NotThis
 from hotloop.optimize.comparison.unseen import unseen
 from hotloop.optimize.program.containers import map_tensors, tensors_in
+from hotloop.patterns.refusal import NotReached, NotThis
 
 ROUNDINGS = 1000
 """Units in the last place that a tensor as a whole may differ by, relative to its size; a mask that is one off, or

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from hotloop.optimize.comparison.exchange import Exchange
-from hotloop.optimize.comparison.refusal import NotReached, NotThis
 from hotloop.optimize.evidence import evidence
+from hotloop.patterns.refusal import NotReached, NotThis
 from hotloop.probe.activation.knob import Knob
 
 
@@ -52,7 +52,7 @@ class ComparedSwap(Knob):
 
     def on_forward_inputs(
         self,
-        module: Any,  # noqa: ARG002
+        module: Any,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> tuple[Any, Any]:
@@ -61,7 +61,7 @@ class ComparedSwap(Knob):
             self.switch(True)
         return args, kwargs
 
-    def on_forward_output(self, module: Any, output: Any) -> Any:  # noqa: ARG002
+    def on_forward_output(self, module: Any, output: Any) -> Any:
         """End the comparison."""
         for agreed, handles in self._under_way:
             for handle in handles:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hotloop.optimize.comparison.compare import LARGEST, ROUNDINGS
-from hotloop.optimize.comparison.refusal import NotThis
+from hotloop.patterns.refusal import NotThis
 
 
 def require_same(what: str, alone: Sequence[Any], together: Sequence[Any], coarse: Any = None) -> float:

@@ -122,7 +122,7 @@ class KeptDataset:
             return False
         return all(isinstance(i, int) and 0 <= i < self._length for i in index)
 
-    def batch(self, index: Sequence[int], collate: Any) -> Any:  # noqa: ARG002 - `covers` has seen it
+    def batch(self, index: Sequence[int], collate: Any) -> Any:
         """Return the batch of these indices."""
         self.num_batches += 1
         return self._samples.batch(index)

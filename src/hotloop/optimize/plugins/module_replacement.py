@@ -56,15 +56,15 @@ class ModuleReplacement(Optimization):
         """Check that there are no parameters."""
         only(params)
 
-    def activation(self, params: Mapping[str, Any]) -> Activation:  # noqa: ARG002
+    def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what compares and exchanges."""
         return ReplacedModules(self.replaces, self.replacement, at_once=True)
 
-    def knob(self, params: Mapping[str, Any]) -> Knob:  # noqa: ARG002
+    def knob(self, params: Mapping[str, Any]) -> Knob:
         """Return what compares, and exchanges when it is switched."""
         return ReplacedModules(self.replaces, self.replacement, at_once=False)
 
-    def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:  # noqa: ARG002
+    def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
         """Call the plug-in's function behind the statement that names the model."""
         from hotloop.optimize.rewriting.model import add_line, named_model
         from hotloop.optimize.rewriting.outcomes import not_observed, summed_up

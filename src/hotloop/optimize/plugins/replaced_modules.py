@@ -8,7 +8,7 @@ from typing import Any
 
 from hotloop.optimize.comparison.compared_swap import ComparedSwap
 from hotloop.optimize.comparison.exchange import Exchange
-from hotloop.optimize.comparison.refusal import NotThis
+from hotloop.patterns.refusal import NotThis
 
 COUNTED_CALLS = 64
 """Calls that are counted; then the new class is as its author wrote it."""

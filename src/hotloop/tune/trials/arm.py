@@ -13,6 +13,7 @@ import numpy as np
 import psutil
 
 from hotloop.launch.isolation.scratch import check_space, remove
+from hotloop.launch.isolation.signs import sign_of_isolation
 from hotloop.launch.process import Run
 from hotloop.model.learned import Learned, TrainingInvariants
 from hotloop.model.observation import Anchor, Phase
@@ -289,7 +290,9 @@ class Arm:
             return Failure(kind=FailureKind.ENDED, message=message, log_end=log, num_steps=self.steps or None)
         is_oom = ran_out_of_memory(code, self.run.log_end(NUM_LINES))
         kind = FailureKind.OUT_OF_MEMORY if is_oom else FailureKind.CRASH
-        return Failure(kind=kind, message=f"the program failed with exit code {code}", log_end=log)
+        sign = sign_of_isolation(log, self.run.isolation)
+        message = f"the program failed with exit code {code}" + (f"; {sign}" if sign else "")
+        return Failure(kind=kind, message=message, log_end=log)
 
 
 def read_losses(folder: Path) -> list[tuple[float, float]]:

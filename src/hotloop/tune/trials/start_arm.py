@@ -6,12 +6,11 @@ import hashlib
 from pathlib import Path
 
 from hotloop.launch.caches import COMPILERS, TUNERS, seed_caches
-from hotloop.launch.environment import own_caches, probed, quiet, with_changes
+from hotloop.launch.environment import PASSIVE, own_caches, probed, quiet, with_changes
 from hotloop.launch.isolation.decide import guard_orders
 from hotloop.launch.isolation.scratch import new_scratch
 from hotloop.launch.process import start
 from hotloop.observe.profile.windows import orders
-from hotloop.optimize.catalogue.system.openmp_wait_policy import PASSIVE
 from hotloop.probe.control.control_page import ControlPage
 from hotloop.probe.process.config import ProbeConfig
 from hotloop.stats.parity import perturbation

@@ -8,9 +8,8 @@ from typing import Any
 
 import msgspec
 
-from hotloop.launch.environment import with_changes
+from hotloop.launch.environment import PASSIVE, with_changes
 from hotloop.model.optimization import Candidate
-from hotloop.optimize.catalogue.system.openmp_wait_policy import PASSIVE
 from hotloop.optimize.registry import get
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.executor import Hold, SwitchOrder, SwitchRecord

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from hotloop.model.observation import Observation, Phase
+from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
-from hotloop.optimize.catalogue.precision.autocast import Autocast
-from hotloop.optimize.catalogue.precision.full_precision import require_full_precision
 from hotloop.optimize.knobs.within_forward import Gated
 from hotloop.optimize.optimization import Optimization
 from hotloop.optimize.parameters import only
-from hotloop.optimize.program.bounds import expected, share
+from hotloop.optimize.reduced_precision.autocast import Autocast
+from hotloop.optimize.reduced_precision.bfloat16 import expected_of_bfloat16
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
 
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
     from hotloop.model.sites import Sites
     from hotloop.source.draft import Editor
     from hotloop.source.outcome import Rewrite
-
-_BF16 = frozenset({"avx512_bf16", "amx_bf16", "bf16"})
-"""Flags of processors that compute with bfloat16."""
 
 
 class AutocastBf16(Optimization):
@@ -58,12 +54,7 @@ class AutocastBf16(Optimization):
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the one candidate, for a full-precision model."""
-        require_full_precision(observation)
-        # Published scripts gave 1.0-2.1 by hand: 1.5 on what autocast touches is the middle of it. A processor
-        # without bf16 instructions emulates them (measured on a Zen 3: 5 to 13 times as slow).
-        factor = 0.2 if _emulated(observation) else 1.5
-        prior = expected(share(observation, Phase.FORWARD, Phase.BACKWARD), factor)
-        return [Candidate(name=self.name, numerics=self.numerics, prior=prior)]
+        return [Candidate(name=self.name, numerics=self.numerics, prior=expected_of_bfloat16(observation))]
 
     def validate(self, params: Mapping[str, Any]) -> None:
         """It has no parameters."""
@@ -79,17 +70,12 @@ class AutocastBf16(Optimization):
 
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
         """Put the forward and the loss under autocast."""
-        from hotloop.optimize.catalogue.precision.autocast_rewrite import rewrite_forwards
+        from hotloop.optimize.reduced_precision.autocast_rewrite import rewrite_forwards
 
         return rewrite_forwards(source, sites, "bfloat16")
 
     def rewrite_beside(self, source: Editor, sites: Sites) -> Sequence[str]:
         """Keep the sigmoids that outputs are made of in fp32."""
-        from hotloop.optimize.rewriting.sigmoids import keep_sigmoids_in_fp32
+        from hotloop.optimize.reduced_precision.sigmoid_rewrite import keep_sigmoids_in_fp32
 
         return keep_sigmoids_in_fp32(source, sites)
-
-
-def _emulated(observation: Observation) -> bool:
-    isa = observation.machine.get("isa")
-    return observation.program.device == "cpu" and isa is not None and not _BF16.intersection(isa)

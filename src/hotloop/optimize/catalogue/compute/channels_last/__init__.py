@@ -1,0 +1,1 @@
+"""channels_last and channels_last_3d: convolutions on tensors whose channels are innermost."""

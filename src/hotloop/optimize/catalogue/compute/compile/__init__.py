@@ -1,0 +1,1 @@
+"""compile: the model through torch.compile."""

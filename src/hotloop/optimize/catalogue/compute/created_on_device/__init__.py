@@ -1,0 +1,1 @@
+"""created_on_device: tensors are made where they are used, and moved once."""

@@ -1,0 +1,1 @@
+"""flash_attention: attention that is written out becomes one call."""

@@ -1,0 +1,1 @@
+"""foreach_clipping: gradients are clipped all at once."""

@@ -1,0 +1,1 @@
+"""frozen_inference: a model that is not trained, without what only training needs."""

@@ -1,0 +1,1 @@
+"""fused_layers: normalizations that are written out become one call."""

@@ -1,0 +1,1 @@
+"""fused_optimizer: the optimizer's step in one kernel."""

@@ -1,0 +1,1 @@
+"""fused_pointwise: activation functions that are written out become one call."""

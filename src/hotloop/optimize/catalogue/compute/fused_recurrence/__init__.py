@@ -1,0 +1,1 @@
+"""fused_recurrence: a loop that calls a recurrent cell for every time step becomes one call."""

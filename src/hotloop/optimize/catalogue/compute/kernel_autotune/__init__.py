@@ -1,0 +1,1 @@
+"""kernel_autotune: convolution kernels chosen by measuring them."""

@@ -1,0 +1,1 @@
+"""no_grad_evaluation: evaluation without a graph."""

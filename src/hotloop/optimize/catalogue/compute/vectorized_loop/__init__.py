@@ -1,0 +1,1 @@
+"""vectorized_loop: a Python loop over the rows of a tensor becomes one call."""

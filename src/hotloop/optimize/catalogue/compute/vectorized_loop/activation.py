@@ -1,0 +1,210 @@
+"""The activation of vectorized_loop: all turns of a loop in one call, once it was seen to compute the same."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hotloop.optimize.catalogue.compute.vectorized_loop.pattern import row_loops
+from hotloop.optimize.catalogue.compute.vectorized_loop.source_edit import CALL, put_beside
+from hotloop.optimize.comparison.compare import ROUNDINGS
+from hotloop.optimize.comparison.unseen import ends_a_recomputation, is_kept, unseen
+from hotloop.optimize.evidence import evidence
+from hotloop.patterns.refusal import NotThis
+from hotloop.probe.activation.knob import Knob
+
+PROOFS = 2
+"""Times that a loop runs as it is and is compared, before the one call takes its place."""
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_SUMS = ("float", "complex", "int64")
+"""Types that summing up keeps."""
+
+
+class BatchedTurns(Knob):
+    """Makes the turns of loops over rows in one call.
+
+    Args:
+        at_once: from the third run of a loop on; else when it is switched.
+    """
+
+    settle_steps = 1
+
+    def __init__(self, *, at_once: bool) -> None:
+        self._is_on = at_once
+        self._places: list[str] = []
+        self._kinds: list[list[str]] = []
+        self._unread: list[str] = []
+        self._proofs: dict[int, int] = {}
+        self._settled: set[int] = set()
+        """What was proven before the forward that is under way."""
+        self._left: dict[int, str] = {}
+        self._differences: list[float] = []
+        self._num_loops: dict[int, int] = {}
+
+    def on_source(self, path: str, tree: Any, names: dict[str, Any]) -> bool:
+        """Put the one call beside each loop that it may replace."""
+        loops, left = row_loops(tree)
+        short = os.path.basename(path)
+        self._unread += [f"{short}:{line}: {reason}" for line, reason in left.items()]
+        for loop in loops:
+            put_beside(loop, len(self._places))
+            self._places.append(f"{short}:{loop.node.lineno}")
+            self._kinds.append([each.kind for each in loop.results])
+        names[CALL] = self.all_rows
+        return bool(loops)
+
+    def on_forward_inputs(
+        self,
+        module: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> tuple[Any, Any]:
+        """Let what is proven by now go on in checkpointed blocks, too."""
+        self._settled |= {key for key, num in self._proofs.items() if num >= PROOFS}
+        return args, kwargs
+
+    def switch(self, on: bool) -> None:
+        """Make them in one call, or one by one."""
+        self._is_on = on
+
+    def all_rows(
+        self, site: int, turn: Callable[..., Any], over: Sequence[Any], num: Any, called: Sequence[Any]
+    ) -> Any:
+        """Return what all turns of a loop give, each result by row; None: the loop is to run."""
+        import torch
+
+        if torch.compiler.is_compiling() or site in self._left:
+            return None
+        try:
+            rows = _rows(over, num)
+            if rows is None:
+                return None
+            if self._proofs.get(site, 0) < PROOFS:
+                with unseen():
+                    self._prove(site, turn, rows, called)
+            elif self._is_on and (site in self._settled or not is_kept()):
+                results = torch.vmap(turn)(*rows)
+                self._num_loops[site] = self._num_loops.get(site, 0) + 1
+                return results
+        except NotThis as reason:
+            self._left[site] = str(reason)
+        except (
+            Exception
+        ) as error:  # whatever vmap or the program's own code raises: the loop then runs as it is
+            if ends_a_recomputation(error):
+                raise
+            self._left[site] = f"{type(error).__name__}: {str(error).strip()[:200]}"
+        return None
+
+    def _prove(self, site: int, turn: Callable[..., Any], rows: Sequence[Any], called: Sequence[Any]) -> None:
+        """See whether one call gives the values and the gradients that the turns give one by one.
+
+        Raises:
+            NotThis: it does not, or what it calls may do more than compute.
+        """
+        import torch
+
+        for each in called:
+            _require_plain(each)
+        together = torch.vmap(turn)(*rows)
+        alone = [
+            torch.stack(list(each)) for each in zip(*map(turn, *(row.unbind(0) for row in rows)), strict=True)
+        ]
+        for kind, one, other in zip(self._kinds[site], alone, together, strict=True):
+            if one.dtype is not other.dtype or one.shape != other.shape:
+                raise NotThis("its results are of another type or shape")
+            if kind == "sum" and not str(one.dtype).removeprefix("torch.").startswith(_SUMS):
+                raise NotThis(f"it adds up {one.dtype}")
+            self._compare("results", one, other)
+        for one, other in zip(*_gradients(alone, together, rows, called), strict=True):
+            self._compare("gradients", one, other)
+        self._proofs[site] = self._proofs.get(site, 0) + 1
+
+    def _compare(self, what: str, one: Any, other: Any) -> None:
+        import torch
+
+        if not one.is_floating_point() and not one.is_complex():
+            if not torch.equal(one, other):
+                raise NotThis(f"its {what} differ")
+            return
+        one, other = one.detach(), other.detach()
+        if torch.equal(one.isnan(), other.isnan()):
+            one, other = one.nan_to_num(), other.nan_to_num()
+        apart = float((one - other).norm()) / max(float(one.norm()), 1e-30)
+        if not apart <= ROUNDINGS * torch.finfo(one.dtype).eps:
+            raise NotThis(f"its {what} differ by {apart:.1e}, more than rounding")
+        self._differences.append(apart)
+
+    def effect(self) -> tuple[bool, str]:
+        """Return whether loops were made in one call, and how near it came."""
+        left = [*(f"{self._places[site]}: {reason}" for site, reason in self._left.items()), *self._unread]
+        acted = {site: num for site, num in self._num_loops.items() if site not in self._left}
+        if not acted:
+            return False, evidence("", left, "no loop over rows whose turns are independent ran")
+        done = ", ".join(f"{self._places[site]} {num}x" for site, num in sorted(acted.items()))
+        within = max(self._differences, default=0.0)
+        return True, evidence(f"in one call: {done}, within {within:.1e} of the loop's own results", left)
+
+
+def _rows(over: Sequence[Any], num: Any) -> list[Any] | None:
+    """Return the tensors that the turns take rows of, as many each; None: too few to be worth it.
+
+    Raises:
+        NotThis: something else than tensors is gone through.
+    """
+    import torch
+
+    for each in over:
+        if not isinstance(each, torch.Tensor) or each.dim() == 0 or each.is_sparse or each.is_nested:
+            raise NotThis(f"it goes over a {type(each).__name__}")
+    if num is not None and (not isinstance(num, int) or any(len(each) < num for each in over)):
+        raise NotThis("it counts further than there are rows")
+    count = min(len(each) for each in over) if num is None else num
+    return [each[:count] for each in over] if count > 1 else None
+
+
+def _require_plain(called: Any) -> None:
+    """What a turn calls must be torch's own, and nobody may listen.
+
+    Raises:
+        NotThis: with the name of what is not.
+    """
+    import torch
+
+    if not isinstance(called, torch.nn.Module):
+        if not (getattr(called, "__module__", "") or "").startswith("torch"):
+            raise NotThis(f"{getattr(called, '__name__', type(called).__name__)}() may do more than compute")
+        return
+    for module in called.modules():
+        if not type(module).__module__.startswith("torch.nn.") or any(
+            vars(module).get(name) for name in _HOOKS
+        ):
+            raise NotThis(f"{type(module).__name__} may do more than compute")
+
+
+def _gradients(
+    alone: Sequence[Any], together: Sequence[Any], rows: Sequence[Any], called: Sequence[Any]
+) -> tuple[list[Any], list[Any]]:
+    """Return the gradients of both ways to the rows and the parameters of what is called."""
+    import torch
+
+    modules = [each for each in called if isinstance(each, torch.nn.Module)]
+    inputs = [row for row in rows if row.requires_grad]
+    inputs += [
+        parameter for module in modules for parameter in module.parameters() if parameter.requires_grad
+    ]
+    both = []
+    for results in (alone, together):
+        made = [each for each in results if each.requires_grad]
+        if not made or not inputs:
+            return [], []
+        along = [
+            torch.linspace(1, 2, each.numel(), dtype=each.dtype, device=each.device).view(each.shape)
+            for each in made
+        ]
+        found = torch.autograd.grad(made, inputs, along, retain_graph=True, allow_unused=True)
+        both.append([each for each in found if each is not None])
+    if len(both[0]) != len(both[1]):
+        raise NotThis("its gradients go elsewhere")
+    return both[0], both[1]

@@ -1,0 +1,1 @@
+"""zero_grad_none: gradients are let go instead of filled with zeros."""

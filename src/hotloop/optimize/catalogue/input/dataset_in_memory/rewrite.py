@@ -1,0 +1,130 @@
+"""The rewrite of dataset_in_memory: a small class that reads a data set once, around what the training loaders get."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from hotloop.model.sites import Place, Site, SiteKind, Sites
+from hotloop.optimize.loaders.wrapped_datasets import Wrapper, wrap_datasets
+from hotloop.optimize.rewriting.constructions import keyword_place
+from hotloop.source.calls import argument, code
+from hotloop.source.draft import Editor
+from hotloop.source.outcome import Rewrite
+
+_NOTE = "its samples are read once and kept"
+_SAMPLES = Wrapper(
+    "InMemory",
+    '''\
+class InMemory({torch}.utils.data.Dataset):
+    """A data set whose samples are read once and kept: only for one that gives the same sample each time."""
+
+    def __init__(self, dataset):
+        self.dataset = dataset
+        self.kept = [dataset[i] for i in range(len(dataset))]
+
+    def __len__(self):
+        return len(self.kept)
+
+    def __getitem__(self, index):
+        return self.kept[index]
+
+    def __getitems__(self, indices):
+        return [self.kept[i] for i in indices]
+
+    def __getattr__(self, name):
+        if name == "dataset":
+            raise AttributeError(name)
+        return getattr(self.dataset, name)
+''',
+    "",
+    _NOTE,
+    others=("InMemoryTable",),
+)
+_TABLE = Wrapper(
+    "InMemoryTable",
+    '''\
+class InMemoryTable({torch}.utils.data.Dataset):
+    """A data set whose samples are read once and kept: only for one that gives the same sample each time.
+
+    Each part of a sample is a row of one tensor, so that a batch is one indexing operation for each.
+    """
+
+    def __init__(self, dataset):
+        self.dataset = dataset
+        parts = [
+            {torch}.utils.data.default_collate([dataset[i] for i in range(at, min(at + 256, len(dataset)))])
+            for at in range(0, len(dataset), 256)
+        ]
+        self.kept = [{torch}.cat(rows) for rows in zip(*parts)]
+
+    def __len__(self):
+        return len(self.dataset)
+
+    def __getitem__(self, index):
+        return self.dataset[index]
+
+    def __getitems__(self, indices):
+        indices = {torch}.as_tensor(indices)
+        return [rows.index_select(0, indices) for rows in self.kept]
+
+    def __getattr__(self, name):
+        if name == "dataset":
+            raise AttributeError(name)
+        return getattr(self.dataset, name)
+''',
+    "",
+    _NOTE,
+    collated=True,
+    others=("InMemory",),
+)
+
+
+def rewrite_kept(source: Editor, sites: Sites, *, in_process: bool) -> Rewrite:
+    """Keep the samples of the data sets that were seen to feed training steps.
+
+    Args:
+        source: the user's files.
+        sites: of the observed run.
+        in_process: loaders with workers make their batches in the training process.
+
+    Raises:
+        CannotEdit: a loader is not made by the user's own code, or is made again and again.
+    """
+    return wrap_datasets(
+        source,
+        sites,
+        lambda site: _TABLE if _is_table(source, site, sites) else _SAMPLES,
+        in_process=in_process,
+        snippet="DataLoader([dataset[i] for i in range(len(dataset))], ...)",
+    )
+
+
+def _is_table(source: Editor, site: Site, sites: Sites) -> bool:
+    """Whether a loader's samples are rows of a table, and its own call makes no other loader.
+
+    Raises:
+        CannotEdit: it is not made by the user's own code.
+    """
+    place, own = keyword_place(source, site)
+    call = source.call(place)
+    same = [other for other in sites.of(SiteKind.LOADER) if place in other.places]
+    return (
+        own
+        and all(other.in_step and other.rows for other in same)
+        and argument(call, "collate_fn", 6) is None
+        and _is_asked_for_once(source, place)
+    )
+
+
+def _is_asked_for_once(source: Editor, place: Place) -> bool:
+    """Whether a call stands at the top of its file, or in a function that the program calls in one place at most."""
+    function = source.file(place.path).enclosing(source.call(place), cst.FunctionDef)
+    if function is None:
+        return True
+    called = [
+        call
+        for file in source.draft.files.values()
+        for call in file.all(cst.Call)
+        if code(call.func).rpartition(".")[2] == function.name.value
+    ]
+    return len(called) <= 1

@@ -1,0 +1,1 @@
+"""device_augmentation: random transforms run on whole batches, where the model is."""

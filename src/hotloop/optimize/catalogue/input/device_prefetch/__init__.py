@@ -1,0 +1,1 @@
+"""device_prefetch: the next batch is made and moved while this one computes."""

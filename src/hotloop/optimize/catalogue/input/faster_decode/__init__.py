@@ -1,0 +1,1 @@
+"""faster_decode: the same JPEG bytes through a faster decoder."""

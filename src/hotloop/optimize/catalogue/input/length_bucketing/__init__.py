@@ -1,0 +1,1 @@
+"""length_bucketing: samples of about equal length share a batch."""

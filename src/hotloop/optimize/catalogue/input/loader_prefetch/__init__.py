@@ -1,0 +1,1 @@
+"""loader_prefetch: each worker prepares more batches ahead."""

@@ -1,0 +1,1 @@
+"""loader_workers: batches are made by worker processes, beside training."""

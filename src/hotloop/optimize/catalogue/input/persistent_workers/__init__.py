@@ -1,0 +1,1 @@
+"""persistent_workers: workers are kept from epoch to epoch."""

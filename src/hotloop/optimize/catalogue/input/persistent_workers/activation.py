@@ -1,0 +1,34 @@
+"""The activation of persistent_workers: the keyword of loaders with workers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hotloop.optimize.loaders.iterators import IteratorWatch
+from hotloop.probe.activation.activation import Activation
+
+
+class KeptWorkers(Activation):
+    """Sets `persistent_workers`."""
+
+    def __init__(self) -> None:
+        self._watch = IteratorWatch()
+        self._told = False
+
+    def on_torch(self) -> None:
+        """Watch the iterators."""
+        self._watch.install()
+
+    def on_loader(self, keywords: dict[str, Any]) -> dict[str, Any]:
+        """Set it where there are workers, unless the data set is told the epoch."""
+        if keywords.get("num_workers"):
+            self._told = hasattr(keywords.get("dataset"), "set_epoch")
+            if not self._told:
+                keywords["persistent_workers"] = True
+        return keywords
+
+    def effect(self) -> tuple[bool, str]:
+        """Return whether workers that live on were seen."""
+        if any(seen.num_workers and seen.persistent_workers for seen in self._watch.seen):
+            return True, "workers that live on after the epoch were seen"
+        return False, "the data set is told the epoch" if self._told else "no iterator with workers was seen"

@@ -1,0 +1,1 @@
+"""pinned_memory: batches in page-locked memory, copied to the device without waiting."""

@@ -1,0 +1,48 @@
+"""The rewrite of pinned_memory: loaders that pin, and copies that nobody waits for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import libcst as cst
+
+from hotloop.model.sites import Place, SiteKind, Sites
+from hotloop.optimize.loaders.loader_rewrite import rewrite_loaders
+from hotloop.optimize.rewriting.outcomes import summed_up
+from hotloop.source.calls import argument, with_argument
+from hotloop.source.draft import Editor
+from hotloop.source.outcome import Edited, Refused, Rewrite
+
+_POSITION = {"to": None, "cuda": 1}
+"""Of `non_blocking` among the positional arguments; in `to` it stands at several places, and is then left alone."""
+
+
+def rewrite_copies(source: Editor, sites: Sites) -> Rewrite:
+    """Pin the batches of the training loaders, and copy them without waiting.
+
+    Raises:
+        CannotEdit: a loader is not made by the user's own code.
+    """
+    pinned = rewrite_loaders(source, sites, {"pin_memory": "True"})
+    if isinstance(pinned, Refused):
+        return pinned
+    places = {site.places[0]: None for site in sites.of(SiteKind.TRANSFER)}
+    notes = tuple(note for place in places for note in _without_waiting(source, place))
+    if isinstance(pinned, Edited):
+        return replace(pinned, notes=pinned.notes + notes)
+    return summed_up(notes, "batches are pinned and copied without waiting")
+
+
+def _without_waiting(source: Editor, place: Place) -> list[str]:
+    if place.path not in source.draft.files:
+        return []  # a library copies; it knows its own keywords
+    call = source.expression(place)
+    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
+        return []
+    name = call.func.attr.value
+    if name not in _POSITION or argument(call, "non_blocking", _POSITION[name]) is not None:
+        return []
+    if name == "to" and len([arg for arg in call.args if arg.keyword is None]) > 1:
+        return []
+    source.change(place.path, call, lambda call: with_argument(call, "non_blocking", "True"))
+    return [f"{place.path}:{source.line(place)}: non_blocking=True"]

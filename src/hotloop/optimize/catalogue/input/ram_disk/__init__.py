@@ -1,0 +1,1 @@
+"""ram_disk: the files of a small data set are copied to memory when the program starts."""

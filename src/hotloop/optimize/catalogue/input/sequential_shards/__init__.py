@@ -1,0 +1,1 @@
+"""sequential_shards: small random reads become long sequential ones."""

@@ -1,0 +1,1 @@
+"""vectorized_fetch: a batch is one indexing operation, not one a sample."""

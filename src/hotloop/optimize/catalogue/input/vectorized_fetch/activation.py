@@ -1,0 +1,23 @@
+"""The activation of vectorized_fetch: batches read by one indexing operation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hotloop.optimize.dataset.dataset_cache import DatasetCache
+
+
+class BatchedReads(DatasetCache):
+    """Keeps nothing: it reads a batch where samples were read."""
+
+    def acts(self, kept: Any) -> bool:
+        """Whether batches were read as a whole; what workers read is not seen here."""
+        return bool(kept.num_batches) or any(
+            loader.num_workers for loader in self.loaders.values() if loader.dataset is kept.dataset
+        )
+
+    def said(self, used: Sequence[Any]) -> str:
+        """Return what was proven."""
+        rows = sum(kept.num_compared for kept in used)
+        return f"{len(used)} data set(s) read a batch at a time, equal in {rows} rows compared"

@@ -1,0 +1,1 @@
+"""cpu_affinity: threads, loader workers and ranks on processors of their own."""

@@ -1,0 +1,1 @@
+"""device_selection: the GPUs that are best connected, and free."""

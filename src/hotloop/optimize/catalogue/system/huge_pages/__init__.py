@@ -1,0 +1,1 @@
+"""huge_pages: large CPU tensors in pages of 2 MiB."""

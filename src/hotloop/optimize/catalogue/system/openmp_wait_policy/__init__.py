@@ -1,0 +1,1 @@
+"""openmp_wait_policy: threads sleep at barriers instead of spinning."""

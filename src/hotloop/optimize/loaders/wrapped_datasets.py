@@ -1,0 +1,157 @@
+"""A class put around what the training loaders get as their data set, in the user's source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from hotloop.model.safety import Safety
+from hotloop.model.sites import Site, SiteKind, Sites
+from hotloop.optimize.loaders.added_class import define
+from hotloop.optimize.loaders.dataset_argument import dataset_argument, makes_others
+from hotloop.optimize.rewriting.constructions import keyword_place, remove_keyword, set_keywords
+from hotloop.optimize.rewriting.outcomes import not_observed
+from hotloop.source.calls import argument, code
+from hotloop.source.draft import Editor
+from hotloop.source.imports import module_name
+from hotloop.source.keywords import Changes
+from hotloop.source.outcome import AlreadySo, CannotEdit, Edited, Rewrite
+from hotloop.source.source_file import SourceFile
+
+_NUM_WORKERS = {"num_workers": 5}
+"""Of DataLoader's parameters by position; the data set is the first."""
+
+
+@dataclass(frozen=True)
+class Wrapper:
+    """A class that goes into the user's source.
+
+    Attributes:
+        name: of the class.
+        text: of the class (see `define`).
+        arguments: behind the data set: `, 2`.
+        note: what it does, for the patch's account.
+        collated: what it returns of several indices is a batch, which the loader only converts.
+        once: making it is dear, so that a loader must not be made again and again.
+        others: classes that do the same.
+    """
+
+    name: str
+    text: str
+    arguments: str
+    note: str
+    collated: bool = False
+    once: bool = True
+    others: tuple[str, ...] = ()
+
+
+def wrap_datasets(
+    source: Editor,
+    sites: Sites,
+    choose: Callable[[Site], Wrapper],
+    *,
+    in_process: bool = False,
+    safety: Safety = Safety.SAFE,
+    snippet: str,
+) -> Rewrite:
+    """Put a class around the data sets that were seen to feed training steps, and around no others.
+
+    Args:
+        source: the user's files.
+        sites: of the observed run.
+        choose: returns the class for a loader.
+        in_process: loaders with workers make their batches in the training process.
+        safety: of the edit.
+        snippet: what to write by hand where no loader was observed.
+
+    Raises:
+        CannotEdit: a loader is not made by the user's own code, or together with others.
+    """
+    loaders = [site for site in sites.of(SiteKind.LOADER) if site.in_step]
+    if not loaders:
+        return not_observed("DataLoader that feeds training", snippet)
+    notes, already = Changes(), ""
+    for site in loaders:
+        wrapper = choose(site)
+        already = f"of the training loaders, {wrapper.note}"
+        if wrapper.once:
+            _refuse_made_again(source, site)
+        if in_process:
+            notes += _without_workers(source, site, sites)
+        notes += _wrapped(source, site, sites, wrapper)
+    if not notes.notes:
+        return AlreadySo(already)
+    return Edited(notes.notes, max(safety, notes.safety), options=notes.options)
+
+
+def _refuse_made_again(source: Editor, site: Site) -> None:
+    """A loader that is made anew every epoch would read everything anew every epoch.
+
+    Raises:
+        CannotEdit: it is made, or what makes it is called, inside a loop.
+    """
+    for place in site.places:
+        node = source.draft.marks.get(place)
+        if node is None:
+            continue  # a library's, or a comprehension, which Python 3.11 runs in a frame of its own
+        file = source.file(place.path)
+        if any(_repeats(above) for above in _within_its_function(file, node)):
+            raise CannotEdit(
+                f"{place.path}:{file.line(node)} makes a loader in a loop: its data set would be read each time; "
+                "make the loader once, before the loop"
+            )
+
+
+def _within_its_function(file: SourceFile, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    for above in file.ancestors(node):
+        if isinstance(above, (cst.FunctionDef, cst.Lambda)):
+            return
+        yield above
+
+
+def _repeats(node: cst.CSTNode) -> bool:
+    """Whether it is a loop over more than a few things written out: `for split in ("train", "test")`."""
+    if isinstance(node, cst.For):
+        return not isinstance(node.iter, (cst.List, cst.Tuple))
+    return isinstance(node, cst.While)
+
+
+def _wrapped(source: Editor, site: Site, sites: Sites, wrapper: Wrapper) -> Changes:
+    place, given = dataset_argument(source, site, sites)
+    if isinstance(given.value, cst.Call) and code(given.value.func) in {wrapper.name, *wrapper.others}:
+        return Changes()
+    define(source, place.path, wrapper.name, wrapper.text)
+    place, given = dataset_argument(source, site, sites)
+    call = cst.ensure_type(cst.parse_expression(f"{wrapper.name}(_{wrapper.arguments})"), cst.Call)
+    dataset = call.args[0].with_changes(value=given.value)
+    wrapped = call.with_changes(args=[dataset, *call.args[1:]])
+    source.change(place.path, given, lambda arg: arg.with_changes(value=wrapped))
+    if wrapper.collated:
+        convert = f"{module_name(source, place.path, 'torch')}.utils.data.default_convert"
+        set_keywords(source, site, {"collate_fn": convert}, {"collate_fn": 6})
+    return Changes((f"{place.path}:{source.line(place)}: {wrapper.note}",))
+
+
+def _without_workers(source: Editor, site: Site, sites: Sites) -> Changes:
+    """From memory the training process makes a batch faster than a worker sends it.
+
+    Raises:
+        CannotEdit: the same call makes loaders that keep their workers.
+    """
+    place, own = keyword_place(source, site)
+    if not _names_workers(source.call(place), 5 if own else None):
+        return Changes()
+    if makes_others(site, sites, site.places.index(place)):
+        raise CannotEdit(
+            f"{place.path}:{source.line(place)} gives other loaders their workers, too; "
+            "set num_workers=0 for the training loader alone"
+        )
+    for name in ("prefetch_factor", "persistent_workers"):
+        remove_keyword(source, site, name)
+    return set_keywords(source, site, {"num_workers": "0"}, _NUM_WORKERS)
+
+
+def _names_workers(call: cst.Call, position: int | None) -> bool:
+    return any(arg.star == "**" for arg in call.args) or argument(call, "num_workers", position) is not None

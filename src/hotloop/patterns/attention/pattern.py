@@ -1,0 +1,166 @@
+"""Find attention that is written out in a source: two products with a softmax between them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from hotloop.patterns.attention.chain import Chain, operands
+from hotloop.patterns.attention.steps import Products, Step, leading, product_of
+from hotloop.patterns.attention.terms import Terms
+from hotloop.patterns.refusal import NotThis
+
+
+@dataclass(frozen=True)
+class Attention:
+    """One place where attention is written out.
+
+    Attributes:
+        function: qualified name of the function it stands in.
+        line: of the second product.
+        product: the expression that becomes the call.
+        statement: the statement that holds it.
+        gone: statements that are needed no more.
+        arguments: of the call: `q, k, v, is_causal=True, scale=1.0`.
+        turn: what is appended to the call: `.permute(0, 2, 1, 3)`.
+        refused: why it is left as it is; empty: it can be replaced.
+    """
+
+    function: str
+    line: int
+    product: ast.expr
+    statement: ast.stmt
+    gone: tuple[ast.stmt, ...] = ()
+    arguments: str = ""
+    turn: str = ""
+    refused: str = ""
+
+
+def attentions(source: str) -> list[Attention]:
+    """Return what is found in a source, in its order; nothing where it is not Python."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return []
+    return [found for scope in _scopes(tree, "", {}, {}) for found in _in_function(*scope)]
+
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def _scopes(
+    tree: ast.AST, prefix: str, names: Mapping[str, ast.expr], classes: dict[str, dict[str, ast.expr]]
+) -> Iterator[tuple[Function, str, Mapping[str, ast.expr]]]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.ClassDef):
+            own = dict(names)
+            for base in node.bases:
+                own |= classes.get(ast.unparse(base), {})
+            own |= _attributes(node)
+            classes[node.name] = own
+            yield from _scopes(node, f"{prefix}{node.name}.", own, classes)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node, f"{prefix}{node.name}", names
+            yield from _scopes(node, f"{prefix}{node.name}.<locals>.", names, classes)
+        elif isinstance(node, (ast.If, ast.Try, ast.With)):
+            yield from _scopes(node, prefix, names, classes)
+
+
+def _attributes(cls: ast.ClassDef) -> dict[str, ast.expr]:
+    """Return what each attribute of a class's objects is given, where it is given one thing, locals resolved."""
+    given: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(cls):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            given.setdefault(ast.unparse(node.targets[0]), []).append(node.value)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "self.register_buffer":
+            name, value = [*node.args, None, None][:2]
+            if isinstance(name, ast.Constant) and value is not None:
+                given.setdefault(f"self.{name.value!s}", []).append(value)
+    return {name: values[0] for name, values in given.items() if len(values) == 1}
+
+
+def _in_function(function: Function, name: str, names: Mapping[str, ast.expr]) -> Iterator[Attention]:
+    known = {**names, **_locals(function)}
+    for block in _blocks(function):
+        for at, statement in enumerate(block):
+            if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr, ast.AugAssign)):
+                continue
+            for product in _products(statement):
+                try:
+                    found = _found(function, name, known, product, block, at)
+                except NotThis as reason:
+                    found = Attention(name, product.node.lineno, product.node, statement, refused=str(reason))
+                if found is not None:
+                    yield found
+                    break
+
+
+def _found(
+    function: Function,
+    name: str,
+    names: Mapping[str, ast.expr],
+    product: Products,
+    block: list[ast.stmt],
+    at: int,
+) -> Attention | None:
+    steps = Step(names)
+    chain = Chain(block, at, steps)
+    scores = chain.scores(product.weights)
+    if scores is None:
+        return None
+    query, key = operands(scores)
+    value, turn = product.value()
+    arguments = ", ".join([query, key, value, *_keywords(steps.terms, leading(query))])
+    chain.check(function, block[at], product.node, arguments)
+    gone = tuple(sorted(chain.gone, key=lambda each: each.lineno))
+    return Attention(name, product.node.lineno, product.node, block[at], gone, arguments, turn)
+
+
+def _keywords(terms: Terms, query: str) -> list[str]:
+    given = []
+    mask = terms.mask(query)
+    if terms.causal and len(terms.keep) + len(terms.added) == 1 and not terms.only_if:
+        given.append("is_causal=True")
+    elif mask:
+        given.append(f"attn_mask={mask}")
+    if terms.dropout:
+        given.append(f"dropout_p={terms.dropout}")
+    return [*given, f"scale={terms.scale()}"]
+
+
+def _locals(function: Function) -> dict[str, ast.expr]:
+    given: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            given.setdefault(node.id, [])
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            given.setdefault(node.targets[0].id, []).append(node.value)
+        elif isinstance(node, (ast.AugAssign, ast.For)) and isinstance(node.target, ast.Name):
+            given.setdefault(node.target.id, []).extend([node.target, node.target])
+    return {name: values[0] for name, values in given.items() if len(values) == 1}
+
+
+def _blocks(function: Function) -> Iterator[list[ast.stmt]]:
+    """Return the lists of statements of a function, without those of functions in it."""
+    todo: list[ast.AST] = [function]
+    while todo:
+        node = todo.pop()
+        for field in ("body", "orelse", "finalbody"):
+            block = getattr(node, field, None)
+            if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
+                yield block
+                todo += [
+                    each
+                    for each in block
+                    if not isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+                ]
+        todo += getattr(node, "handlers", [])
+
+
+def _products(statement: ast.stmt) -> Iterator[Products]:
+    for node in ast.walk(statement):
+        if isinstance(node, ast.expr):
+            found = product_of(node)
+            if found is not None:
+                yield found
