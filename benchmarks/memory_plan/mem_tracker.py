@@ -2,7 +2,8 @@
 
 The program runs under FakeTensorMode and `torch.distributed._tools.mem_tracker.MemTracker` from its first line, on the
 device guard of hotloop's virtual GPU, since a build of torch for the CPU has none; `.item()` gives 1, so that programs
-which print their loss go on, and its statistics of modules are reset before every iteration. Prints the peak in bytes as its last line.
+which print their loss go on, and its statistics of modules are reset before every iteration. Prints the peak in bytes as
+its last line.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ def main() -> None:
     load_device_guard(CACHE, CACHE)
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
-    from torch.nn.modules import module as modules
     from torch.distributed._tools.mem_tracker import MemTracker
+    from torch.nn.modules import module as modules
 
     from hotloop.probe.virtual_gpu import torch_cuda
     from hotloop.probe.virtual_gpu.caching_allocator import CachingAllocator
