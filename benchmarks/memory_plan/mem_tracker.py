@@ -2,8 +2,8 @@
 
 The program runs under FakeTensorMode and `torch.distributed._tools.mem_tracker.MemTracker` from its first line, on the
 device guard of hotloop's virtual GPU, since a build of torch for the CPU has none; `.item()` gives 1, so that programs
-which print their loss go on, and its statistics of modules are reset before every iteration. Prints the peak in bytes as
-its last line.
+which print their loss go on. Its statistics of modules are reset before every iteration. Prints the peak in bytes as
+the last line.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,16 @@ def load(order: dict[str, Any], folder: Path) -> bool:
     return True
 
 
-def install(order: dict[str, Any], folder: Path) -> None:
-    """Put the device into this process, right after torch has been imported; reports go to a folder."""
+def install(
+    order: dict[str, Any], folder: Path, when_imported: Callable[[str, Callable[[], None]], None]
+) -> None:
+    """Put the device into this process, right after torch has been imported.
+
+    Args:
+        order: as for `load`.
+        folder: where reports go.
+        when_imported: calls a function after the first import of a module.
+    """
     import torch
 
     from hotloop.probe.virtual_gpu import torch_cuda
@@ -49,7 +58,7 @@ def install(order: dict[str, Any], folder: Path) -> None:
     torch_cuda.answer_for(device, allocator)
     stand_in_for_nccl()
     let_fake_parameters_be()
-    behave_like_tensors()
+    behave_like_tensors(when_imported)
     training.install()
     world = World(storages, lambda tensor: steps.current.resize(tensor) if steps.current else tensor)
     training.adopt = world.adopt

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import functools
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
-from hotloop.probe.setup.import_hook import when_imported
 
+def behave_like_tensors(when_imported: Callable[[str, Callable[[], None]], None]) -> None:
+    """Have fake tensors formatted and pickled as others are; pickled they are a shape, whatever their size.
 
-def behave_like_tensors() -> None:
-    """Have fake tensors formatted and pickled as others are; pickled they are a shape, whatever their size."""
+    Args:
+        when_imported: calls a function after the first import of a module.
+    """
     original = torch.Tensor.__format__
 
     @functools.wraps(original)

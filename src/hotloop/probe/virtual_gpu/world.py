@@ -274,6 +274,8 @@ def _decides(real: torch.Tensor) -> bool:
 
 def _held(real: torch.Tensor) -> int:
     """Return the number of elements that are in memory: a constant that was expanded has one."""
+    if real.layout is not torch.strided:
+        return int(real.numel())
     in_storage = real.untyped_storage().nbytes() // max(1, real.element_size())
     return int(min(real.numel(), in_storage))
 
