@@ -52,6 +52,7 @@ def _vit(name: str, truth_gb: float, *arguments: str, params_bytes: int = 4) -> 
         kind="reserved",
         truth=truth_gb * 1e9,
         source=VIT,
+        unlike="torch 2.1.0.dev of June 2023, whose foreach Adam makes one list of temporaries more (`denom`)",
         params_bytes=params_bytes,
     )
 
@@ -90,7 +91,7 @@ KNOWN = (
         kind="allocated",
         truth=1_577_232_384,
         source=AMP,
-        unlike="torch 1.11 took cuBLAS's workspace outside the allocator",
+        unlike="torch 1.11; what else the reader's notebook held on the device then is not known",
         has_adam=False,
     ),
     _vit("Adam, fp32", 26.79),

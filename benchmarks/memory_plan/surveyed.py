@@ -39,12 +39,12 @@ TALLIED = {
 """Name to the command in `tests/programs`, short, so that a run on the CPU ends."""
 
 SURVEYED = {
+    **{f"kind {path.stem}": (str(_NEW), path.name) for path in sorted(_NEW.glob("*.py"))},
     **{path.stem: (str(_TESTS), path.name) for path in sorted(_TESTS.glob("*.py"))},
     "nanogpt": (str(_TESTS), "nanogpt/train.py nanogpt/config/tiny.py"),
     "flat_layout": (str(_TESTS / "flat_layout"), "train.py"),
     **{
         f"case {path.parent.name}": (str(path.parent), path.name) for path in sorted(_CASES.glob("*/slow.py"))
     },
-    **{f"kind {path.stem}": (str(_NEW), path.name) for path in sorted(_NEW.glob("*.py"))},
 }
 """Name to its folder and command."""

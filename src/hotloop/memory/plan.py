@@ -44,7 +44,7 @@ def plan_for(command: Sequence[str], devices: Sequence[PlannedDevice], run: Runn
         reports[kind] = run(alike[0], _wanted(alike, look_s=None if reports else LOOK_S))
     first = reports[_kind(devices[0])]
     formulas = {each.name: each.formula for half in SHORT.values() for each in _computed(half)}
-    grows = first.look is not None and first.look.grows_bytes is not None
+    grows = first.look is not None and _grows(first.look)
     peaks = [
         _planned(
             device,
@@ -103,6 +103,12 @@ def _with_later(peak: VirtualPeak, look: Look | None) -> VirtualPeak:
         peak_reserved_bytes=look.peak_reserved_bytes,
         held=look.held,
     )
+
+
+def _grows(look: Look) -> bool:
+    """Whether what was seen to grow is more than the estimator's own error."""
+    growth = (look.grows_bytes or 0) * look.num_steps
+    return growth > ERROR * look.peak_allocated_bytes
 
 
 def _later(report: VirtualReport) -> LaterPeak | None:

@@ -159,7 +159,11 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
     def _fake_of(self, each: Any) -> Any:
         if not isinstance(each, torch.Tensor) or isinstance(each, FakeTensor):
             return each
-        meta = torch.empty_strided(each.shape, each.stride(), dtype=each.dtype, device="meta")
+        if each.layout is torch.strided:
+            meta = torch.empty_strided(each.shape, each.stride(), dtype=each.dtype, device="meta")
+        else:
+            self.assumptions.add("sparse tensors are counted as dense ones")
+            meta = torch.empty(each.shape, dtype=each.dtype, device="meta")
         return FakeTensor(self._fake, meta, each.device)
 
     def _computed(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
@@ -237,7 +241,11 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
     def _on_device(self, each: Any) -> Any:
         if not isinstance(each, torch.Tensor):
             return each
-        meta = torch.empty_like(each, device="meta")  # what overlaps is spread out, as `.to` does
+        if each.layout is torch.strided:
+            meta = torch.empty_like(each, device="meta")  # what overlaps is spread out, as `.to` does
+        else:
+            self.assumptions.add("sparse tensors are counted as dense ones")
+            meta = torch.empty(each.shape, dtype=each.dtype, device="meta")
         return FakeTensor(self._fake, meta, torch.device("cuda", 0))
 
 
