@@ -18,6 +18,7 @@ from hotloop.launch.isolation.scratch import new_scratch, remove
 from hotloop.launch.process import start
 from hotloop.memory.nothing_planned import failed_early, how_it_failed, nothing_planned
 from hotloop.memory.virtual_report import VirtualPeak, VirtualReport, Wanted
+from hotloop.model.errors import HotloopError
 from hotloop.model.memory_plan import PlannedDevice
 from hotloop.probe.process.config import ProbeConfig
 
@@ -61,6 +62,7 @@ def plan_virtually(machine: VirtualMachine, wanted: Wanted, *, limit_s: float) -
     """
     deadline = time.monotonic() + limit_s
     done: dict[str, VirtualPeak] = {}
+    searched = False
     base, todo, known = wanted.configurations[0], list(wanted.configurations[1:]), wanted.known
     while True:
         now = msgspec.structs.replace(wanted, configurations=(base, *todo), look_s=None, known=known)
@@ -77,15 +79,19 @@ def plan_virtually(machine: VirtualMachine, wanted: Wanted, *, limit_s: float) -
         known = report.by_batch
         if report.finished or not progressed or deadline - time.monotonic() <= 0:
             break
-        if failure is not None and not todo:  # a batch that was tried
-            break
+        if not todo and (failure is not None or searched):
+            break  # a batch that was tried ended the program, or it is too short to try many
+        searched = not todo
     reason = NO_TIME if deadline - time.monotonic() <= 0 else NO_STEPS
     done |= {each.name: VirtualPeak(name=each.name, missing=reason) for each in todo}
     left_s = deadline - time.monotonic()
     if wanted.look_s is not None and left_s > 0:
         look = msgspec.structs.replace(wanted, configurations=(base,), computed=(), rooms=())
-        seen, failure = _run_once(machine, look, limit_s=left_s)
-        report = msgspec.structs.replace(report, look=seen.look, later_failure=failure)
+        try:
+            seen, failure = _run_once(machine, look, limit_s=left_s)
+            report = msgspec.structs.replace(report, look=seen.look, later_failure=failure)
+        except HotloopError as error:  # the plan is there without it
+            report = msgspec.structs.replace(report, later_failure=f": {error.message}")
     for each in wanted.computed:
         if each.name not in done:
             done[each.name] = VirtualPeak(name=each.name, missing=done[each.of].missing or reason)
