@@ -66,7 +66,12 @@ def plan_virtually(machine: VirtualMachine, wanted: Wanted, *, limit_s: float) -
     base, todo, known = wanted.configurations[0], list(wanted.configurations[1:]), wanted.known
     while True:
         now = msgspec.structs.replace(wanted, configurations=(base, *todo), look_s=None, known=known)
-        report, failure = _run_once(machine, now, limit_s=deadline - time.monotonic())
+        try:
+            report, failure = _run_once(machine, now, limit_s=deadline - time.monotonic())
+        except HotloopError:
+            if not done:
+                raise
+            break
         if not report.configurations:
             return _of_whole_run(report, failure, wanted)
         new = {peak.name: peak for peak in report.configurations if peak.name not in done}

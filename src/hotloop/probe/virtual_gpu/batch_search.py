@@ -33,13 +33,18 @@ class BatchSearch:
         self._known = known
         self._num_tried = 0
 
-    def next_size(self) -> int | None:
-        """Return the batch to try; None: it is found, or there is nothing left to try."""
+    def next_size(self, most: float = math.inf) -> int | None:
+        """Return the batch to try; None: it is found, or there is nothing left to try.
+
+        Args:
+            most: no larger one, since there is no time for it.
+        """
         low, high = self._bracket()
         if high == low + 1 or self._num_tried >= MOST_TRIED:
             return None
         self._num_tried += 1
-        return self._between(low, high)
+        size = int(min(self._between(low, high), most))
+        return size if size > low else None
 
     def found(self) -> tuple[int, int | None]:
         """Return the largest batch seen to fit, 0 for none, and the smallest larger one seen not to, None for none."""

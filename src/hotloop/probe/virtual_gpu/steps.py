@@ -66,6 +66,9 @@ class VirtualSteps:
         self._by_batch = {int(size): Peaks(*peaks) for size, peaks in order.get("known", {}).items()}
         self._searches: dict[int, BatchSearch] = {}
         self._search_until: float | None = None
+        self._began_at = time.monotonic()
+        """The current configuration."""
+        self._latest_batch = 0
         self._finished = False
         self._written_at = 0.0
         self.assumptions: Callable[[], set[str]] = set
@@ -87,12 +90,15 @@ class VirtualSteps:
         if current is None:
             return
         self._steps += 1
+        if not self.done and self._steps == 1:
+            self._began_at = time.monotonic()  # what came before was the program's start
         if self._steps < (STEPS_EACH if self.done else BASE_STEPS):
             return
         self._finish(current)
         self._training.watches_batch = False
         while self._todo or self._seek():
             self._steps, self._started_at, self._kept = 0, len(self._storages.events), self._storages.live()
+            self._began_at = time.monotonic()
             self._todo[0].on()
             if self._todo[0].missing is None:
                 return
@@ -116,7 +122,8 @@ class VirtualSteps:
         batch = configuration.order.get("tried")
         if "peak_reserved_bytes" in account and self._of_batch(configuration) is not None:
             peaks = Peaks(account["peak_allocated_bytes"], account["peak_reserved_bytes"])
-            self._by_batch[self._of_batch(configuration) or 0] = peaks
+            self._latest_batch = self._of_batch(configuration) or 0
+            self._by_batch[self._latest_batch] = peaks
         if batch is None:
             self.done.append(
                 {"name": configuration.order["name"], "missing": configuration.missing, **account}
@@ -178,14 +185,18 @@ class VirtualSteps:
         size = self._training.batch_size
         if size is None or len(self._by_batch) < 2:
             return False
-        self._search_until = self._search_until or time.monotonic() + SEARCH_S
-        if time.monotonic() > self._search_until:
+        now = time.monotonic()
+        self._search_until = self._search_until or now + SEARCH_S
+        left_s, took_s = self._search_until - now, max(now - self._began_at, 1e-3)
+        if left_s <= 0:
             return False
+        # A program may loop over the samples of its batch: then steps take longer as it grows.
+        most = self._latest_batch * left_s / took_s
         error = self._order["errors"][bool(self.assumptions())]
         for room in self._order.get("rooms", ()):
             if room not in self._searches:
                 self._searches[room] = BatchSearch(room / (1 + error), self._by_batch)
-            wanted = self._searches[room].next_size()
+            wanted = self._searches[room].next_size(max(most, size))
             if wanted is not None:
                 tried = {"name": f"batch {wanted}", "batch": wanted / size, "tried": wanted}
                 self._todo.append(Configuration(tried, self._training, self._kernels))
