@@ -52,7 +52,8 @@ def _vit(name: str, truth_gb: float, *arguments: str, params_bytes: int = 4) -> 
         kind="reserved",
         truth=truth_gb * 1e9,
         source=VIT,
-        unlike="torch 2.1.0.dev of June 2023, whose foreach Adam makes one list of temporaries more (`denom`)",
+        unlike="torch 2.1.0.dev of June 2023: its foreach Adam makes one list of temporaries more (`denom`), and its "
+        "flash attention is version 1, whose output another copy follows",
         params_bytes=params_bytes,
     )
 

@@ -15,6 +15,16 @@ PEERS = {
 }
 
 
+_HEAD = """# `hotloop memory plan` against what is known
+
+Made by `python -m benchmarks.memory_plan published|tally|survey ROWS` and `page ROWS`, on a machine without a GPU, with
+torch 2.13 for the CPU. Published figures were measured with other versions of torch; what is known to differ is said.
+Peers: torch's MemTracker under FakeTensorMode, on this device guard and reset before every iteration (it answers for
+tensors, not for what is reserved); the formula of `accelerate estimate-memory` for training; DeepSpeed's
+`estimate_zero2_model_states_mem_needs` for one GPU; sixteen bytes a parameter. These three know no activations.
+"""
+
+
 def page(rows: Sequence[dict[str, Any]]) -> str:
     """Return the page; of several rows of a name the last counts."""
     latest = {(row["kind"], row["name"]): row for row in rows}
@@ -22,6 +32,7 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
     for row in latest.values():
         by_kind[row["kind"]].append(row)
     parts = [
+        _HEAD,
         *_published(by_kind["published"]),
         *_tally(by_kind["tally"]),
         *_survey(by_kind["survey"]),
