@@ -206,7 +206,7 @@ class Roots:
         return sum(root.calls for root in self._known)
 
     def _look_again(self) -> None:
-        """Search anew when steps go by in which no known root is called (a model made anew); not for ever."""
+        """Search anew when steps go by in which no known root trains (a model made anew, the next stage); not for ever."""
         calls = self._num_calls()
         self._idle_steps = 0 if calls != self._calls_at_step else self._idle_steps + 1
         self._calls_at_step = calls

@@ -52,7 +52,7 @@ class SequentialShards(Optimization):
 
     Example: `hotloop data pack images shards`, then `PackedDataset("shards", transform)`
 
-    References: WebDataset; lectures [D] and [E] of the catalogue.
+    References: WebDataset.
     """
 
     name: ClassVar[str] = "sequential_shards"
