@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -23,10 +22,10 @@ from hotloop.launch.command import resolve
 from hotloop.launch.isolation.decide import Exceptions, check_covered, plan_isolation
 from hotloop.launch.isolation.scratch import scratch_root
 from hotloop.launch.signals import ended_like_ctrl_c
-from hotloop.memory.configurations import PlannedConfiguration
 from hotloop.memory.devices import device_named
 from hotloop.memory.plan import plan_for
-from hotloop.memory.virtual_run import VirtualReport, plan_virtually
+from hotloop.memory.virtual_report import VirtualReport, Wanted
+from hotloop.memory.virtual_run import VirtualMachine, plan_virtually
 from hotloop.model.errors import ExitCode
 from hotloop.model.memory_plan import PlannedDevice
 from hotloop.report.terminal.memory_plan import render
@@ -90,11 +89,12 @@ def plan_command(
     isolation = plan_isolation(argv, Path.cwd(), scratch_root(), network=True, exceptions=exceptions)
     check_covered(isolation, allow_writes=exceptions.all_writes)
 
-    def run(device: PlannedDevice, wanted: Sequence[PlannedConfiguration]) -> VirtualReport:
+    def run(device: PlannedDevice, wanted: Wanted) -> VirtualReport:
         screen.progress(f"on a virtual {device.name}")
-        return plan_virtually(
-            argv, isolation, device, wanted, cache=_cache(), limit_s=seconds, progress=screen.progress
+        machine = VirtualMachine(
+            argv=tuple(argv), isolation=isolation, device=device, cache=_cache(), progress=screen.progress
         )
+        return plan_virtually(machine, wanted, limit_s=seconds)
 
     try:
         with ended_like_ctrl_c():

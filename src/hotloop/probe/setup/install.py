@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hotloop.probe.process.config import ProbeConfig, load
 from hotloop.probe.record.events import Kind, end
-from hotloop.probe.setup.import_hook import when_torch_is_imported
+from hotloop.probe.setup.import_hook import when_imported, when_torch_is_imported
 
 if TYPE_CHECKING:
     from hotloop.probe.probe import Probe
@@ -42,7 +42,7 @@ def _virtual_gpu(order: dict[str, Any], folder: Path) -> None:
     from hotloop.probe.virtual_gpu import install as virtual_gpu
 
     if virtual_gpu.load(order, folder):
-        when_torch_is_imported(lambda: virtual_gpu.install(order, folder))
+        when_torch_is_imported(lambda: virtual_gpu.install(order, folder, when_imported))
 
 
 def _edit_sources(config: ProbeConfig) -> EditedSources | None:
