@@ -32,6 +32,7 @@ from hotloop.tune.confirm.factors import Factors
 from hotloop.tune.confirm.likely import likely_from_search, likely_from_sets, why_open
 from hotloop.tune.design.neighbours import was_busy
 from hotloop.tune.executor import ArmRecord, PlanSteps
+from hotloop.tune.outcome import reached
 from hotloop.tune.search.arm_comparison import METHOD
 from hotloop.tune.search.knob_screen import METHOD as SWITCHED
 from hotloop.tune.search.search import NO_TIME, NOT_WORTH, Search
@@ -64,8 +65,9 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
             self.confirmer.sets,
             self.search.trials,
             self.search.screening.fits,
-            self.search.state.gains.gain,
+            self.search.speeds.gain,
             self.heed_neighbours,
+            self.search.state.peaks,
         )
 
 
@@ -92,6 +94,8 @@ def tune_result(observation: Observation, found: Found) -> TuneResult:
         budget_s=found.budget_s,
         choices=tuple(found.search.choices),
         interrupted=found.interrupted,
+        aim=found.search.state.objective.aim,
+        goal=reached(observation, found.search.state.objective.aim, found.arms.seen, proven),
     )
 
 
@@ -140,6 +144,8 @@ def _plan(observation: Observation, proven: Confirmation | None, steps: tuple[Pl
 
 def _likely(observation: Observation, found: Found, proven: Confirmation | None) -> Iterator[LikelyPlan]:
     """What fresh processes left open, else what the search believes in and nobody confirmed."""
+    if found.search.state.objective.aim.counts_memory:  # what is smaller is among the points, proven or not
+        return
     seen = found.confirmer.sets.promising(
         [one.label for one in found.search.state.known if one.status.is_refused]
     )
@@ -173,7 +179,7 @@ def _num_noisy(outcome: Measured | Switched | Failure) -> int:
 
 def _search_ratio(found: Found, plan: PlanSteps) -> tuple[Ratio, str]:
     """What the search believes of a plan, and how its steps were measured."""
-    mean, deviation = found.search.state.gains.gain({step.label for step in plan})
+    mean, deviation = found.search.speeds.gain({step.label for step in plan})
     switched = any(trial.method == SWITCHED for trial in found.search.trials if trial.candidate in plan)
     return ratio_of(mean, 1.96 * deviation), SWITCHED if switched else METHOD
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from hotloop.model.goal import Aim, Goal
 from hotloop.model.optimization import Refusal
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import FailureKind, ParityEvidence
@@ -15,6 +16,7 @@ from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.stats.verdict import Decision, Verdict, decide
 from hotloop.tune.confirm.contention_filter import Beside, ContentionFilter
 from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
+from hotloop.tune.goals.judge import Judged, judged
 from hotloop.tune.verdict.baseline import NoiseBaseline, Originals
 from hotloop.tune.verdict.decision import not_proven
 
@@ -34,16 +36,30 @@ class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
     num_sets: int
     beside: Beside | None = None
     """Why none of its sets tells what it gains when the user runs it; None: they do."""
+    aim: Aim = Aim()
+    goal: Judged | None = None
+    """What its memory says of the goal; None: it is not counted."""
 
     @property
     def held(self) -> bool:
-        """Whether it is faster and learns the same."""
-        return self.total.verdict is Verdict.FASTER and self.parity.passed and self.beside is None
+        """Whether it does what it is for, and learns the same."""
+        reached = self.goal.reached if self.goal is not None else self.total.verdict is Verdict.FASTER
+        return reached and self.parity.passed and self.beside is None
+
+    @property
+    def memory(self) -> Ratio | None:
+        """Peak before over peak after; None: not counted, or too little was measured."""
+        return self.goal.memory if self.goal is not None else None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is not within the limit of memory."""
+        return self.goal is not None and self.goal.is_over
 
     @property
     def ratio(self) -> Ratio | None:
-        """Its speed; None: too little was measured."""
-        return self.total.ratio
+        """What it is for: its speed, or its memory; None: too little was measured."""
+        return self.memory if self.aim.goal is Goal.MEMORY else self.total.ratio
 
     @property
     def width(self) -> float:
@@ -52,7 +68,7 @@ class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def speed(self) -> float:
-        """The estimate; 0: too little was measured."""
+        """The estimate of what it is for; 0: too little was measured."""
         return self.ratio.ratio if self.ratio is not None else 0.0
 
 
@@ -62,10 +78,12 @@ class ConfirmedSets:
     Args:
         originals: what the program against itself gave.
         pace: knows which sets show the program as its user runs it.
+        aim: what a plan is for.
     """
 
-    def __init__(self, originals: Originals, pace: ContentionFilter) -> None:
+    def __init__(self, originals: Originals, pace: ContentionFilter, aim: Aim = Aim()) -> None:  # noqa: B008 - frozen
         self._originals = originals
+        self._aim = aim
         self._pace = pace
         self._sets: list[tuple[SetOrder, SetRecord]] = []
         self._told: list[frozenset[int]] = []
@@ -170,6 +188,7 @@ class ConfirmedSets:
     def _standing(self, plan: PlanSteps, ground: NoiseBaseline) -> Confirmation | None:
         pairs: list[_Pair] = []
         parities = []
+        peaks: list[tuple[float | None, int | None, int | None]] = []
         for order, record in self.of(plan):
             at = order.plans.index(plan)
             arm, failure = record.arm(at), record.failure(at)
@@ -185,12 +204,18 @@ class ConfirmedSets:
                 )
             )
             parities.append(ground.references.check(arm, plan))
+            originals = record.originals(order)
+            before = max((found[0] for one in originals if (found := record.peak(one))), default=None)
+            peaks.append((record.memory_gain(originals, at), before, arm.peak_bytes))
         pairs = _counted(pairs)
         if not pairs:
             return None
+        total = _decision(pairs, ground)
         return Confirmation(
             plan=plan,
-            total=_decision(pairs, ground),
+            total=total,
+            aim=self._aim,
+            goal=judged(self._aim, peaks, total, (MIN_SETS, MAX_SETS)) if self._aim.counts_memory else None,
             # A set that the end of the time cut short has too few losses to say anything.
             parity=max([one for one in parities if one.measured] or parities, key=_departure),
             num_sets=len(pairs),
