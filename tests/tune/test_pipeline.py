@@ -48,7 +48,7 @@ class _Program:
         self.num_observed += 1
         return self.observed()
 
-    def executor(self, *_: object) -> SimulatedExecutor:
+    def executor(self, *_: object, **__: object) -> SimulatedExecutor:
         truth = Truth(factors={"a": 1.5})
         self.executors.append(SimulatedExecutor(truth, QUIET, Clock(), before=self._before))
         return self.executors[-1]

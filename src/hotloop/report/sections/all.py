@@ -13,6 +13,7 @@ from hotloop.report.content.figures import NOT_MEASURED, long_duration, money, s
 from hotloop.report.document import Document, Section, Tile
 from hotloop.report.sections.ceilings import ceilings
 from hotloop.report.sections.findings import findings
+from hotloop.report.sections.goal import goal
 from hotloop.report.sections.memory import memory
 from hotloop.report.sections.method import coverage, method
 from hotloop.report.sections.parity import parity
@@ -22,7 +23,21 @@ from hotloop.report.sections.step import step
 from hotloop.report.sections.timeline import timeline
 from hotloop.report.sections.trials import predictions, trials
 
-ALL = (plan, step, findings, parity, patch, ceilings, memory, timeline, predictions, trials, method, coverage)
+ALL = (
+    plan,
+    goal,
+    step,
+    findings,
+    parity,
+    patch,
+    ceilings,
+    memory,
+    timeline,
+    predictions,
+    trials,
+    method,
+    coverage,
+)
 """In the order of the questions: what do I change, where does the time go, why, is it safe, show me."""
 
 BUSY = 0.1
