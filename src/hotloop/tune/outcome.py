@@ -83,7 +83,7 @@ def _points(observation: Observation, sets: Sequence[RanSet], chosen: tuple[str,
             peak_bytes=max(peak for _, peak in told),
             num_sets=len(told),
             optimal=False,
-            chosen=names == chosen,
+            chosen=bool(chosen) and names == chosen,
         )
         for names, told in seen.items()
     ]
