@@ -27,9 +27,10 @@ from hotloop.model.tuning import (
 from hotloop.stats.empty_plan import unused_s
 from hotloop.stats.log_ratio import ratio_of
 from hotloop.tune.confirm.confirmation import Confirmer
-from hotloop.tune.confirm.evidence import MIN_SETS, TELLING, Confirmation
+from hotloop.tune.confirm.evidence import TELLING, Confirmation
 from hotloop.tune.confirm.factors import Factors
 from hotloop.tune.confirm.likely import likely_from_search, likely_from_sets, why_open
+from hotloop.tune.confirm.set_pairs import MIN_SETS
 from hotloop.tune.design.neighbours import was_busy
 from hotloop.tune.executor import ArmRecord, PlanSteps
 from hotloop.tune.outcome import reached

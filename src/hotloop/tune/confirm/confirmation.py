@@ -15,8 +15,9 @@ from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.tuning import FailureKind
 from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.tune.confirm.contention_filter import ContentionFilter
-from hotloop.tune.confirm.evidence import MAX_SETS, MIN_SETS, TELLING, Confirmation, ConfirmedSets
+from hotloop.tune.confirm.evidence import TELLING, Confirmation, ConfirmedSets
 from hotloop.tune.confirm.likely import why_open
+from hotloop.tune.confirm.set_pairs import MAX_SETS, MIN_SETS
 from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
 from hotloop.tune.sets.arms import Arms, while_time
 from hotloop.tune.verdict.decision import PARITY, blamed, failure_reason

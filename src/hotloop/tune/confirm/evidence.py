@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -12,15 +11,14 @@ from hotloop.model.goal import Aim, Goal
 from hotloop.model.optimization import Refusal
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import FailureKind, ParityEvidence
-from hotloop.stats.pairs import MIN_BLOCKS
-from hotloop.stats.verdict import Decision, Verdict, decide
+from hotloop.stats.verdict import Decision, Verdict
 from hotloop.tune.confirm.contention_filter import Beside, ContentionFilter
+from hotloop.tune.confirm.set_pairs import MAX_SETS, MIN_SETS, SetPair, counted_pairs, decision
 from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
 from hotloop.tune.goals.judge import Judged, judged
 from hotloop.tune.verdict.baseline import NoiseBaseline, Originals
 from hotloop.tune.verdict.decision import not_proven
 
-MIN_SETS, MAX_SETS = 3, 8
 WORTH = 1.01
 """Less than this is no gain worth a step."""
 TELLING = 1.0
@@ -186,7 +184,7 @@ class ConfirmedSets:
         return self._known[key][3]
 
     def _standing(self, plan: PlanSteps, ground: NoiseBaseline) -> Confirmation | None:
-        pairs: list[_Pair] = []
+        pairs: list[SetPair] = []
         parities = []
         peaks: list[tuple[float | None, int | None, int | None]] = []
         for order, record in self.of(plan):
@@ -197,7 +195,7 @@ class ConfirmedSets:
             if arm is None:
                 return None
             pairs.append(
-                _Pair(
+                SetPair(
                     record.log_ratios(record.originals(order), at),
                     record.disturbed,
                     self._pace.beside(order, record, plan),
@@ -207,10 +205,10 @@ class ConfirmedSets:
             originals = record.originals(order)
             before = max((found[0] for one in originals if (found := record.peak(one))), default=None)
             peaks.append((record.memory_gain(originals, at), before, arm.peak_bytes))
-        pairs = _counted(pairs)
+        pairs = counted_pairs(pairs)
         if not pairs:
             return None
-        total = _decision(pairs, ground)
+        total = decision(pairs, ground)
         return Confirmation(
             plan=plan,
             total=total,
@@ -225,7 +223,7 @@ class ConfirmedSets:
     def between(self, before: PlanSteps, after: PlanSteps) -> Decision | None:
         """Return what a plan is worth against its own beginning; None: no set that tells held both."""
         pairs = [
-            _Pair(
+            SetPair(
                 record.log_ratios(record.same(order, before), order.plans.index(after)),
                 record.disturbed,
                 self._pace.beside(order, record, after),
@@ -233,8 +231,8 @@ class ConfirmedSets:
             for order, record in self.of(after)
             if before in order.plans and record.arm(order.plans.index(before)) is not None
         ]
-        pairs = [pair for pair in _counted(pairs) if pair.beside is None]
-        return _decision(pairs, self._originals.baseline()) if pairs else None
+        pairs = [pair for pair in counted_pairs(pairs) if pair.beside is None]
+        return decision(pairs, self._originals.baseline()) if pairs else None
 
     def proven(self) -> Confirmation | None:
         """Return the fastest plan that held, a longer one only where it is 1% faster; None: none did."""
@@ -275,34 +273,6 @@ def _name(plan: PlanSteps) -> str:
 
 def _speed(one: Confirmation) -> float:
     return one.speed
-
-
-class _Pair(NamedTuple):
-    """What a set says of two plans."""
-
-    blocks: tuple[float, ...]
-    """Log ratios."""
-    disturbed: bool
-    beside: Beside | None
-    """Why it does not tell what is gained when the user runs it; None: it does."""
-
-
-def _counted(pairs: Sequence[_Pair]) -> list[_Pair]:
-    """Return the pairs that say enough: those of the program as its user runs it, if there is one."""
-    enough = [pair for pair in pairs if len(pair.blocks) >= MIN_BLOCKS]
-    return [pair for pair in enough if pair.beside is None] or enough
-
-
-def _decision(pairs: Sequence[_Pair], ground: NoiseBaseline) -> Decision:
-    return decide(
-        [pair.blocks for pair in pairs],
-        disturbed=[number for number, pair in enumerate(pairs) if pair.disturbed],
-        floor=ground.floor,
-        min_pairs=MIN_SETS,
-        max_pairs=MAX_SETS,
-        prior_sd=ground.spread.sd,
-        prior_df=ground.spread.df,
-    )
 
 
 def _departure(check: ParityEvidence) -> tuple[bool, bool, float]:

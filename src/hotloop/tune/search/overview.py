@@ -9,7 +9,7 @@ from statistics import median
 import msgspec
 
 from hotloop.tune.confirm.confirmation import Confirmer
-from hotloop.tune.confirm.evidence import MIN_SETS
+from hotloop.tune.confirm.set_pairs import MIN_SETS
 from hotloop.tune.design.experiment import Design
 from hotloop.tune.executor import PlanSteps
 from hotloop.tune.goals.objective import Objective
