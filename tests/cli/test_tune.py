@@ -121,6 +121,10 @@ class TestGoals:
         tuned(empty(aim=Aim(fit_bytes=1 << 20), goal=Reached(fits=False)))
         assert app.run(["tune", "--fit", "1MiB", "train.py"]) == ExitCode.GATE
 
+    def test_a_limit_of_which_nothing_is_known_is_five(self, tuned: Tuned) -> None:
+        tuned(empty(aim=Aim(fit_bytes=1 << 20), goal=Reached()))
+        assert app.run(["tune", "--fit", "1MiB", "train.py"]) == ExitCode.UNDECIDED
+
     def test_a_program_that_fits_as_it_is_is_done(self, tuned: Tuned) -> None:
         tuned(empty(aim=Aim(fit_bytes=1 << 40), goal=Reached(fits=True)))
         assert app.run(["tune", "--fit", "1TiB", "train.py"]) == ExitCode.DONE

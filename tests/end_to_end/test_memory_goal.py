@@ -15,16 +15,23 @@ PROGRAM = """
 import torch
 from torch import nn
 torch.manual_seed(0)
-model = nn.Sequential(nn.Linear(64, 2048), nn.ReLU(), nn.Linear(2048, 2048), nn.ReLU(), nn.Linear(2048, 10))
+model = nn.Sequential(nn.Linear(64, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
 while True:
-    x, y = torch.randn(256, 64), torch.randint(0, 10, (256,))
+    x, y = torch.randn(64, 64), torch.randint(0, 10, (64,))
     optimizer.zero_grad()
     nn.functional.cross_entropy(model(x), y).backward()
     optimizer.step()
 """
-LEAST = 4 * (64 * 2048 + 2048 * 2048)
+LEAST = 4 * (64 * 512 + 512 * 512)
 """Bytes of its weights."""
+
+
+def tune(folder: Path, budget: str) -> subprocess.CompletedProcess[str]:
+    words = f"tune --fit 1MiB --budget {budget} --only autocast_bf16 --json out.json train.py".split()
+    return subprocess.run(
+        [sys.executable, "-m", "hotloop", *words], cwd=folder, capture_output=True, text=True, check=False
+    )
 
 
 def test_peaks_are_counted_in_every_trial_and_a_limit_nobody_meets_is_one(tmp_path: Path) -> None:

@@ -141,9 +141,17 @@ def command(
         screen.done()
     _keep(screen, result, plan_file, json_file, verbose=verbose)
     keep_page(screen, session)
+    return _exit_code(result)
+
+
+def _exit_code(result: TuneResult) -> ExitCode:
+    """Return 130 after an interruption; with a limit of memory whether it was met: 5 where no peak was measured."""
     if result.interrupted:
         return ExitCode.INTERRUPTED
-    return ExitCode.GATE if result.goal is not None and result.goal.fits is False else ExitCode.DONE
+    if result.aim.fit_bytes is None:
+        return ExitCode.DONE
+    fits = result.goal.fits if result.goal is not None else None
+    return ExitCode.UNDECIDED if fits is None else ExitCode.DONE if fits else ExitCode.GATE
 
 
 def _check_aim(aim: Aim) -> None:

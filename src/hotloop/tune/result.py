@@ -22,6 +22,7 @@ from hotloop.model.tuning import (
     Plan,
     PlanStep,
     Switched,
+    Trial,
     TuneResult,
 )
 from hotloop.stats.empty_plan import unused_s
@@ -39,6 +40,7 @@ from hotloop.tune.search.knob_screen import METHOD as SWITCHED
 from hotloop.tune.search.search import NO_TIME, NOT_WORTH, Search
 from hotloop.tune.search.status import Known, Status
 from hotloop.tune.sets.arms import Arms
+from hotloop.tune.verdict.decision import ACCEPTED
 
 NOT_TRIED = "not tried: interrupted"
 CHANGED = 1.3
@@ -85,7 +87,7 @@ def tune_result(observation: Observation, found: Found) -> TuneResult:
         plan=_plan(observation, proven, steps),
         likely=tuple(_likely(observation, found, proven)),
         refused=(*found.refused, *(_as_it_was(found, one) for one in _refusals(found, proven))),
-        trials=tuple(found.search.trials),
+        trials=tuple(_by_goal(found, proven)),
         peak_bytes=(before.peak_bytes if before else None, after.peak_bytes if after else None),
         tree_peak=(before.tree_peak if before else None, after.tree_peak if after else None),
         contention=_contention(found),
@@ -98,6 +100,14 @@ def tune_result(observation: Observation, found: Found) -> TuneResult:
         aim=found.search.state.objective.aim,
         goal=reached(observation, found.search.state.objective.aim, found.arms.seen, proven),
     )
+
+
+def _by_goal(found: Found, proven: Confirmation | None) -> Iterator[Trial]:
+    """Yield the trials; where memory counts, a step of the plan was accepted for more than its time."""
+    chosen = proven.plan if proven is not None and found.search.state.objective.aim.counts_memory else ()
+    for trial in found.search.trials:
+        measured = isinstance(trial.outcome, Measured) and trial.candidate in chosen
+        yield msgspec.structs.replace(trial, decision=ACCEPTED) if measured else trial
 
 
 def _baseline(observation: Observation) -> Baseline:

@@ -38,8 +38,11 @@ class Objective(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def by_memory(self) -> bool:
-        """Whether a gain is memory now."""
-        return self.aim.goal is Goal.MEMORY or (self.must_shrink and not self.reached)
+        """Whether a gain is memory now: with a limit until it is known that the program is within it."""
+        if self.aim.goal is Goal.MEMORY:
+            return True
+        open_limit = self.aim.fit_bytes is not None and not self.reached
+        return open_limit and (self.original_bytes is None or self.must_shrink)
 
     def limit(self, speeds: Gains, peaks: Gains | None) -> Limit | None:
         """Return what a plan has to stay within; None: nothing.

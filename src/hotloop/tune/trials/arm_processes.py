@@ -170,12 +170,13 @@ class ArmProcesses:
 
     def record(self, arm: Arm) -> ArmRecord:
         """Return what an arm gave."""
+        counted = STEPS + 1 if arm.counter is not None else 0  # those steps are under a profiler
         peak_bytes, method = arm.peak_bytes(), ""
         if self._setting.counts_memory:
             peak_bytes, method = counted_peak(arm, on_device=bool(self._setting.devices))
         return ArmRecord(
             step_s=arm.step_s(),
-            phases={} if self._setting.devices else arm.phases(self._blocks.warm_steps),
+            phases={} if self._setting.devices else arm.phases(self._blocks.warm_steps + counted),
             losses=tuple(arm.losses()),
             loss_sites=tuple(arm.loss_sites()),
             outputs=arm.outputs(),
