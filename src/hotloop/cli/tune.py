@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from hotloop.cli.before import before_run
 from hotloop.cli.files import check_writable, write_json, write_text
 from hotloop.cli.options import (
     COMMAND_SETTINGS,
     Names,
+    NewScreen,
     ResultFile,
     Size,
     TimeSpan,
@@ -18,6 +18,7 @@ from hotloop.cli.options import (
     isolation_options,
     output_options,
 )
+from hotloop.cli.preflight import before_run
 from hotloop.cli.report import keep_page
 from hotloop.launch.isolation.decide import Exceptions
 from hotloop.launch.signals import ended_like_ctrl_c
@@ -99,11 +100,8 @@ def command(
     plan_file: Path,
     json_file: Path | None,
     verbose: bool,
-    writable: tuple[Path, ...],
-    allow_writes: bool,
-    network: bool,
-    quiet: bool,
-    no_color: bool,
+    exceptions: Exceptions,
+    new_screen: NewScreen,
     command: tuple[str, ...],
 ) -> int:
     """Try what would make a PyTorch program faster, smaller or cheaper, and prove it.
@@ -112,7 +110,7 @@ def command(
     than this machine's noise and learns the same; confirms the whole in fresh processes and writes a plan.
     """
     _check_targets(plan_file, json_file)
-    screen = Screen(quiet=quiet, no_color=no_color, verbose=verbose, budget_s=budget)
+    screen = new_screen(verbose=verbose, budget_s=budget)
     aim = Aim(
         goal=Goal(goal),
         fit_bytes=fit,
@@ -129,7 +127,7 @@ def command(
         budget_s=budget,
         wishes=wishes,
         resume=resume,
-        exceptions=Exceptions(writable, allow_writes, network),
+        exceptions=exceptions,
         checks=checks,
     )
     try:

@@ -13,7 +13,7 @@ import msgspec
 from hotloop.launch.environment import probed, quiet
 from hotloop.launch.isolation.decide import Isolation, guard_orders
 from hotloop.launch.isolation.scratch import new_scratch, remove
-from hotloop.launch.last_words import last_words
+from hotloop.launch.log_tail import last_words
 from hotloop.launch.process import start
 from hotloop.memory.configurations import PlannedConfiguration
 from hotloop.model.errors import ExitCode, HotloopError

@@ -174,7 +174,7 @@ class RunAccount(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def training_s(self) -> float:
-        """Seconds from the second step to the last, with all that comes between steps (evaluation, new epochs)."""
+        """Seconds from the second step to the last, evaluation and new epochs between steps included."""
         return self.wall_s - sum(self.parts.get(name, 0.0) for name in (*STARTUP_PARTS, *_NOT_TRAINING))
 
 

@@ -10,7 +10,7 @@ from hotloop.launch.isolation.scratch import new_scratch, remove
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.observation import Observation
 from hotloop.model.quantities import counted
-from hotloop.observe.run.live import Interrupted, LiveRun, observe
+from hotloop.observe.run.observe_command import Interrupted, LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
 
 OBSERVE_SHARE = 0.5
@@ -28,6 +28,7 @@ def observe_for_trials(
     budget_s: float,
     say: Callable[[str], None],
     note: Callable[[str], None],
+    look: Callable[[LiveRun, Callable[[str], None]], Observation] = observe,
 ) -> Observation:
     """Observe a program for no longer than its trials need.
 
@@ -37,6 +38,7 @@ def observe_for_trials(
         budget_s: of the whole session.
         say: told of what goes on.
         note: told of what is to stay on the screen.
+        look: runs and observes it.
 
     Raises:
         HotloopError: it cannot be run or observed, or failed.
@@ -55,7 +57,7 @@ def observe_for_trials(
             warn=warnings.append,
             note=lambda text: note(f"hotloop: {text}"),
         )
-        seen = observe(live, lambda text: say(f"observing your program: {text.removeprefix('measuring: ')}"))
+        seen = look(live, lambda text: say(f"observing your program: {text.removeprefix('measuring: ')}"))
         return _works(seen, warnings)
     except Interrupted:
         raise KeyboardInterrupt from None  # too little was seen to go on with

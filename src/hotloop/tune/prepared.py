@@ -16,7 +16,6 @@ from hotloop.model.errors import HotloopError
 from hotloop.model.goal import Aim
 from hotloop.model.observation import Observation
 from hotloop.optimize.optimization import Optimization
-from hotloop.optimize.registry import get
 from hotloop.tune.design.block_length import Blocks, shape_blocks
 from hotloop.tune.design.candidates import conflicts
 from hotloop.tune.design.costs import expected_costs
@@ -75,6 +74,7 @@ def design_of(
     step = expected.step
     assert step is not None
     on_host = observation.program.device == "cpu"
+    named = {one.name: one for one in catalogue}
     return Design(
         costs=expected_costs(expected, blocks),
         busy=was_busy(observation) and is_busy(),
@@ -91,9 +91,9 @@ def design_of(
         stands_in_for={one.name: one.stands_in_for for one in catalogue},
         heed_neighbours=frozenset(one.name for one in catalogue if one.heeds_neighbours),
         # A knob that is switched shows no memory of its own.
-        switchable=(lambda _: False) if aim.counts_memory else switchable,
+        switchable=lambda one: not aim.counts_memory and switchable(named[one.name], one),
         aim=aim,
-        alike=lambda one: get(one.name).shortens_every_step(),
+        alike=lambda one: named[one.name].shortens_every_step(),
         buffered=lambda plan: has_workers(observation, plan),
     )
 

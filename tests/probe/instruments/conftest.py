@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hotloop.probe.instruments.call_sites import CallSites
+from hotloop.probe.instruments.call_watch import CallSites
 from hotloop.probe.probe import Probe
 from hotloop.probe.process.config import ProbeConfig
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from hotloop.probe.instruments.call_sites import CallSites
+from hotloop.probe.instruments.call_watch import CallSites
 from hotloop.probe.probe import Probe
 from hotloop.probe.record.call_site import installed_in
 from hotloop.probe.windows.profiling_windows import hide_from_dynamo

@@ -109,7 +109,7 @@ def first_run(
     Raises:
         HotloopError: the command cannot be run.
         NoStepError: it runs no Python with torch, or took no step.
-        NeedsNetwork: it failed, or waited, for want of other machines.
+        NeedsNetwork: it failed, or waited, because other machines were out of reach.
     """
     scratch = new_scratch("observe")
     try:

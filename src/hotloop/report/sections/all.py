@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 
 from hotloop import __version__
 from hotloop.model.quantities import byte_size, duration, percent, rate
-from hotloop.report.cleaned import cleaned
+from hotloop.report.content.busy_machine import busy_tile
 from hotloop.report.content.content import ReportContent, Savings
 from hotloop.report.content.figures import NOT_MEASURED, long_duration, money, speedup
 from hotloop.report.document import Document, Section, Tile
+from hotloop.report.sanitize import cleaned
 from hotloop.report.sections.ceilings import ceilings
 from hotloop.report.sections.findings import findings
 from hotloop.report.sections.goal import goal
@@ -39,9 +40,6 @@ ALL = (
     coverage,
 )
 """In the order of the questions: what do I change, where does the time go, why, is it safe, show me."""
-
-BUSY = 0.1
-"""Share of the machine taken by others above which figures are not the program's own, as for blocks of trials."""
 
 
 def document(content: ReportContent) -> Document:
@@ -129,9 +127,8 @@ def _tiles(content: ReportContent) -> Iterator[Tile]:
     elif content.bottleneck is not None and head.speedup is not None:
         was = content.bottleneck
         yield Tile(name="bottleneck before", value=was.kind, detail=f"{percent(was.share)} of the time")
-    if seen is not None and seen.foreign_share is not None and seen.foreign_share > BUSY:
-        value = percent(seen.foreign_share)
-        yield Tile(name="used by other processes", value=value, detail="of the CPU, meanwhile", good=False)
+    if seen is not None:
+        yield from busy_tile(seen.foreign_share)
 
 
 def _observed(content: ReportContent) -> Iterator[Tile]:

@@ -8,7 +8,7 @@ from hotloop.model.diagnosis import Diagnosis
 from hotloop.model.observation import NO_TIME, Observation
 from hotloop.model.quantities import counted, duration, listed
 from hotloop.report.content.busy_machine import busy_machine
-from hotloop.report.content.worth import SHOWN, worth_showing
+from hotloop.report.content.finding_filter import SHOWN, worth_showing
 from hotloop.report.document import Block, Document, Facts, More, Note, Section
 from hotloop.report.sections.ceilings import limits
 from hotloop.report.sections.findings import finding

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import RenderableType
 
 from hotloop.model.diagnosis import Diagnosis
-from hotloop.report.content.worth import worth_showing
+from hotloop.report.content.finding_filter import worth_showing
 from hotloop.report.sections.diagnosed import diagnosed
 from hotloop.report.terminal import walk
 from hotloop.report.terminal.layout import next_steps

@@ -31,8 +31,6 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     """No more sets are run: it failed, or other processes keep them from telling."""
     parity: bool | None = None
     """Whether it learns the same; None: not decided."""
-    parity_may_be_told: bool = True
-    """Whether more sets may decide that."""
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +78,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         return self.objective.least(self.proven)
 
     def gain_beside(self, plan: PlanSteps, base: PlanSteps = ()) -> float:
-        """Return the expected log gain of a plan over another one."""
+        """Return the expected log gain of one plan over a second one."""
         return self.gains.gain(_labels(plan), _labels(base))[0]
 
     def unsure(self, one: Known) -> float:
@@ -114,7 +112,7 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True):
     curve_rounds: int
     """Rounds after which losses can be compared."""
     grace_s: float
-    """The last set of a proof may end so much late."""
+    """Seconds that the last set of a proof may end late."""
     num_originals: int
     """Arms with nothing on that the next set begins with."""
     num_perturbed: int = 0

@@ -7,12 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from hotloop.cli.diagnose_source import with_source
-from hotloop.cli.explain import manual_page
-from hotloop.cli.stored import OBSERVATION, RESULT
-from hotloop.cli.stored_card import card_of
-from hotloop.cli.stored_trials import held_steps, looks, loss_curves, samples
 from hotloop.diagnose.check.engine import diagnose
+from hotloop.diagnose.check.source import with_source
+from hotloop.machine.card.cache import card_of
 from hotloop.model.deep import Deep
 from hotloop.model.diagnosis import Diagnosis
 from hotloop.model.errors import HotloopError
@@ -30,6 +27,9 @@ from hotloop.patch.program_files import editable, outdated, sites_now
 from hotloop.patch.rewrite_plan import rewrite_plan
 from hotloop.report.content.content import Excerpt, ReportContent
 from hotloop.report.content.headline import headline, savings
+from hotloop.review.manual import manual_page
+from hotloop.review.trials import held_steps, looks, loss_curves, samples
+from hotloop.store.keys import OBSERVATION, RESULT
 from hotloop.store.session import Session
 
 SOURCES = (".py", ".pyw", ".ipynb")

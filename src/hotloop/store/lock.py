@@ -19,7 +19,7 @@ def claimed(path: Path, hint: str) -> int:
     """Return a descriptor; as long as it is open no other hotloop can have one of this session.
 
     Raises:
-        InUseError: another one has.
+        InUseError: a different process holds it.
     """
     descriptor = os.open(
         path.with_suffix(_CLAIM), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600

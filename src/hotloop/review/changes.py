@@ -32,7 +32,7 @@ def code_between(before: Origin | None, after: Origin | None, folder: Path) -> t
     old, new = before.code, after.code
     lines = () if old.commit == new.commit else changes_between(folder, old.commit, new.commit)
     if lines is None:
-        lines = (f"{old.commit[:12]} is not to be found here",)
+        lines = (f"{old.commit[:12]} is not in this repository",)
     if old.diff_sha256 != new.diff_sha256:
         names = sorted({*old.changed, *new.changed})
         lines = (*lines, f"changes that are not committed differ: {', '.join(names[:10])}")

@@ -36,7 +36,7 @@ def mind(
     """
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    minder = os.getpid()
+    subreaper = os.getpid()
     wake, woken = os.pipe()
     os.set_blocking(woken, False)
     child = os.fork()
@@ -45,7 +45,7 @@ def mind(
             if descriptor is not None:
                 os.close(descriptor)
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() not in (minder, 0):  # 0: it is in another namespace
+        if os.getppid() not in (subreaper, 0):  # 0: it is in another namespace
             os._exit(1)
         os._exit(become_command())
     _ignore_ours()

@@ -10,11 +10,12 @@ from pathlib import Path
 import click
 
 from hotloop.launch.command import resolve, script_of
-from hotloop.machine.environment.check import MAX_FOREIGN_RATIO, check_environment
+from hotloop.machine.environment.check import check_environment
 from hotloop.machine.environment.snapshot import MachineSnapshot, look
 from hotloop.model.machine import EnvironmentCheck
 from hotloop.report.terminal.layout import WIDTH
 from hotloop.report.terminal.screen import Screen
+from hotloop.stats.quietness import is_busy
 
 LOOK_S = 0.6
 """60 ticks of the kernel's clock a core: one tick is below 2% of one."""
@@ -55,7 +56,7 @@ def _hint_options(screen: Screen, words: Sequence[str]) -> None:
 def _warn_if_busy(screen: Screen, seen: MachineSnapshot) -> None:
     """Say that others use the machine."""
     share = seen.foreign_ratio
-    if share is None or share < MAX_FOREIGN_RATIO:
+    if share is None or not is_busy(share):
         return
     who = ", ".join(f"{name} (pid {pid})" for name, pid, _ in seen.busiest)
     screen.warn(

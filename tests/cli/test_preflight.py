@@ -9,8 +9,8 @@ import click
 import msgspec
 import pytest
 
-from hotloop.cli import before
-from hotloop.cli.endings import how_it_ended
+from hotloop.cli import preflight
+from hotloop.cli.exit_message import how_it_ended
 from hotloop.cli.observe import command as observe_command
 from hotloop.launch.isolation.decide import Isolation
 from hotloop.machine.environment.snapshot import MachineSnapshot
@@ -38,12 +38,12 @@ Says = Callable[..., str]
 def says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Says:
     """What is said before a command is run, where the machine is as told."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(before, "resolve", list)
+    monkeypatch.setattr(preflight, "resolve", list)
 
     def said(*words: str, machine: MachineSnapshot = QUIET) -> str:
-        monkeypatch.setattr(before, "look", lambda *_, **__: machine)
+        monkeypatch.setattr(preflight, "look", lambda *_, **__: machine)
         with click.Context(observe_command):
-            before.before_run(Screen(), words)
+            preflight.before_run(Screen(), words)
         return " ".join(capsys.readouterr().err.split())
 
     return said
@@ -86,9 +86,9 @@ def test_an_option_that_the_program_knows_is_its_own(source: str, says: Says, tm
 
 def test_the_programs_output_stands_under_a_heading(capsys: pytest.CaptureFixture[str]) -> None:
     screen = Screen()
-    before.say_whose_output(screen, ["python", "train.py", "--name", "with blanks"])
+    preflight.say_whose_output(screen, ["python", "train.py", "--name", "with blanks"])
     assert "output of python train.py --name 'with blanks' -----" in capsys.readouterr().err
-    before.say_whose_output(screen, ["python", "train.py", "x" * 200])
+    preflight.say_whose_output(screen, ["python", "train.py", "x" * 200])
     assert len(capsys.readouterr().err.rstrip("\n").splitlines()[-1]) <= 80
     screen.done()
     assert set(capsys.readouterr().err.strip()) == {"-"}, "a rule ends it"
