@@ -36,21 +36,9 @@ def tune(folder: Path, budget: str) -> subprocess.CompletedProcess[str]:
 
 def test_peaks_are_counted_in_every_trial_and_a_limit_nobody_meets_is_one(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(PROGRAM)
-    words = [
-        "tune",
-        "--fit",
-        "1MiB",
-        "--budget",
-        "40s",
-        "--only",
-        "autocast_bf16",
-        "--json",
-        "out.json",
-        "train.py",
-    ]
-    done = subprocess.run(
-        [sys.executable, "-m", "hotloop", *words], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = tune(tmp_path, "40s")
+    if done.returncode == 5:  # so busy a machine
+        done = tune(tmp_path, "150s")
     assert done.returncode == 1, done.stderr[-3000:]
     told = json.loads((tmp_path / "out.json").read_text())
     assert told["plan"]["steps"] == []
