@@ -41,6 +41,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds that its first steps are expected to take more (compilation); None: nothing worth naming."""
     saves_memory: bool = False
     """It is tried where memory is the goal, or a limit has to be met."""
+    saved_bytes: int | None = None
+    """Expected of the peak; None: not known before it is measured."""
 
     @property
     def expected(self) -> float:
