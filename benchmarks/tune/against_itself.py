@@ -32,7 +32,7 @@ from hotloop.stats.floor import aa_floor, pair_spread
 from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.stats.verdict import decide
 from hotloop.tune.confirm.confirmation import TAME_ROUNDS
-from hotloop.tune.confirm.evidence import MAX_SETS, MIN_SETS
+from hotloop.tune.confirm.set_pairs import MAX_SETS, MIN_SETS
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.design.costs import Costs
 from hotloop.tune.executor import SetOrder, SetRecord

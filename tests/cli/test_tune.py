@@ -13,6 +13,7 @@ import pytest
 from hotloop.cli import app
 from hotloop.cli import tune as tune_command
 from hotloop.model.errors import ExitCode
+from hotloop.model.goal import Aim, Goal, Reached
 from hotloop.model.optimization import Numerics
 from hotloop.model.tuning import TuneResult
 from hotloop.tune import pipeline
@@ -86,6 +87,47 @@ class TestOptions:
         orders = tuned(empty())
         assert app.run(["tune", *words, *(["train.py"] if words else [])]) == ExitCode.USAGE
         assert orders == []
+
+
+class TestGoals:
+    def test_what_the_plan_is_for(self, tuned: Tuned) -> None:
+        orders = tuned(empty())
+        assert (
+            app.run(["tune", "--fit", "24GB", "--price-per-hour", "2.5", "--power-price", "0.3", "train.py"])
+            == 0
+        )
+        assert app.run(["tune", "--goal", "memory", "--max-slowdown", "50", "train.py"]) == 0
+        first, second = (order.wishes.aim for order in orders)
+        assert first == Aim(fit_bytes=24 * 10**9, price_per_hour=2.5, power_price=0.3)
+        assert second == Aim(goal=Goal.MEMORY, max_slowdown=0.5)
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            "--goal memory --fit 1GB",
+            "--goal cost",
+            "--fit 24",
+            "--fit 0GB",
+            "--goal small",
+            "--max-slowdown -1",
+        ],
+    )
+    def test_goals_that_do_not_go_together_are_two(self, tuned: Tuned, words: str) -> None:
+        orders = tuned(empty())
+        assert app.run(["tune", *words.split(), "train.py"]) == ExitCode.USAGE
+        assert orders == []
+
+    def test_a_limit_that_was_not_met_is_one(self, tuned: Tuned) -> None:
+        tuned(empty(aim=Aim(fit_bytes=1 << 20), goal=Reached(fits=False)))
+        assert app.run(["tune", "--fit", "1MiB", "train.py"]) == ExitCode.GATE
+
+    def test_a_limit_of_which_nothing_is_known_is_five(self, tuned: Tuned) -> None:
+        tuned(empty(aim=Aim(fit_bytes=1 << 20), goal=Reached()))
+        assert app.run(["tune", "--fit", "1MiB", "train.py"]) == ExitCode.UNDECIDED
+
+    def test_a_program_that_fits_as_it_is_is_done(self, tuned: Tuned) -> None:
+        tuned(empty(aim=Aim(fit_bytes=1 << 40), goal=Reached(fits=True)))
+        assert app.run(["tune", "--fit", "1TiB", "train.py"]) == ExitCode.DONE
 
 
 class TestFiles:

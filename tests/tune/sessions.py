@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from hotloop.model.goal import Aim
 from hotloop.model.optimization import Candidate, Refusal
 from hotloop.model.tuning import TuneResult
 from hotloop.tune.confirm.evidence import ConfirmedSets
@@ -70,6 +71,7 @@ class Simulation:
         shape: Shape = USUAL,
         may_be_late: bool = False,
         told: Callable[[str], None] | None = None,
+        aim: Aim = Aim(),  # noqa: B008 - frozen
     ) -> None:
         self.clock = Clock()
         budget = Budget(budget_s, self.clock)
@@ -103,6 +105,7 @@ class Simulation:
             observed_s=observed_s,
             observed_busy=observed_busy,
             usual_s=observed_s,
+            aim=aim,
         )
         seen = observation(step_s=shape.step_s)
         self._tuner = Tuner(seen, self.executor, self._ledger, design, self._tell, told)

@@ -31,6 +31,8 @@ from ..stats.simulated import Noise
 STEP_S = 0.1
 STARTUP_S = 4.0
 WARM_STEPS = 10
+PEAK = 512 << 20
+"""Of the program as it is, in bytes."""
 BLOCK_STEPS, DISCARD = 4, 1
 """What `shape_blocks` makes of a step of 100 ms."""
 HOLD_STEPS = 3
@@ -64,6 +66,8 @@ class Truth(msgspec.Struct, frozen=True, kw_only=True):
     """What a switch within one process shows on top of the truth: caches, carry-over."""
     passive: Mapping[str, float] = {}
     """Instead, where threads wait passively."""
+    memory: Mapping[str, float] = {}
+    """Share of the peak that is left with each; 1 where it is not named."""
     ineffective: Names = frozenset()
     """Do not take effect, whatever their ratio."""
     from_start: Names = frozenset()
@@ -442,9 +446,15 @@ class _Process:
             step_s=self.step_s,
             losses=tuple(curve),
             effects=effects,
-            peak_bytes=(512 - 64 * len(self.plan)) << 20,
+            peak_bytes=self._peak_bytes(),
+            peak_method="counted tensors",
             first_steps_s=self.first_steps_s,
         )
+
+    def _peak_bytes(self) -> int:
+        if not self._truth.memory:
+            return (512 - 64 * len(self.plan)) << 20
+        return int(PEAK * math.prod(left for name, left in self._truth.memory.items() if name in self._on))
 
 
 def _log_factor(on: Names, truth: Truth) -> float:

@@ -41,6 +41,7 @@ class _Arm:
     plan: PlanSteps
     clock: _Clock
     waited_s: float = field(default=0.0)
+    counter: None = None
 
     @property
     def needs_s(self) -> float:

@@ -68,7 +68,7 @@ class _Program:
         return self.observed()
 
     def executor(
-        self, argv: object, observed: object, isolation: object, blocks: Blocks, *_: object
+        self, argv: object, observed: object, isolation: object, blocks: Blocks, *_: object, **__: object
     ) -> SimulatedExecutor:
         truth = Truth(factors={"a": 1.5})
         made = SimulatedExecutor(truth, QUIET, Clock(), before=self._before)

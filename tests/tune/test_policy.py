@@ -10,10 +10,10 @@ import msgspec
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.tune.design.costs import Costs
 from hotloop.tune.executor import PlanSteps
+from hotloop.tune.goals.gains import prior
 from hotloop.tune.search.actions import Compare, Confirm, Doing, Screen, Stop
-from hotloop.tune.search.assess import assessed
+from hotloop.tune.search.assess import Priors, assessed
 from hotloop.tune.search.evidence import Compared, Evidence
-from hotloop.tune.search.gains import prior
 from hotloop.tune.search.policy import next_action
 from hotloop.tune.search.state import Prices, Proof, State
 from hotloop.tune.search.status import Known, Status
@@ -55,7 +55,7 @@ def state(
         for one in candidates
     )
     empty = State(known=known, gains=before, evidence=(), plan=(), proof=Proof(), num_measured=len(seen))
-    return assessed(empty, before, measured)
+    return assessed(empty, Priors(before), measured)
 
 
 def gained(candidate: Candidate, ratio: float, error: float = 0.02) -> Compared:

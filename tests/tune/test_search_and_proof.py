@@ -13,8 +13,8 @@ import pytest
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.optimization import Candidate, Numerics, Refusal
 from hotloop.model.tuning import FailureKind, Measured
-from hotloop.tune.confirm.evidence import MAX_SETS
 from hotloop.tune.confirm.factors import ARMS, SWITCHED
+from hotloop.tune.confirm.set_pairs import MAX_SETS
 from hotloop.tune.search.arm_comparison import METHOD as ARM_METHOD
 from hotloop.tune.search.arm_verdict import clearly_slower
 from hotloop.tune.search.knob_screen import METHOD

@@ -41,6 +41,29 @@ class TimeSpan(click.ParamType):  # type: ignore[type-arg]  # not generic in eve
         return float(match[1]) * _UNITS_S[match[2]]
 
 
+_SIZE_UNITS = {
+    f"{prefix}{unit}": base ** (1 + "kmgt".index(prefix))
+    for unit, base in (("b", 1000), ("ib", 1024))
+    for prefix in "kmgt"
+}
+
+
+class Size(click.ParamType):  # type: ignore[type-arg]  # likewise
+    """`24GB` or `512MiB`, in bytes."""
+
+    name = "BYTES"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return bytes; fail with what is allowed."""
+        if isinstance(value, int):
+            return value
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]i?b)", str(value).strip().lower())
+        size = int(float(match[1]) * _SIZE_UNITS[match[2]]) if match is not None else 0
+        if size <= 0:
+            self.fail(f"{value!r} is not a size; write 24GB or 512MiB", param, ctx)
+        return size
+
+
 class Names(click.ParamType):  # type: ignore[type-arg]  # likewise
     """A comma-separated list."""
 

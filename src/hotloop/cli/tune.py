@@ -13,6 +13,7 @@ from hotloop.cli.options import (
     Names,
     NewScreen,
     ResultFile,
+    Size,
     TimeSpan,
     command_argument,
     isolation_options,
@@ -24,6 +25,7 @@ from hotloop.cli.stored import show_out_of_memory
 from hotloop.launch.isolation.decide import Exceptions
 from hotloop.launch.signals import ended_like_ctrl_c
 from hotloop.model.errors import ExitCode, HotloopError
+from hotloop.model.goal import MAX_SLOWDOWN, Aim, Goal
 from hotloop.model.optimization import Numerics
 from hotloop.model.origin import Origin
 from hotloop.model.tuning import Plan, TuneResult
@@ -53,6 +55,26 @@ _PLAN = Path("hotloop.toml")
     show_default=True,
     help="Largest numerical change: reduced precision that passes the parity check, or different training.",
 )
+@click.option(
+    "--goal",
+    type=click.Choice([one.value for one in Goal]),
+    default=Goal.SPEED.value,
+    show_default=True,
+    help="What the plan is for: a shorter step, a smaller peak, or a cheaper epoch.",
+)
+@click.option(
+    "--fit", type=Size(), help="Memory limit, such as 24GB: find the fastest plan whose peak stays within it."
+)
+@click.option(
+    "--max-slowdown",
+    type=click.FloatRange(min=0),
+    default=100 * MAX_SLOWDOWN,
+    show_default=True,
+    metavar="PCT",
+    help="With --goal memory: allowed increase of the step time, in percent.",
+)
+@click.option("--price-per-hour", type=click.FloatRange(min=0), help="Price of this machine per hour.")
+@click.option("--power-price", type=click.FloatRange(min=0), help="Price of power per kWh.")
 @click.option("--only", type=Names(), default=(), help="Try only these.")
 @click.option("--skip", type=Names(), default=(), help="Do not try these.")
 @click.option("--resume", is_flag=True, help="Continue the newest session of this command.")
@@ -73,6 +95,11 @@ def command(
     *,
     budget: float,
     allow: str,
+    goal: str,
+    fit: int | None,
+    max_slowdown: float,
+    price_per_hour: float | None,
+    power_price: float | None,
     only: tuple[str, ...],
     skip: tuple[str, ...],
     resume: bool,
@@ -83,14 +110,22 @@ def command(
     new_screen: NewScreen,
     command: tuple[str, ...],
 ) -> int:
-    """Try what would make a PyTorch program faster, and prove it.
+    """Try what would make a PyTorch program faster, smaller or cheaper, and prove it.
 
     Runs COMMAND, unmodified, again and again beside itself with one optimization more on; keeps what is faster by more
     than this machine's noise and learns the same; confirms the whole in fresh processes and writes a plan.
     """
     _check_targets(plan_file, json_file)
     screen = new_screen(verbose=verbose, budget_s=budget)
-    wishes = Wishes(allow=Numerics(allow), only=only, skip=skip)
+    aim = Aim(
+        goal=Goal(goal),
+        fit_bytes=fit,
+        max_slowdown=max_slowdown / 100,
+        price_per_hour=price_per_hour,
+        power_price=power_price,
+    )
+    _check_aim(aim)
+    wishes = Wishes(allow=Numerics(allow), only=only, skip=skip, aim=aim)
     wishes.check()
     checks = before_run(screen, command)
     order = TuneOrder(
@@ -113,7 +148,33 @@ def command(
         screen.done()
     _keep(screen, result, plan_file, json_file, verbose=verbose)
     keep_page(screen, session)
-    return ExitCode.INTERRUPTED if result.interrupted else ExitCode.DONE
+    return _exit_code(result)
+
+
+def _exit_code(result: TuneResult) -> ExitCode:
+    """Return 130 after an interruption; with a limit of memory whether it was met: 5 where no peak was measured."""
+    if result.interrupted:
+        return ExitCode.INTERRUPTED
+    if result.aim.fit_bytes is None:
+        return ExitCode.DONE
+    fits = result.goal.fits if result.goal is not None else None
+    return ExitCode.UNDECIDED if fits is None else ExitCode.DONE if fits else ExitCode.GATE
+
+
+def _check_aim(aim: Aim) -> None:
+    """Demand goals that go together, and a price where cost is the goal."""
+    if aim.goal is Goal.MEMORY and aim.fit_bytes is not None:
+        raise HotloopError(
+            "--goal memory looks for the smallest peak, and --fit for the fastest plan within a limit",
+            "give one of them",
+            ExitCode.USAGE,
+        )
+    if aim.goal is Goal.COST and aim.price_per_hour is None and aim.power_price is None:
+        raise HotloopError(
+            "--goal cost needs a price to reckon with",
+            "add --price-per-hour PRICE, --power-price PRICE (of a kWh), or both",
+            ExitCode.USAGE,
+        )
 
 
 def _keep_failure(screen: Screen, failed: UntunableError, of: Origin) -> None:
@@ -164,7 +225,8 @@ def _where_the_plan_is(result: TuneResult, plan_file: Path, kept: str) -> str:
         return f"the plan{of} is in {plan_file}"
     if result.interrupted:
         return f"interrupted before anything was proven{of}, so no plan was written"
-    return f"nothing was proven faster{of}; {plan_file} holds a plan without steps"
+    what = "to do what was asked for" if result.aim.counts_memory else "faster"
+    return f"nothing was proven {what}{of}; {plan_file} holds a plan without steps"
 
 
 def _for_script(plan: Plan) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from hotloop.model.goal import Aim, Reached
 from hotloop.model.observation import SCHEMA, Anchor
 from hotloop.model.optimization import Candidate, Effect, Numerics, Refusal
 from hotloop.model.option_value import OptionValue
@@ -143,6 +144,8 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
     """How its own factor was obtained."""
     proven: bool = True
     """Whether its own factor is above 1 with its interval; otherwise it is part of a whole that is."""
+    memory_ratio: float | None = None
+    """Peak without it over peak with it, beside the other steps; None: memory was not counted."""
     caution: str = ""
     """Where it may cost time instead, as a sentence; empty: nothing is known that speaks against it."""
 
@@ -283,4 +286,8 @@ class TuneResult(msgspec.Struct, frozen=True, kw_only=True):
     """What was done next each time, and why; the last one says why it ended. Empty: of an earlier version."""
     coverage: tuple[str, ...] = ()
     interrupted: bool = False
+    aim: Aim = Aim()
+    """What the plan is for; speed in results of earlier versions."""
+    goal: Reached | None = None
+    """What came of it; None: speed alone was asked for."""
     schema: int = SCHEMA

@@ -57,6 +57,8 @@ class ArmRecord(Learned, frozen=True, kw_only=True, tag="arm"):
     effects: tuple[Effect, ...] = ()
     notes: tuple[str, ...] = ()
     peak_bytes: int | None = None
+    peak_method: str = ""
+    """How the peak was measured; empty: as the observation's."""
     tree_peak: TreeMemory | None = None
     """Of all its processes together, on the host."""
     num_alloc_retries: int = 0
@@ -98,6 +100,19 @@ class SetRecord(msgspec.Struct, frozen=True, kw_only=True, tag="measured"):
             for times in telling(self.rounds, self.aside)
         )
         return tuple(ratio for ratio in ratios if math.isfinite(ratio))
+
+    def memory_gain(self, before: Sequence[int], after: int) -> float | None:
+        """Return log(peak of the arms `before` / peak of the arm `after`); None: not measured, or not alike."""
+        peaks = [peak for at in before if (peak := self.peak(at)) is not None]
+        mine = self.peak(after)
+        if mine is None or not peaks or len({method for _, method in (*peaks, mine)}) > 1:
+            return None
+        return sum(math.log(size) for size, _ in peaks) / len(peaks) - math.log(mine[0])
+
+    def peak(self, at: int) -> tuple[int, str] | None:
+        """Return the peak of an arm in bytes, and how it was measured; None: it failed, or it was not."""
+        arm = self.arm(at)
+        return (arm.peak_bytes, arm.peak_method) if arm is not None and arm.peak_bytes else None
 
     @property
     def disturbed(self) -> bool:

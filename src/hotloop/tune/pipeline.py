@@ -165,11 +165,19 @@ def _tuned(
     isolation = _isolation(order, argv, network=own_network)
     stage = Stage(progress)
     executor = parts.executor(
-        argv, observation, isolation, blocks, stdin, stage.passing, ledger.budget, in_the_way
+        argv,
+        observation,
+        isolation,
+        blocks,
+        stdin,
+        stage.passing,
+        ledger.budget,
+        in_the_way,
+        counts_memory=order.wishes.aim.counts_memory,
     )
     catalogue = parts.catalogue()
     candidates, refused = propose(observation, catalogue, order.wishes, kept_outcomes())
-    design = design_of(observation, expected, blocks, catalogue)
+    design = design_of(observation, expected, blocks, catalogue, order.wishes.aim)
     tuner = Tuner(observation, executor, ledger, design, stage.begin, standing)
     result = tuner.run(candidates, [*refused, *broken_plugins()])
     gaps = (*_coverage(isolation), *(one.text for one in in_the_way), *result.coverage)

@@ -13,6 +13,7 @@ import msgspec
 from hotloop.launch.isolation.decide import Isolation, plan_isolation
 from hotloop.launch.isolation.scratch import scratch_root
 from hotloop.model.errors import HotloopError
+from hotloop.model.goal import Aim
 from hotloop.model.observation import Observation
 from hotloop.optimize.optimization import Optimization
 from hotloop.tune.design.block_length import Blocks, shape_blocks
@@ -55,7 +56,11 @@ def without_neighbours(observation: Observation) -> Observation:
 
 
 def design_of(
-    observation: Observation, expected: Observation, blocks: Blocks, catalogue: Sequence[Optimization]
+    observation: Observation,
+    expected: Observation,
+    blocks: Blocks,
+    catalogue: Sequence[Optimization],
+    aim: Aim = Aim(),  # noqa: B008 - frozen
 ) -> Design:
     """Return what the experiment is designed from.
 
@@ -64,6 +69,7 @@ def design_of(
         expected: with the step that arms are expected to take (`without_neighbours`).
         blocks: the shape of a trial.
         catalogue: all optimizations that there are.
+        aim: what a plan is for.
     """
     step = expected.step
     assert step is not None
@@ -84,7 +90,9 @@ def design_of(
         interactions=interactions(catalogue),
         stands_in_for={one.name: one.stands_in_for for one in catalogue},
         heed_neighbours=frozenset(one.name for one in catalogue if one.heeds_neighbours),
-        switchable=lambda one: switchable(named[one.name], one),
+        # A knob that is switched shows no memory of its own.
+        switchable=lambda one: not aim.counts_memory and switchable(named[one.name], one),
+        aim=aim,
         alike=lambda one: named[one.name].shortens_every_step(),
         buffered=lambda plan: has_workers(observation, plan),
     )
@@ -124,6 +132,8 @@ def executor_of(
     say: Callable[[str], None],
     budget: Budget,
     in_the_way: Sequence[Hindrance],
+    *,
+    counts_memory: bool = False,
 ) -> DuetExecutor:
     """Return what runs the arms of a session.
 
@@ -136,6 +146,7 @@ def executor_of(
         say: told of what is done.
         budget: of the session.
         in_the_way: what of the machine hinders trials.
+        counts_memory: each arm's memory is measured before it is timed.
     """
     assert observation.anchor is not None
     assert observation.step is not None
@@ -155,6 +166,7 @@ def executor_of(
         one_at_a_time=any(one.one_at_a_time for one in in_the_way),
         program_seeds=observation.program.seeds,
         stdin=stdin,
+        counts_memory=counts_memory,
         grace_s=LATEST * budget.seconds,
         quiet_wait_s=0.0 if was_busy(observation) else min(QUIET_WAIT * budget.seconds, QUIET_WAIT_S),
     )

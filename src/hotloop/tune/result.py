@@ -22,21 +22,25 @@ from hotloop.model.tuning import (
     Plan,
     PlanStep,
     Switched,
+    Trial,
     TuneResult,
 )
 from hotloop.stats.empty_plan import unused_s
 from hotloop.stats.log_ratio import ratio_of
 from hotloop.tune.confirm.confirmation import Confirmer
-from hotloop.tune.confirm.evidence import MIN_SETS, TELLING, Confirmation
+from hotloop.tune.confirm.evidence import TELLING, Confirmation
 from hotloop.tune.confirm.factors import Factors
 from hotloop.tune.confirm.likely import likely_from_search, likely_from_sets, why_open
+from hotloop.tune.confirm.set_pairs import MIN_SETS
 from hotloop.tune.design.neighbours import was_busy
 from hotloop.tune.executor import ArmRecord, PlanSteps
+from hotloop.tune.outcome import reached
 from hotloop.tune.search.arm_comparison import METHOD
 from hotloop.tune.search.knob_screen import METHOD as SWITCHED
 from hotloop.tune.search.search import NO_TIME, NOT_WORTH, Search
 from hotloop.tune.search.status import Known, Status
 from hotloop.tune.sets.arms import Arms
+from hotloop.tune.verdict.decision import ACCEPTED
 
 NOT_TRIED = "not tried: interrupted"
 CHANGED = 1.3
@@ -64,8 +68,9 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
             self.confirmer.sets,
             self.search.trials,
             self.search.screening.fits,
-            self.search.state.gains.gain,
+            self.search.speeds.gain,
             self.heed_neighbours,
+            self.search.state.peaks,
         )
 
 
@@ -82,7 +87,7 @@ def tune_result(observation: Observation, found: Found) -> TuneResult:
         plan=_plan(observation, proven, steps),
         likely=tuple(_likely(observation, found, proven)),
         refused=(*found.refused, *(_as_it_was(found, one) for one in _refusals(found, proven))),
-        trials=tuple(found.search.trials),
+        trials=tuple(_by_goal(found, proven)),
         peak_bytes=(before.peak_bytes if before else None, after.peak_bytes if after else None),
         tree_peak=(before.tree_peak if before else None, after.tree_peak if after else None),
         contention=_contention(found),
@@ -92,7 +97,17 @@ def tune_result(observation: Observation, found: Found) -> TuneResult:
         budget_s=found.budget_s,
         choices=tuple(found.search.choices),
         interrupted=found.interrupted,
+        aim=found.search.state.objective.aim,
+        goal=reached(observation, found.search.state.objective.aim, found.arms.seen, proven),
     )
+
+
+def _by_goal(found: Found, proven: Confirmation | None) -> Iterator[Trial]:
+    """Yield the trials; where memory counts, a step of the plan was accepted for more than its time."""
+    chosen = proven.plan if proven is not None and found.search.state.objective.aim.counts_memory else ()
+    for trial in found.search.trials:
+        measured = isinstance(trial.outcome, Measured) and trial.candidate in chosen
+        yield msgspec.structs.replace(trial, decision=ACCEPTED) if measured else trial
 
 
 def _baseline(observation: Observation) -> Baseline:
@@ -140,6 +155,8 @@ def _plan(observation: Observation, proven: Confirmation | None, steps: tuple[Pl
 
 def _likely(observation: Observation, found: Found, proven: Confirmation | None) -> Iterator[LikelyPlan]:
     """What fresh processes left open, else what the search believes in and nobody confirmed."""
+    if found.search.state.objective.aim.counts_memory:  # what is smaller is among the points, proven or not
+        return
     seen = found.confirmer.sets.promising(
         [one.label for one in found.search.state.known if one.status.is_refused]
     )
@@ -173,7 +190,7 @@ def _num_noisy(outcome: Measured | Switched | Failure) -> int:
 
 def _search_ratio(found: Found, plan: PlanSteps) -> tuple[Ratio, str]:
     """What the search believes of a plan, and how its steps were measured."""
-    mean, deviation = found.search.state.gains.gain({step.label for step in plan})
+    mean, deviation = found.search.speeds.gain({step.label for step in plan})
     switched = any(trial.method == SWITCHED for trial in found.search.trials if trial.candidate in plan)
     return ratio_of(mean, 1.96 * deviation), SWITCHED if switched else METHOD
 

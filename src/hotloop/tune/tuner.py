@@ -60,13 +60,14 @@ class Tuner:
         arms = Arms(executor, ledger, design.costs, design.max_rounds, design.curve_rounds)
         self._arms = arms
         self._heed_neighbours = design.heed_neighbours
+        self._counts_memory = design.aim.counts_memory
         pace = ContentionFilter(
             arms.originals,
             design.usual_s,
             observed_busy=design.observed_busy,
             heed_neighbours=design.heed_neighbours,
         )
-        self._confirmer = Confirmer(arms, progress, pace, _look_s(observation, ledger))
+        self._confirmer = Confirmer(arms, progress, pace, _look_s(observation, ledger), design.aim)
         screen = KnobScreen(
             executor, design.conflicts, design.interactions, typical=design.typical, alike=design.alike
         )
@@ -95,7 +96,7 @@ class Tuner:
         Raises:
             HotloopError: the program fails as it is, and nothing was proven before.
         """
-        worth, hopeless = _worth_trying(candidates)
+        worth, hopeless = (list(candidates), []) if self._counts_memory else _worth_trying(candidates)
         interrupted, failed = False, ""
         try:
             self._search.run(worth)

@@ -9,6 +9,7 @@ from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Contention, TuneResult
 from hotloop.report.content.content import Headline, Savings
 from hotloop.report.content.figures import as_fast
+from hotloop.report.content.goal_words import goal_sentence
 from hotloop.report.content.host_phases import host_sentence
 from hotloop.report.content.ran_out import ran_out_told
 from hotloop.stats.empty_plan import disturbed, why_empty
@@ -65,6 +66,9 @@ def _observed(observation: Observation | None, bottleneck: Bottleneck | None) ->
 
 
 def _tuned(tuning: TuneResult, confirmed: Ratio | None) -> str:
+    sentence = goal_sentence(tuning)
+    if sentence is not None:
+        return sentence
     if confirmed is not None:
         num = len(tuning.plan.steps)
         return (

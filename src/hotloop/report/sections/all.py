@@ -14,6 +14,7 @@ from hotloop.report.document import Document, Section, Tile
 from hotloop.report.sanitize import cleaned
 from hotloop.report.sections.ceilings import ceilings
 from hotloop.report.sections.findings import findings
+from hotloop.report.sections.goal import goal
 from hotloop.report.sections.memory import memory
 from hotloop.report.sections.method import coverage, method
 from hotloop.report.sections.out_of_memory import out_of_memory
@@ -31,7 +32,8 @@ def failed(content: ReportContent) -> Section | None:
 
 
 ALL = (
-    failed, plan, step, findings, parity, patch, ceilings, memory, timeline, predictions, trials, method, coverage,
+    failed, plan, goal, step, findings, parity, patch, ceilings, memory, timeline, predictions, trials, method,
+    coverage,
 )  # fmt: skip
 """In the order of the questions: what do I change, where does the time go, why, is it safe, show me."""
 

@@ -10,7 +10,7 @@ from hotloop.model.optimization import NOT_ASKED, Candidate, Refusal
 from hotloop.model.quantities import counted
 from hotloop.model.tuning import LikelyPlan, PlanStep, Trial, TuneResult
 from hotloop.report.content.content import ReportContent
-from hotloop.report.content.figures import label, speedup
+from hotloop.report.content.figures import NOT_MEASURED, label, speedup
 from hotloop.report.content.short_run import short_run
 from hotloop.report.document import Block, Chart, Details, Facts, More, Note, Section, Table
 
@@ -38,7 +38,8 @@ def plan(content: ReportContent) -> Section | None:
 
 def _lead(tuning: TuneResult) -> str:
     if not tuning.plan.steps:
-        return "Nothing: no change was proven faster, so the program stays as it is."
+        what = "to do what was asked for" if tuning.aim.counts_memory else "faster"
+        return f"Nothing: no change was proven {what}, so the program stays as it is."
     names = [step.name for step in tuning.plan.steps]
     them, factors = (
         ("them", " Each factor below is of that change on top of those before it.")
@@ -51,8 +52,8 @@ def _lead(tuning: TuneResult) -> str:
     )
 
 
-def waterfall(tuning: TuneResult, *, parameters: bool = True) -> Chart:
-    """Return the plan step by step; it has to have some.
+def waterfall(tuning: TuneResult, *, parameters: bool = True) -> Chart | Table:
+    """Return the plan step by step; it has to have some. Where memory counts each step's memory stands beside its time.
 
     Args:
         tuning: the result.
@@ -60,6 +61,8 @@ def waterfall(tuning: TuneResult, *, parameters: bool = True) -> Chart:
     """
     steps, confirmed = tuning.plan.steps, tuning.plan.speedup
     assert confirmed is not None
+    if tuning.aim.counts_memory:
+        return _time_and_memory(steps, parameters=parameters)
     totals = list(accumulate((step.ratio for step in steps), mul))
     tried = list(_tried_and_refused(tuning))[:MAX_REFUSED]
     rows = [("as it was", "", "1.00x", "")]
@@ -90,6 +93,20 @@ def waterfall(tuning: TuneResult, *, parameters: bool = True) -> Chart:
             bars=(1.0, *totals, confirmed.ratio),
         ),
     )
+
+
+def _time_and_memory(steps: Sequence[PlanStep], *, parameters: bool) -> Table:
+    """Return what each step makes of the peak and of the speed, beside the others."""
+    rows = [
+        (
+            label(step.name, step.params if parameters else {}),
+            f"{1 / step.memory_ratio - 1:+.0%}" if step.memory_ratio is not None else NOT_MEASURED,
+            speedup(step),
+            step.numerics.value,
+        )
+        for step in steps
+    ]
+    return Table(("change", "peak", "speed", "numerics"), tuple(rows), figures=(1, 2))
 
 
 def _bar(step: PlanStep, total: float) -> dict[str, object]:

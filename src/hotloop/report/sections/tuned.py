@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from hotloop.model.quantities import counted, duration, listed, percent, rate
 from hotloop.model.tuning import Baseline, Contention, TuneResult
+from hotloop.report.content.goal_words import goal_sentence
 from hotloop.report.content.prediction_error import prediction_error
 from hotloop.report.content.short_run import short_run
 from hotloop.report.content.tree_memory import memory_in_short, memory_told
 from hotloop.report.document import Block, Document, Facts, More, Section
+from hotloop.report.sections.goal import in_short
 from hotloop.report.sections.plan import not_in_plan, waterfall
 from hotloop.stats.empty_plan import why_empty
 from hotloop.stats.quietness import MANY_DISTURBED
@@ -38,6 +40,7 @@ def tuned(result: TuneResult) -> Document:
     groups: tuple[tuple[Block, ...], ...] = (
         (Facts(tuple(_start(result))),),
         (waterfall(result, parameters=rows <= MAX_ROWS),) if has_plan else (),
+        tuple(in_short(result)),
         facts,
     )
     return Document(
@@ -61,6 +64,9 @@ def _num_rows(blocks: Sequence[Block]) -> int:
 
 
 def _verdict(result: TuneResult) -> str:
+    sentence = goal_sentence(result)
+    if sentence is not None:
+        return sentence
     ratio = result.plan.speedup
     if not result.plan.steps or ratio is None:
         return f"No change was proven faster: {why_empty(result)}."
@@ -83,7 +89,7 @@ def _busy(load: Contention) -> Iterator[str]:
 def _start(result: TuneResult) -> Iterator[tuple[str, str]]:
     base = result.baseline
     yield "baseline", _baseline(base)
-    short = short_run(base) if result.plan.steps else None
+    short = short_run(base) if result.plan.steps and not result.aim.counts_memory else None
     if short:
         yield "run", short
 
@@ -122,7 +128,7 @@ def _learning(result: TuneResult) -> Iterator[tuple[str, str]]:
 
 
 def _memory(result: TuneResult) -> Iterator[Block]:
-    short = memory_in_short(result)
+    short = memory_in_short(result) if not result.aim.counts_memory else None  # the table has it
     if short is not None:
         told = tuple(("memory" * (not at), said) for at, said in enumerate(memory_told(result)))
         yield More((Facts(told),), instead=(Facts((("memory", short),)),))

@@ -10,12 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from hotloop.model.goal import Aim
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.tuning import FailureKind
 from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.tune.confirm.contention_filter import ContentionFilter
-from hotloop.tune.confirm.evidence import MAX_SETS, MIN_SETS, TELLING, Confirmation, ConfirmedSets
+from hotloop.tune.confirm.evidence import TELLING, Confirmation, ConfirmedSets
 from hotloop.tune.confirm.likely import why_open
+from hotloop.tune.confirm.set_pairs import MAX_SETS, MIN_SETS
 from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
 from hotloop.tune.sets.arms import Arms, while_time
 from hotloop.tune.verdict.decision import PARITY, blamed, failure_reason
@@ -50,6 +52,7 @@ class Confirmer:
         progress: told of what is measured.
         pace: knows which sets show the program as its user runs it.
         look_s: seconds that detailed profiling of the program and the plan takes; None: it is left out.
+        aim: what a plan is for.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class Confirmer:
         progress: Callable[[str], None],
         pace: ContentionFilter,
         look_s: float | None = None,
+        aim: Aim = Aim(),  # noqa: B008 - frozen
     ) -> None:
         self._look_s = look_s
         self._arms = arms
@@ -68,7 +72,7 @@ class Confirmer:
         self._split: dict[str, bool] = {}
         """Plans of which it is asked which step is to blame, and whether a set with their beginnings was run."""
         self.goals: list[PlanSteps] = []
-        self.sets = ConfirmedSets(arms.originals, pace)
+        self.sets = ConfirmedSets(arms.originals, pace, aim)
 
     def proven(self) -> Confirmation | None:
         """Return the fastest plan that held; None: none did."""
@@ -87,7 +91,7 @@ class Confirmer:
         if self._is_split_next(plan):
             return False
         seen = self.sets.standing(plan)
-        if self.sets.num(plan) and (seen is None or _departs(seen)):
+        if self.sets.num(plan) and (seen is None or _departs(seen) or seen.is_over):
             return True
         num = self._in_vain[labels(plan)]
         in_vain = num >= MAX_SETS or (num >= MIN_SETS and self._arms.noisy())

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 import msgspec
 
+from hotloop.model.goal import Aim, Goal
 from hotloop.model.optimization import Refusal
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import FailureKind, ParityEvidence
-from hotloop.stats.pairs import MIN_BLOCKS
-from hotloop.stats.verdict import Decision, Verdict, decide
+from hotloop.stats.verdict import Decision, Verdict
 from hotloop.tune.confirm.contention_filter import Beside, ContentionFilter
+from hotloop.tune.confirm.set_pairs import MAX_SETS, MIN_SETS, SetPair, counted_pairs, decision
 from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
+from hotloop.tune.goals.judge import Judged, judged
 from hotloop.tune.verdict.baseline import NoiseBaseline, Originals
 from hotloop.tune.verdict.decision import not_proven
 
-MIN_SETS, MAX_SETS = 3, 8
 WORTH = 1.01
 """Less than this is no gain worth a step."""
 TELLING = 1.0
@@ -34,16 +34,30 @@ class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
     num_sets: int
     beside: Beside | None = None
     """Why none of its sets tells what it gains when the user runs it; None: they do."""
+    aim: Aim = Aim()
+    goal: Judged | None = None
+    """What its memory says of the goal; None: it is not counted."""
 
     @property
     def held(self) -> bool:
-        """Whether it is faster and learns the same."""
-        return self.total.verdict is Verdict.FASTER and self.parity.passed and self.beside is None
+        """Whether it does what it is for, and learns the same."""
+        reached = self.goal.reached if self.goal is not None else self.total.verdict is Verdict.FASTER
+        return reached and self.parity.passed and self.beside is None
+
+    @property
+    def memory(self) -> Ratio | None:
+        """Peak before over peak after; None: not counted, or too little was measured."""
+        return self.goal.memory if self.goal is not None else None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is not within the limit of memory."""
+        return self.goal is not None and self.goal.is_over
 
     @property
     def ratio(self) -> Ratio | None:
-        """Its speed; None: too little was measured."""
-        return self.total.ratio
+        """What it is for: its speed, or its memory; None: too little was measured."""
+        return self.memory if self.aim.goal is Goal.MEMORY else self.total.ratio
 
     @property
     def width(self) -> float:
@@ -52,7 +66,7 @@ class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def speed(self) -> float:
-        """The estimate; 0: too little was measured."""
+        """The estimate of what it is for; 0: too little was measured."""
         return self.ratio.ratio if self.ratio is not None else 0.0
 
 
@@ -62,10 +76,12 @@ class ConfirmedSets:
     Args:
         originals: what the program against itself gave.
         pace: knows which sets show the program as its user runs it.
+        aim: what a plan is for.
     """
 
-    def __init__(self, originals: Originals, pace: ContentionFilter) -> None:
+    def __init__(self, originals: Originals, pace: ContentionFilter, aim: Aim = Aim()) -> None:  # noqa: B008 - frozen
         self._originals = originals
+        self._aim = aim
         self._pace = pace
         self._sets: list[tuple[SetOrder, SetRecord]] = []
         self._told: list[frozenset[int]] = []
@@ -168,8 +184,9 @@ class ConfirmedSets:
         return self._known[key][3]
 
     def _standing(self, plan: PlanSteps, ground: NoiseBaseline) -> Confirmation | None:
-        pairs: list[_Pair] = []
+        pairs: list[SetPair] = []
         parities = []
+        peaks: list[tuple[float | None, int | None, int | None]] = []
         for order, record in self.of(plan):
             at = order.plans.index(plan)
             arm, failure = record.arm(at), record.failure(at)
@@ -178,19 +195,25 @@ class ConfirmedSets:
             if arm is None:
                 return None
             pairs.append(
-                _Pair(
+                SetPair(
                     record.log_ratios(record.originals(order), at),
                     record.disturbed,
                     self._pace.beside(order, record, plan),
                 )
             )
             parities.append(ground.references.check(arm, plan))
-        pairs = _counted(pairs)
+            originals = record.originals(order)
+            before = max((found[0] for one in originals if (found := record.peak(one))), default=None)
+            peaks.append((record.memory_gain(originals, at), before, arm.peak_bytes))
+        pairs = counted_pairs(pairs)
         if not pairs:
             return None
+        total = decision(pairs, ground)
         return Confirmation(
             plan=plan,
-            total=_decision(pairs, ground),
+            total=total,
+            aim=self._aim,
+            goal=judged(self._aim, peaks, total, (MIN_SETS, MAX_SETS)) if self._aim.counts_memory else None,
             # A set that the end of the time cut short has too few losses to say anything.
             parity=max([one for one in parities if one.measured] or parities, key=_departure),
             num_sets=len(pairs),
@@ -200,7 +223,7 @@ class ConfirmedSets:
     def between(self, before: PlanSteps, after: PlanSteps) -> Decision | None:
         """Return what a plan is worth against its own beginning; None: no set that tells held both."""
         pairs = [
-            _Pair(
+            SetPair(
                 record.log_ratios(record.same(order, before), order.plans.index(after)),
                 record.disturbed,
                 self._pace.beside(order, record, after),
@@ -208,8 +231,8 @@ class ConfirmedSets:
             for order, record in self.of(after)
             if before in order.plans and record.arm(order.plans.index(before)) is not None
         ]
-        pairs = [pair for pair in _counted(pairs) if pair.beside is None]
-        return _decision(pairs, self._originals.baseline()) if pairs else None
+        pairs = [pair for pair in counted_pairs(pairs) if pair.beside is None]
+        return decision(pairs, self._originals.baseline()) if pairs else None
 
     def proven(self) -> Confirmation | None:
         """Return the fastest plan that held, a longer one only where it is 1% faster; None: none did."""
@@ -250,34 +273,6 @@ def _name(plan: PlanSteps) -> str:
 
 def _speed(one: Confirmation) -> float:
     return one.speed
-
-
-class _Pair(NamedTuple):
-    """What a set says of two plans."""
-
-    blocks: tuple[float, ...]
-    """Log ratios."""
-    disturbed: bool
-    beside: Beside | None
-    """Why it does not tell what is gained when the user runs it; None: it does."""
-
-
-def _counted(pairs: Sequence[_Pair]) -> list[_Pair]:
-    """Return the pairs that say enough: those of the program as its user runs it, if there is one."""
-    enough = [pair for pair in pairs if len(pair.blocks) >= MIN_BLOCKS]
-    return [pair for pair in enough if pair.beside is None] or enough
-
-
-def _decision(pairs: Sequence[_Pair], ground: NoiseBaseline) -> Decision:
-    return decide(
-        [pair.blocks for pair in pairs],
-        disturbed=[number for number, pair in enumerate(pairs) if pair.disturbed],
-        floor=ground.floor,
-        min_pairs=MIN_SETS,
-        max_pairs=MAX_SETS,
-        prior_sd=ground.spread.sd,
-        prior_df=ground.spread.df,
-    )
 
 
 def _departure(check: ParityEvidence) -> tuple[bool, bool, float]:

@@ -15,6 +15,7 @@ from hotloop.stats.log_ratio import half_width, ratio_of
 from hotloop.stats.switching import SwitchFit
 from hotloop.tune.confirm.evidence import Confirmation, ConfirmedSets
 from hotloop.tune.executor import PlanSteps
+from hotloop.tune.goals.gains import Gains
 
 SWITCHED = "switched off and on in one process, with what arms and the confirmation told, beside the plan's other steps"
 ARMS = "with and without in processes of their own, beside the plan's other steps"
@@ -42,6 +43,7 @@ class Factors:
         fits: of the knobs that were switched; a later one is beside a knob of the one before it.
         own_gain: what is believed of the log gain of one state over a second one, and its standard deviation.
         heed_neighbours: names of those whose gain is what other processes take.
+        peaks: what is believed of log gains of memory; None: it is not counted.
     """
 
     def __init__(
@@ -51,12 +53,14 @@ class Factors:
         fits: Sequence[SwitchFit],
         own_gain: Callable[[Collection[str], Collection[str]], tuple[float, float]],
         heed_neighbours: Collection[str],
+        peaks: Gains | None = None,
     ) -> None:
         self._sets = sets
         self._trials = trials
         self._fits = fits
         self._own_gain = own_gain
         self._heed_neighbours = heed_neighbours
+        self._peaks = peaks
 
     def steps(self, confirmation: Confirmation) -> tuple[PlanStep, ...]:
         """Return the plan's steps with factors that multiply to the total exactly."""
@@ -76,6 +80,7 @@ class Factors:
                 evidence=self._evidence(plan, at, ratio, factor),
                 method=factor.method,
                 proven=factor.proven and ratio.low > 1,
+                memory_ratio=self._memory(plan, step),
                 caution=self._caution(plan, step),
             )
             for at, (step, ratio, factor) in enumerate(zip(plan, ratios, found, strict=True))
@@ -90,6 +95,13 @@ class Factors:
         switched = any(step in fit.knobs for fit in self._fits)
         half = _Z * deviation
         return _Factor(mean, half, SWITCHED if switched else ARMS, proven=mean > BEYOND_LUCK * half)
+
+    def _memory(self, plan: PlanSteps, step: Candidate) -> float | None:
+        """Return what a step saves of the peak beside the plan's others."""
+        if self._peaks is None:
+            return None
+        labels = {one.label for one in plan}
+        return math.exp(self._peaks.gain(labels, labels - {step.label})[0])
 
     def _break_even(self, plan: PlanSteps, step: Candidate, ratio: Ratio) -> int | None:
         """Steps after which a step's one-off cost is earned back."""

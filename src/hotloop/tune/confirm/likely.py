@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import RESUME_BUDGET, LikelyPlan, PlanStep
 from hotloop.stats.verdict import FUTILE
-from hotloop.tune.confirm.evidence import MIN_SETS, Confirmation
+from hotloop.tune.confirm.evidence import Confirmation
+from hotloop.tune.confirm.set_pairs import MIN_SETS
 from hotloop.tune.executor import PlanSteps
 
 

@@ -9,11 +9,13 @@ from types import MappingProxyType
 import msgspec
 
 from hotloop.model.ceilings import Prediction
+from hotloop.model.goal import Aim
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import NOT_ASKED, Candidate, Numerics, Refusal
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.registry import get
 from hotloop.tune.design.experience import Outcome, factor
+from hotloop.tune.design.for_goal import unoffered
 
 HOPELESS = 0.5
 """What is expected of a candidate below which it is not tried unasked: bf16 where the processor emulates it took a
@@ -28,11 +30,13 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
         allow: the furthest numerics class that may be tried.
         only: names to try; empty: all.
         skip: names not to try.
+        aim: what the plan is for.
     """
 
     allow: Numerics = Numerics.TOLERANCE
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
+    aim: Aim = Aim()
 
     def check(self) -> None:
         """Demand that every name is an optimization's.
@@ -70,8 +74,10 @@ def propose(
         except DoesNotApply as why:
             refused.append(Refusal(optimization.name, f"does not apply: {why}"))
             continue
-        for candidate in found:
-            if candidate.prior < HOPELESS and optimization.name not in wishes.only:
+        saves = optimization.saves_memory
+        for candidate in (msgspec.structs.replace(one, saves_memory=saves) for one in found):
+            wanted = optimization.name in wishes.only or _costs_time(candidate, wishes)
+            if candidate.prior < HOPELESS and not wanted:
                 hint = f"to measure it anyway: --only {optimization.name}"
                 refused.append(Refusal(candidate.label, f"far slower on a machine like this one; {hint}"))
             else:
@@ -81,6 +87,11 @@ def propose(
         observation.predictions,
         learned=lambda one: factor(outcomes, one, observation.program.device),
     ), refused
+
+
+def _costs_time(candidate: Candidate, wishes: Wishes) -> bool:
+    """Whether a candidate is slow for the memory that it saves, and memory counts."""
+    return candidate.saves_memory and wishes.aim.counts_memory
 
 
 TRIAL_S = 25.0
@@ -133,4 +144,4 @@ def _unwanted(optimization: Optimization, wishes: Wishes) -> str | None:
     if _LEVELS.index(optimization.numerics) > _LEVELS.index(wishes.allow):
         level = optimization.numerics.value
         return f"changes the training ({level}); allow it with --allow {level}"
-    return None
+    return unoffered(optimization, wishes.aim, wishes.only)

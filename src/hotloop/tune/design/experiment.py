@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from hotloop.model.goal import Aim
 from hotloop.model.optimization import Candidate
 from hotloop.tune.design.costs import Costs
 from hotloop.tune.executor import PlanSteps
@@ -28,6 +29,7 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
         interactions: names that may help or hinder one another.
         stands_in_for: names that each optimization is tried in place of, where they do not learn the same.
         heed_neighbours: names of those whose gain is what other processes take.
+        aim: what a plan is for.
         switchable: whether a candidate can be switched in a running program.
         alike: whether a candidate shortens every step alike.
         buffered: whether batches wait in a queue between loader workers and the step with this on.
@@ -49,3 +51,4 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
     interactions: Mapping[str, frozenset[str]] = {}
     stands_in_for: Mapping[str, frozenset[str]] = {}
     heed_neighbours: frozenset[str] = frozenset()
+    aim: Aim = Aim()

@@ -257,6 +257,7 @@ def _observed(
             before=frozenset(step.label for step in base),
             value=math.log(ratio.ratio),
             variance=deviation**2,
+            memory=record.memory_gain(before, at),
         )
     ]
 

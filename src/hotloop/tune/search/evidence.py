@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from hotloop.stats.switching import SwitchFit
-from hotloop.tune.search.gains import Gains
+from hotloop.tune.goals.gains import Gains
 
 SWITCHED_SD = 0.01
 """What a knob that is switched shows of its gain is off by so much: caches fill, memory stays allocated."""
@@ -17,6 +17,9 @@ PASSIVE_SD = 0.2
 """What a knob shows while all threads wait passively is off by so much where they do not: one thread was 1.05 for 0.7
 on a small GPT."""
 MOST_SHIFT = math.log(5.0)
+PEAK_SD = 0.01
+"""Of the log ratio of two peaks: equal processes gave the same one to 0.1% (counted tensors); savings of two changes
+do not add up exactly."""
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +30,8 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     value: float
     """Log gain."""
     variance: float
+    memory: float | None = None
+    """Log ratio of the peaks; None: not counted, or not in the same way."""
 
     @property
     def candidate(self) -> str | None:
@@ -45,6 +50,15 @@ class Screened(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Evidence = Compared | Screened
+
+
+def believed_peaks(prior: Gains, evidence: Sequence[Evidence]) -> Gains:
+    """Return the log gains of memory after all evidence: peaks repeat, so what was seen is nearly known."""
+    gains = prior
+    for one in evidence:
+        if isinstance(one, Compared) and one.memory is not None:
+            gains = gains.observed(one.after, one.before, one.memory, PEAK_SD**2)
+    return gains
 
 
 def believed(prior: Gains, evidence: Sequence[Evidence], *, passive: bool = False) -> Gains:

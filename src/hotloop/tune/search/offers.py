@@ -129,7 +129,8 @@ def _sets_needed(state: State, gain: float) -> int:
 def _edge(state: State, num: int) -> float:
     """Return the estimate from which a plan is proven after so many sets."""
     half = needed_errors(num, MIN_SETS, MAX_SETS) * state.pair_error / math.sqrt(num)
-    return math.log(margin(state.floor) + 1) + half
+    least = state.least
+    return (math.log(margin(state.floor) + 1) if least is None else least) + half
 
 
 def screen_offers(state: State, prices: Prices) -> Iterator[Screen]:

@@ -9,13 +9,13 @@ from statistics import median
 import msgspec
 
 from hotloop.tune.confirm.confirmation import Confirmer
-from hotloop.tune.confirm.evidence import MIN_SETS
+from hotloop.tune.confirm.set_pairs import MIN_SETS
 from hotloop.tune.design.experiment import Design
 from hotloop.tune.executor import PlanSteps
+from hotloop.tune.goals.objective import Objective
 from hotloop.tune.plan.exact_first import is_loose
-from hotloop.tune.search.assess import assessed
-from hotloop.tune.search.evidence import Compared, Evidence
-from hotloop.tune.search.gains import Gains
+from hotloop.tune.search.assess import Priors, assessed
+from hotloop.tune.search.evidence import PEAK_SD, Compared, Evidence
 from hotloop.tune.search.state import Proof, State
 from hotloop.tune.search.status import Status
 from hotloop.tune.search.updates import changed
@@ -40,13 +40,15 @@ class Overview:
         self._confirmer = confirmer
         self._design = design
 
-    def __call__(self, state: State, prior: Gains, evidence: Sequence[Evidence]) -> State:
+    def __call__(self, state: State, prior: Priors, evidence: Sequence[Evidence]) -> State:
         """Return the state with more evidence, the plan that follows, and where its proof stands."""
         ground = self._arms.originals.baseline()
+        objective = self._objective(state)
         state = msgspec.structs.replace(
             state,
             num_measured=num_measured(state),
-            pair_error=_pair_error(state, evidence),
+            objective=objective,
+            pair_error=PEAK_SD if objective.by_memory else _pair_error(state, evidence),
             floor=ground.floor,
             noisy=self._arms.noisy(),
             passive=self._passive(),
@@ -56,19 +58,30 @@ class Overview:
         state = self._blocked(state, prior)
         waits = wanted != state.plan and self._confirmer.may_be_told_later(wanted)
         proven = self._confirmer.proven()
-        guesses = {one.label: self._proof((one.candidate,)) for one in state.known}
+        by_memory = objective.by_memory
+        guesses = {one.label: self._proof((one.candidate,), by_memory) for one in state.known}
         return msgspec.structs.replace(
             state,
-            proof=self._proof(state.plan),
+            proof=self._proof(state.plan, by_memory),
             blocked=wanted if waits else (),
             begun=tuple(
-                (plan, self._proof(plan)) for plan in self._confirmer.goals if _may_hold(state, plan)
+                (plan, self._proof(plan, by_memory))
+                for plan in self._confirmer.goals
+                if _may_hold(state, plan)
             ),
             guesses=guesses,
             proven=math.log(proven.speed) if proven is not None else 0.0,
         )
 
-    def _blocked(self, state: State, prior: Gains) -> State:
+    def _objective(self, state: State) -> Objective:
+        """Return the aim, with what is known of it by now."""
+        return msgspec.structs.replace(
+            state.objective,
+            original_bytes=self._arms.original_peak(),
+            reached=self._confirmer.proven() is not None,
+        )
+
+    def _blocked(self, state: State, prior: Priors) -> State:
         """Go on without what cannot be told now: what gains from neighbours beside some, or how the rest learns."""
         for _ in range(len(state.plan)):
             found, reason = self._cannot_be_told(state.plan)
@@ -89,19 +102,20 @@ class Overview:
             return (), ""
         return loose, f"whether it learns the same is not decided: {seen.parity.evidence}"
 
-    def _proof(self, plan: PlanSteps) -> Proof:
+    def _proof(self, plan: PlanSteps, by_memory: bool) -> Proof:
         if not plan:
             return Proof()
         hopeless, held = self._confirmer.is_hopeless(plan), self._confirmer.held(plan)
         seen = held or self._confirmer.standing(plan)
-        if seen is None or seen.ratio is None:
+        ratio = None if seen is None else seen.memory if by_memory else seen.ratio
+        if seen is None or ratio is None:
             return Proof(hopeless=hopeless)
         counted = len(self._confirmer.sets.counted(plan)) if seen.beside is None else 0
         return Proof(
             num_sets=counted,
-            log_gain=math.log(seen.ratio.ratio) if counted else 0.0,
+            log_gain=math.log(ratio.ratio) if counted else 0.0,
             held=held is not None,
-            half_width=math.log(seen.ratio.high / seen.ratio.low) / 2,
+            half_width=math.log(ratio.high / ratio.low) / 2,
             hopeless=hopeless,
             parity=seen.parity.passed if seen.parity.decided else None,
         )

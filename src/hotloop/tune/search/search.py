@@ -16,11 +16,14 @@ from hotloop.tune.confirm.confirmation import Confirmer, Dropped
 from hotloop.tune.confirm.evidence import Confirmation
 from hotloop.tune.design.experiment import Design
 from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
+from hotloop.tune.goals.gains import Gains, prior
+from hotloop.tune.goals.objective import Objective
+from hotloop.tune.goals.savings import peaks_prior
 from hotloop.tune.search.actions import Compare, Confirm, Doing, Screen, Stop
 from hotloop.tune.search.arm_comparison import ArmComparison, step_by_step
 from hotloop.tune.search.arm_verdict import decide
+from hotloop.tune.search.assess import Priors
 from hotloop.tune.search.evidence import Compared, Evidence, Screened
-from hotloop.tune.search.gains import prior
 from hotloop.tune.search.offers import screen_error, together
 from hotloop.tune.search.overview import Overview
 from hotloop.tune.search.policy import next_action
@@ -76,12 +79,17 @@ class Search:
         self._overview = Overview(arms, confirmer, design)
         self._progress = progress
         self._tell_standing = tell_standing
-        self._prior = prior((), {}, {}, {})
-        self.state = State(known=(), gains=self._prior, evidence=(), plan=(), proof=Proof())
+        self._prior = Priors(prior((), {}, {}, {}))
+        self.state = State(known=(), gains=self._prior.speeds, evidence=(), plan=(), proof=Proof())
         self.choices: list[Choice] = []
         self.trials: list[Trial] = []
         self.is_done = False
         """Whether nothing that was left was worth its time; otherwise it was interrupted, or its time was over."""
+
+    @property
+    def speeds(self) -> Gains:
+        """What is believed of log gains of time."""
+        return self.state.speeds or self.state.gains
 
     def run(self, candidates: Sequence[Candidate]) -> None:
         """Try the candidates and prove what helps, until nothing is worth the time that is left."""
@@ -104,7 +112,9 @@ class Search:
 
     def _begun(self, candidates: Sequence[Candidate]) -> State:
         design = self._design
-        self._prior = prior(candidates, design.interactions, design.conflicts, {})
+        speeds = prior(candidates, design.interactions, design.conflicts, {})
+        peaks = peaks_prior(candidates, design.conflicts) if design.aim.counts_memory else None
+        self._prior = Priors(speeds, peaks)
         later = {one.name: one.reason for one in waiting(candidates, design.stands_in_for)}
         known = tuple(
             Known(
@@ -118,7 +128,8 @@ class Search:
         )
         state = State(
             known=known,
-            gains=self._prior,
+            gains=speeds,
+            objective=Objective(aim=design.aim),
             evidence=(),
             plan=(),
             proof=Proof(),
@@ -258,7 +269,7 @@ class Search:
 
     def _contradicts(self, seen: Compared) -> bool:
         """Whether a plan in fresh processes is not what its parts have shown."""
-        mean, deviation = self.state.gains.gain(seen.after, seen.before)
+        mean, deviation = self.speeds.gain(seen.after, seen.before)
         return abs(seen.value - mean) > CONTRADICTS * math.hypot(deviation, math.sqrt(seen.variance))
 
     def _acted(self, state: State, record: SetRecord, order: SetOrder, plan: PlanSteps) -> State:

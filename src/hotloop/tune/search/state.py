@@ -11,8 +11,9 @@ from hotloop.model.optimization import Candidate
 from hotloop.tune.design.costs import Costs
 from hotloop.tune.design.patterns import exclude
 from hotloop.tune.executor import PlanSteps
+from hotloop.tune.goals.gains import Gains
+from hotloop.tune.goals.objective import Objective
 from hotloop.tune.search.evidence import Evidence, shifted
-from hotloop.tune.search.gains import Gains
 from hotloop.tune.search.status import Known
 
 
@@ -37,6 +38,12 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
     known: tuple[Known, ...]
     gains: Gains
+    """Log gains of what is wanted now: time, or memory."""
+    speeds: Gains | None = None
+    """Of time; None: nothing was assessed yet."""
+    peaks: Gains | None = None
+    """Of memory; None: it is not counted."""
+    objective: Objective = Objective()
     evidence: tuple[Evidence, ...]
     plan: PlanSteps
     """Believed to be the fastest, of what is shown to help."""
@@ -64,6 +71,11 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Others were busy during the latest set."""
     passive: bool = False
     """Screening waits passively at barriers."""
+
+    @property
+    def least(self) -> float | None:
+        """Log gain below which a proof says nothing; None: that of the least gain that is claimed."""
+        return self.objective.least(self.proven)
 
     def gain_beside(self, plan: PlanSteps, base: PlanSteps = ()) -> float:
         """Return the expected log gain of one plan over a second one."""

@@ -18,6 +18,8 @@ class Status(Enum):
     HELPS = "helps"
     """Shown to help: it can be part of a plan."""
     SLOWER = "slower"
+    OVER = "over"
+    """Measured, and beside the plan not within the limit."""
     LATE = "late"
     """Not warm in the time there was: nothing is known of it."""
     SUBSTITUTE = "substitute"

@@ -78,6 +78,8 @@ class Arms:
         self.curve_rounds = curve_rounds
         self.originals = Originals()
         self.contentions: list[Contention] = []
+        self.seen: list[RanSet] = []
+        """All sets so far."""
         self._passive_s: float | None = None
         """Of a step of the original that waited passively, in the latest set of that kind."""
 
@@ -89,6 +91,16 @@ class Arms:
     def grace_s(self) -> float:
         """Seconds that the last set of a proof may end late."""
         return LATE * self._ledger.budget.seconds
+
+    def original_peak(self) -> int | None:
+        """Return the largest peak of the program as it is; None: not measured."""
+        peaks = [
+            found[0]
+            for one in self.seen
+            for at in one.record.originals(one.order)
+            if at not in one.order.perturbed and (found := one.record.peak(at)) is not None
+        ]
+        return max(peaks, default=None)
 
     def knows(self, key: str) -> bool:
         """Whether this set was run in the session before."""
@@ -156,6 +168,7 @@ class Arms:
         self.costs.learn(order, outcome, self._ledger.seconds(key))
         self.originals.add(order, outcome)
         self.contentions.append(outcome.contention)
+        self.seen.append(done)
         if order.passive:
             steps_s = [arm.step_s for at in outcome.originals(order) if (arm := outcome.arm(at)) is not None]
             self._passive_s = min(steps_s, default=None)

@@ -69,6 +69,7 @@ class Arm:
         num_ranks: how many processes must take part before it counts as started.
         memory_limit_bytes: of all its processes together; above it the arm is ended as out of memory.
         plan: what is on in it.
+        counter: number of the instrument that counts its tensors; None: it has none.
         settle_s: it waits so long at its boundary before it is frozen (see `ranks`).
     """
 
@@ -81,10 +82,12 @@ class Arm:
         num_ranks: int,
         memory_limit_bytes: int | None,
         plan: PlanSteps = (),
+        counter: int | None = None,
         settle_s: float = 0.0,
     ) -> None:
         self.run = run
         self.plan = plan
+        self.counter = counter
         self._settle_s = settle_s
         self.anchor = anchor
         self.steps = 0
@@ -115,8 +118,14 @@ class Arm:
         with contextlib.suppress(ArmFailed):
             self.run.wait(lambda: self._arrived(0), timeout_s=timeout_s)
 
-    def advance(self, num_steps: int, *, discard: int, timeout_s: float) -> float:
+    def advance(self, num_steps: int, *, discard: int, timeout_s: float, timed: bool = True) -> float:
         """Run so many steps, then freeze; return the seconds of all but the first `discard` ones.
+
+        Args:
+            num_steps: so many.
+            discard: of them, the first ones that are not timed.
+            timeout_s: for all of it.
+            timed: whether they count for the arm's step.
 
         Raises:
             ArmFailed: the program ended, hung, or took too much memory.
@@ -131,7 +140,7 @@ class Arm:
         time.sleep(QUIET_SHARE * self._least_step_s * num_steps)
         if not self.run.wait(lambda: self._arrived(target), poll_s=POLL_S, timeout_s=timeout_s):
             raise ArmFailed(self, self._failure(timeout_s))
-        if self.steps:  # first steps hold imports and compilation
+        if self.steps and timed:  # first steps hold imports and compilation
             self._least_step_s = min(self._least_step_s or math.inf, (time.monotonic() - began) / num_steps)
         self.steps = target
         time.sleep(self._settle_s)
@@ -142,7 +151,8 @@ class Arm:
         self.interrupted, self._num_interrupted = seen > self._num_interrupted, seen
         if not self._advances:
             self._early_retries = self._retries()
-        self._advances.append((num_steps - discard, spent))
+        if timed:
+            self._advances.append((num_steps - discard, spent))
         return spent
 
     def let_go(self) -> int | None:

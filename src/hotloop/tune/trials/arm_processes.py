@@ -11,10 +11,12 @@ import psutil
 from hotloop.launch.isolation.scratch import new_scratch, remove
 from hotloop.machine.host.identity import num_cores
 from hotloop.model.tuning import Failure, FailureKind
+from hotloop.observe.profile.windows import WRITING_S
 from hotloop.optimize.registry import get
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.executor import ArmRecord, PlanSteps, SetOrder
 from hotloop.tune.trials.arm import Arm, ArmFailed
+from hotloop.tune.trials.counted_memory import STEPS, count_memory, counted_peak
 from hotloop.tune.trials.setting import Setting
 from hotloop.tune.trials.start_arm import compiled_in, start_arm
 from hotloop.tune.trials.timeouts import Timeouts
@@ -135,6 +137,9 @@ class ArmProcesses:
                 raise ArmFailed(arm, _LATE) from failed
             raise
         self._patience.warmed(arm.plan, spent)
+        if arm.counter is not None:
+            block_s = self._patience.block_s(STEPS)
+            count_memory(arm, arm.counter, self._within_budget(block_s + WRITING_S))
 
     def turn(self, arm: Arm) -> float:
         """Give an arm its turn; return seconds a step.
@@ -165,16 +170,21 @@ class ArmProcesses:
 
     def record(self, arm: Arm) -> ArmRecord:
         """Return what an arm gave."""
+        counted = STEPS + 1 if arm.counter is not None else 0  # those steps are under a profiler
+        peak_bytes, method = arm.peak_bytes(), ""
+        if self._setting.counts_memory:
+            peak_bytes, method = counted_peak(arm, on_device=bool(self._setting.devices))
         return ArmRecord(
             step_s=arm.step_s(),
-            phases={} if self._setting.devices else arm.phases(self._blocks.warm_steps),
+            phases={} if self._setting.devices else arm.phases(self._blocks.warm_steps + counted),
             losses=tuple(arm.losses()),
             loss_sites=tuple(arm.loss_sites()),
             outputs=arm.outputs(),
             invariants=arm.invariants(),
             effects=tuple(arm.effects()),
             notes=tuple(arm.notes()),
-            peak_bytes=arm.peak_bytes(),
+            peak_bytes=peak_bytes,
+            peak_method=method,
             tree_peak=arm.tree_peak(),
             num_alloc_retries=arm.num_alloc_retries(),
             first_steps_s=arm.first_steps_s(),

@@ -30,6 +30,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         hold_s: how long a pattern of knobs is held.
         period_steps: after how many steps something long comes again; 1: in no rhythm.
         grace_s: after the end of the time, until a set that has said nothing yet is given up.
+        counts_memory: each arm's memory is measured before it is timed.
         quiet_wait_s: that a set waits for other processes to leave the machine; 0: it does not.
     """
 
@@ -49,4 +50,5 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     hold_s: float = 0.3
     period_steps: int = 1
     grace_s: float = 30.0
+    counts_memory: bool = False
     quiet_wait_s: float = 0.0

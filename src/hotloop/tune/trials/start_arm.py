@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 from hotloop.launch.caches import COMPILERS, TUNERS, seed_caches
 from hotloop.launch.environment import PASSIVE, own_caches, probed, quiet, with_changes
@@ -17,6 +18,7 @@ from hotloop.stats.parity import perturbation
 from hotloop.tune.executor import PlanSteps, SetOrder
 from hotloop.tune.plan.orders import activation_orders, with_plan
 from hotloop.tune.trials.arm import Arm
+from hotloop.tune.trials.counted_memory import ORDER as COUNTER
 from hotloop.tune.trials.detailed_look import INSTRUMENTS
 from hotloop.tune.trials.ranks import REAP_S, of_ranks
 from hotloop.tune.trials.setting import Setting
@@ -61,6 +63,7 @@ def start_arm(setting: Setting, order: SetOrder, at: int, caches: Path, memory_l
         num_ranks=setting.num_ranks,
         memory_limit_bytes=memory_limit_bytes,
         plan=plan,
+        counter=counter_of(setting, order),
         settle_s=REAP_S if setting.devices and setting.num_ranks > 1 else 0.0,
     )
 
@@ -75,9 +78,21 @@ def _config(setting: Setting, order: SetOrder, at: int, folder: Path, scratch: P
         perturb=perturbation("bfloat16") if at in order.perturbed else 0.0,
         perturb_number=1 + order.num_perturbed + sum(other < at for other in order.perturbed),
         losses=True,
-        instruments=orders(INSTRUMENTS) if order.look_left_s is not None else (),
+        instruments=instruments_of(setting, order),
         **guard_orders(setting.isolation, scratch),
     )
+
+
+def instruments_of(setting: Setting, order: SetOrder) -> tuple[dict[str, Any], ...]:
+    """Return what the probe of an arm is told of the instruments that it may be asked for; the counter comes last."""
+    looks = orders(INSTRUMENTS) if order.look_left_s is not None else ()
+    return (*looks, COUNTER) if setting.counts_memory and not setting.devices else looks
+
+
+def counter_of(setting: Setting, order: SetOrder) -> int | None:
+    """Return the number of the counter among an arm's instruments; None: it has none."""
+    known = instruments_of(setting, order)
+    return len(known) if COUNTER in known else None
 
 
 def compiled_in(caches: Path) -> Path:

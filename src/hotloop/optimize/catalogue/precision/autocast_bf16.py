@@ -50,6 +50,7 @@ class AutocastBf16(Optimization):
     name: ClassVar[str] = "autocast_bf16"
     family: ClassVar[str] = "precision"
     numerics: ClassVar[Numerics] = Numerics.TOLERANCE
+    saves_memory: ClassVar[bool] = True
     conflicts: ClassVar[frozenset[str]] = frozenset({"autocast_fp16", "lossy_in_half", "slow_in_half"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
