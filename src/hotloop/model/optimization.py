@@ -39,6 +39,10 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """The gain expected from measuring parts of this program; None: no prediction. Never quoted as a gain."""
     one_off_s: float | None = None
     """Seconds that its first steps are expected to take more (compilation); None: nothing worth naming."""
+    saves_memory: bool = False
+    """It is tried where memory is the goal, or a limit has to be met."""
+    saved_bytes: int | None = None
+    """Expected of the peak; None: not known before it is measured."""
 
     @property
     def expected(self) -> float:

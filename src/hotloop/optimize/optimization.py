@@ -40,6 +40,8 @@ class Optimization(ABC):
     """False where what is computed cannot change, only where and when: its first steps are compared, not its curve."""
     edits_source: ClassVar[bool] = False
     """Whether its activation acts on the source of the program as it is read: it is then made before torch is."""
+    saves_memory: ClassVar[bool] = False
+    """Whether it is tried where memory is the goal, or a limit has to be met; of the family `memory` only there."""
     conflicts: ClassVar[frozenset[str]] = frozenset()
     """Names of optimizations that cannot be on together with this one."""
     moot_on_cpu: ClassVar[frozenset[str]] = frozenset()
