@@ -68,7 +68,8 @@ class RecomputedCall:
     def again(self, args: Any, kwargs: Any, copies: list[tuple[Any, Any]]) -> Any:
         """Run it once more: buffers that it updates are exchanged for copies, which are dropped afterwards."""
         self.num_recomputed += 1
-        by_id = {id(each): copy for each, copy in copies}
+        # A clone is no leaf, which may not be changed in place, and leaves the copy as it is for a second backward.
+        by_id = {id(each): copy.clone() for each, copy in copies}
         if by_id:
             args, kwargs = (map_tensors(given, lambda t: by_id.get(id(t), t)) for given in (args, kwargs))
         with self._buffers_apart(by_id):
