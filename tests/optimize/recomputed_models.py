@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
@@ -42,7 +42,7 @@ class Counts(Block):
 
 
 class Collects(Block):
-    seen: list[Any] = []
+    seen: ClassVar[list[Any]] = []
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.seen.append(x.shape)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
-from torch.nn import functional as F
+from torch.nn import functional
 
 from hotloop.model.optimization import Numerics
 from hotloop.optimize.catalogue.memory.gradient_accumulation.activation import MicroBatches
@@ -33,7 +33,7 @@ class Words(nn.Module):  # type: ignore[misc]
 
 def token_mean(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     """The mean over tokens that are not padding: a mean over parts would be another."""
-    return F.cross_entropy(output.flatten(0, 1), target.flatten(), ignore_index=0)
+    return functional.cross_entropy(output.flatten(0, 1), target.flatten(), ignore_index=0)
 
 
 def test_ragged_batches_and_token_means_come_out_right_and_the_scheduler_steps_once() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
-from torch.nn import functional as F
+from torch.nn import functional
 
 from hotloop.model.optimization import Numerics
 from hotloop.optimize.catalogue.memory.allocator_settings.activation import told
@@ -77,7 +77,10 @@ def test_kinds_that_a_program_can_have() -> None:
 
     assert kinds(optimizers=(optimizer(foreach=True),)) == {"one_by_one": Numerics.EXACT}
     assert kinds(optimizers=(optimizer(),), libraries=("torchao",)) == {"8bit": Numerics.SEMANTIC}
-    assert set(kinds(optimizers=(optimizer(),), libraries=("torchao",), device="cuda")) == {"one_by_one", "8bit"}
+    assert set(kinds(optimizers=(optimizer(),), libraries=("torchao",), device="cuda")) == {
+        "one_by_one",
+        "8bit",
+    }
     with pytest.raises(DoesNotApply, match="torchao"):
         kinds(optimizers=(optimizer(),))
 
@@ -107,7 +110,7 @@ def test_the_loss_by_chunks_is_the_loss(bias: bool, reduction: str, dtype: torch
             activation.on_torch()
             activate(activation, model)
         logits = each(ids)
-        losses.append(F.cross_entropy(logits.view(-1, 60), target.view(-1), reduction=reduction))
+        losses.append(functional.cross_entropy(logits.view(-1, 60), target.view(-1), reduction=reduction))
         losses[-1].backward()
     rtol = 0.05 if dtype is torch.bfloat16 else 1e-5
     assert losses[0].dtype == losses[1].dtype
@@ -120,14 +123,30 @@ def test_the_loss_by_chunks_is_the_loss(bias: bool, reduction: str, dtype: torch
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda logits, ids: F.cross_entropy((logits * 2).view(-1, 60), ids.view(-1)), "not given what"),
-        (lambda logits, ids: F.cross_entropy(logits[:, :-1].reshape(-1, 60), ids[:, 1:].reshape(-1)), "not given"),
-        (lambda logits, ids: F.cross_entropy(logits.mul_(2).view(-1, 60), ids.view(-1)), "not given what"),
         (
-            lambda logits, ids: F.cross_entropy(logits.view(-1, 60), ids.view(-1), label_smoothing=0.1),
+            lambda logits, ids: functional.cross_entropy((logits * 2).view(-1, 60), ids.view(-1)),
+            "not given what",
+        ),
+        (
+            lambda logits, ids: functional.cross_entropy(
+                logits[:, :-1].reshape(-1, 60), ids[:, 1:].reshape(-1)
+            ),
+            "not given",
+        ),
+        (
+            lambda logits, ids: functional.cross_entropy(logits.mul_(2).view(-1, 60), ids.view(-1)),
+            "not given what",
+        ),
+        (
+            lambda logits, ids: functional.cross_entropy(
+                logits.view(-1, 60), ids.view(-1), label_smoothing=0.1
+            ),
             "weighs classes",
         ),
-        (lambda logits, ids: logits.retain_grad() or F.cross_entropy(logits.transpose(1, 2), ids), "not given"),
+        (
+            lambda logits, ids: logits.retain_grad() or functional.cross_entropy(logits.transpose(1, 2), ids),
+            "not given",
+        ),
     ],
 )
 def test_other_losses_are_torch_s_own(change: Any, reason: str) -> None:
@@ -146,6 +165,6 @@ def test_it_wants_a_cross_entropy_in_the_source(tmp_path: Path) -> None:
     with pytest.raises(DoesNotApply, match="no cross_entropy"):
         ChunkedCrossEntropy().candidates(observation())
     code = tmp_path / "net.py"
-    code.write_text("loss = F.cross_entropy(logits, y)\n")
+    code.write_text("loss = functional.cross_entropy(logits, y)\n")
     (candidate,) = ChunkedCrossEntropy().candidates(observation(roots=(root(code_files=(str(code),)),)))
     assert candidate.prior < 1

@@ -1,4 +1,4 @@
-"""A module's call whose saved tensors are given up in the forward, and computed again when the backward asks for them."""
+"""A module's call whose saved tensors are given up in the forward and computed again in the backward."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MIB = 1 << 20
 
 
 class RecomputedCall:
-    """Calls a module under `torch.utils.checkpoint`, with the same random numbers and without touching its buffers again.
+    """Calls a module under `torch.utils.checkpoint`, with the same random numbers; buffers are left as they are.
 
     A recomputation must see the inputs and buffers that the forward saw. In the first call copies are held while the
     module runs: a module that has changed them is recomputed from the copies, and never again after that.
@@ -36,6 +36,7 @@ class RecomputedCall:
         self.num_recomputed = 0
         self.saved_bytes = 0
         self.forward_s = 0.0
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the module."""
         import torch

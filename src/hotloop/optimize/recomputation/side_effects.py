@@ -1,4 +1,4 @@
-"""Why a module cannot be computed twice: it changes something besides its output, or draws numbers that are not torch's."""
+"""Why a module cannot be computed twice: it changes more than its output, or draws numbers that are not torch's."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _plain(function: Any) -> Any:
 
 
 def _is_torch_s(function: Any) -> bool:
-    return function.__module__.partition(".")[0] == "torch"
+    return str(function.__module__).partition(".")[0] == "torch"
 
 
 class _Code:
@@ -155,7 +155,7 @@ class _Code:
 
     def _draws(self, node: ast.Name | ast.Attribute) -> bool:
         value = self._value(node)
-        if value is random or isinstance(value, random.Random) or isinstance(value, type(None)):
+        if value is None or value is random or isinstance(value, random.Random):
             return value is not None
         owner = getattr(value, "__self__", None)
         if isinstance(owner, random.Random):

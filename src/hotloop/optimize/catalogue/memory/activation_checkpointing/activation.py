@@ -1,4 +1,4 @@
-"""The activation of activation_checkpointing: blocks under torch's checkpoint, chosen by what they save per millisecond."""
+"""The activation of activation_checkpointing: blocks under torch's checkpoint, chosen by bytes per second."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class CheckpointedBlocks(Activation):
             inside = [
                 (each, block)
                 for each, block in found.items()
-                if each == path or f"module.{each}" == path or f"{each}.".startswith(f"{_bare(path)}.")
+                if path in {each, f"module.{each}"} or f"{each}.".startswith(f"{_bare(path)}.")
             ]
             named += inside or [(path, unwrapped(module).get_submodule(_bare(path)))]
         return named

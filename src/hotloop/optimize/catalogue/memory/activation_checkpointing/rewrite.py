@@ -11,7 +11,9 @@ from hotloop.source.draft import Editor
 from hotloop.source.imports import module_name
 from hotloop.source.outcome import Refused, Rewrite
 
-_BY_HAND = "x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)  # where forward calls block(x)"
+_BY_HAND = (
+    "x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)  # where forward calls block(x)"
+)
 
 
 def rewrite_blocks(source: Editor, sites: Sites, wanted: str | Sequence[str]) -> Rewrite:
@@ -38,9 +40,7 @@ def rewrite_blocks(source: Editor, sites: Sites, wanted: str | Sequence[str]) ->
     model = named_model(source, models[0])
     functools = module_name(source, model.place.path, "functools")
     checkpoint = module_name(source, model.place.path, "torch.utils.checkpoint")
-    line = (
-        f"block.forward = {functools}.partial({checkpoint}.checkpoint, block.forward, use_reentrant=False)"
-    )
+    line = f"block.forward = {functools}.partial({checkpoint}.checkpoint, block.forward, use_reentrant=False)"
     notes: list[str] = []
     for path in wanted:
         notes += add_loop(source, model, f"{model.name}{_written(path.removeprefix('module.'))}", line)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.memory.activation_checkpointing.activation import HALF, CheckpointedBlocks
-from hotloop.optimize.optimization import DoesNotApply, Optimization
+from hotloop.optimize.optimization import Optimization
 from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import share
 from hotloop.optimize.program.recomputable import require_recomputable

@@ -33,8 +33,8 @@ class AllocatorSettings(Optimization):
     (a retry, with a synchronization).
 
     When it does not help: fixed shapes, where little is lost to fragmentation. It is NVIDIA's on Linux; sharing CUDA
-    tensors between processes needs a recent driver and torch. A program that sets the allocator itself is left alone. On
-    a CPU see cpu_allocator. It works beside compile, DDP and autocast.
+    tensors between processes needs a recent driver and torch. A program that sets the allocator itself is left alone.
+    On a CPU see cpu_allocator. It works beside compile, DDP and autocast.
 
     Effect on numerics: none.
 

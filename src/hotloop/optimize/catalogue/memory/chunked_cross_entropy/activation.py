@@ -65,7 +65,7 @@ class ChunkedLoss(Activation):
 
     def _chunked(
         self,
-        input: Any,  # noqa: A002 - torch's own name
+        input: Any,
         target: Any,
         weight: Any = None,
         size_average: Any = None,
@@ -104,11 +104,15 @@ class ChunkedLoss(Activation):
         return True, f"{self._num_losses} losses on {rows} x {classes} logits by chunks"
 
 
-def _is_all_of(input: Any, output: Any) -> bool:  # noqa: A002
+def _is_all_of(input: Any, output: Any) -> bool:
     """Whether a matrix is the output itself, or a view of all of it with the same rows."""
     return (
         input.dim() == 2
-        and (input is output or input._base is output or (output._base is not None and input._base is output._base))
+        and (
+            input is output
+            or input._base is output
+            or (output._base is not None and input._base is output._base)
+        )
         and input.data_ptr() == output.data_ptr()
         and input.numel() == output.numel()
         and input.shape[-1] == output.shape[-1]

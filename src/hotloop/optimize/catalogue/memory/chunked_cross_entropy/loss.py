@@ -39,7 +39,7 @@ def _wide(tensor: Any) -> Any:
     return tensor if tensor.dtype is torch.float64 else tensor.float()
 
 
-class _Chunked(torch.autograd.Function):
+class _Chunked(torch.autograd.Function):  # type: ignore[misc]
     """The sum of the rows' losses."""
 
     @staticmethod
@@ -55,8 +55,9 @@ class _Chunked(torch.autograd.Function):
         return total
 
     @staticmethod
-    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, grad: Any) -> Any:
+        if torch.is_grad_enabled():
+            raise RuntimeError("the loss by chunks is differentiated once (create_graph=True)")
         hidden, weight, bias, target = ctx.saved_tensors
         # What autocast computed in: the layer ran in the type of its output.
         layer = weight.to(ctx.dtype)

@@ -26,8 +26,8 @@ EXPECTED = 0.95
 class ChunkedCrossEntropy(Optimization):
     """Compute the cross-entropy of a large vocabulary by chunks.
 
-    What it does: where `cross_entropy` is given the whole output of an `nn.Linear` that has more classes than inputs, the
-    loss is summed over chunks of rows, and the backward computes the logits of a chunk again, with the gradients of
+    What it does: where `cross_entropy` is given the whole output of an `nn.Linear` that has more classes than inputs,
+    the loss is summed over chunks of rows, and the backward computes the logits of a chunk again, with the gradients of
     the layer's input and weights. A chunk of logits is as large as the layer's input.
 
     Why it is faster: it is not; it is smaller. The plain loss keeps the log-softmax of all logits and makes their

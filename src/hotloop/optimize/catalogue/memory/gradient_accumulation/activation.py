@@ -1,4 +1,4 @@
-"""The activation of gradient_accumulation: the root's forward in parts of the batch, recomputed one by one in the backward."""
+"""The activation of gradient_accumulation: the root is called with parts of its batch."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hotloop.optimize.recomputation.side_effects import side_effect
 from hotloop.probe.activation.activation import Activation
 
 MAX_DIFFERENCE = 0.02
-"""Relative, of the outputs of parts and whole: five roundings to bfloat16 (2**-8). Samples that see each other differ by
-as much as the outputs themselves."""
+"""Relative, of the outputs of parts and whole: five roundings to bfloat16 (2**-8). Samples that see each other differ
+by as much as the outputs themselves."""
 
 
 class CannotSplit(Exception):  # noqa: N818 - an answer, not an error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import libcst as cst
 
 from hotloop.model.sites import SiteKind, Sites
@@ -47,6 +49,10 @@ def rewrite_calls(source: Editor, sites: Sites, num_parts: int) -> Rewrite:
             f"{torch}.cat([{checkpoint}.checkpoint({code(call.func)}, part, use_reentrant=False) "
             f"for part in {code(call.args[0].value)}.chunk({num_parts})])"
         )
-        source.change(place.path, source.call(place), lambda _, text=text: cst.parse_expression(text))
+        source.change(place.path, source.call(place), partial(_instead, text))
         notes.append(f"{place.path}:{source.line(place)}: the model is called in {num_parts} parts")
     return summed_up(notes, "the model is called in parts already")
+
+
+def _instead(text: str, _: cst.Call) -> cst.BaseExpression:
+    return cst.parse_expression(text)

@@ -47,8 +47,8 @@ class GradientAccumulation(Optimization):
 
     Example: `out = torch.cat([checkpoint(model, part, use_reentrant=False) for part in x.chunk(4)])`
 
-    References: torch.utils.checkpoint documentation; Gao et al. 2021, Scaling Deep Contrastive Learning Batch Size under
-    Memory Limited Setup.
+    References: torch.utils.checkpoint documentation; Gao et al. 2021, Scaling Deep Contrastive Learning Batch Size
+    under Memory Limited Setup.
     """
 
     name: ClassVar[str] = "gradient_accumulation"
@@ -65,9 +65,13 @@ class GradientAccumulation(Optimization):
         program = observation.program
         layers = {name for root in program.roots for name in root.layer_counts}
         if any("BatchNorm" in name for name in layers):
-            raise DoesNotApply("batch norm would see the statistics of a part: a different problem (semantic)")
+            raise DoesNotApply(
+                "batch norm would see the statistics of a part: a different problem (semantic)"
+            )
         if program.distributed:
-            raise DoesNotApply(f"{program.distributed} expects one forward for each backward: by hand, with no_sync")
+            raise DoesNotApply(
+                f"{program.distributed} expects one forward for each backward: by hand, with no_sync"
+            )
         sizes = [shape[0] for root in program.roots for shape in root.input_shapes[:1] if shape]
         parts = [num for num in PARTS if not sizes or num <= min(sizes)]
         if not parts:

@@ -31,8 +31,8 @@ class OptimizerMemory(Optimization):
     What it does: `kind="one_by_one"` makes torch's optimizers with `foreach=False`; `kind="8bit"` puts torchao's
     `AdamW8bit` and `Adam8bit` in the place of torch's.
 
-    Why it is faster: it is not; it is smaller. `foreach`, torch's default on CUDA, holds lists of temporaries as large as
-    all parameters during the step. Two moments in float32 are eight bytes of a parameter; in 8 bits with a scale for
+    Why it is faster: it is not; it is smaller. `foreach`, torch's default on CUDA, holds lists of temporaries as large
+    as all parameters during the step. Two moments in float32 are eight bytes of a parameter; in 8 bits with a scale for
     each block of 256 they are a little more than two.
 
     When it does not help: a peak in the backward, where the step's temporaries are not there; a fused optimizer, which
