@@ -1,4 +1,4 @@
-"""Measures the rows of the family memory: `python -m benchmarks.memory_rows FOLDER`.
+"""Measures the rows of the family memory: `python -m benchmarks.memory_rows FOLDER [PROGRAM]`.
 
 Each program runs unmodified with a plan of one step (`hotloop run --plan`): once with every allocation followed for
 the peak, once for the step time; the losses are compared with those of the program without a plan.
@@ -68,10 +68,12 @@ def _told(output: str, word: str) -> Any:
     return ast.literal_eval(line.removeprefix(word).strip())
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, programs: list[str]) -> None:
     """Print a row of a Markdown table for each case."""
     before: dict[str, Any] = {}
     for program, setting, steps in CASES:
+        if programs and program not in programs:
+            continue
         script = str(HERE / "programs" / f"{program}.py")
         start = [sys.executable, "-m", "hotloop", "run", "--force", "--plan", str(_plan(folder, steps))]
         begin = [*start, sys.executable] if steps else [sys.executable]
@@ -90,4 +92,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:])
