@@ -14,12 +14,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from hotloop.cli.report_content import Prices, report_content
 from hotloop.model.origin import Origin
 from hotloop.observe.run.origin import ORIGIN
 from hotloop.report.content.content import ReportContent
 from hotloop.report.html.page import page
 from hotloop.report.sections.all import document
+from hotloop.review.report_content import Prices, report_content
 from hotloop.store.session import Session, sessions
 
 DOCS = Path(__file__).parents[1] / "docs"

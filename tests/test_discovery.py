@@ -31,7 +31,9 @@ def found_anew() -> Iterator[None]:
     kept = set(sys.modules)
     yield
     for name in set(sys.modules) - kept:
-        del sys.modules[name]
+        file = getattr(sys.modules[name], "__file__", None) or ""
+        if name.startswith("hotloop.") and not file.startswith(str(SOURCES)):
+            del sys.modules[name]
     for one in CACHED:
         one.cache_clear()
 

@@ -19,7 +19,7 @@ from hotloop.launch.isolation.decide import Exceptions, Isolation, plan_isolatio
 from hotloop.launch.isolation.scratch import scratch_root
 from hotloop.model.observation import Anchor, Observation
 from hotloop.model.optimization import Candidate
-from hotloop.observe.run.live import LiveRun, observe
+from hotloop.observe.run.observe_command import LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
 from hotloop.probe.control.control_page import GO_UNTIL, UNLIMITED
 from hotloop.tune.design.block_length import Blocks

@@ -16,8 +16,8 @@ import msgspec
 from tests.faults.case import Case
 
 from benchmarks.diagnosis.outcome import Outcome
-from hotloop.cli.diagnose_source import with_source
 from hotloop.diagnose.check.engine import diagnose
+from hotloop.diagnose.check.source import with_source
 from hotloop.model.diagnosis import Diagnosis
 
 _PATIENCE_S = 120

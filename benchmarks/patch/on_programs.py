@@ -19,7 +19,7 @@ from hotloop.launch.deadline import Deadline
 from hotloop.model.errors import HotloopError
 from hotloop.model.safety import Safety
 from hotloop.model.tuning import PlanStep
-from hotloop.observe.run.live import LiveRun, observe
+from hotloop.observe.run.observe_command import LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
 from hotloop.patch.program_files import editable
 from hotloop.patch.rewrite_plan import Patch, rewrite_plan

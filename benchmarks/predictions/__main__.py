@@ -30,7 +30,7 @@ from hotloop.launch.isolation.scratch import scratch_root
 from hotloop.model.errors import HotloopError
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Effect
-from hotloop.observe.run.live import LiveRun, observe
+from hotloop.observe.run.observe_command import LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
 from hotloop.optimize.registry import all_optimizations
 from hotloop.stats.pairs import MIN_BLOCKS, ratio_interval

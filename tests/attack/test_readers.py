@@ -81,7 +81,7 @@ def read(path): lint_files([str(path)], LintConfig())
 """
 _SESSIONS = """
 import contextlib, io
-from hotloop.cli.report_content import report_content
+from hotloop.review.report_content import report_content
 from hotloop.report.html.page import page
 from hotloop.report.markdown import markdown
 from hotloop.report.sections.all import document

@@ -6,6 +6,7 @@ import contextlib
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -13,8 +14,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from hotloop.cli import before, check, compare
 from hotloop.cli.app import run
+from hotloop.cli.programs import Programs
 from hotloop.machine.environment.command_packages import packages_of
 from hotloop.machine.host.identity import fingerprint, identity
 from hotloop.model.comparison import Comparison
@@ -22,8 +23,7 @@ from hotloop.model.gate import ClassBaseline, GateBaseline, GateRun
 from hotloop.report.sections.comparison import comparison_document
 from hotloop.stats.verdict import Decision, decide
 from hotloop.store.session import new_session
-from hotloop.tune.compare import compare as compare_of_programs
-from hotloop.tune.compare.compare import compare_observations
+from hotloop.tune.compare.compare import compare_observations, compare_programs
 from hotloop.tune.compare.pairs import PairRecord
 from hotloop.tune.compare.program import Program
 
@@ -42,6 +42,10 @@ for step in range(100000):
     loss.backward()
     optimizer.step()
 """
+
+
+SIMULATED = Programs(resolve=list, look=lambda *_: ())
+"""Nothing is run; each test says what is measured."""
 
 
 def _program(path: Path, turns: int = 20, setting: str = "") -> None:
@@ -102,8 +106,6 @@ def test_the_machine_is_looked_at_before_two_commands_are_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(before, "resolve", list)
-    monkeypatch.setattr(compare, "resolve", list)
     seen = content(60, tuned=False).observation
     assert seen is not None
     told: list[str] = []
@@ -112,12 +114,12 @@ def test_the_machine_is_looked_at_before_two_commands_are_run(
         told.append(name)
         return Program(name=name, words=(name,), argv=(name,), folder=tmp_path, observation=seen)
 
-    monkeypatch.setattr(compare, "before_run", lambda *_: told.append("looked"))
-    monkeypatch.setattr(compare, "program", observed)
-    monkeypatch.setattr(
-        compare, "compare_programs", lambda *_, **__: compare_observations(seen, seen, ("a", "b"))
+    programs = SIMULATED._replace(
+        look=lambda *_: told.append("looked"),
+        observe=observed,
+        duet=lambda *_, **__: compare_observations(seen, seen, ("a", "b")),
     )
-    assert run(["compare", "python a.py", "python b.py"]) == 0
+    assert run(["compare", "python a.py", "python b.py"], programs=programs) == 0
     assert told == ["looked", "python a.py", "python b.py"]
 
 
@@ -142,13 +144,12 @@ def test_packages_of_two_commands_are_those_of_their_own_pythons(
     def observed(name: str, *_: object) -> Program:
         return Program(name=name, words=(name,), argv=commands[name], folder=tmp_path, observation=seen)
 
-    monkeypatch.setattr(compare, "before_run", lambda *_: ())
-    monkeypatch.setattr(compare, "resolve", list)
-    monkeypatch.setattr(compare, "program", lambda name, *_: observed(name.split()[0]))
-    monkeypatch.setattr(
-        compare, "compare_programs", lambda *_, **__: compare_observations(seen, seen, ("a", "b"))
+    programs = SIMULATED._replace(
+        observe=lambda name, *_: observed(name.split()[0]),
+        duet=lambda *_, **__: compare_observations(seen, seen, ("a", "b")),
     )
-    assert run(["compare", "--json", "c.json", "old train.py", "new train.py"]) == 0
+    words = ["compare", "--json", "c.json", "old train.py", "new train.py"]
+    assert run(words, programs=programs) == 0
     changes = json.loads((tmp_path / "c.json").read_text())["changes"]
     assert changes == [{"what": "package quick-thing", "before": "1.0", "after": "2.0"}]
 
@@ -197,8 +198,6 @@ def test_secrets_of_compared_commands_are_shown_nowhere(
 ) -> None:
     """A value of no known shape, known as a secret by the option before it."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(before, "resolve", list)
-    monkeypatch.setattr(compare, "resolve", list)
     seen = content(60, tuned=False).observation
     assert seen is not None
     ran: list[tuple[str, ...]] = []
@@ -211,11 +210,13 @@ def test_secrets_of_compared_commands_are_shown_nowhere(
         records = [PairRecord(rounds=((0.2, 0.1),) * 6, phases=({}, {}), peak_bytes=(None, None))] * 3
         return records, decide([record.log_ratios(scale) for record in records], floor=0.01)
 
-    monkeypatch.setattr(compare, "program", observed)
-    monkeypatch.setattr(compare_of_programs, "pairs", paired)
+    programs = SIMULATED._replace(observe=observed, duet=partial(compare_programs, pairs=paired))
     files = ["c.html", "c.md", "c.json"]
     words = ["compare", "--html", files[0], "--markdown", files[1], "--json", files[2]]
-    assert run([*words, "python a.py --token t0psecret", "python b.py --token t0psecret"]) == 0
+    assert (
+        run([*words, "python a.py --token t0psecret", "python b.py --token t0psecret"], programs=programs)
+        == 0
+    )
     assert ran[0] == ("python", "a.py", "--token", "t0psecret"), "the program itself gets it"
     told = capsys.readouterr()
     for text in (told.out, told.err, *((tmp_path / file).read_text() for file in files)):
@@ -267,7 +268,7 @@ def test_a_gate_fails_on_a_proven_slowdown_alone(
     _baseline(tmp_path / "base.json", factor)
     draw = np.random.default_rng(2)
 
-    def fake(words: tuple[str, ...], *_: object) -> GateRun:
+    def fake(*_: object) -> GateRun:
         return GateRun(
             steps_s=tuple((0.1 * np.exp(draw.normal(0, 0.02, 50))).tolist()),
             foreign_share=foreign,
@@ -275,11 +276,10 @@ def test_a_gate_fails_on_a_proven_slowdown_alone(
         )
 
     looked_at: list[tuple[str, ...]] = []
-    monkeypatch.setattr(check, "_run", fake)
-    monkeypatch.setattr(check, "before_run", lambda _, words: looked_at.append(words))
+    programs = SIMULATED._replace(gate_run=fake, look=lambda _, words: looked_at.append(words))
     words = ["check", "--baseline", "base.json", "--junit", "j.xml", "--markdown", "m.md", "--json", "v.json"]
     command = ["python", "x.py", "--name", "<b>&x", "--token", "t0psecret"]
-    assert run([*words, "--github", *command]) == code
+    assert run([*words, "--github", *command], programs=programs) == code
     first, _, second = says.partition(".*")
     printed = capsys.readouterr().out
     told = " ".join(printed.split())
@@ -306,13 +306,12 @@ def test_a_baseline_of_a_busy_machine_proves_nothing(
 ) -> None:
     """A program that is as slow as it was beside others may have got slower."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(before, "resolve", list)
     runs = iter([GateRun(steps_s=(0.1,) * 50, foreign_share=0.5, delay_ratio=0.6)] * 3)
-    monkeypatch.setattr(check, "_run", lambda *_: next(runs, GateRun(steps_s=(0.1,) * 50, foreign_share=0.0)))
-    monkeypatch.setattr(check, "before_run", lambda *_: None)
-    assert run(["check", "--baseline", "base.json", "--update", "python", "x.py"]) == 0
+    quiet = GateRun(steps_s=(0.1,) * 50, foreign_share=0.0)
+    programs = SIMULATED._replace(gate_run=lambda *_: next(runs, quiet))
+    assert run(["check", "--baseline", "base.json", "--update", "python", "x.py"], programs=programs) == 0
     assert "make the baseline again on a quiet machine" in " ".join(capsys.readouterr().err.split())
-    assert run(["check", "--baseline", "base.json", "python", "x.py"]) == 5
+    assert run(["check", "--baseline", "base.json", "python", "x.py"], programs=programs) == 5
     assert "when the baseline was made" in " ".join(capsys.readouterr().out.split())
 
 
@@ -320,10 +319,9 @@ def test_the_command_of_the_baseline_is_held_to_it_without_a_word(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(before, "resolve", list)
     _baseline(tmp_path / "base.json", 1.0)
-    monkeypatch.setattr(check, "_run", lambda *_: GateRun(steps_s=(0.1,) * 50))
-    assert run(["check", "--baseline", "base.json", "python", "x.py"]) == 0
+    programs = SIMULATED._replace(gate_run=lambda *_: GateRun(steps_s=(0.1,) * 50))
+    assert run(["check", "--baseline", "base.json", "python", "x.py"], programs=programs) == 0
     assert "another command" not in capsys.readouterr().out
 
 
@@ -386,9 +384,7 @@ def test_a_program_is_compared_with_itself_under_a_plan(
         compared.extend(both)
         return compare_observations(seen, seen, ("a", "b"))
 
-    monkeypatch.setattr(compare, "before_run", lambda *_: None)
-    monkeypatch.setattr(compare, "program", observed)
-    monkeypatch.setattr(compare, "compare_programs", duet)
-    assert run(["compare", "a.py", f"hotloop run --force --plan {plan} a.py"]) == 0
+    words = ["compare", "a.py", f"hotloop run --force --plan {plan} a.py"]
+    assert run(words, programs=SIMULATED._replace(observe=observed, duet=duet)) == 0
     assert [one.words for one in compared] == [("a.py",), ("a.py",)]
     assert [[step.name for step in one.plan] for one in compared] == [[], [WORKERS.name]]

@@ -10,8 +10,8 @@ from markdown_it import MarkdownIt
 
 import hotloop
 from hotloop.cli.app import run
-from hotloop.cli.explain import _SOURCES, PageSource, manual_page
-from hotloop.report.terminal.refilled import refilled
+from hotloop.report.terminal.wrap_markdown import refilled
+from hotloop.review.manual import SOURCES, PageSource, manual_page
 
 PATTERNS = Path(hotloop.__file__).parent / "trace" / "causes" / "patterns"
 
@@ -47,7 +47,7 @@ def test_the_list_is_grouped_with_a_line_for_each(capsys: pytest.CaptureFixture[
     lines = capsys.readouterr().out.splitlines()
     assert all(len(line) <= 80 for line in lines)
     assert [line for line in lines if line and not line.startswith(" ")][:-1] == [
-        source.kind for source in _SOURCES
+        source.kind for source in SOURCES
     ]
     named = {line.split()[0] for line in lines if line.startswith("  ")}
     assert {"loader_workers", "sync-in-step", "anomaly-mode-on", "exposed-communication"} <= named
@@ -62,7 +62,7 @@ def test_pages_of_one_name_say_which_each_is(capsys: pytest.CaptureFixture[str])
     ]
 
 
-@pytest.mark.parametrize("source", _SOURCES, ids=lambda source: source.kind)
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.kind)
 def test_paragraphs_of_pages_fit_the_screen_and_lose_nothing(source: PageSource) -> None:
     for name in source.titles():
         page = source.page(name)

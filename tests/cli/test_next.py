@@ -9,13 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from hotloop.cli import check
 from hotloop.cli.app import run
+from hotloop.cli.programs import Programs
 from hotloop.model.gate import GateRun
 from hotloop.store.session import new_session
 
 from ..report.rich_session import content
 from ..trace.example import example_trace
+
+PROGRAMS = Programs(
+    look=lambda *_: (), gate_run=lambda *_: GateRun(steps_s=(0.1, 0.101, 0.099, 0.1, 0.1, 0.102) * 10)
+)
+"""A program that is as fast as ever."""
 
 
 @pytest.fixture
@@ -32,11 +37,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     files.mkdir()
     for number in range(8):
         (files / f"{number}.bin").write_bytes(bytes(1000))
-    steady = GateRun(steps_s=(0.1, 0.101, 0.099, 0.1, 0.1, 0.102) * 10)
-    monkeypatch.setattr(check, "_run", lambda *_: steady)
-    monkeypatch.setattr(check, "before_run", lambda *_: ())
     assert run(["data", "pack", "files", "packed"]) == 0
-    assert run(["check", "--baseline", "base.json", "--update", "python", "x.py"]) == 0
+    assert run(["check", "--baseline", "base.json", "--update", "python", "x.py"], programs=PROGRAMS) == 0
     return tmp_path
 
 
@@ -65,7 +67,7 @@ def test_what_to_type_next_is_said(
     words: list[str], next_words: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
-    assert run(words) == 0
+    assert run(words, programs=PROGRAMS) == 0
     said = capsys.readouterr().out
     assert re.search(r"^next$", said, re.MULTILINE), said
     assert next_words in " ".join(said[said.rindex("\nnext\n") :].replace("\\\n", " ").split())

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hotloop.cli import stored_card
 from hotloop.cli.app import run
+from hotloop.machine.card import cache
 from hotloop.model.quantities import duration
 from hotloop.model.tuning import LikelyPlan
 from hotloop.store.session import Session, new_session, sessions
@@ -62,9 +62,9 @@ def test_a_roofline_is_of_the_machine_of_the_session_or_it_is_missing(
     measured: bool, here: bool, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = measured and here
-    monkeypatch.setattr(stored_card, "kept_card", lambda: card() if measured else None)
+    monkeypatch.setattr(cache, "kept_card", lambda: card() if measured else None)
     this = card().identity if here else msgspec.structs.replace(card().identity, num_cores=96)
-    monkeypatch.setattr(stored_card, "identity", lambda: this)
+    monkeypatch.setattr(cache, "identity", lambda: this)
     assert run(["report", "--json", "r.json"]) == 0
     missing = {one["what"] for one in json.loads((folder / "r.json").read_text())["missing"]}
     assert ("roofline" in missing) is not known

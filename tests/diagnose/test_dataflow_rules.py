@@ -10,14 +10,17 @@ import pytest
 from hotloop.diagnose.check.engine import diagnose, ordered
 from hotloop.diagnose.lines.embedding_line import embedding_line
 from hotloop.diagnose.lines.padding_line import allocating_line, padding_line
-from hotloop.model.deep import Deep, Loading, LoadingPart
+from hotloop.diagnose.price.cost import measured_step
+from hotloop.model.deep import Deep, Frame, HostSamples, Loading, LoadingPart, Sample
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import Observation
+from hotloop.model.program import OptimizerFacts
 from hotloop.model.ratio import Ratio
 
 from .dataflow_cases import (
     CALL,
     CONSTANT,
+    DATAFLOW_CASES,
     OTHER,
     REPEATED,
     TABLE,
@@ -174,3 +177,37 @@ def test_rows_of_tables_in_memory_are_one_index_of_theirs(
     codes = {one.code for one in diagnose(wait).findings}
     assert ("sample-by-sample-batches" in codes) is seen
     assert ("loader-in-training-process" in codes) is not seen
+
+
+def test_the_zeroing_of_dense_gradients_is_part_of_their_cost() -> None:
+    """Between forward and backward `zero_grad` gives the memory of the last ones back."""
+    code = "dense-embedding-gradients"
+    alone = DATAFLOW_CASES[code]
+    assert alone.deep is not None
+    optimizer = OptimizerFacts(
+        cls="SGD", num_parameters=2 * 100_000 * 16, fused=None, foreach=None, supports_fused=True
+    )
+    host = HostSamples(
+        num_steps=9,
+        window_s=1.0,
+        interval_s=0.005,
+        lines=(),
+        frames=(
+            Frame("train.py", 9, "main"),
+            Frame("/lib/torch/optim/optimizer.py", 1062, "zero_grad", "torch"),
+        ),
+        samples=(
+            Sample((0,), "train", "backward", spent_s=0.8, num=80),
+            Sample((0, 1), "train", "forward", spent_s=0.2, num=20),
+        ),
+    )
+    program = msgspec.structs.replace(alone.program, optimizers=(optimizer,))
+    seen = msgspec.structs.replace(
+        alone, program=program, deep=msgspec.structs.replace(alone.deep, host=host)
+    )
+    unsampled = msgspec.structs.replace(alone, program=program)
+    (dear,), (cheap,) = found(seen, code), found(unsampled, code)
+    assert dear.cost_s is not None
+    assert cheap.cost_s is not None
+    # The table is half of what is trained: half of the fifth.
+    assert dear.cost_s - cheap.cost_s == pytest.approx(0.1 * measured_step(seen).whole_s, rel=0.02)

@@ -9,6 +9,7 @@ import pytest
 
 from hotloop.diagnose.lines.forward_loops import forward_loops
 from hotloop.model.deep import Deep, Frame, HostSamples, Sample
+from hotloop.model.line_work import LineWork, StepWork
 from hotloop.model.observation import Observation
 from hotloop.model.operators import Operators
 
@@ -91,3 +92,28 @@ def test_heads_beside_one_another_are_many_where_a_step_has_thousands_of_operato
     heads = "    return torch.cat([head(x) for head in self.heads])\n"
     assert _found(tmp_path, heads, 2, below=2) == [2]
     assert _found(tmp_path, heads, 2, below=1, num=400.0) == []
+
+
+@pytest.mark.parametrize(("runs", "expected"), [(64.0, [3]), (2.0, [])])
+def test_operators_counted_by_line_are_enough(runs: float, expected: list[int], tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text("def forward(self, x):\n" + _ROWS)
+    deep = _seen(path, 4).deep
+    assert deep is not None
+    line = LineWork(
+        path=str(path),
+        line=4,
+        function="forward",
+        runs=runs,
+        operators=3 * runs,
+        nodes=0.0,
+        forward_s=0.1,
+        forward_repeated_s=0.1,
+        forward_host_s=0.0,
+        backward_share=0.0,
+        backward_repeated_share=0.0,
+    )
+    work = StepWork(num_steps=1, window_s=0.2, backward_s=0.05, lines=(line,))
+    counted = msgspec.structs.replace(deep, operators=None, line_work=work)
+    observation = msgspec.structs.replace(FINE, deep=counted)
+    assert [one.line for one in forward_loops(observation, [str(path)])] == expected

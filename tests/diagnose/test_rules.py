@@ -13,7 +13,7 @@ from hotloop.model.inference import Inference, Latency
 from hotloop.model.observation import Coverage, Memory, Observation, Phase, PhaseTime, RankObservation
 from hotloop.model.program import ModuleFacts
 
-from . import deep_observations
+from . import deep_observations, memory_cases
 from .observations import (
     FINE,
     LOADER,
@@ -113,6 +113,7 @@ CASES: dict[str, Observation] = {
     "frequent-checkpoints": with_parts(checkpoint_s=3.0),
     "frequent-evaluation": with_parts(evaluation_s=6.0),
     "slow-start": msgspec.structs.replace(with_parts(setup_s=30.0), total_steps=90),
+    **memory_cases.CASES,
     **WATCHED,
 }
 """For each code a program that has the pattern."""
@@ -122,7 +123,7 @@ QUIET = {
     "busy-machine",
     "too-many-workers", "undersubscribed-threads", "unstable-step", "full-precision-step", "compilation-heavy",
     "evaluation-in-step", "slow-start",
-    *QUIET_WATCHED, "memory-copied-per-worker"}  # fmt: skip
+    *QUIET_WATCHED, "memory-copied-per-worker", *memory_cases.CASES}  # fmt: skip
 """Codes that are information by their pages, whatever the program."""
 
 

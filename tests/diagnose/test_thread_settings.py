@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hotloop.cli.diagnose_source import with_source
 from hotloop.diagnose.check.engine import diagnose
+from hotloop.diagnose.check.source import with_source
 from hotloop.diagnose.lines.setting_line import setting_line
 from hotloop.model.deep import Frame, HostSamples
 from hotloop.model.finding import Finding, Severity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hotloop.launch.last_words import last_words
+from hotloop.launch.log_tail import last_words
 
 BAR = "Epoch [1/14]: [15/16]  94%|█████  , loss=0.31 [00:00<00:00]\r" + " " * 80
 

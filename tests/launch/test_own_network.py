@@ -11,7 +11,7 @@ import pytest
 
 from hotloop.launch.isolation.attempt import attempt
 from hotloop.launch.isolation.decide import Isolation, wrap
-from hotloop.launch.isolation.own_name import hosts_file, own_addresses
+from hotloop.launch.isolation.hosts_file import hosts_file, own_addresses
 
 _MEET = """
 import socket, sys

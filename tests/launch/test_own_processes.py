@@ -76,7 +76,7 @@ def test_its_processes_are_found_under_the_numbers_that_it_knows(
     assert run.ids.lives(child)
     outside = run.ids.outside(child)
     assert outside in {process.pid for process in run.tree()}
-    assert len(run.tree()) == 2, "neither the minder nor the namespace's init is the program's"
+    assert len(run.tree()) == 2, "neither the subreaper nor the namespace's init is the program's"
     run.freeze()
     assert run.wait(lambda: {process.status() for process in run.tree()} == {"stopped"}, timeout_s=20)
     run.thaw()

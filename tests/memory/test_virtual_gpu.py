@@ -1,13 +1,11 @@
 """Programs whose peaks somebody measured on a GPU, and published, on a virtual one."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+
+from .planning import plan
 
 SHARED = Path(__file__).parents[3] / "shared" / "memory"
 pytestmark = pytest.mark.slow
@@ -29,29 +27,6 @@ for _ in range(9):
         optimizer.step()
         kept = inputs[targets > 4]
 """
-
-
-def plan(folder: Path, *words: str, device: str = "A100 40GB") -> dict[str, Any]:
-    """Return the peaks of a program by configuration, and what was assumed."""
-    out = folder / "plan.json"
-    command = [
-        sys.executable,
-        "-m",
-        "hotloop",
-        "memory",
-        "plan",
-        "--device",
-        device,
-        "--json",
-        str(out),
-        *words,
-    ]
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "80"}
-    )
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(out.read_text())
-    return {**found, "by_name": {peak["configuration"]: peak for peak in found["peaks"]}}
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the programs with published peaks are not here")

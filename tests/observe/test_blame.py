@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,24 +25,24 @@ Verdict = Callable[..., str]
 
 
 @pytest.fixture
-def verdict(monkeypatch: pytest.MonkeyPatch, told: list[str]) -> Verdict:
+def verdict(told: list[str]) -> Verdict:
     """Says whose failure exit code 1 was, where the program ends so without hooks, then without anything of ours."""
-    clock = [0.0]
 
-    def wait(seconds: float) -> None:
-        clock[0] += seconds
-
-    monkeypatch.setattr(blame, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=wait))
-    monkeypatch.setattr(blame, "denied_alone", lambda *_: Isolation(denied=True, unconnected=True))
-
-    def says(*endings: tuple[int | None, str], exceptions: Exceptions | None = None) -> str:
-        left = list(endings)
+    def says(
+        *endings: tuple[int | None, str],
+        exceptions: Exceptions | None = None,
+        alone: Isolation | None = Isolation(denied=True, unconnected=True),  # noqa: B008  # frozen
+        isolation: Isolation | None = None,
+    ) -> str:
+        left, clock = list(endings), [0.0]
 
         def start(*_: Any, **__: Any) -> Any:
             code, log = left.pop(0)
             return SimpleNamespace(exit_code=lambda: code, end=lambda: None, log_end=lambda: log)
 
-        monkeypatch.setattr(blame, "start", start)
+        def sleep(seconds: float) -> None:
+            clock[0] += seconds
+
         said = blame.whose(
             ["python", "train.py"],
             {},
@@ -51,6 +52,8 @@ def verdict(monkeypatch: pytest.MonkeyPatch, told: list[str]) -> Verdict:
             told.append,
             lambda _: None,
             math.inf,
+            isolation,
+            blame.Means(start, lambda *_: alone, lambda: clock[0], sleep),
         )
         assert not left, "a run that tells nothing more is not made"
         return said
@@ -83,20 +86,16 @@ def test_whose_failure_it_was(endings: list[tuple[int | None, str]], said: str, 
     assert said in verdict(*endings)
 
 
-def test_what_is_not_judged_is_shown_as_it_is(verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_judged_is_shown_as_it_is(verdict: Verdict) -> None:
     """Without a kernel that keeps writes away, the program is not run with the user's own files."""
-    monkeypatch.setattr(blame, "denied_alone", lambda *_: None)
-    said = verdict((1, VALUE))
+    said = verdict((1, VALUE), alone=None)
     assert "its last words are: ValueError: batch 7" in said
     assert "was not judged (the kernel cannot keep its writes away here)" in said
     assert "Try: python train.py" in said
 
 
-def test_who_allows_all_writes_has_it_judged_by_a_run_of_his_own(
-    verdict: Verdict, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(blame, "denied_alone", lambda *_: None)
-    said = verdict((1, VALUE), (1, VALUE), exceptions=Exceptions(all_writes=True))
+def test_who_allows_all_writes_has_it_judged_by_a_run_of_his_own(verdict: Verdict) -> None:
+    said = verdict((1, VALUE), (1, VALUE), alone=None, exceptions=Exceptions(all_writes=True))
     assert "the failure is the program's own" in said
 
 
@@ -114,18 +113,14 @@ def test_who_allows_all_writes_has_it_judged_by_a_run_of_his_own(
     ],
 )
 def test_the_isolation_s_own_errors_are_known_and_the_option_named(
-    isolation: Isolation, log: str, said: str, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
+    isolation: Isolation, log: str, said: str, verdict: Verdict
 ) -> None:
-    monkeypatch.setattr(blame, "plan_isolation", lambda *_, **__: isolation)
-    assert said in verdict((1, log), (1, "another"))
+    assert said in verdict((1, log), (1, "another"), isolation=isolation)
 
 
-def test_that_it_runs_again_is_said_before_it_does(
-    told: list[str], verdict: Verdict, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_it_runs_again_is_said_before_it_does(told: list[str], verdict: Verdict) -> None:
     isolation = Isolation(covered=True)
-    monkeypatch.setattr(blame, "plan_isolation", lambda *_, **__: isolation)
-    verdict((0, ""))
+    verdict((0, ""), isolation=isolation)
     (said,) = told
     assert said.startswith("your program failed (exit code 1); running it again without hotloop's hooks")
     assert said.endswith("what it writes is thrown away")
@@ -143,10 +138,8 @@ def test_what_a_second_run_may_change_is_said(
     said: str,
     told: list[str],
     verdict: Verdict,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(blame, "plan_isolation", lambda *_, **__: isolation)
-    verdict((0, ""))
+    verdict((0, ""), isolation=isolation)
     assert told[0].endswith(said)
 
 
@@ -172,14 +165,12 @@ def test_only_a_program_that_failed_soon_is_tried_again(
     assert blame.may_be_ours(run, code, lived_s) == asked
 
 
-def test_a_program_whose_output_nobody_reads_is_not_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_whose_output_nobody_reads_is_not_tried_again(tmp_path: Path) -> None:
     (tmp_path / "probe").mkdir()
     (tmp_path / "probe" / "torch-1").touch()
     run: Any = SimpleNamespace(scratch=tmp_path)
-    monkeypatch.setattr(blame, "could_not_enter", lambda *_: False)
-    monkeypatch.setattr(blame, "nobody_reads", lambda: False)
-    assert blame.may_be_ours(run, 1, 5.0)
-    monkeypatch.setattr(blame, "nobody_reads", lambda: True)
-    assert not blame.may_be_ours(run, 1, 5.0)
+    reader, writer = os.pipe()
+    assert blame.may_be_ours(run, 1, 5.0, writer)
+    os.close(reader)
+    assert not blame.may_be_ours(run, 1, 5.0, writer)
+    os.close(writer)

@@ -14,7 +14,7 @@ from hotloop.cli.app import run
 from hotloop.model.secrets import REDACTED
 from hotloop.model.sites import Sites
 from hotloop.model.tuning import PlanStep
-from hotloop.observe.run.live import Interrupted
+from hotloop.observe.run.observe_command import Interrupted
 from hotloop.patch.account_in_plan import with_patch_known
 from hotloop.patch.program_files import digest_of
 from hotloop.tune.plan.in_source import in_source, rest_of

@@ -123,3 +123,35 @@ def test_a_call_that_builds_a_model_is_none_of_its_forwards(run_probed: RunProgr
     assert sum(span.kind is Kind.FORWARD for each in known.values() for span in each.spans) == 20
     (facts,) = read_processes(tmp_path / "probe").values()
     assert [root["input_shapes"] for root in facts["roots"]] == [[[2, 4]]] * 2
+
+
+STAGES = """
+import torch
+from torch import nn
+class Distillation(nn.Module):
+    def __init__(self, teacher, student):
+        super().__init__()
+        self.teacher, self.student = teacher, student
+    def forward(self, x):
+        with torch.no_grad():
+            wanted = self.teacher(x)
+        return (self.student(x) - wanted).square().mean()
+def train(model, parameters):
+    optimizer = torch.optim.SGD(parameters, lr=0.1)
+    for _ in range(30):
+        optimizer.zero_grad()
+        model(torch.ones(2, 4)).mean().backward()
+        optimizer.step()
+teacher, student = nn.Linear(4, 4), nn.Linear(4, 4)
+train(teacher, teacher.parameters())
+train(Distillation(teacher, student), student.parameters())
+"""
+
+
+def test_the_model_of_a_later_stage_is_found(run_probed: RunProgram, tmp_path: Path) -> None:
+    """The teacher is still called then, without gradients: its calls are not what the steps are made of."""
+    done = run_probed(STAGES)
+    assert done.returncode == 0, done.stderr
+    known = timelines(tmp_path / "probe", {})
+    forwards = sum(span.kind is Kind.FORWARD for each in known.values() for span in each.spans)
+    assert 30 + 30 - 5 <= forwards <= 60

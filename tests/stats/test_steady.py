@@ -5,10 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotloop.stats.changes import change_points
 from hotloop.stats.steady import steady_from
-
-from .test_robust import ar1
 
 
 def noisy(levels: list[tuple[int, float]], seed: int = 0) -> list[float]:
@@ -54,36 +51,3 @@ def test_series_without_a_warm_up_start_at_once(series: list[float]) -> None:
 @given(st.lists(st.floats(1e-3, 1e3), max_size=80))
 def test_at_most_half_is_left_out(series: list[float]) -> None:
     assert 0 <= steady_from(series) <= (len(series) + 1) // 2
-
-
-def test_a_change_of_level_is_found_where_it_is() -> None:
-    (found,) = change_points(noisy([(60, 1.0), (60, 1.2)]))
-    assert abs(found - 60) <= 2
-
-
-def test_several_changes_are_found() -> None:
-    found = change_points(noisy([(50, 1.0), (40, 1.5), (60, 1.1)]))
-    assert len(found) == 2
-    assert np.allclose(found, (50, 90), atol=2)
-
-
-def test_events_are_no_changes() -> None:
-    series = noisy([(150, 1.0)])
-    series[30] = series[80] = series[81] = 20.0
-    assert change_points(series) == ()
-
-
-@pytest.mark.parametrize("rho", [0.0, 0.5])
-def test_a_level_that_only_wanders_hardly_ever_changes(rho: float) -> None:
-    rng = np.random.default_rng(1)
-    found = [change_points(list(1 + 0.05 * ar1(rng, 150, rho))) for _ in range(60)]
-    assert sum(bool(points) for points in found) <= 4
-
-
-@pytest.mark.parametrize("series", [[], [1.0] * 3, [1.0] * 40])
-def test_series_without_changes(series: list[float]) -> None:
-    assert change_points(series) == ()
-
-
-def test_a_clean_step_is_found() -> None:
-    assert change_points([1.0] * 30 + [2.0] * 30) == (30,)

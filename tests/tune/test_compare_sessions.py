@@ -79,7 +79,7 @@ def test_tokens_count_where_both_have_them() -> None:
     [(1.5, 3, "faster"), (20.0, 3, "inconclusive"), (20.0, 1, "faster"), (20.0, 0, "faster")],
 )
 def test_what_neighbours_have_made_of_a_program_is_no_verdict(
-    slower: float, disturbed: int, verdict: str, monkeypatch: pytest.MonkeyPatch
+    slower: float, disturbed: int, verdict: str
 ) -> None:
     """Threads that wait at barriers for one without a core make steps many times as long."""
     step_s = 0.005
@@ -93,10 +93,16 @@ def test_what_neighbours_have_made_of_a_program_is_no_verdict(
         for number in range(3)
     ]
     decided = Decision(Verdict.FASTER, Ratio(3.0, 2.5, 3.5), False, "3.000 [2.500, 3.500]")
-    monkeypatch.setattr(compare, "pairs", lambda *_, **__: (records, decided))
     both = [
         Program(name=name, words=(), argv=(), folder=Path(), observation=_seen(step_s, 32)) for name in "ab"
     ]
-    found = compare.compare_programs(both[0], both[1], floor=0.0, limit_s=60.0, progress=print)
+    found = compare.compare_programs(
+        both[0],
+        both[1],
+        floor=0.0,
+        limit_s=60.0,
+        progress=print,
+        pairs=lambda *_, **__: (records, decided),
+    )
     assert found.verdict == verdict
     assert ("the machine was disturbed: a took 100 ms a step" in found.reason) == (verdict == "inconclusive")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -14,22 +15,38 @@ from hotloop.machine.host.identity import identity
 from hotloop.model.ceilings import Ceilings
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.observation import Observation
-from hotloop.model.optimization import Candidate, Refusal
+from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.tuning import Failure, FailureKind
-from hotloop.observe.run.live import Interrupted
+from hotloop.observe.run.observe_command import Interrupted
 from hotloop.observe.run.origin import origin
+from hotloop.optimize.optimization import Optimization
 from hotloop.store.session import find_session, new_session
-from hotloop.tune import observing, prepared
-from hotloop.tune import pipeline as whole
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.design.candidates import Wishes
 from hotloop.tune.executor import SetFailed
-from hotloop.tune.pipeline import TuneOrder, tune
-from hotloop.tune.plan import compatibility as fit
-from hotloop.tune.session import resume as sessions
+from hotloop.tune.pipeline import Parts, Tuned, TuneOrder, tune
+from hotloop.tune.session.resume import Head
 
 from .sessions import names
 from .simulated import QUIET, Clock, SimulatedExecutor, Truth, candidates, observation
+
+
+class _Simulated(Optimization):
+    family = "compute"
+    numerics = Numerics.EXACT
+
+    def candidates(self, observation: Observation) -> list[Candidate]:
+        return candidates(self.name)
+
+    def validate(self, params: Mapping[str, Any]) -> None: ...
+
+
+class _Helps(_Simulated):
+    name = "a"
+
+
+class _Null(_Simulated):
+    name = "null"
 
 
 class _Program:
@@ -40,6 +57,8 @@ class _Program:
         self.executors: list[SimulatedExecutor] = []
         self.before: Callable[[], None] = lambda: None
         self.observed: Callable[[], Observation] = observation
+        self.spoiled: Callable[[SimulatedExecutor], SimulatedExecutor] = lambda made: made
+        self.blocks: list[Blocks] = []
 
     def _before(self) -> None:
         self.before()
@@ -48,10 +67,18 @@ class _Program:
         self.num_observed += 1
         return self.observed()
 
-    def executor(self, *_: object) -> SimulatedExecutor:
+    def executor(
+        self, argv: object, observed: object, isolation: object, blocks: Blocks, *_: object
+    ) -> SimulatedExecutor:
         truth = Truth(factors={"a": 1.5})
-        self.executors.append(SimulatedExecutor(truth, QUIET, Clock(), before=self._before))
-        return self.executors[-1]
+        made = SimulatedExecutor(truth, QUIET, Clock(), before=self._before)
+        self.blocks.append(blocks)
+        self.executors.append(self.spoiled(made))
+        return made
+
+    def tune(self, order: TuneOrder, say: Callable[[str], None] = lambda _: None) -> Tuned:
+        parts = Parts(self.observe, cast(Any, self.executor), lambda: (_Helps(), _Null()))
+        return tune(order, say, say, parts=parts)
 
 
 @pytest.fixture
@@ -61,12 +88,6 @@ def program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Program:
     (tmp_path / "train.py").write_text("pass\n")
     (tmp_path / "other.py").write_text("pass\n")
     monkeypatch.setattr("sys.stdin", None)
-    monkeypatch.setattr(observing, "observe", program.observe)
-    monkeypatch.setattr(whole, "executor_of", program.executor)
-    monkeypatch.setattr(whole, "_coverage", lambda _: ())
-    monkeypatch.setattr(whole, "propose", lambda *_: (candidates("a", "null"), []))
-    monkeypatch.setattr(prepared, "switchable", lambda _: False)
-    monkeypatch.setattr(SimulatedExecutor, "isolation", None, raising=False)
     return program
 
 
@@ -74,12 +95,9 @@ def _order(script: str = "train.py", *, resume: bool = False) -> TuneOrder:
     return TuneOrder(words=(script,), budget_s=600.0, wishes=Wishes(), resume=resume)
 
 
-def _silent(_: str) -> None: ...
-
-
 def test_the_result_is_in_the_session(program: _Program, tmp_path: Path) -> None:
     said: list[str] = []
-    result = tune(_order(), said.append, said.append).result
+    result = program.tune(_order(), said.append).result
     assert names(result) == ["a"]
     session = find_session(tmp_path)
     assert session.get("result", type(result)) == result
@@ -94,7 +112,7 @@ def test_what_diagnose_found_out_before_is_in_the_session(program: _Program, tmp
     with contextlib.closing(new_session(tmp_path, "before")) as session:
         session.put("origin", origin("diagnose", ("train.py",)))
         session.put("observation", msgspec.structs.replace(observation(), ceilings=limits, machine=machine))
-    name = tune(_order(), _silent, _silent).session
+    name = program.tune(_order()).session
     with contextlib.closing(find_session(tmp_path, name)) as session:
         seen = session.get("observation", Observation)
     assert seen is not None
@@ -102,7 +120,7 @@ def test_what_diagnose_found_out_before_is_in_the_session(program: _Program, tmp
 
 
 def test_killed_and_resumed_it_does_nothing_twice(program: _Program) -> None:
-    whole_result = tune(_order(), _silent, _silent).result
+    whole_result = program.tune(_order()).result
     num_runs = len(program.executors[-1].orders)
     calls = [0]
 
@@ -113,36 +131,30 @@ def test_killed_and_resumed_it_does_nothing_twice(program: _Program) -> None:
 
     program.before = kill
     with pytest.raises(SystemExit):
-        tune(_order("other.py"), _silent, _silent)
+        program.tune(_order("other.py"))
     program.before = lambda: None
-    resumed = tune(_order("other.py", resume=True), _silent, _silent).result
+    resumed = program.tune(_order("other.py", resume=True)).result
     assert names(resumed) == names(whole_result)
     assert program.num_observed == 2
     # The run that was under way when it was killed is the only one that is there twice.
     assert sum(len(executor.orders) for executor in program.executors[1:]) == num_runs + 1
 
 
-def test_a_resumed_session_tries_what_was_wished_for_before(
-    program: _Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[Wishes] = []
-
-    def propose(_: object, __: object, wishes: Wishes, ___: object) -> tuple[list[Candidate], list[Refusal]]:
-        asked.append(wishes)
-        return candidates("a"), []
-
-    monkeypatch.setattr(whole, "propose", propose)
+def test_a_resumed_session_tries_what_was_wished_for_before(program: _Program, tmp_path: Path) -> None:
+    asked: list[Wishes | None] = []
     only, other = Wishes(only=("compile",)), Wishes(skip=("compile",))
     for wishes, resume in ((only, False), (Wishes(), True), (other, True), (Wishes(), True)):
-        tune(msgspec.structs.replace(_order(resume=resume), wishes=wishes), _silent, _silent)
+        program.tune(msgspec.structs.replace(_order(resume=resume), wishes=wishes))
+        with contextlib.closing(find_session(tmp_path)) as session:
+            asked.append(session.get("wishes", Wishes))
     assert asked == [only, only, other, other]
 
 
 def test_resuming_finds_the_newest_session_of_this_command(program: _Program, tmp_path: Path) -> None:
-    tune(_order("train.py"), _silent, _silent)
+    program.tune(_order("train.py"))
     os.utime(next((tmp_path / ".hotloop").glob("*.sqlite")), ns=(1, 1))
-    tune(_order("other.py"), _silent, _silent)
-    tune(_order("train.py", resume=True), _silent, _silent)
+    program.tune(_order("other.py"))
+    program.tune(_order("train.py", resume=True))
     assert program.num_observed == 2
     assert program.executors[-1].orders == []
 
@@ -153,54 +165,43 @@ def test_resuming_finds_the_newest_session_of_this_command(program: _Program, tm
 def test_what_cannot_be_gone_on_with_is_said(
     program: _Program, tmp_path: Path, spoil: str, reason: str
 ) -> None:
-    tune(_order(), _silent, _silent)
+    program.tune(_order())
     if spoil == "script":
         (tmp_path / "train.py").write_text("pass  # changed\n")
     with pytest.raises(HotloopError, match=reason):
-        tune(_order("train.py" if spoil == "script" else "other.py", resume=True), _silent, _silent)
+        program.tune(_order("train.py" if spoil == "script" else "other.py", resume=True))
 
 
-@pytest.mark.parametrize(
-    ("what", "reason"), [("torch", "torch: then .*, now 9.9.9"), ("machine", "machine: ")]
-)
+@pytest.mark.parametrize(("what", "reason"), [("torch", "torch: then 9.9.9, now "), ("machine", "machine: ")])
 def test_times_of_another_machine_or_torch_are_not_gone_on_with(
-    program: _Program, monkeypatch: pytest.MonkeyPatch, what: str, reason: str
+    program: _Program, tmp_path: Path, what: str, reason: str
 ) -> None:
-    tune(_order(), _silent, _silent)
-    if what == "torch":
-        monkeypatch.setattr(
-            sessions,
-            "origin",
-            lambda *words: msgspec.structs.replace(origin(*words), packages={"torch": "9.9.9"}),
-        )
-    else:
-        other = msgspec.structs.replace(identity(), cpu_model="Another Processor")
-        monkeypatch.setattr(fit, "identity", lambda: other)
+    program.tune(_order())
+    with contextlib.closing(find_session(tmp_path)) as session:
+        head = session.get("head", Head)
+        assert head is not None
+        other = {**head.machine, "cpu_model": "Another Processor"} if what == "machine" else head.machine
+        torch = "9.9.9" if what == "torch" else head.torch_version
+        session.put("head", msgspec.structs.replace(head, machine=other, torch_version=torch))
     with pytest.raises(HotloopError, match=reason):
-        tune(_order(resume=True), _silent, _silent)
+        program.tune(_order(resume=True))
     assert program.num_observed == 1
 
 
 def test_a_program_whose_end_nobody_saw_coming_gets_blocks_that_fit(
-    program: _Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    program: _Program, tmp_path: Path
 ) -> None:
-    seen: list[Blocks] = []
-
-    def executor(
-        argv: object, observed: object, isolation: object, blocks: Blocks, *_: object
-    ) -> SimulatedExecutor:
-        seen.append(blocks)
-        made = program.executor()
-        if len(seen) == 1:
+    def ends(made: SimulatedExecutor) -> SimulatedExecutor:
+        if not program.executors:
             failure = Failure(kind=FailureKind.ENDED, message="the program ended by itself", num_steps=120)
-            monkeypatch.setattr(made, "run", lambda *_: SetFailed(failure))
+            cast(Any, made).run = lambda *_: SetFailed(failure)
         return made
 
-    monkeypatch.setattr(whole, "executor_of", executor)
-    assert names(tune(_order(), _silent, _silent).result) == ["a"]
-    assert seen[0].max_rounds is None
-    assert seen[1].max_rounds is not None
-    assert seen[1].warm_steps + seen[1].max_rounds * seen[1].per_block() < 120
+    program.spoiled = ends
+    assert names(program.tune(_order()).result) == ["a"]
+    assert program.blocks[0].max_rounds is None
+    assert program.blocks[1].max_rounds is not None
+    assert program.blocks[1].warm_steps + program.blocks[1].max_rounds * program.blocks[1].per_block() < 120
     session = find_session(tmp_path)
     assert session.get("observation", Observation).total_steps == 120  # type: ignore[union-attr]
     session.close()
@@ -212,13 +213,13 @@ def test_control_c_while_observing_is_control_c(program: _Program) -> None:
 
     program.observed = interrupt
     with pytest.raises(KeyboardInterrupt):
-        tune(_order(), _silent, _silent)
+        program.tune(_order())
 
 
 def test_a_program_of_a_few_steps_is_said_to_be_too_short(program: _Program) -> None:
     program.observed = lambda: msgspec.structs.replace(observation(), total_steps=5)
     with pytest.raises(HotloopError, match="the program ends after 5 steps, too few"):
-        tune(_order(), _silent, _silent)
+        program.tune(_order())
 
 
 def test_a_program_that_fails_while_it_is_observed_is_not_tuned(program: _Program) -> None:
@@ -227,6 +228,6 @@ def test_a_program_that_fails_while_it_is_observed_is_not_tuned(program: _Progra
     )
     program.observed = lambda: crashed
     with pytest.raises(HotloopError, match=r"failed after 14 steps \(exit code 1\)") as caught:
-        tune(_order(), _silent, _silent)
+        program.tune(_order())
     assert caught.value.code is ExitCode.PROGRAM_FAILED
     assert not program.executors

@@ -319,7 +319,7 @@ def test_a_program_that_others_made_another_proves_nothing(
     assert names(result) == (["a"] if holds else [])
     assert not result.likely
     if not holds:
-        assert "the machine was disturbed: your program as it is took" in reasons(result)["a"]
+        assert "the machine was disturbed: the original program took" in reasons(result)["a"]
         assert "tune on a quiet machine" in reasons(result)["a"]
 
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from hotloop.model.observation import Phase
 from hotloop.model.optimization import Candidate
+from hotloop.model.ratio import Ratio
 from hotloop.whatif.orders import CACHED, LOADER
-from hotloop.whatif.read import ceilings, log_ratios, predictions, ratio_of
+from hotloop.whatif.read import ceilings, fitted, predictions, ratio_of
 from hotloop.whatif.run import Outcome, Report
 from tests.optimize.harness import observation
 
@@ -28,28 +29,45 @@ def report(factor: float, *, drift: float = 0.0, rounds: int = 3, on: bool = Tru
     return Report(pid=1, rank=None, blocks=tuple(blocks), effects={"faster": (on, "seen")}, done=True)
 
 
+def _ratio(*reports: Report) -> Ratio | None:
+    return ratio_of(fitted(reports), "faster")
+
+
 @given(st.floats(0.2, 5.0), st.floats(-0.2, 0.2))
 def test_a_drift_of_the_machine_does_not_enter(factor: float, drift: float) -> None:
-    assert log_ratios(report(factor, drift=drift), "faster") == pytest.approx([math.log(factor)] * 3)
+    ratio = _ratio(report(factor, drift=drift))
+    assert ratio is not None
+    assert ratio.low < factor < ratio.high
+    assert ratio.ratio == pytest.approx(factor, rel=0.05)
 
 
 def test_the_interval_holds_the_ratio_and_is_not_a_point() -> None:
-    ratio = ratio_of([report(1.5)], "faster")
+    ratio = _ratio(report(1.5))
     assert ratio is not None
     assert ratio.low < 1.5 < ratio.high
     assert ratio.ratio == pytest.approx(1.5)
 
 
+def test_several_knobs_share_what_the_blocks_without_any_say() -> None:
+    blocks: list[tuple[str | None, tuple[float, ...]]] = [(None, (0.010,) * 5)]
+    for name, step_s in (("faster", 0.005), ("slower", 0.020), ("null", 0.010)) * 3:
+        blocks += [(name, (step_s,) * 5), (None, (0.010,) * 5)]
+    effects = dict.fromkeys(("faster", "slower", "null"), (True, "seen"))
+    fit = fitted([Report(pid=1, rank=None, blocks=tuple(blocks), effects=effects, done=True)])
+    found = [ratio_of(fit, name) for name in effects]
+    assert [one and one.ratio for one in found] == pytest.approx([2.0, 0.5, 1.0])
+
+
 def test_what_was_not_seen_to_act_has_no_ratio() -> None:
-    assert ratio_of([report(1.5, on=False)], "faster") is None
+    assert _ratio(report(1.5, on=False)) is None
 
 
 def test_too_few_blocks_have_no_ratio() -> None:
-    assert ratio_of([report(1.5, rounds=2)], "faster") is None
+    assert _ratio(report(1.5, rounds=2)) is None
 
 
 def test_a_second_start_of_the_program_is_looked_at_too() -> None:
-    assert ratio_of([report(1.5, rounds=1), report(1.5)], "faster") is not None
+    assert _ratio(report(1.5, rounds=1), report(1.5)) is not None
 
 
 def test_predictions_name_their_candidates_and_their_one_off_cost() -> None:

@@ -1,5 +1,7 @@
 """The `hotloop` command: one file per subcommand, loaded when it is called."""
 
+from __future__ import annotations
+
 import contextlib
 import difflib
 import importlib
@@ -9,7 +11,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import TypeGuard
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 import click
 
@@ -17,6 +19,9 @@ from hotloop import __version__
 from hotloop.launch.readers import nobody_reads
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.foreign_text import shown
+
+if TYPE_CHECKING:
+    from hotloop.cli.programs import Programs
 
 _NO_MEMORY = ("out of memory", "can't allocate memory")
 """What torch says then, with a RuntimeError."""
@@ -95,16 +100,26 @@ def hotloop() -> None:
     """
 
 
-def run(args: Sequence[str], *, whole_process: bool = False) -> int:
+class Caller(NamedTuple):
+    """Who calls a command line, as `run` says."""
+
+    whole_process: bool
+    programs: Programs | None
+
+
+def run(args: Sequence[str], *, whole_process: bool = False, programs: Programs | None = None) -> int:
     """Run one command line; the only place where errors become text and an exit code.
 
     Args:
         args: its words.
         whole_process: this process is there for it alone: its time budget began with the process.
+        programs: how programs are run; None: as usual.
     """
     _prepare_streams()
     try:
-        result = hotloop.main(args=list(args), prog_name="hotloop", standalone_mode=False, obj=whole_process)
+        result = hotloop.main(
+            args=list(args), prog_name="hotloop", standalone_mode=False, obj=Caller(whole_process, programs)
+        )
         sys.stdout.flush()
     except HotloopError as error:
         _show(error.message, error.hint)

@@ -13,9 +13,16 @@ import msgspec
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from hotloop.cli.before import before_run
 from hotloop.cli.files import check_writable, write_json, write_text
-from hotloop.cli.options import COMMAND_SETTINGS, ResultFile, TimeSpan, command_argument, output_options
+from hotloop.cli.options import (
+    COMMAND_SETTINGS,
+    NewScreen,
+    ResultFile,
+    TimeSpan,
+    command_argument,
+    output_options,
+)
+from hotloop.cli.programs import programs
 from hotloop.launch.signals import ended_like_ctrl_c
 from hotloop.machine.environment.code_state import code_state
 from hotloop.machine.host.identity import fingerprint, identity
@@ -30,9 +37,8 @@ from hotloop.report.content.busy_machine import busy_machine
 from hotloop.report.gate import annotation, gate_markdown, junit
 from hotloop.report.terminal.layout import next_steps
 from hotloop.report.terminal.screen import Screen
-from hotloop.stats.quietness import BUSY
-from hotloop.tune.compare.gate import busiest_share, gate_run, judged
-from hotloop.tune.compare.program import program
+from hotloop.stats.quietness import is_busy
+from hotloop.tune.compare.gate import busiest_share, judged
 
 _OUT = ResultFile()
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -81,8 +87,7 @@ def command(
     markdown_file: Path | None,
     json_file: Path | None,
     github: bool,
-    quiet: bool,
-    no_color: bool,
+    new_screen: NewScreen,
     command: tuple[str, ...],
 ) -> int:
     """Fail where COMMAND got slower than its baseline by more than a margin, and only where that is proven.
@@ -96,7 +101,7 @@ def command(
     for target in (file, junit_file, markdown_file, json_file):
         if target is not None:
             check_writable(target)
-    screen = Screen(quiet=quiet, no_color=no_color)
+    screen = new_screen()
     known = _read(file)
     machine = fingerprint(identity())
     then = known.classes.get(machine) if known else None
@@ -113,7 +118,7 @@ def command(
     other = _other_command(known, command) if known and not update else ""
     if other:
         screen.warn(f"hotloop: {other}: {shlex.join(redacted_words(command))} is held to it all the same")
-    before_run(screen, command)
+    programs().look(screen, command)
     try:
         with ended_like_ctrl_c():
             runs = tuple(_run(command, number, num, seconds, screen) for number in range(num))
@@ -152,11 +157,8 @@ def _other_command(known: GateBaseline, words: tuple[str, ...]) -> str:
 
 
 def _run(words: tuple[str, ...], number: int, num: int, seconds: float, screen: Screen) -> GateRun:
-    name = f"run {number + 1} of {num}"
-    seen = program(
-        name, words, Path.cwd(), StopRule(seconds=seconds), screen.progress, screen.alert
-    ).observation
-    return gate_run(seen)
+    name, rule = f"run {number + 1} of {num}", StopRule(seconds=seconds)
+    return programs().gate_run(name, words, Path.cwd(), rule, screen.progress, screen.alert)
 
 
 def _with_class(
@@ -232,7 +234,7 @@ def _unjudged(
 def _warn_of_busy(runs: Sequence[GateRun], screen: Screen) -> None:
     """Say that a baseline is worth little that was made beside others."""
     busiest = busiest_share(runs)
-    if busiest is not None and busiest > BUSY:
+    if busiest is not None and is_busy(busiest):
         screen.warn(
             f"hotloop: other processes used up to {percent(busiest)} of the CPU, so these times are too long, and most "
             "checks against them cannot judge: make the baseline again on a quiet machine"

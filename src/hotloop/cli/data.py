@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from hotloop.cli.files import write_json
-from hotloop.cli.options import ResultFile, output_options
+from hotloop.cli.options import NewScreen, ResultFile, output_options
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.report.terminal.data import render_bench, render_check, render_pack
 from hotloop.report.terminal.screen import Screen
@@ -45,8 +45,7 @@ def pack_command(
     format_: str,
     samples_per_shard: int | None,
     json_file: Path | None,
-    quiet: bool,
-    no_color: bool,
+    new_screen: NewScreen,
 ) -> int:
     """Write SRC into shards in the folder DEST; the same samples always give the same bytes.
 
@@ -55,7 +54,7 @@ def pack_command(
     """
     from hotloop.data.pack import pack
 
-    screen = Screen(quiet=quiet, no_color=no_color)
+    screen = new_screen()
     try:
         report = pack(src, dest, format_, samples_per_shard, _Told(screen))
     finally:
@@ -81,7 +80,7 @@ class _Told:
 @click.argument("places", nargs=-1, required=True, metavar="[SRC] DEST")
 @_json
 @output_options
-def check_command(places: tuple[str, ...], json_file: Path | None, quiet: bool, no_color: bool) -> int:
+def check_command(places: tuple[str, ...], json_file: Path | None, new_screen: NewScreen) -> int:
     """Read the pack in DEST again: every checksum, and every sample beside the original, both timed.
 
     The original is what was packed, or SRC where it has moved. Ends with 1 where something is missing, damaged or
@@ -92,7 +91,7 @@ def check_command(places: tuple[str, ...], json_file: Path | None, quiet: bool, 
     *source, dest = places
     if len(source) > 1:
         raise HotloopError(f"{len(places)} places are given", "name a pack, or the original and its pack")
-    screen = Screen(quiet=quiet, no_color=no_color)
+    screen = new_screen()
     try:
         report = check(Path(dest), screen.progress, source_name=source[0] if source else None)
     finally:
@@ -108,13 +107,13 @@ def check_command(places: tuple[str, ...], json_file: Path | None, quiet: bool, 
 @click.option("--seconds", type=click.FloatRange(min=0.1), default=1.5, help="Seconds per access pattern.")
 @_json
 @output_options
-def bench_command(src: Path, seconds: float, json_file: Path | None, quiet: bool, no_color: bool) -> int:
+def bench_command(src: Path, seconds: float, json_file: Path | None, new_screen: NewScreen) -> int:
     """Read the files of SRC as a loader does: cold and warm, in order and at random, by one process and more."""
     from hotloop.data.bench import bench
 
     if not src.exists():
         raise HotloopError(f"there is no {src}", "name a folder of files, or a file")
-    screen = Screen(quiet=quiet, no_color=no_color)
+    screen = new_screen()
     try:
         report = bench(src, screen.progress, seconds)
     finally:

@@ -9,33 +9,41 @@ import click
 import msgspec
 
 from hotloop import __version__
-from hotloop.cli.before import before_run, say_whose_output
 from hotloop.cli.diagnose_limits import with_limits, without_limits
-from hotloop.cli.diagnose_source import with_source
-from hotloop.cli.endings import how_it_ended
+from hotloop.cli.exit_message import how_it_ended
 from hotloop.cli.files import check_writable, json_text, write_json
-from hotloop.cli.options import COMMAND_SETTINGS, ResultFile, TimeSpan, isolation_options, output_options
+from hotloop.cli.options import (
+    COMMAND_SETTINGS,
+    NewScreen,
+    ResultFile,
+    TimeSpan,
+    isolation_options,
+    output_options,
+)
+from hotloop.cli.preflight import before_run, say_whose_output
 from hotloop.cli.report import keep_page
-from hotloop.cli.stored import OBSERVATION, stored_or_told, stored_without_step, warn_unless_storable
-from hotloop.cli.stored_card import card_of
+from hotloop.cli.stored import stored_or_told, stored_without_step, warn_unless_storable
 from hotloop.cli.time_budget import HELP, STEPS_HELP, time_budget
 from hotloop.diagnose.check.engine import diagnose
+from hotloop.diagnose.check.source import with_source
 from hotloop.diagnose.manual import pages
 from hotloop.launch.deadline import Deadline
 from hotloop.launch.isolation.decide import Exceptions
 from hotloop.launch.signals import ended_like_ctrl_c
+from hotloop.machine.card.cache import card_of
 from hotloop.model.diagnosis import Diagnosis
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
 from hotloop.observe.profile.efficiency import with_quiet_peak
 from hotloop.observe.profile.windows import ALL
-from hotloop.observe.run.live import Interrupted, LiveRun, observe
+from hotloop.observe.run.observe_command import Interrupted, LiveRun, observe
 from hotloop.observe.run.origin import origin
 from hotloop.report.formats.github import render_github
 from hotloop.report.formats.sarif import render_sarif
 from hotloop.report.terminal.findings import render, render_next
 from hotloop.report.terminal.screen import Screen
+from hotloop.store.keys import OBSERVATION
 from hotloop.store.nearest import folder_of_sessions
 from hotloop.store.session import find_session, sessions
 from hotloop.whatif.orders import least_s
@@ -80,11 +88,8 @@ def command(
     check: bool,
     no_deep: bool,
     verbose: bool,
-    writable: tuple[Path, ...],
-    allow_writes: bool,
-    network: bool,
-    quiet: bool,
-    no_color: bool,
+    exceptions: Exceptions,
+    new_screen: NewScreen,
     command: tuple[str, ...],
 ) -> int:
     """Say what holds a PyTorch program back, and what each thing costs.
@@ -96,7 +101,7 @@ def command(
     _check_words(command, name, measures=steps is not None or seconds is not None or full)
     if json_file is not None:
         check_writable(json_file)
-    screen = Screen(quiet=quiet, no_color=no_color, shared=bool(command))
+    screen = new_screen(shared=bool(command))
     try:
         found = with_source(
             _observed(
@@ -107,7 +112,7 @@ def command(
                     deadline=deadline,
                     later=None if no_ceilings else least_s,
                     deep=() if no_deep else ALL,
-                    exceptions=Exceptions(writable, allow_writes, network),
+                    exceptions=exceptions,
                     warn=screen.alert,
                     note=lambda text: screen.note(f"hotloop: {text}"),
                 ),
@@ -160,7 +165,7 @@ def _observed(
     warn_unless_storable(screen)
     say_whose_output(screen, live.words)
     with ended_like_ctrl_c():
-        with stored_without_step(of):
+        with stored_without_step(of, screen):
             observation = observe(live, screen.progress)
         screen.done()
         screen.note(how_it_ended(observation))

@@ -12,7 +12,7 @@ from hotloop.launch.deadline import Deadline
 from hotloop.launch.isolation.decide import plan_isolation
 from hotloop.launch.isolation.scratch import scratch_root
 from hotloop.model.observation import Coverage, Observation
-from hotloop.observe.run.live import Interrupted, LiveRun
+from hotloop.observe.run.observe_command import Interrupted, LiveRun
 from hotloop.optimize.registry import all_optimizations
 from hotloop.tune.design.candidates import Wishes, propose
 from hotloop.whatif.measure import measure, with_whatif

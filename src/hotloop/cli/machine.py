@@ -7,11 +7,10 @@ from pathlib import Path
 import click
 
 from hotloop.cli.files import write_json
-from hotloop.cli.options import ResultFile, output_options
+from hotloop.cli.options import NewScreen, ResultFile, output_options
 from hotloop.machine.report import machine_report
 from hotloop.model.errors import ExitCode
 from hotloop.report.terminal.machine import render, render_next
-from hotloop.report.terminal.screen import Screen
 
 
 @click.command("machine")
@@ -24,13 +23,13 @@ from hotloop.report.terminal.screen import Screen
     help="Measure the disk of this folder, where your data is (default: the current one).",
 )
 @output_options
-def command(json_file: Path | None, fresh: bool, folder: Path, quiet: bool, no_color: bool) -> int:
+def command(json_file: Path | None, fresh: bool, folder: Path, new_screen: NewScreen) -> int:
     """Say what this machine can do, and what would spoil a measurement here.
 
     Rates of disk, memory and compute are measured once, in about 15 s, and kept in ~/.cache/hotloop; the
     environment is looked at every time.
     """
-    screen = Screen(quiet=quiet, no_color=no_color)
+    screen = new_screen()
     try:
         report = machine_report(
             folder, fresh=fresh, progress=lambda what: screen.progress(f"measuring {what}")

@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from hotloop.cli.before import before_run
 from hotloop.cli.files import check_writable, write_json
 from hotloop.cli.options import (
     COMMAND_SETTINGS,
+    NewScreen,
     ResultFile,
     TimeSpan,
     command_argument,
     isolation_options,
     output_options,
 )
+from hotloop.cli.preflight import before_run
 from hotloop.launch.command import resolve
 from hotloop.launch.isolation.decide import Exceptions, check_covered, plan_isolation
 from hotloop.launch.isolation.scratch import scratch_root
 from hotloop.launch.signals import ended_like_ctrl_c
-from hotloop.memory.configurations import PlannedConfiguration
 from hotloop.memory.devices import device_named
 from hotloop.memory.plan import plan_for
-from hotloop.memory.virtual_run import VirtualReport, plan_virtually
+from hotloop.memory.virtual_report import VirtualReport, Wanted
+from hotloop.memory.virtual_run import VirtualMachine, plan_virtually
 from hotloop.model.errors import ExitCode
 from hotloop.model.memory_plan import PlannedDevice
 from hotloop.report.terminal.memory_plan import render
-from hotloop.report.terminal.screen import Screen
 
 DEFAULT_DEVICES = ("T4", "RTX 4090", "A100 40GB", "H100 80GB")
 DEFAULT_SECONDS = 300.0
@@ -72,11 +71,8 @@ def plan_command(
     names: tuple[str, ...],
     seconds: float,
     json_file: Path | None,
-    writable: tuple[Path, ...],
-    allow_writes: bool,
-    network: bool,
-    quiet: bool,
-    no_color: bool,
+    exceptions: Exceptions,
+    new_screen: NewScreen,
     command: tuple[str, ...],
 ) -> int:
     """Say how much memory COMMAND needs on some devices, by configuration, and what fits.
@@ -87,19 +83,18 @@ def plan_command(
     devices = [device_named(name) for name in names or DEFAULT_DEVICES]
     if json_file is not None:
         check_writable(json_file)
-    screen = Screen(quiet=quiet, no_color=no_color)
+    screen = new_screen()
     before_run(screen, command)
     argv = resolve(command)
-    isolation = plan_isolation(
-        argv, Path.cwd(), scratch_root(), network=True, exceptions=Exceptions(writable, allow_writes, network)
-    )
-    check_covered(isolation, allow_writes=allow_writes)
+    isolation = plan_isolation(argv, Path.cwd(), scratch_root(), network=True, exceptions=exceptions)
+    check_covered(isolation, allow_writes=exceptions.all_writes)
 
-    def run(device: PlannedDevice, wanted: Sequence[PlannedConfiguration]) -> VirtualReport:
+    def run(device: PlannedDevice, wanted: Wanted) -> VirtualReport:
         screen.progress(f"on a virtual {device.name}")
-        return plan_virtually(
-            argv, isolation, device, wanted, cache=_cache(), limit_s=seconds, progress=screen.progress
+        machine = VirtualMachine(
+            argv=tuple(argv), isolation=isolation, device=device, cache=_cache(), progress=screen.progress
         )
+        return plan_virtually(machine, wanted, limit_s=seconds)
 
     try:
         with ended_like_ctrl_c():

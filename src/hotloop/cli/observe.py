@@ -9,17 +9,18 @@ from pathlib import Path
 import click
 
 from hotloop.cli.attach import observe_process
-from hotloop.cli.before import before_run, say_whose_output
-from hotloop.cli.endings import how_it_ended
+from hotloop.cli.exit_message import how_it_ended
 from hotloop.cli.files import check_writable, write_json
 from hotloop.cli.options import (
     COMMAND_SETTINGS,
+    NewScreen,
     ResultFile,
     TimeSpan,
     isolation_options,
     optional_command_argument,
     output_options,
 )
+from hotloop.cli.preflight import before_run, say_whose_output
 from hotloop.cli.report import keep_page
 from hotloop.cli.sample_files import SampleFiles
 from hotloop.cli.stored import stored_or_told, stored_without_step, warn_unless_storable
@@ -30,7 +31,7 @@ from hotloop.model.errors import ExitCode
 from hotloop.model.observation import Observation
 from hotloop.model.origin import Origin
 from hotloop.observe.profile.windows import ALL
-from hotloop.observe.run.live import Interrupted, LiveRun, observe
+from hotloop.observe.run.observe_command import Interrupted, LiveRun, observe
 from hotloop.observe.run.origin import origin
 from hotloop.report.terminal.observation import render, render_next
 from hotloop.report.terminal.screen import Screen
@@ -70,11 +71,8 @@ def command(
     speedscope: Path | None,
     cprofile: Path | None,
     verbose: bool,
-    writable: tuple[Path, ...],
-    allow_writes: bool,
-    network: bool,
-    quiet: bool,
-    no_color: bool,
+    exceptions: Exceptions,
+    new_screen: NewScreen,
     command: tuple[str, ...],
 ) -> int:
     """Say where the time of a PyTorch program goes.
@@ -89,7 +87,7 @@ def command(
     samples.check(looks=not (no_deep or full))
     if json_file is not None:
         check_writable(json_file)
-    screen = Screen(quiet=quiet, no_color=no_color, verbose=verbose, shared=pid is None)
+    screen = new_screen(verbose=verbose, shared=pid is None)
     if pid is not None:
         _check_pid_alone(command, steps, full=full, no_deep=no_deep, live=live)
         return observe_process(screen, pid, seconds, samples, json_file, verbose=verbose)
@@ -102,7 +100,7 @@ def command(
     warn_unless_storable(screen)
     say_whose_output(screen, command)
     try:
-        with ended_like_ctrl_c(), stored_without_step(of):
+        with ended_like_ctrl_c(), stored_without_step(of, screen):
             observation = observe(
                 LiveRun(
                     words=command,
@@ -110,7 +108,7 @@ def command(
                     deadline=deadline,
                     keep=kept,
                     deep=() if no_deep else ALL,
-                    exceptions=Exceptions(writable, allow_writes, network),
+                    exceptions=exceptions,
                     warn=screen.alert,
                     note=lambda text: screen.note(f"hotloop: {text}"),
                     details=screen.detail if live else None,

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
 from hotloop.cli.files import text_aside
+from hotloop.launch.isolation.decide import Exceptions
+from hotloop.report.terminal.screen import Screen
+
+NewScreen = Callable[..., Screen]
+"""Makes the screen of a command with --quiet and --no-color as asked for."""
 
 COMMAND_SETTINGS: dict[str, Any] = {
     # Everything from the first word that is not one of our options is the user's.
@@ -78,27 +85,49 @@ def optional_command_argument(function: Any) -> Any:
 
 
 def isolation_options(function: Any) -> Any:
-    """`--writable`, `--allow-writes`, `--network`: what of the user's a measured run may change or reach."""
-    function = click.option(
-        "--network",
-        is_flag=True,
-        help="Let the program use this machine's network: other machines, and services on localhost.",
-    )(function)
-    function = click.option(
-        "--allow-writes",
-        is_flag=True,
-        help="Continue even where writes to your files cannot be fully isolated.",
-    )(function)
-    return click.option(
-        "--writable",
-        type=click.Path(exists=True, path_type=Path),
-        multiple=True,
-        metavar="PATH",
-        help="Let the program write to this folder; all other writes go to scratch.",
-    )(function)
+    """`--writable`, `--allow-writes`, `--network`: the exceptions from a run's isolation, as one value."""
+
+    @wraps(function)
+    def call(*, writable: tuple[Path, ...], allow_writes: bool, network: bool, **others: Any) -> Any:
+        return function(exceptions=Exceptions(writable, allow_writes, network), **others)
+
+    return _with_options(
+        call,
+        click.option(
+            "--writable",
+            type=click.Path(exists=True, path_type=Path),
+            multiple=True,
+            metavar="PATH",
+            help="Let the program write to this folder; all other writes go to scratch.",
+        ),
+        click.option(
+            "--allow-writes",
+            is_flag=True,
+            help="Continue even where writes to your files cannot be fully isolated.",
+        ),
+        click.option(
+            "--network",
+            is_flag=True,
+            help="Let the program use this machine's network: other machines, and services on localhost.",
+        ),
+    )
 
 
 def output_options(function: Any) -> Any:
-    """`--quiet`, `--verbose`, `--no-color`."""
-    function = click.option("--quiet", "-q", is_flag=True, help="No progress.")(function)
-    return click.option("--no-color", is_flag=True, help="No colours (NO_COLOR is honoured too).")(function)
+    """`--quiet`, `--no-color`: the command gets what makes its screen."""
+
+    @wraps(function)
+    def call(*, quiet: bool, no_color: bool, **others: Any) -> Any:
+        return function(new_screen=partial(Screen, quiet=quiet, no_color=no_color), **others)
+
+    return _with_options(
+        call,
+        click.option("--no-color", is_flag=True, help="No colours (NO_COLOR is honoured too)."),
+        click.option("--quiet", "-q", is_flag=True, help="No progress."),
+    )
+
+
+def _with_options(function: Any, *options: Any) -> Any:
+    for option in reversed(options):
+        function = option(function)
+    return function

@@ -12,14 +12,14 @@ import click
 import msgspec
 
 from hotloop.cli.files import write_text
-from hotloop.cli.options import TimeSpan, output_options
+from hotloop.cli.options import NewScreen, TimeSpan, output_options
 from hotloop.cli.plan_place import Place
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.outcome import Outcome
 from hotloop.model.safety import Safety
 from hotloop.model.secrets import REDACTED
 from hotloop.model.tuning import Plan, StepEdit
-from hotloop.observe.run.live import Interrupted, LiveRun, observe
+from hotloop.observe.run.observe_command import Interrupted, LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
 from hotloop.patch.account import nothing_to_do, proof_told, to_type, told
 from hotloop.patch.account_in_plan import with_written
@@ -72,8 +72,7 @@ def command(
     look: bool,
     seconds: float,
     force: bool,
-    quiet: bool,
-    no_color: bool,
+    new_screen: NewScreen,
     plan_file: Path,
 ) -> int:
     """Print a plan as a diff of your own source, which `git apply` takes.
@@ -81,7 +80,7 @@ def command(
     The diff goes to standard output; what was done, what could not be, and how to start the program go to standard
     error.
     """
-    screen = Screen(quiet=quiet, no_color=no_color)
+    screen = new_screen()
     plan = read_plan(plan_file)
     place = Place.of(plan, plan_file)
     asked = Asked(

@@ -9,22 +9,23 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from hotloop.cli.compare import compare_sessions, show_comparison
+from hotloop.cli.compare import show_comparison
 from hotloop.cli.files import STDOUT, check_writable, write_json, write_text
-from hotloop.cli.options import ResultFile, output_options
-from hotloop.cli.report_content import Prices, report_content
+from hotloop.cli.options import NewScreen, ResultFile, output_options
 from hotloop.cli.report_exports import export, export_options
-from hotloop.cli.stored import session_with_result
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.quantities import counted
-from hotloop.report.cleaned import cleaned
 from hotloop.report.content.content import ReportContent
 from hotloop.report.html.page import page
 from hotloop.report.markdown import markdown
+from hotloop.report.sanitize import cleaned
 from hotloop.report.sections.all import document
 from hotloop.report.sections.brief import brief as brief_document
 from hotloop.report.terminal.report import render, render_next
 from hotloop.report.terminal.screen import Screen
+from hotloop.review.compared import compare_sessions
+from hotloop.review.report_content import Prices, report_content
+from hotloop.review.stored import session_with_result
 from hotloop.store.nearest import folder_of, folder_of_sessions
 from hotloop.store.session import find_session, sessions
 
@@ -53,8 +54,7 @@ def command(
     price_per_hour: float | None,
     power_price: float | None,
     verbose: bool,
-    quiet: bool,
-    no_color: bool,
+    new_screen: NewScreen,
     **exports: Path | None,
 ) -> int:
     """Show a session: the newest, the one named, or one by its file; or compare two.
@@ -65,7 +65,7 @@ def command(
     for file in (html, markdown_file, json_file):
         if file is not None:
             check_writable(file)
-    screen = Screen(quiet=quiet, no_color=no_color)
+    screen = new_screen()
     if brief and markdown_file is None:
         raise click.UsageError("--brief is of --markdown FILE")
     if len(names) > 2:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from hotloop.cli.live_options import followers, live_options
-from hotloop.cli.options import COMMAND_SETTINGS, command_argument, output_options
+from hotloop.cli.options import COMMAND_SETTINGS, NewScreen, command_argument, output_options
 from hotloop.launch.command import resolve, script_of
 from hotloop.launch.environment import probed
 from hotloop.machine.environment.command_packages import version_of
@@ -60,8 +60,7 @@ def command(
     metrics: tuple[str, int] | None,
     otlp: str | None,
     nvtx: bool,
-    quiet: bool,
-    no_color: bool,
+    new_screen: NewScreen,
     command: tuple[str, ...],
 ) -> int:
     """Run COMMAND for real with a plan switched on.
@@ -71,7 +70,7 @@ def command(
     """
     seen_by = followers(metrics, otlp, nvtx=nvtx)
     argv = resolve(command)
-    screen = Screen(quiet=quiet, no_color=no_color)
+    screen = new_screen()
     steps: tuple[Candidate, ...] = ()
     infers = False
     if plan_file is not None or likely or not seen_by:

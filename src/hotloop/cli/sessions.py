@@ -12,8 +12,7 @@ import click
 import msgspec
 
 from hotloop.cli.files import write_json
-from hotloop.cli.options import ResultFile, output_options
-from hotloop.cli.stored import OBSERVATION, RESULT
+from hotloop.cli.options import NewScreen, ResultFile, output_options
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.observation import Observation
 from hotloop.model.origin import Origin
@@ -21,9 +20,9 @@ from hotloop.model.quantities import duration
 from hotloop.model.tuning import TuneResult
 from hotloop.observe.run.origin import ORIGIN
 from hotloop.report.content.figures import as_fast
-from hotloop.report.terminal.screen import Screen
 from hotloop.report.terminal.sessions import StoredSession, render
-from hotloop.store.claim import InUseError
+from hotloop.store.keys import OBSERVATION, RESULT
+from hotloop.store.lock import InUseError
 from hotloop.store.nearest import folder_of_sessions
 from hotloop.store.session import Session, remove_session, session_bytes, sessions
 
@@ -36,13 +35,13 @@ from hotloop.store.session import Session, remove_session, session_bytes, sessio
 @click.option("--json", "json_file", type=ResultFile(), help="Write the list.")
 @output_options
 def command(
-    *, removed: tuple[str, ...], keep: int | None, json_file: Path | None, quiet: bool, no_color: bool
+    *, removed: tuple[str, ...], keep: int | None, json_file: Path | None, new_screen: NewScreen
 ) -> int:
     """List the sessions of this folder, the last updated first: what, verdict, size, command.
 
     Every observe, diagnose and tune stores one in .hotloop/.
     """
-    screen = Screen(quiet=quiet, no_color=no_color)
+    screen = new_screen()
     base = folder_of_sessions(Path.cwd())
     old = [path.stem for path in sessions(base)[keep:]] if keep is not None else []
     for name in dict.fromkeys((*removed, *old)):

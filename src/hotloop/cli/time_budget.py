@@ -31,7 +31,8 @@ def time_budget(steps: int | None, seconds: float | None, *, full: bool) -> tupl
 def _spent_s() -> float:
     """Return for how long the command has run by now: on a busy machine its own imports take seconds."""
     context = click.get_current_context(silent=True)
-    if context is None or not context.find_root().obj:
+    caller = context.find_root().obj if context is not None else None
+    if caller is None or not caller.whole_process:
         return 0.0
     # The system's clock may have been set meanwhile: what is impossible counts as nothing.
     spent_s = time.time() - psutil.Process().create_time()

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from hotloop.cli.files import write_json
-from hotloop.cli.options import ResultFile, output_options
+from hotloop.cli.options import NewScreen, ResultFile, output_options
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.outcome import of_all
 from hotloop.model.quantities import counted
 from hotloop.report.terminal.layout import next_steps
-from hotloop.report.terminal.screen import Screen
 
 if TYPE_CHECKING:
     from hotloop.trace.read.trace import Trace
@@ -62,8 +61,7 @@ def analyze_command(
     top: int,
     window: str | None,
     jobs: int | None,
-    quiet: bool,
-    no_color: bool,
+    new_screen: NewScreen,
 ) -> int:
     """Health, device timeline, idle causes, kernels, operators, findings, ranks."""
     from hotloop.report.terminal.trace import render_next, show_report, show_verdicts
@@ -73,7 +71,7 @@ def analyze_command(
     from hotloop.trace.read.source import find_files
 
     gates = [parse_gate(text) for text in budgets]
-    screen = Screen(quiet=quiet, no_color=no_color)
+    screen = new_screen()
     report = analyze(
         *paths,
         jobs=jobs,
@@ -117,7 +115,7 @@ def _instead(path: Path) -> str:
 @click.option("--top", default=15, show_default=True, type=click.IntRange(min=1), help="Rows per table.")
 @output_options
 def diff_command(
-    before: Path, after: Path, *, json_file: Path | None, top: int, quiet: bool, no_color: bool
+    before: Path, after: Path, *, json_file: Path | None, top: int, new_screen: NewScreen
 ) -> int:
     """What changed from trace A to trace B, by operator and module, matched by call tree."""
     from hotloop.report.terminal.trace_diff import show_diff
@@ -126,7 +124,7 @@ def diff_command(
     diff = diff_traces(_single(before), _single(after))
     if json_file is not None:
         write_json(json_file, diff)
-    show_diff(Screen(quiet=quiet, no_color=no_color), diff, top)
+    show_diff(new_screen(), diff, top)
     return ExitCode.DONE
 
 
@@ -148,7 +146,7 @@ def diff_command(
 )
 @output_options
 def convert_command(
-    source: Path, target: Path, *, form: str | None, private: bool, quiet: bool, no_color: bool
+    source: Path, target: Path, *, form: str | None, private: bool, new_screen: NewScreen
 ) -> int:
     """Write a trace for Perfetto (.json, .json.gz), speedscope (.speedscope.json) or as Parquet (a folder)."""
     from hotloop.trace import convert
@@ -163,7 +161,7 @@ def convert_command(
     if private:
         trace = convert.redact(trace)
     num = writers[chosen](trace, target)
-    screen = Screen(quiet=quiet, no_color=no_color)
+    screen = new_screen()
     screen.note(f"hotloop: wrote {target} ({counted(num, 'part')}); {_READERS[chosen]}")
     if not str(target).startswith(("/dev/", "/proc/")):  # there a result may be read alone
         screen.show(

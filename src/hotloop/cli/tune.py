@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import click
 
-from hotloop.cli.before import before_run
 from hotloop.cli.files import check_writable, write_json, write_text
 from hotloop.cli.options import (
     COMMAND_SETTINGS,
     Names,
+    NewScreen,
     ResultFile,
     TimeSpan,
     command_argument,
     isolation_options,
     output_options,
 )
+from hotloop.cli.preflight import before_run
 from hotloop.cli.report import keep_page
+from hotloop.cli.stored import show_out_of_memory
 from hotloop.launch.isolation.decide import Exceptions
 from hotloop.launch.signals import ended_like_ctrl_c
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.optimization import Numerics
+from hotloop.model.origin import Origin
 from hotloop.model.tuning import Plan, TuneResult
+from hotloop.observe.run.origin import origin
 from hotloop.patch.account_in_plan import with_patch_known
 from hotloop.report.terminal.screen import Screen
 from hotloop.report.terminal.tuning import render, render_next, what_is_on
+from hotloop.review.stored import store_observation
 from hotloop.store.session import check_storable
 from hotloop.tune.design.candidates import Wishes
+from hotloop.tune.observing import UntunableError
 from hotloop.tune.pipeline import TuneOrder, tune
 from hotloop.tune.plan.plan_file import is_plan, read_plan, to_toml
 from hotloop.tune.plan.plan_folder import with_folder
@@ -72,11 +79,8 @@ def command(
     plan_file: Path,
     json_file: Path | None,
     verbose: bool,
-    writable: tuple[Path, ...],
-    allow_writes: bool,
-    network: bool,
-    quiet: bool,
-    no_color: bool,
+    exceptions: Exceptions,
+    new_screen: NewScreen,
     command: tuple[str, ...],
 ) -> int:
     """Try what would make a PyTorch program faster, and prove it.
@@ -85,7 +89,7 @@ def command(
     than this machine's noise and learns the same; confirms the whole in fresh processes and writes a plan.
     """
     _check_targets(plan_file, json_file)
-    screen = Screen(quiet=quiet, no_color=no_color, verbose=verbose, budget_s=budget)
+    screen = new_screen(verbose=verbose, budget_s=budget)
     wishes = Wishes(allow=Numerics(allow), only=only, skip=skip)
     wishes.check()
     checks = before_run(screen, command)
@@ -94,7 +98,7 @@ def command(
         budget_s=budget,
         wishes=wishes,
         resume=resume,
-        exceptions=Exceptions(writable, allow_writes, network),
+        exceptions=exceptions,
         checks=checks,
     )
     try:
@@ -102,11 +106,24 @@ def command(
             result, session = tune(
                 order, screen.progress, screen.note, lambda line: screen.detail([line]), screen.alert
             )
+    except UntunableError as failed:
+        _keep_failure(screen, failed, origin("tune", command, checks))
+        raise
     finally:
         screen.done()
     _keep(screen, result, plan_file, json_file, verbose=verbose)
     keep_page(screen, session)
     return ExitCode.INTERRUPTED if result.interrupted else ExitCode.DONE
+
+
+def _keep_failure(screen: Screen, failed: UntunableError, of: Origin) -> None:
+    """Store and show how the program ran out of memory, where it did."""
+    seen = failed.observation
+    if seen is None or seen.out_of_memory is None:
+        return
+    with contextlib.suppress(HotloopError):  # what the user is told is why there is nothing to tune
+        store_observation(seen, of)
+    show_out_of_memory(screen, seen)
 
 
 def _check_targets(plan_file: Path, json_file: Path | None) -> None:

@@ -24,7 +24,7 @@ from hotloop.probe.process.config import VARIABLE
 
 _PR_SET_CHILD_SUBREAPER = 36
 MINDER_PATIENCE_S = 8.0
-"""The minder gives processes that wait for a device five seconds."""
+"""The subreaper gives processes that wait for a device five seconds."""
 
 
 class Run:
@@ -36,7 +36,7 @@ class Run:
         log: where its output went; None: to the user's terminal.
         lifeline: the writing end of the pipe that keeps the run alive; None: nothing minds it.
         no_input: its standard input, where it was given nothing to read.
-        isolation: what it runs in. With a namespace of processes the first one below the minder is none of the
+        isolation: what it runs in. With a namespace of processes the first one below the subreaper is none of the
             program's: it is the init of that.
     """
 
@@ -61,7 +61,7 @@ class Run:
 
     @property
     def pid(self) -> int:
-        """The process that the run is below: its minder, or the command itself where it has none."""
+        """The process that the run is below: its subreaper, or the command itself where it has none."""
         return self.process.pid
 
     def exit_code(self) -> int | None:
@@ -70,7 +70,7 @@ class Run:
         return code if code is None or code >= 0 else 128 - code
 
     def tree(self) -> list[psutil.Process]:
-        """Return the command and everything below it that is alive; what must not stop is not of it: minder, init."""
+        """Return the command and all that is alive below it, without what must not stop: subreaper, init."""
         try:
             top = psutil.Process(self.pid)
             below = top.children(recursive=True)
@@ -99,7 +99,7 @@ class Run:
     def end(self) -> int | None:
         """Kill everything below the run, without running the user's shut-down code; return the exit code."""
         if self._lifeline is not None:
-            os.close(self._lifeline)  # the minder ends the rest, orphans in sessions of their own too
+            os.close(self._lifeline)  # the subreaper ends the rest, orphans in sessions of their own too
             self._lifeline = None
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(timeout=MINDER_PATIENCE_S)
@@ -213,7 +213,7 @@ def start(
 
 
 def _lifeline() -> tuple[int | None, int | None]:
-    """A pipe between this process and the run's minder, which is a matter of Linux."""
+    """A pipe between this process and the run's subreaper, which is a matter of Linux."""
     return os.pipe() if sys.platform == "linux" else (None, None)
 
 

@@ -1,7 +1,7 @@
 """Nothing outlives hotloop: when it dies, even by SIGKILL, a small process ends its runs and sweeps up.
 
 Runs are frozen most of the time, so they cannot notice by themselves that nobody will thaw them any more. Each run's
-minder ends it too; this process is for what a minder cannot do: sweep, and end what lost its minder.
+subreaper ends it too; this process is for what a subreaper cannot do: sweep, and end what lost its subreaper.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 
 AS_IT_IS = "as it is"
 TWICE = "batch x2"
+SHORT = {"bfloat16": "bf16", "float16": "fp16"}
+"""Names of the types that autocast takes, as users say them."""
 
 
 class PlannedConfiguration(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,14 +30,13 @@ class PlannedConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     attention: str | None = None
 
 
-def configurations(half: str, factors: Sequence[float] = ()) -> list[PlannedConfiguration]:
+def configurations(half: str) -> list[PlannedConfiguration]:
     """Return what is planned, the program as it is first.
 
     Args:
         half: the type that autocast takes on the device: bfloat16 or float16.
-        factors: on the batch size, besides 2.
     """
-    short = {"bfloat16": "bf16", "float16": "fp16"}[half]
+    short = SHORT[half]
     return [
         PlannedConfiguration(name=AS_IT_IS),
         PlannedConfiguration(name=f"{short} autocast", precision=half),
@@ -53,5 +52,4 @@ def configurations(half: str, factors: Sequence[float] = ()) -> list[PlannedConf
         ),
         PlannedConfiguration(name="attention by math", attention="math"),
         PlannedConfiguration(name=TWICE, batch=2),
-        *(PlannedConfiguration(name=f"batch x{factor:g}", batch=factor) for factor in factors),
     ]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from hotloop.memory.configurations import AS_IT_IS, TWICE, PlannedConfiguration, configurations
-from hotloop.memory.virtual_run import VirtualPeak, VirtualReport
-from hotloop.model.memory_plan import LargestBatch, MemoryPlan, Peak, PlannedDevice, PlannedPeak
+import msgspec
+
+from hotloop.memory.computed import ComputedConfiguration, computed_configurations
+from hotloop.memory.configurations import AS_IT_IS, SHORT, configurations
+from hotloop.memory.virtual_report import Look, VirtualPeak, VirtualReport, Wanted
+from hotloop.model.memory_plan import LargestBatch, LaterPeak, MemoryPlan, Peak, PlannedDevice, PlannedPeak
 
 ERROR = 0.03
 """Relative error of the estimator: benchmarks/results/memory-*.md; the worst of the programs that are exact."""
@@ -19,7 +22,10 @@ METHOD = (
     "memory; its allocations replayed through a model of torch's caching allocator"
 )
 
-Runner = Callable[[PlannedDevice, Sequence[PlannedConfiguration]], VirtualReport]
+LOOK_S = 15.0
+"""Seconds that the program as it is runs on after its first step."""
+
+Runner = Callable[[PlannedDevice, Wanted], VirtualReport]
 
 
 def plan_for(command: Sequence[str], devices: Sequence[PlannedDevice], run: Runner) -> MemoryPlan:
@@ -30,14 +36,23 @@ def plan_for(command: Sequence[str], devices: Sequence[PlannedDevice], run: Runn
         devices: those with the same kernels and workspace share a run.
         run: runs the program on a virtual device.
     """
-    reports: dict[tuple[bool, int], VirtualReport] = {}
+    kinds: dict[tuple[bool, int], list[PlannedDevice]] = {}
     for device in devices:
-        kind = _kind(device)
-        if kind not in reports:
-            half = "bfloat16" if device.capability >= BF16_FROM else "float16"
-            reports[kind] = run(device, configurations(half))
+        kinds.setdefault(_kind(device), []).append(device)
+    reports: dict[tuple[bool, int], VirtualReport] = {}
+    for kind, alike in kinds.items():
+        reports[kind] = run(alike[0], _wanted(alike, look_s=None if reports else LOOK_S))
+    first = reports[_kind(devices[0])]
+    formulas = {each.name: each.formula for half in SHORT.values() for each in _computed(half)}
+    grows = first.look is not None and _grows(first.look)
     peaks = [
-        _planned(device, peak, reports[_kind(device)])
+        _planned(
+            device,
+            _with_later(peak, first.look),
+            reports[_kind(device)],
+            formulas.get(peak.name),
+            grows=grows,
+        )
         for device in devices
         for peak in reports[_kind(device)].configurations
     ]
@@ -47,27 +62,89 @@ def plan_for(command: Sequence[str], devices: Sequence[PlannedDevice], run: Runn
         devices=tuple(devices),
         peaks=tuple(peaks),
         largest_batches=tuple(largest),
+        later=_later(first),
         assumptions=tuple(sorted({each for report in reports.values() for each in report.assumptions})),
         method=METHOD,
     )
+
+
+def _wanted(devices: Sequence[PlannedDevice], *, look_s: float | None) -> Wanted:
+    half = "bfloat16" if devices[0].capability >= BF16_FROM else "float16"
+    return Wanted(
+        configurations=tuple(configurations(half)),
+        computed=tuple(_computed(SHORT[half])),
+        rooms=tuple(sorted({_room(device) for device in devices})),
+        errors=(ERROR, ASSUMED_ERROR),
+        look_s=look_s,
+    )
+
+
+def _computed(short: str) -> list[ComputedConfiguration]:
+    return computed_configurations(f"{short} + checkpointing")
 
 
 def _kind(device: PlannedDevice) -> tuple[bool, int]:
     return device.capability >= FLASH_FROM, device.workspace_bytes
 
 
-def _planned(device: PlannedDevice, peak: VirtualPeak, report: VirtualReport) -> PlannedPeak:
+def _room(device: PlannedDevice) -> int:
+    return device.total_bytes - device.outside_bytes
+
+
+def _with_later(peak: VirtualPeak, look: Look | None) -> VirtualPeak:
+    """Return the peak of the program as it is over all steps that were seen."""
+    if peak.name != AS_IT_IS or look is None or peak.peak_allocated_bytes is None:
+        return peak
+    if look.peak_allocated_bytes <= peak.peak_allocated_bytes:
+        return peak
+    return msgspec.structs.replace(
+        peak,
+        peak_allocated_bytes=look.peak_allocated_bytes,
+        peak_reserved_bytes=look.peak_reserved_bytes,
+        held=look.held,
+    )
+
+
+def _grows(look: Look) -> bool:
+    """Whether what was seen to grow is more than the estimator's own error."""
+    growth = (look.grows_bytes or 0) * look.num_steps
+    return growth > ERROR * look.peak_allocated_bytes
+
+
+def _later(report: VirtualReport) -> LaterPeak | None:
+    look = report.look
+    if look is None:
+        return None
+    return LaterPeak(
+        num_steps=look.num_steps,
+        allocated_bytes=look.peak_allocated_bytes,
+        step=look.step,
+        phase=look.phase,
+        line=look.line,
+        grows_bytes=look.grows_bytes,
+        growing_line=look.growing_line,
+        sizes=look.sizes,
+        whole_epoch=look.num_epochs > 0,
+        failure=report.later_failure,
+    )
+
+
+def _planned(
+    device: PlannedDevice, peak: VirtualPeak, report: VirtualReport, formula: str | None, *, grows: bool
+) -> PlannedPeak:
     if peak.peak_allocated_bytes is None or peak.peak_reserved_bytes is None:
         return PlannedPeak(configuration=peak.name, device=device.name, missing=peak.missing)
     error = ASSUMED_ERROR if report.assumptions else ERROR
     reserved = _interval(peak.peak_reserved_bytes, error)
+    fits = _fits(reserved, device)
     return PlannedPeak(
         configuration=peak.name,
         device=device.name,
         allocated=_interval(peak.peak_allocated_bytes, error),
         reserved=reserved,
-        fits=_fits(reserved, device),
+        fits="unsure" if fits == "yes" and grows else fits,
         held=peak.held,
+        formula=formula,
     )
 
 
@@ -76,25 +153,21 @@ def _interval(num_bytes: int, error: float) -> Peak:
 
 
 def _fits(reserved: Peak, device: PlannedDevice) -> str:
-    room = device.total_bytes - device.outside_bytes
+    room = _room(device)
     if reserved.high <= room:
         return "yes"
     return "no" if reserved.low > room else "unsure"
 
 
 def _largest(device: PlannedDevice, report: VirtualReport) -> LargestBatch | None:
-    """Return the largest batch, from the peaks of two: what a peak holds grows with the batch by a straight line."""
-    by_name = {peak.name: peak.peak_reserved_bytes for peak in report.configurations}
-    one, two = by_name.get(AS_IT_IS), by_name.get(TWICE)
-    if one is None or two is None or report.batch_size is None or two <= one:
+    """Return the largest batch, by steps at it; None: the batch cannot be changed, or there was no time to look."""
+    found = next((each for each in report.largest if each.room == _room(device)), None)
+    if found is None or report.batch_size is None:
         return None
-    error = ASSUMED_ERROR if report.assumptions else ERROR
-    room = (device.total_bytes - device.outside_bytes) / (1 + error)
-    per_sample = (two - one) / report.batch_size
-    size = int((room - (one - report.batch_size * per_sample)) // per_sample)
     return LargestBatch(
         configuration=AS_IT_IS,
         device=device.name,
-        batch_size=size if size >= 1 else None,
+        batch_size=found.fits or None,
         of_now=report.batch_size,
+        too_large=found.too_large,
     )

@@ -62,7 +62,7 @@ class Sample(msgspec.Struct, frozen=True):
     stack: tuple[int, ...]
     """Indices of frames, the outermost first."""
     process: str
-    """`train`, `worker` (of a loader), or `thread` (another one of the training process)."""
+    """`train`, `worker` (of a loader), or `thread` (a different thread of the training process)."""
     phase: str | None
     """In which phase of the step; None: not the training thread."""
     spent_s: float

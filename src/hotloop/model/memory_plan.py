@@ -55,9 +55,11 @@ class PlannedPeak(msgspec.Struct, frozen=True, kw_only=True):
         device: name of the device.
         allocated: peak of what tensors take; None: not to be had, `missing` says why.
         reserved: peak of what the caching allocator holds.
-        fits: whether reserved and outside fit on the device: yes, no, or unsure within the interval.
+        fits: whether reserved and outside fit on the device: yes, no, or unsure: within the interval, or it grows.
         held: what is alive at the peak.
         missing: why the configuration cannot be had in this program; None: it can.
+        formula: where the numbers come from if the configuration did not run; None: it ran on the virtual GPU.
+        time_ratio: time of a step over that of the program as it is; None: not measured, which a virtual GPU cannot.
     """
 
     configuration: str
@@ -67,13 +69,16 @@ class PlannedPeak(msgspec.Struct, frozen=True, kw_only=True):
     fits: str | None = None
     held: Held | None = None
     missing: str | None = None
+    formula: str | None = None
+    time_ratio: float | None = None
 
 
 class LargestBatch(msgspec.Struct, frozen=True, kw_only=True):
     """The largest batch of one configuration that fits on a device.
 
     Attributes:
-        batch_size: samples; None: not even one fits.
+        batch_size: samples, seen to fit by steps on the virtual GPU; None: not even one fits.
+        too_large: the smallest larger batch that was seen not to fit; None: none was seen.
         of_now: the batch size that the program has.
     """
 
@@ -81,6 +86,35 @@ class LargestBatch(msgspec.Struct, frozen=True, kw_only=True):
     device: str
     batch_size: int | None
     of_now: int
+    too_large: int | None = None
+
+
+class LaterPeak(msgspec.Struct, frozen=True, kw_only=True):
+    """The program as it is over more steps.
+
+    Attributes:
+        num_steps: how many.
+        allocated_bytes: the peak over all of them; the peak of `as it is` is the larger one of this and three steps.
+        step: in which it was reached.
+        phase: of that step: start, forward, backward, optimizer; between: outside of it, as evaluation is.
+        line: that made the tensor which reached it.
+        grows_bytes: more is alive after each step than after the one before, by this; None: it is not so.
+        growing_line: that made most of what grows.
+        sizes: the smallest and the largest number of elements of the model's input.
+        whole_epoch: a loader came to its end, and training went on after it.
+        failure: how the program ended, where it failed.
+    """
+
+    num_steps: int
+    allocated_bytes: int
+    step: int
+    phase: str
+    line: str | None = None
+    grows_bytes: float | None = None
+    growing_line: str | None = None
+    sizes: tuple[int, ...] = ()
+    whole_epoch: bool = False
+    failure: str | None = None
 
 
 class MemoryPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +125,7 @@ class MemoryPlan(msgspec.Struct, frozen=True, kw_only=True):
         devices: planned for.
         peaks: one for each configuration and device.
         largest_batches: where the batch can be changed from outside.
+        later: what more steps of the program as it is showed; None: there were none.
         assumptions: what values that nobody has were taken to be; they widen the intervals.
         method: how it was found.
     """
@@ -99,5 +134,6 @@ class MemoryPlan(msgspec.Struct, frozen=True, kw_only=True):
     devices: tuple[PlannedDevice, ...]
     peaks: tuple[PlannedPeak, ...]
     largest_batches: tuple[LargestBatch, ...] = ()
+    later: LaterPeak | None = None
     assumptions: tuple[str, ...] = ()
     method: str = ""

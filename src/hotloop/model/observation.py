@@ -10,8 +10,10 @@ import msgspec
 from hotloop.model.ceilings import Ceilings, Prediction
 from hotloop.model.deep import Deep
 from hotloop.model.inference import Inference
+from hotloop.model.memory_account import PeakAccount
 from hotloop.model.monitors import Monitors
 from hotloop.model.operators import Efficiency
+from hotloop.model.out_of_memory import OutOfMemory
 from hotloop.model.program import ProgramFacts
 from hotloop.model.sites import Sites
 from hotloop.model.step_series import StepSeries
@@ -118,10 +120,14 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     method: str
     host_peak_bytes: int | None = None
     """Largest resident set of a training process."""
+    import_bytes: int | None = None
+    """What a training process had taken when it had imported torch: the interpreter and libraries; None: not known."""
     tree: TreeMemory | None = None
     """Of all processes together, loader workers too, up to the last measured step; None: not measured."""
     devices: tuple[DeviceMemory, ...] = ()
     """Each accelerator that the program uses."""
+    account: PeakAccount | None = None
+    """What holds the peak of a training step; None: not looked at (coverage says why)."""
 
 
 STARTUP_PARTS = (
@@ -174,7 +180,7 @@ class RunAccount(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def training_s(self) -> float:
-        """Seconds from the second step to the last, with all that comes between steps (evaluation, new epochs)."""
+        """Seconds from the second step to the last, evaluation and new epochs between steps included."""
         return self.wall_s - sum(self.parts.get(name, 0.0) for name in (*STARTUP_PARTS, *_NOT_TRAINING))
 
 
@@ -281,6 +287,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """What the machine did meanwhile; None: not measured (coverage says why)."""
     series: tuple[StepSeries, ...] = ()
     """Every step of every training process; left out of JSON, `hotloop report --csv` writes it."""
+    out_of_memory: OutOfMemory | None = None
+    """How the program ran out of memory; None: it did not."""
     sites: Sites = Sites()
     """Where the program's source calls what a patch of it changes."""
     runs: tuple[ProgramRun, ...] = ()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from hotloop.model.memory_account import PeakAccount
+
 
 class PhaseMemory(msgspec.Struct, frozen=True, kw_only=True):
     """The memory of one phase of the step."""
@@ -54,3 +56,5 @@ class StepMemory(msgspec.Struct, frozen=True, kw_only=True):
     phases: dict[str, PhaseMemory]
     modules: tuple[ModuleMemory, ...] | None
     """The largest first; None: the program compiles, and hooks on its modules would have it compiled anew."""
+    account: PeakAccount | None = None
+    """What holds the peak; None: not known, or kept with the observation's memory."""

@@ -149,7 +149,9 @@ def _memory(
         else "torch's caching allocator"
     )
     on_host = [processes[rank.pid].get("host_peak_bytes") for rank in ranks if rank.pid in processes]
+    imported = [processes[rank.pid].get("import_bytes") for rank in ranks if rank.pid in processes]
     return Memory(
+        import_bytes=max((size for size in imported if size is not None), default=None),
         peak_bytes=max(peaks, default=None),
         device=program.device,
         method=method,

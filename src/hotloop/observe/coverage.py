@@ -15,6 +15,8 @@ from hotloop.launch.isolation.decide import Isolation, could_not_enter
 from hotloop.launch.process import Run
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.observation import INTERRUPTED, MORE_STEPS, STEP, Coverage, Observation
+from hotloop.model.out_of_memory import OutOfMemory
+from hotloop.model.quantities import byte_size
 from hotloop.observe.decode.spans import Timeline
 
 
@@ -111,6 +113,8 @@ def _why(
     if not any(folder.glob("python-*")):
         return _no_python(observation.command[0], argv, code)
     has_torch = any(folder.glob("torch-*"))
+    if observation.out_of_memory is not None:
+        return _no_memory(observation.out_of_memory, code)
     if code not in (None, 0):
         return (
             _failed(code, observation.command, script_of(argv), blame)
@@ -123,6 +127,16 @@ def _why(
             "check that the command runs the training program itself, in an environment that has torch",
         )
     return _too_few(known, late=late)
+
+
+def _no_memory(found: OutOfMemory, code: int | None) -> HotloopError:
+    at = f" at {found.at.path}:{found.at.line}" if found.at is not None else ""
+    asked = f", which asked for {byte_size(found.asked_bytes)}" if found.asked_bytes is not None else ""
+    return HotloopError(
+        f"your program ran out of memory before it had taken two steps (exit code {code}){at}{asked}",
+        "the account of what held it is above, and in the session: hotloop report",
+        ExitCode.PROGRAM_FAILED,
+    )
 
 
 def _failed(code: int | None, words: Sequence[str], script: Path | None, blame: str | None) -> HotloopError:

@@ -85,7 +85,7 @@ class Timed:
         return self._call(self._original) if self._enter() else self._original
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """Be a method for instances; the class itself shows the original."""
+        """Bind as a method for instances; the class itself shows the original."""
         return self._original if instance is None else MethodType(self, instance)
 
     def __getattr__(self, name: str) -> Any:
@@ -120,7 +120,7 @@ class TimedSlot:
         self._calls: dict[int, type[functools.partial[Any]]] = {}
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """Be a method for instances; the class itself shows the original."""
+        """Bind as a method for instances; the class itself shows the original."""
         return self._original if instance is None else _Bound(self._begin, instance)
 
     def _begin(self, instance: Any) -> Any:

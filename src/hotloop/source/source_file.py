@@ -134,6 +134,11 @@ class SourceFile:
         """Every node of exactly this type, in reading order."""
         return [self._nodes[place] for place in self._by_type.get(node_type, ())]  # type: ignore[misc]
 
+    def first_at(self, line: int, *types: type[cst.CSTNode]) -> cst.CSTNode | None:
+        """The first node of these types that begins in a line; None where there is none."""
+        here = [node for kind in types for node in self.all(kind) if self.line(node) == line]
+        return min(here, key=self.number, default=None)
+
     def under(self, outer: cst.CSTNode, node_type: type[Node]) -> list[Node]:
         """Every node of exactly this type that is `outer` or below it, in reading order."""
         places = self._by_type.get(node_type, [])

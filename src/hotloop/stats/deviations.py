@@ -1,4 +1,4 @@
-"""How far a loss curve departs from another one, step by step paired, in a few numbers."""
+"""How far two loss curves differ, paired step by step, in a few numbers."""
 
 import msgspec
 import numpy as np

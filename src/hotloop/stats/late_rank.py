@@ -10,7 +10,7 @@ from hotloop.model.observation import Phase, RankObservation
 from hotloop.model.quantities import duration
 
 LOCAL = (Phase.DATA, Phase.TRANSFER)
-"""Phases in which no rank waits for another one; where waits are not known, the others may hold some."""
+"""Phases in which no rank waits for others; where waits are not known, the others may hold some."""
 
 _PARTS = {
     Phase.DATA: "wait for data",

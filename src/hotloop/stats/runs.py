@@ -45,7 +45,7 @@ def run_of_interval(median_s: float, low_s: float, high_s: float) -> RunEstimate
         ValueError: it is not positive.
     """
     if not 0 < median_s < math.inf:
-        raise ValueError(f"a step takes a positive time, not {median_s}")
+        raise ValueError(f"the time of a step must be positive, not {median_s}")
     reach = math.log(max(high_s, median_s) / max(min(low_s, median_s), 1e-3 * median_s)) / 2
     return RunEstimate(math.log(median_s), (reach / NormalDist().inv_cdf(0.975)) ** 2)
 

@@ -65,22 +65,8 @@ class SwitchFit(msgspec.Struct, frozen=True):
         variance = float(contrast @ np.array(self.covariance) @ contrast) if self.terms else 0.0
         return float(contrast @ np.array(self.gains)), math.sqrt(max(0.0, variance))
 
-    def with_prior(self, means: Sequence[float], deviations: Sequence[float]) -> SwitchFit:
-        """Return what is likely where what was expected counts, too, each by its variance.
-
-        The posterior of a normal likelihood and a conjugate prior (Gelman et al. 2013, Bayesian Data Analysis, 3.5).
-
-        Args:
-            means: expected log speed ratio of each term.
-            deviations: its standard deviation, above 0.
-        """
-        prior, variances = np.array(means), np.diag(np.square(deviations))
-        share = variances @ np.linalg.inv(variances + np.array(self.covariance))
-        gains = prior + share @ (np.array(self.gains) - prior)
-        return self._with(gains, variances - share @ variances)
-
     def joined(self, other: SwitchFit) -> SwitchFit:
-        """Return what this process and another one say together, each term by its precision.
+        """Return the estimate of two processes together, each term weighted by its precision.
 
         The fixed-effects combination of independent estimates (Cochran 1954, Biometrics 10:101), for several terms.
         """
@@ -100,7 +86,7 @@ class SwitchFit(msgspec.Struct, frozen=True):
         )
 
     def with_terms(self, other: SwitchFit, knobs: Collection[str]) -> SwitchFit:
-        """Return this fit with what another one of the same holds says of some knobs.
+        """Return this fit with the estimates of some knobs from a second fit of the same holds.
 
         Both kinds are taken for independent of one another, as knobs of a balanced design are.
 
@@ -133,10 +119,24 @@ class SwitchFit(msgspec.Struct, frozen=True):
             covariance=tuple(tuple(float(value) for value in row) for row in covariance),
         )
 
-    def ratio(self, after: Collection[str], before: Collection[str] = (), confidence: float = 0.95) -> Ratio:
-        """Return the speed ratio between two states with its interval."""
+    def ratio(
+        self,
+        after: Collection[str],
+        before: Collection[str] = (),
+        confidence: float = 0.95,
+        *,
+        process_sd: float = 0.0,
+    ) -> Ratio:
+        """Return the speed ratio between two states with its interval.
+
+        Args:
+            after: knobs that are on.
+            before: knobs that are on in the state it is compared with.
+            confidence: of the interval.
+            process_sd: of the log gain between processes; 0: only this process is meant.
+        """
         gain, error = self.gain(after, before)
-        half = student_quantile((1 + confidence) / 2, self.df) * error
+        half = student_quantile((1 + confidence) / 2, self.df) * math.hypot(error, process_sd)
         return ratio_of(gain, half)
 
 

@@ -17,9 +17,9 @@ import msgspec
 
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.foreign_text import encodable
-from hotloop.store.claim import claimed, release
 from hotloop.store.connection import LOG, connected, is_in_use
-from hotloop.store.ours import APPLICATION_ID, check_ours
+from hotloop.store.file_check import APPLICATION_ID, check_ours
+from hotloop.store.lock import claimed, release
 
 FOLDER = ".hotloop"
 SCHEMA = 1
@@ -54,7 +54,7 @@ class Session:
         """Return the file's schema; 0: the file is new.
 
         Raises:
-            HotloopError: it is another one than this hotloop's.
+            HotloopError: its version differs from this hotloop's.
         """
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         if version not in {0, SCHEMA}:
@@ -84,7 +84,7 @@ class Session:
         """Keep other hotloops from going on with this session, as long as it is open.
 
         Raises:
-            HotloopError: another one is at it.
+            HotloopError: a different process uses it.
         """
         self._claim = claimed(
             self.path,
@@ -97,7 +97,7 @@ class Session:
         return self.path.stem
 
     def put(self, key: str, value: object) -> None:
-        """Commit a value under a key; an earlier one is replaced."""
+        """Commit a value under a key, replacing an earlier one."""
         body = _packed(value)
         with self._explained():
             self._connection.execute("INSERT OR REPLACE INTO entry (key, body) VALUES (?, ?)", (key, body))

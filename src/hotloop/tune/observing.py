@@ -10,8 +10,22 @@ from hotloop.launch.isolation.scratch import new_scratch, remove
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.observation import Observation
 from hotloop.model.quantities import counted
-from hotloop.observe.run.live import Interrupted, LiveRun, observe
+from hotloop.observe.run.observe_command import Interrupted, LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
+
+
+class UntunableError(HotloopError):
+    """The program failed while it was observed.
+
+    Args:
+        why: what to tell.
+        observation: what was seen of it; None: nothing.
+    """
+
+    def __init__(self, why: HotloopError, observation: Observation | None) -> None:
+        super().__init__(why.message, why.hint, why.code)
+        self.observation = observation
+
 
 OBSERVE_SHARE = 0.5
 """Of the budget: a program whose first steps take longer cannot be tuned in it."""
@@ -28,6 +42,7 @@ def observe_for_trials(
     budget_s: float,
     say: Callable[[str], None],
     note: Callable[[str], None],
+    look: Callable[[LiveRun, Callable[[str], None]], Observation] = observe,
 ) -> Observation:
     """Observe a program for no longer than its trials need.
 
@@ -37,6 +52,7 @@ def observe_for_trials(
         budget_s: of the whole session.
         say: told of what goes on.
         note: told of what is to stay on the screen.
+        look: runs and observes it.
 
     Raises:
         HotloopError: it cannot be run or observed, or failed.
@@ -55,7 +71,7 @@ def observe_for_trials(
             warn=warnings.append,
             note=lambda text: note(f"hotloop: {text}"),
         )
-        seen = observe(live, lambda text: say(f"observing your program: {text.removeprefix('measuring: ')}"))
+        seen = look(live, lambda text: say(f"observing your program: {text.removeprefix('measuring: ')}"))
         return _works(seen, warnings)
     except Interrupted:
         raise KeyboardInterrupt from None  # too little was seen to go on with
@@ -63,7 +79,8 @@ def observe_for_trials(
         log = scratch / "log"
         end = "\n".join(log.read_text(errors="replace").splitlines()[-12:]) if log.exists() else ""
         message = f"{error.message}; the end of its output:\n{end}" if end else error.message
-        raise HotloopError(message, _NO_INPUT if "EOFError" in end else error.hint, error.code) from error
+        told = HotloopError(message, _NO_INPUT if "EOFError" in end else error.hint, error.code)
+        raise UntunableError(told, getattr(error, "observation", None)) from error
     finally:
         remove(scratch)
 
@@ -82,8 +99,9 @@ def _works(seen: Observation, warnings: Sequence[str]) -> Observation:
         return seen
     num = seen.run.num_steps
     after = f" after {counted(num, 'step')}" if num else ""
-    raise HotloopError(
+    failed = HotloopError(
         f"your program failed{after} (exit code {seen.exit_code}), so there is nothing to tune",
         " ".join(text.removeprefix("hotloop: ") for text in warnings) or "correct it first",
         ExitCode.PROGRAM_FAILED,
     )
+    raise UntunableError(failed, seen)

@@ -6,7 +6,7 @@ import contextlib
 import os
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,8 +21,11 @@ from hotloop.model.observation import Observation
 from hotloop.model.origin import Origin
 from hotloop.model.quantities import duration
 from hotloop.model.tuning import TuneResult
+from hotloop.observe.run.observe_command import LiveRun, observe
 from hotloop.observe.run.origin import ORIGIN
+from hotloop.optimize.optimization import Optimization
 from hotloop.optimize.registry import all_optimizations, broken_plugins
+from hotloop.store.keys import OBSERVATION, RESULT
 from hotloop.store.session import Session
 from hotloop.tune.design.candidates import Wishes, propose
 from hotloop.tune.design.experience import keep_outcomes, kept_outcomes
@@ -60,6 +63,17 @@ class TuneOrder(msgspec.Struct, frozen=True, kw_only=True):
     checks: tuple[EnvironmentCheck, ...] = ()
 
 
+class Parts(NamedTuple):
+    """What a session observes and runs programs with, and what it may try."""
+
+    observe: Callable[[LiveRun, Callable[[str], None]], Observation] = observe
+    executor: Callable[..., DuetExecutor] = executor_of
+    catalogue: Callable[[], Sequence[Optimization]] = all_optimizations
+
+
+PARTS = Parts()
+
+
 class Tuned(NamedTuple):
     """What was found, and the session that keeps it."""
 
@@ -73,6 +87,7 @@ def tune(
     note: Callable[[str], None],
     standing: Callable[[str], None] | None = None,
     warn: Callable[[str], None] | None = None,
+    parts: Parts = PARTS,
 ) -> Tuned:
     """Tune a command.
 
@@ -82,6 +97,7 @@ def tune(
         note: told of what is to stay on the screen.
         standing: told how far it is, in a line.
         warn: told what the user's files cannot be kept from; None: `note` is.
+        parts: what runs the program.
 
     Raises:
         HotloopError: it cannot be run, observed, or resumed.
@@ -101,27 +117,29 @@ def tune(
             "its output is not shown"
         )
         order = msgspec.structs.replace(order, wishes=_wishes(session, order.wishes))
-        ledger = Ledger(session, budget, free=session.get("result", TuneResult) is not None)
+        ledger = Ledger(session, budget, free=session.get(RESULT, TuneResult) is not None)
 
         def observed() -> Observation:
-            seen = observe_for_trials(order.words, order.exceptions, order.budget_s, progress, note)
+            seen = observe_for_trials(
+                order.words, order.exceptions, order.budget_s, progress, note, parts.observe
+            )
             return _known(session, seen)
 
-        observation = ledger.once("observation", Observation, observed)
+        observation = ledger.once(OBSERVATION, Observation, observed)
         try:
-            result = _tuned(order, observation, argv, ledger, progress, stdin, standing)
+            result = _tuned(order, observation, argv, ledger, progress, stdin, standing, parts)
         except EndedEarly as early:
             # It is as long as that: smaller blocks, and as many as it has.
             note(f"hotloop: the program ends after {early.num_steps} steps; trials are made to fit")
             observation = msgspec.structs.replace(observation, total_steps=early.num_steps)
-            ledger.put("observation", observation)
-            result = _tuned(order, observation, argv, ledger, progress, stdin, standing)
+            ledger.put(OBSERVATION, observation)
+            result = _tuned(order, observation, argv, ledger, progress, stdin, standing, parts)
         except Exception as error:
             if not isinstance(error, HotloopError | OSError | MemoryError):
                 again = shlex.join(["hotloop", "tune", "--resume", *order.words])
                 note(f"hotloop: a defect of hotloop ends the session; what was measured is kept: {again}")
             raise
-        session.put("result", result)
+        session.put(RESULT, result)
         if not order.resume:  # what a session had before was counted then
             keep_outcomes(result.trials, observation.program.device)
     return Tuned(result, session.name)
@@ -135,6 +153,7 @@ def _tuned(
     progress: Callable[[str], None],
     stdin: Path | None,
     standing: Callable[[str], None] | None,
+    parts: Parts,
 ) -> TuneResult:
     expected = without_neighbours(observation)
     # A session that goes on keeps its blocks, whatever time it is given now.
@@ -145,15 +164,15 @@ def _tuned(
     own_network = not (observation.uses_network or order.exceptions.network)
     isolation = _isolation(order, argv, network=own_network)
     stage = Stage(progress)
-    executor = executor_of(
+    executor = parts.executor(
         argv, observation, isolation, blocks, stdin, stage.passing, ledger.budget, in_the_way
     )
-    catalogue = all_optimizations()
+    catalogue = parts.catalogue()
     candidates, refused = propose(observation, catalogue, order.wishes, kept_outcomes())
     design = design_of(observation, expected, blocks, catalogue)
     tuner = Tuner(observation, executor, ledger, design, stage.begin, standing)
     result = tuner.run(candidates, [*refused, *broken_plugins()])
-    gaps = (*_coverage(executor), *(one.text for one in in_the_way), *result.coverage)
+    gaps = (*_coverage(isolation), *(one.text for one in in_the_way), *result.coverage)
     return msgspec.structs.replace(result, coverage=gaps)
 
 
@@ -183,6 +202,5 @@ def _known(session: Session, seen: Observation) -> Observation:
     return seen if of is None else with_earlier_limits(seen, of, Path.cwd())
 
 
-def _coverage(executor: DuetExecutor) -> tuple[str, ...]:
-    missing = executor.isolation.missing
-    return (f"isolation: {missing}",) if missing else ()
+def _coverage(isolation: Isolation) -> tuple[str, ...]:
+    return (f"isolation: {isolation.missing}",) if isolation.missing else ()

@@ -15,7 +15,6 @@ from hotloop.launch.isolation.scratch import scratch_root
 from hotloop.model.errors import HotloopError
 from hotloop.model.observation import Observation
 from hotloop.optimize.optimization import Optimization
-from hotloop.optimize.registry import get
 from hotloop.tune.design.block_length import Blocks, shape_blocks
 from hotloop.tune.design.candidates import conflicts
 from hotloop.tune.design.costs import expected_costs
@@ -69,6 +68,7 @@ def design_of(
     step = expected.step
     assert step is not None
     on_host = observation.program.device == "cpu"
+    named = {one.name: one for one in catalogue}
     return Design(
         costs=expected_costs(expected, blocks),
         busy=was_busy(observation) and is_busy(),
@@ -84,8 +84,8 @@ def design_of(
         interactions=interactions(catalogue),
         stands_in_for={one.name: one.stands_in_for for one in catalogue},
         heed_neighbours=frozenset(one.name for one in catalogue if one.heeds_neighbours),
-        switchable=switchable,
-        alike=lambda one: get(one.name).shortens_every_step(),
+        switchable=lambda one: switchable(named[one.name], one),
+        alike=lambda one: named[one.name].shortens_every_step(),
         buffered=lambda plan: has_workers(observation, plan),
     )
 

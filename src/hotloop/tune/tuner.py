@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from hotloop.launch.last_words import last_words
+from hotloop.launch.log_tail import last_words
 from hotloop.model.errors import HotloopError
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Refusal

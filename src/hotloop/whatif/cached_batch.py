@@ -35,7 +35,7 @@ class CachedBatch(Knob):
         return self
 
     def on_torch(self) -> None:
-        """Stand between the loop and its loaders."""
+        """Insert the knob between the loop and its loaders."""
         self._fetches = Fetches.of_process()
 
     def watch(self, steps: int) -> None:

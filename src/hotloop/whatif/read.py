@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import reduce
 from statistics import fmean
 from typing import Any
 
@@ -15,7 +16,8 @@ from hotloop.model.observation import Coverage, Observation
 from hotloop.model.optimization import Candidate
 from hotloop.model.ratio import Ratio
 from hotloop.observe.steps.requests import latency
-from hotloop.stats.pairs import MIN_BLOCKS, ratio_interval
+from hotloop.stats.pairs import DEFAULT_PRIOR_SD, MIN_BLOCKS
+from hotloop.stats.switching import SwitchedHold, SwitchFit, fit_switches
 from hotloop.whatif.orders import BATCHES, CACHED, LOADER, TRANSFER
 from hotloop.whatif.run import Outcome, Report
 
@@ -24,32 +26,32 @@ ONE_OFF_S = 0.5
 METHOD = "switched on and off within one run of the program"
 
 
-def log_ratios(report: Report, knob: str) -> list[float]:
-    """Return log(step without / step with the knob) of each of its blocks, against those before and after it."""
-    means = [(name, fmean(times)) for name, times in report.blocks if times]
-    ratios = []
-    for index, (name, during) in enumerate(means):
-        if name != knob:
-            continue
-        around = means[max(0, index - 1) : index] + means[index + 1 : index + 2]
-        off = [math.log(spent) for other, spent in around if other is None]
-        if off:
-            ratios.append(fmean(off) - math.log(during))
-    return ratios
+def fitted(reports: Sequence[Report]) -> SwitchFit | None:
+    """Return the regression over all blocks of the runs, of knobs that were seen to act; None: too few blocks."""
+    fits = [_fitted(report) for report in reports]
+    return reduce(SwitchFit.joined, [fit for fit in fits if fit is not None]) if any(fits) else None
 
 
-def ratio_of(reports: Sequence[Report], knob: str) -> Ratio | None:
-    """Return the speed ratio of a knob; None: it was not measured, or not seen to act."""
-    acted = [report for report in reports if report.effects.get(knob, (False, ""))[0]]
-    blocks = [block for report in acted for block in log_ratios(report, knob)]
-    return ratio_interval((blocks,)) if len(blocks) >= MIN_BLOCKS else None
+def _fitted(report: Report) -> SwitchFit | None:
+    acted = [name for name, (acted, _) in report.effects.items() if acted]
+    blocks = [(name, fmean(times)) for name, times in report.blocks if times]
+    holds = [SwitchedHold(frozenset([name] if name else ()), math.log(step_s)) for name, step_s in blocks]
+    often = [name for name in acted if sum(name == knob for knob, _ in blocks) >= MIN_BLOCKS]
+    return fit_switches(holds, often)
+
+
+def ratio_of(fit: SwitchFit | None, knob: str) -> Ratio | None:
+    """Return the speed ratio of a knob, as another process may have it; None: not measured, or not seen to act."""
+    if fit is None or knob not in fit.knobs:
+        return None
+    return fit.ratio([knob], process_sd=DEFAULT_PRIOR_SD)
 
 
 def ceilings(observation: Observation, outcome: Outcome) -> Ceilings:
     """Return what was measured of the loop and of the loader alone."""
     assert observation.step is not None
     step_s, per_s = observation.step.median_s, observation.step.samples_per_s
-    perfect = ratio_of(outcome.reports, CACHED)
+    perfect = ratio_of(fitted(outcome.reports), CACHED)
     rate = Ratio(*(per_s * one for one in msgspec.structs.astuple(perfect))) if perfect and per_s else None
     loader = bench(outcome.reports, LOADER)
     rates = {int(workers): given for workers, given in loader.get("samples_per_s", {}).items()}
@@ -83,8 +85,9 @@ def bench(reports: Sequence[Report], name: str) -> dict[str, Any]:
 def predictions(candidates: Sequence[Candidate], outcome: Outcome) -> tuple[Prediction, ...]:
     """Return what switching told of each candidate that could be switched."""
     found = []
+    fit = fitted(outcome.reports)
     for candidate in candidates:
-        ratio = ratio_of(outcome.reports, candidate.label)
+        ratio = ratio_of(fit, candidate.label)
         if ratio is not None:
             one_off = one_off_s(outcome.reports, candidate.label)
             found.append(

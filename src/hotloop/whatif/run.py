@@ -14,7 +14,7 @@ from hotloop.launch.caches import COMPILERS, seed_caches
 from hotloop.launch.environment import own_caches, probed, quiet
 from hotloop.launch.isolation.decide import Isolation, guard_orders
 from hotloop.launch.isolation.scratch import new_scratch, remove
-from hotloop.launch.last_words import last_words
+from hotloop.launch.log_tail import last_words
 from hotloop.launch.process import start
 from hotloop.model.observation import Anchor
 from hotloop.probe.control.control_page import ControlPage

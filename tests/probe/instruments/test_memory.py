@@ -15,10 +15,12 @@ from hotloop.model.step_memory import StepMemory
 from hotloop.observe.decode.instrument_files import DeepFile
 from hotloop.observe.decode.spans import NS, Span
 from hotloop.observe.profile.memory import read_memory
+from hotloop.observe.profile.memory_account import account_of
 from hotloop.probe.instruments.memory import Memory, _Allocation, _busiest
 from hotloop.probe.probe import Probe
 from hotloop.probe.record.events import Kind
 from hotloop.probe.record.result_file import packed
+from tests.probe.instruments.live_bytes import LiveBytes
 
 BATCH, WIDTH, MIDDLE, CLASSES = 32, 64, 1024, 10
 STEPS = 3
@@ -177,3 +179,63 @@ def test_on_a_device_the_curve_is_all_that_tensors_take(tmp_path: Path) -> None:
     assert seen.bytes == (1000, 1100, 1150, 1050)
     assert seen.modules is not None
     assert seen.modules[0].activation_bytes == 150, "both outlive the model's call"
+
+
+def test_the_account_adds_up_and_names_the_classes(seen: StepMemory) -> None:
+    account = seen.account
+    assert account is not None
+    parameters = 4 * ((WIDTH + 1) * MIDDLE + (MIDDLE + 1) * CLASSES)
+    by_class = account.held.by_class
+    assert sum(by_class.values()) == account.peak_bytes
+    assert by_class["parameters"] >= parameters, "models of other tests may be alive"
+    assert by_class["gradients"] >= parameters, "zero_grad(set_to_none=False) keeps them through the forward"
+    assert by_class["optimizer_state"] >= 2 * parameters
+    assert "unattributed" not in by_class
+    assert account.low_bytes <= account.peak_bytes == account.high_bytes
+
+
+def test_the_account_names_the_lines_that_save_most(seen: StepMemory) -> None:
+    account = seen.account
+    assert account is not None
+    saved = {one.function: one for one in account.activations}
+    assert saved["forward"].held_bytes >= 4 * BATCH * MIDDLE
+    assert saved["forward"].path == __file__
+    assert set(account.phases) >= {"forward", "backward"}
+
+
+def test_the_account_is_what_an_independent_count_says(probe: Probe, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The count: storages that are alive after each operation, by weak references; it sees no working memory."""
+    monkeypatch.setattr(probe, "compiles", lambda: False)
+    plain, watched = LiveBytes(), _Lead()
+    with plain:
+        _trained(probe, _Lead())
+    value = _trained(probe, watched)
+    account = account_of(value, STEPS, watched)  # type: ignore[arg-type]
+    assert account is not None
+    older = sum(row["bytes"] for row in value["base"] if row["class"] == 4)
+    assert account.peak_bytes - older == pytest.approx(plain.peak, rel=0.03)
+
+
+def test_what_nobody_holds_is_shown_as_unattributed() -> None:
+    """On a device the allocator says how much it had given out before."""
+    value = {
+        "device": "cuda:0",
+        "base_bytes": 1000,
+        "times_ns": packed("q", [10, 20, 30]),
+        "addresses": packed("Q", [1, 2, 1]),
+        "sizes": packed("q", [100, 50, -100]),
+        "ends_ns": [0, 40],
+        "calls": [],
+        "modules": [],
+        "base": [
+            {"address": 7, "bytes": 600, "class": 0, "device": "cuda:0", "graph": False},
+            {"address": 8, "bytes": 90, "class": 0, "device": "cpu", "graph": False},
+        ],
+        "marks": [],
+        "operations": None,
+    }
+    account = account_of(value, 1, _Lead())  # type: ignore[arg-type]
+    assert account is not None
+    assert account.peak_bytes == 1150
+    assert account.held.by_class == {"parameters": 600, "unattributed": 400, "temporaries": 150}
+    assert account.unattributed_bytes == 400

@@ -9,7 +9,7 @@ from math import inf
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.lines.hot_line import BELONGS, calls_a_module, samples_of
 from hotloop.diagnose.lines.parsed_sources import lines_of, parsed
-from hotloop.model.deep import HostSamples, Sample
+from hotloop.model.deep import Deep, HostSamples, Sample
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import Observation, Phase
 
@@ -17,8 +17,8 @@ TURNS = 16
 """Fewer turns are no loop over a tensor. With as many, some operator runs as often at one set of shapes."""
 MANY_OPERATORS = 1500
 """In a step: then turns are many, and each may call a module of modules (a layer with its activation)."""
-MUCH = 0.1
-"""Of the samples."""
+MIN_SHARE_TO_REPORT = 0.1
+"""Share of the samples."""
 Loop = ast.For | ast.While | ast.ListComp | ast.GeneratorExp
 
 
@@ -28,17 +28,17 @@ def forward_loops(observation: Observation, files: Iterable[str]) -> Iterator[Fi
     Loops over a model's layers are left out, and recurrences: both are loops by nature. Prices come from elsewhere.
 
     Args:
-        observation: with samples of the host's stacks, and the operators of a step.
+        observation: with samples of the host's stacks, and the operators of a step, profiled or counted by line.
         files: the program's own.
     """
-    operators = observation.deep.operators if observation.deep else None
-    if operators is None or max((one.count for one in operators.operators), default=0.0) < TURNS:
+    num_operators, num_turns = _operators(observation.deep) if observation.deep else (0.0, 0.0)
+    if num_turns < TURNS:
         return
     try:
         host, own = samples_of(observation, "train")
     except Abstain:
         return
-    many = operators.num >= MANY_OPERATORS
+    many = num_operators >= MANY_OPERATORS
     for path in files:
         end = 0
         for loop in _loops(path, {frame.line for frame in host.frames if frame.path == path}):
@@ -57,6 +57,14 @@ def forward_loops(observation: Observation, files: Iterable[str]) -> Iterator[Fi
                     evidence="a loop in Python runs in each forward, and its turns do not need one another",
                     advice="Write it as one operation on the whole tensor, or use torch.vmap.",
                 )
+
+
+def _operators(deep: Deep) -> tuple[float, float]:
+    """Return how many operators a step calls, and how often the most frequent of them, or of lines that call some."""
+    if deep.operators is not None:
+        return deep.operators.num, max((one.count for one in deep.operators.operators), default=0.0)
+    lines = [one for one in deep.line_work.lines if one.operators] if deep.line_work else []
+    return max((one.operators for one in lines), default=0.0), max((one.runs for one in lines), default=0.0)
 
 
 def _loops(path: str, lines: set[int]) -> list[Loop]:
@@ -81,7 +89,7 @@ def _is_slow(host: HostSamples, own: list[Sample], path: str, loop: Loop, deepes
     under = [sample for sample in own if _modules_below(host, sample, path, inside) <= deepest]
     whole = sum(sample.spent_s for sample in under)
     forward = sum(sample.spent_s for sample in under if sample.phase == Phase.FORWARD.value)
-    return whole >= MUCH * sum(sample.spent_s for sample in own) and forward >= BELONGS * whole
+    return whole >= MIN_SHARE_TO_REPORT * sum(sample.spent_s for sample in own) and forward >= BELONGS * whole
 
 
 def _modules_below(host: HostSamples, sample: Sample, path: str, inside: range) -> float:

@@ -7,9 +7,7 @@ import math
 from hotloop.diagnose.abstain import Abstain
 from hotloop.model.observation import Observation
 from hotloop.model.program import LoaderFacts
-
-BUSY = 0.1
-"""Under 10% of the machine in foreign hands was a workable limit for comparisons on two cores."""
+from hotloop.stats.quietness import is_busy
 
 
 def step_loader(observation: Observation) -> LoaderFacts | None:
@@ -66,4 +64,4 @@ def on_cpu(observation: Observation) -> bool:
 
 def contended(observation: Observation) -> bool:
     """Whether others took so much of the processors meanwhile that waiting on a CPU says little of the program."""
-    return on_cpu(observation) and (observation.foreign_share or 0.0) >= BUSY
+    return on_cpu(observation) and is_busy(observation.foreign_share)

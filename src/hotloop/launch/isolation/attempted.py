@@ -46,7 +46,7 @@ def attempts(pid: int, scratch: Path) -> Attempts:
     """Return what a run tried in vain, while it lives or after its end.
 
     Args:
-        pid: of its minder.
+        pid: of its subreaper.
         scratch: of the run.
     """
     kept = scratch / KEPT

@@ -27,7 +27,7 @@ READ_ONLY = "read-only"
 def main(orders_path: str) -> int:
     """Isolate this process and execute the command in it."""
     from hotloop.launch.isolation.attempted import keep_counters
-    from hotloop.launch.isolation.minder import mind
+    from hotloop.launch.isolation.subreaper import mind
 
     orders = json.loads(Path(orders_path).read_text())
     os.unlink(orders_path)
@@ -99,9 +99,9 @@ def _cover(orders: dict[str, Any], *, within_user: bool) -> None:
 
 
 def _become_in_init(orders: dict[str, Any], *, within_user: bool, new_session: bool) -> int:
-    """Be the init of a namespace, with mounts of its own: its /proc is not the one that the minder needs."""
+    """Be the init of a namespace, with mounts of its own: its /proc is not the one that the subreaper needs."""
     from hotloop.launch.isolation import namespace
-    from hotloop.launch.isolation.minder import as_init
+    from hotloop.launch.isolation.subreaper import as_init
 
     try:
         namespace.enter_mounts()

@@ -105,7 +105,7 @@ class WholeTree:
             self._cover(mount.point)
 
     def _protect_settings(self, root: str, paths: Sequence[str]) -> None:
-        """Make settings of the kernel read-only, which root could change for the whole machine."""
+        """Make kernel settings read-only that root could change for the whole machine."""
         for path in paths:
             target = root + path
             if os.path.exists(target):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hotloop.launch.isolation import enter
-from hotloop.launch.isolation.own_name import hosts_file, own_addresses
+from hotloop.launch.isolation.hosts_file import hosts_file, own_addresses
 from hotloop.launch.isolation.values import Isolation
 
 

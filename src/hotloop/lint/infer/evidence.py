@@ -50,7 +50,7 @@ class Evidence:
         return evidence
 
     def _tensor_name(self, given: cst.BaseExpression) -> str | None:
-        """`x` for `x`, and for `x[i]` where `x.shape` or `x.size()` shows that it is no list."""
+        """Return `x` for `x`, and for `x[i]` where `x.shape` or `x.size()` shows that `x` is a tensor."""
         if not isinstance(given, cst.Subscript):
             return dotted(given)
         text = dotted(given.value)

@@ -46,8 +46,6 @@ TENSOR_METHODS = words(
 PIECES = frozenset({"chunk", "split", "unbind", "tensor_split"})
 """Give a tuple of tensors; going through it is no loop over rows."""
 
-HOST_METHODS = frozenset({"item", "tolist", "numpy"})
-"""Give plain Python or NumPy values."""
 
 PLAIN_METHODS = words(
     """

@@ -1,4 +1,4 @@
-"""The Python of a notebook, and where each of its lines stands."""
+"""The Python source of a notebook, and the cell of each line."""
 
 from __future__ import annotations
 

@@ -8,10 +8,11 @@ import msgspec
 
 from hotloop.machine.card.card import Progress, measure_card, measure_disk
 from hotloop.machine.card.torch_process import torch_version
-from hotloop.machine.environment.check import MAX_FOREIGN_RATIO
-from hotloop.machine.host.identity import fingerprint, identity
+from hotloop.machine.host.identity import differences, fingerprint, identity
 from hotloop.machine.host.mounts import mount_of
-from hotloop.model.machine import CARD_SCHEMA, MachineCard
+from hotloop.model.machine import CARD_SCHEMA, MachineCard, MachineIdentity
+from hotloop.model.observation import Observation
+from hotloop.stats.quietness import is_busy
 
 
 def cache_folder() -> Path:
@@ -79,7 +80,7 @@ def peak_flop_per_s(card: MachineCard, device: str, precision: str) -> float | N
 
 def is_noisy(card: MachineCard) -> bool:
     """Return whether others had so much of the machine that the card's rates are too low."""
-    return card.foreign_ratio is not None and card.foreign_ratio > MAX_FOREIGN_RATIO
+    return is_busy(card.foreign_ratio)
 
 
 def load_card(path: Path) -> MachineCard | None:
@@ -111,3 +112,12 @@ def _with_disk(card: MachineCard, folder: Path) -> MachineCard:
     disk, missing = measure_disk(folder)
     others = tuple(one for one in card.not_measured if one.what != "disk")
     return msgspec.structs.replace(card, disk=disk, not_measured=(*missing, *others))
+
+
+def card_of(seen: Observation) -> MachineCard | None:
+    """Return what this machine can do, for a session of this machine; None: a different machine, or not measured."""
+    try:
+        theirs = msgspec.convert(seen.machine, MachineIdentity)
+    except msgspec.ValidationError:  # of another version of hotloop
+        return None
+    return None if differences(theirs, identity()) else kept_card()

@@ -22,7 +22,7 @@ from hotloop.model.machine import DiskRates, Rate
 
 _FILE_BYTES = 256 << 20
 _WRITE_BUDGET_S = 4.0
-"""A slow disk gets a smaller file: at [E]'s 150 MB/s of a hard disk the whole one takes 1.7 s."""
+"""A slow disk gets a smaller file: a hard disk of 150 MB/s reads the whole one in 1.7 s."""
 _BLOCK_BYTES = 1 << 20
 """Above the 128 KiB that Linux reads ahead by default, so that a block is at least one full request."""
 _BUDGET_S = 1.5

@@ -25,7 +25,7 @@ spec.loader.exec_module(sys.modules["hotloop"])
 sys.argv[1:] = [number]
 runpy.run_module("hotloop.machine.card.torch_rates", run_name="__main__")
 """
-"""Of hotloop's environment nothing but hotloop itself is on the path: the Python may be another one."""
+"""Of hotloop's environment nothing but hotloop itself is on the path: the Python may be a different one."""
 _VERSION = "from importlib.metadata import version; print(version('torch'), end='')"
 _OWN_THREADS = frozenset({"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "KMP_AFFINITY"})
 

@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 from hotloop.machine.environment.snapshot import MachineSnapshot
 from hotloop.model.machine import CheckStatus, EnvironmentCheck
 from hotloop.model.quantities import byte_size
+from hotloop.stats.quietness import is_busy
 
-MAX_FOREIGN_RATIO = 0.10
-"""Under 10% of the machine was a workable limit in comparisons; above it, blocks are wrong by factors."""
 _MAX_STEAL_RATIO = 0.035
 """Identical processes were seen to differ by 3.5%: more steal than that is visible beside it."""
 _MAX_DRIFT_RATIO = 500e-6
@@ -43,7 +42,7 @@ def _background_load(seen: MachineSnapshot) -> EnvironmentCheck:
     why = "a busy neighbour does not cost its share: two-thread programs were seen 5 to 25 times slower"
     if seen.foreign_ratio is None:
         return _check("background-load", CheckStatus.UNKNOWN, "not told by this system", why)
-    status = CheckStatus.WARNING if seen.foreign_ratio > MAX_FOREIGN_RATIO else CheckStatus.OK
+    status = CheckStatus.WARNING if is_busy(seen.foreign_ratio) else CheckStatus.OK
     wait = "wait until it is over, or ask whose it is"
     if seen.busiest:
         pid = seen.busiest[0][1]

@@ -1,4 +1,4 @@
-"""How much of the machine others used while something was measured.
+"""CPU use of other processes during a measurement.
 
 A block of a comparison is void when foreign processes had more than about 10% of the machine: with spinning
 OpenMP barriers a busy neighbour does not cost its share, it costs a factor of 5 to 25.

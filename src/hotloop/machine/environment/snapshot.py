@@ -26,7 +26,7 @@ from hotloop.machine.host.topology import cores
 from hotloop.model.machine import Cores
 
 _LOOK_S = 1.0
-"""200 ticks on two cores: a tick is half a percent."""
+"""200 ticks on two cores: one tick is 0.5%."""
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "OMP_WAIT_POLICY",

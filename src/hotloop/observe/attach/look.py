@@ -116,7 +116,7 @@ def _read(stack: tuple[str, ...], num: int, numbers: dict[Frame, int]) -> _Seen:
 
 
 def _training_thread(seen: Sequence[_Seen], frames: Sequence[Frame]) -> str:
-    """Return the thread that was most often in a forward, backward or optimizer step; else the busiest main thread."""
+    """Return the thread most often seen in a forward, backward or optimizer step, or else the busiest main thread."""
     trained: Counter[str] = Counter()
     ran: Counter[str] = Counter()
     for one in seen:

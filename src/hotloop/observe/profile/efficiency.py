@@ -11,7 +11,7 @@ from hotloop.model.machine import MachineCard
 from hotloop.model.observation import Observation
 from hotloop.model.operators import Efficiency, Flops, Product
 from hotloop.model.quantities import percent
-from hotloop.stats.quietness import BUSY
+from hotloop.stats.quietness import is_busy
 
 BEATEN = (
     "the program computes faster than the peak that hotloop machine measured: type hotloop machine --fresh on a quiet "
@@ -61,7 +61,7 @@ def with_quiet_peak(observation: Observation, card: MachineCard | None) -> Obser
     kept = observation.efficiency
     if kept is not None and kept.peak_flop_per_s is not None:
         share = kept.peak_foreign_share
-        is_quiet = share is not None and share <= BUSY
+        is_quiet = share is not None and not is_busy(share)
         if is_quiet and kept.flop_per_s <= kept.peak_flop_per_s:
             return observation
     return with_efficiency(observation, card)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from hotloop.model.step_memory import ModuleMemory, PhaseMemory, StepMemory
 from hotloop.observe.decode.instrument_files import DeepFile
 from hotloop.observe.decode.spans import NS, Timeline
+from hotloop.observe.profile.memory_account import account_of
 from hotloop.observe.steps.step_windows import PHASES
 
 BUCKETS = 400
@@ -41,6 +42,7 @@ def read_memory(folder: Path, file: DeepFile, lead: Timeline) -> StepMemory | No
         steps_s=tuple((end - first) * NS for end in value["ends_ns"][1:]),
         phases=_phases(times, held, lead, (first, last), file.steps),
         modules=_modules(value, times, file.steps) if value["modules"] else None,
+        account=account_of(value, file.steps, lead),
     )
 
 

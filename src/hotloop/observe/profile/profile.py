@@ -107,6 +107,16 @@ def deep_of(values: dict[str, Any]) -> Deep | None:
     return Deep(**values) if values else None
 
 
+def with_account(observation: Observation) -> Observation:
+    """Return it with the account of the peak where the rest of its memory is."""
+    deep = observation.deep
+    if deep is None or deep.memory is None or deep.memory.account is None:
+        return observation
+    memory = msgspec.structs.replace(observation.memory, account=deep.memory.account)
+    deep = msgspec.structs.replace(deep, memory=msgspec.structs.replace(deep.memory, account=None))
+    return msgspec.structs.replace(observation, memory=memory, deep=deep)
+
+
 def with_all_workers(observation: Observation) -> Observation:
     """Return it with the number of the loader's workers: of many some make no batch within a window."""
     deep = observation.deep

@@ -72,17 +72,18 @@ SECONDS = {
 }
 """How long each looks where there are steps enough (the instruments' own `seconds`)."""
 _LOADER = (
-    "host", "loading", "dataflow", "call_sites", "growing_containers", "line_work", "operators", "flops",
-    "optimizers", "forwards", "memory",
+    "host", "loading", "memory", "dataflow", "call_sites", "growing_containers", "line_work", "operators", "flops",
+    "optimizers", "forwards",
 )  # fmt: skip
 _MODEL = (
-    "host", "dataflow", "line_work", "growing_containers", "call_sites", "loading", "operators", "flops",
-    "forwards", "optimizers", "memory",
+    "host", "dataflow", "memory", "line_work", "growing_containers", "call_sites", "loading", "operators", "flops",
+    "forwards", "optimizers",
 )  # fmt: skip
-"""What names lines comes before what names operators: a profiler takes a minute to put together thousands of them."""
+"""What names lines comes before what names operators: a profiler takes a minute to put together thousands of them.
+Of the profilers memory is the first: its window is two steps, and the findings about memory need it."""
 _HOST = (
-    "host", "call_sites", "growing_containers", "dataflow", "line_work", "forwards", "operators", "flops",
-    "optimizers", "loading", "memory",
+    "host", "call_sites", "memory", "growing_containers", "dataflow", "line_work", "forwards", "operators", "flops",
+    "optimizers", "loading",
 )  # fmt: skip
 _ORDER = {
     Phase.DATA: _LOADER,

@@ -26,9 +26,9 @@ from hotloop.launch.isolation.decide import (
 )
 from hotloop.launch.isolation.scratch import new_scratch, remove, scratch_root
 from hotloop.launch.isolation.signs import sign_of_isolation
-from hotloop.launch.last_words import last_words
+from hotloop.launch.log_tail import last_words
 from hotloop.launch.process import Run, start
-from hotloop.launch.readers import nobody_reads
+from hotloop.launch.readers import STDOUT, nobody_reads
 
 LONGEST_S = 120.0
 """A program that failed later than this is not tried again: the user would wait as long again."""
@@ -39,12 +39,24 @@ _ENDED_BY_HAND = (130, 143)
 """Exit codes of Ctrl-C and of a request to end."""
 
 
-def may_be_ours(run: Run, code: int | None, lived_s: float) -> bool:
+def may_be_ours(run: Run, code: int | None, lived_s: float, stdout: int = STDOUT) -> bool:
     """Whether to ask: a program that had imported torch failed by itself, and soon."""
-    if nobody_reads():  # it printed into a closed pipe, and fails so without hotloop, too
+    if nobody_reads(stdout):  # it printed into a closed pipe, and fails so without hotloop, too
         return False
     ran = any((run.scratch / "probe").glob("torch-*")) and not could_not_enter(code, run.scratch)
     return ran and code not in (None, 0, *_ENDED_BY_HAND) and lived_s <= LONGEST_S
+
+
+class Means(NamedTuple):
+    """What programs are started with and waited for by, and the isolation that only denies."""
+
+    start: Callable[..., Run] = start
+    denied_alone: Callable[[Sequence[str], Path], Isolation | None] = denied_alone
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+
+
+MEANS = Means()
 
 
 class _Ending(NamedTuple):
@@ -71,6 +83,7 @@ def whose(
     say: Callable[[str], None],
     limit_s: float,
     isolation: Isolation | None = None,
+    means: Means = MEANS,
 ) -> str:
     """Run the command without the probe, then without the isolation too, and say whose failure it was.
 
@@ -84,6 +97,7 @@ def whose(
         say: told of the wait.
         limit_s: for this run.
         isolation: of the run that failed; None: it is planned again.
+        means: to run it.
     """
     same = isolation or plan_isolation(
         argv, Path.cwd(), scratch_root(), network=not exceptions.network, exceptions=exceptions
@@ -93,14 +107,16 @@ def whose(
         f"fails too, without its isolation, to see what the cause is: its output is not shown, and {_its_writes(same)}"
     )
     patience_s = min(PATIENCE * lived_s, lived_s + MOST_S) + 10.0
-    until_s = time.monotonic() + limit_s
-    unhooked = _run(argv, lambda scratch: quiet(environment, scratch), same, min(patience_s, limit_s), say)
+    until_s = means.clock() + limit_s
+    unhooked = _run(
+        argv, lambda scratch: quiet(environment, scratch), same, min(patience_s, limit_s), say, means
+    )
     if unhooked.code is None or unhooked.code == 0:
         return _ours(unhooked, "hooks")
-    alone = Isolation() if exceptions.all_writes else denied_alone(argv, Path.cwd())
+    alone = Isolation() if exceptions.all_writes else means.denied_alone(argv, Path.cwd())
     if alone is None:
         return _not_judged(argv, unhooked, same, "the kernel cannot keep its writes away here")
-    left_s = until_s - time.monotonic()
+    left_s = until_s - means.clock()
     if left_s < lived_s:
         return _not_judged(argv, unhooked, same, "no time was left (--seconds)")
     free = _run(
@@ -109,6 +125,7 @@ def whose(
         alone,
         min(patience_s, left_s),
         say,
+        means,
     )
     if free.code == 0:
         return _ours(free, "isolation")
@@ -123,12 +140,13 @@ def _run(
     isolation: Isolation,
     patience_s: float,
     say: Callable[[str], None],
+    means: Means,
 ) -> _Ending:
     scratch = new_scratch("alone")
     try:
-        run = start(argv, environment(scratch), isolation, scratch, log=scratch / "output.log")
+        run = means.start(argv, environment(scratch), isolation, scratch, log=scratch / "output.log")
         try:
-            code = _ending(run, patience_s, say)
+            code = _ending(run, patience_s, say, means)
         finally:
             run.end()
         return _Ending(code, run.log_end(), patience_s)
@@ -192,12 +210,12 @@ def _its_writes(isolation: Isolation) -> str:
     return f"what it writes is thrown away{excepted}"
 
 
-def _ending(run: Run, patience_s: float, say: Callable[[str], None]) -> int | None:
+def _ending(run: Run, patience_s: float, say: Callable[[str], None], means: Means) -> int | None:
     """Return how it ended; None: it still ran when it had long since failed with the probe inside, and is ended."""
-    began = time.monotonic()
-    while run.exit_code() is None and time.monotonic() - began < patience_s:
+    began = means.clock()
+    while run.exit_code() is None and means.clock() - began < patience_s:
         say("running your program without hotloop, to see whether it is the cause of the failure")
-        time.sleep(POLL_S)
+        means.sleep(POLL_S)
     return run.exit_code()
 
 

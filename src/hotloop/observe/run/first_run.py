@@ -19,6 +19,7 @@ from hotloop.launch.process import Run, start
 from hotloop.machine.host.identity import identity
 from hotloop.machine.monitor.monitor import Monitor
 from hotloop.model.observation import Observation
+from hotloop.model.out_of_memory import OutOfMemory
 from hotloop.observe.build import build, leading
 from hotloop.observe.coverage import no_step, with_gaps
 from hotloop.observe.decode.spans import timelines
@@ -26,8 +27,9 @@ from hotloop.observe.profile.profile import Seen, read_seen
 from hotloop.observe.profile.windows import Ending, by_worth, orders
 from hotloop.observe.run.blame import may_be_ours, whose
 from hotloop.observe.run.looks import Look
-from hotloop.observe.run.monitoring import INTERVAL_S, with_monitors
+from hotloop.observe.run.monitoring import INTERVAL_S, largest_process, with_monitors
 from hotloop.observe.run.network_use import NetworkUse
+from hotloop.observe.run.out_of_memory import Failure, num_kills, out_of_memory, ran_out
 from hotloop.observe.run.pace import Pace, pace_of
 from hotloop.observe.run.stop import end_at_boundary
 from hotloop.observe.run.stopping import StopRule
@@ -109,7 +111,7 @@ def first_run(
     Raises:
         HotloopError: the command cannot be run.
         NoStepError: it runs no Python with torch, or took no step.
-        NeedsNetwork: it failed, or waited, for want of other machines.
+        NeedsNetwork: it failed, or waited, because other machines were out of reach.
     """
     scratch = new_scratch("observe")
     try:
@@ -127,7 +129,7 @@ def _first_run(
     isolation = _isolation(live, argv)
     variables = _variables(live, scratch, folder, isolation, environment)
     deadline = live.deadline or endless()
-    begin_s = time.monotonic()
+    begin_s, kills = time.monotonic(), num_kills()
     run = start(argv, variables, isolation, scratch, log=live.log)
     wishes = Wishes(rule=live.rule, deep=live.deep, later=live.later, details=live.details)
     network = NetworkUse(run, isolation, asked_for=live.exceptions.network)
@@ -145,9 +147,20 @@ def _first_run(
         if live.keep is not None and live.rule.full:
             keep_writes(scratch, live.keep, Path.cwd())
     network.check(exit_code, waited=watch.waits_for_network)
-    blame = _blame(live, argv, environment, run, isolation, exit_code, end_s - begin_s, progress)
-    blame = _with_hint(blame, network, exit_code)
     known = timelines(folder, watch.known)
+    failure = Failure(
+        folder=folder,
+        code=exit_code or 0,
+        lived_s=end_s - begin_s,
+        largest_bytes=largest_process(monitor.columns),
+        num_kills=None if kills is None else (num_kills() or 0) - kills,
+        lead=leading(known),
+    )
+    no_memory = _no_memory(live, argv, environment, isolation, failure, progress)
+    blame = None
+    if no_memory is None:
+        blame = _blame(live, argv, environment, run, isolation, exit_code, end_s - begin_s, progress)
+        blame = _with_hint(blame, network, exit_code)
     observation = build(
         live.words,
         folder,
@@ -163,6 +176,7 @@ def _first_run(
     )
     too_short = deadline.no_time if watch.cut_short and exit_code is None else None
     observation = with_gaps(observation, isolation, lost=lost, interrupted=interrupted, too_short=too_short)
+    observation = msgspec.structs.replace(observation, out_of_memory=no_memory)
     observation = with_monitors(observation, monitor.columns, monitor.errors, known, begin_s, watch.lead_pid)
     if observation.step is None and not interrupted:
         late = deadline if watch.timed_out else None
@@ -238,6 +252,21 @@ def _interrupted(watch: Watch) -> bool:
     except KeyboardInterrupt:
         return True
     return False
+
+
+def _no_memory(
+    live: LiveRun,
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    isolation: Isolation,
+    failure: Failure,
+    progress: Progress,
+) -> OutOfMemory | None:
+    """Return what held the memory that a program ran out of; None: it did not fail so."""
+    if not failure.code or not ran_out(failure):
+        return None
+    left_s = (live.deadline or endless()).left_s()
+    return out_of_memory(failure, argv, with_changes(environment, live.changes), isolation, left_s, progress)
 
 
 def _blame(

@@ -12,7 +12,7 @@ from hotloop.launch.deadline import Deadline
 from hotloop.launch.environment import in_own_network, probed, quiet, without_profiler_logs
 from hotloop.launch.isolation.decide import Exceptions, guard_orders, plan_isolation
 from hotloop.launch.isolation.scratch import new_scratch, remove, scratch_root
-from hotloop.launch.last_words import last_words
+from hotloop.launch.log_tail import last_words
 from hotloop.launch.process import Run, start
 from hotloop.observe.build import leading
 from hotloop.observe.decode.spans import timelines

@@ -52,6 +52,13 @@ def with_monitors(
     )
 
 
+def largest_process(columns: Columns) -> int | None:
+    """Return the most that one process of the program was seen to hold; None: none was large enough to be told."""
+    held = [columns.column(metric) for metric in columns.metrics if metric.name == "process_memory_bytes"]
+    most = [float(np.nanmax(column)) for column in held if column is not None and len(column)]
+    return round(max(most)) if most else None
+
+
 def with_tree(memory: Memory, columns: Columns, from_s: float, until_s: float) -> Memory:
     """Return it with what all processes held together, up to where profilers begin to hold something of their own.
 

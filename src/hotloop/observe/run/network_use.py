@@ -65,7 +65,7 @@ class NetworkUse:
         return self._first_s is not None and seen > before and self._clock() - self._first_s > PATIENCE_S
 
     def check(self, code: int | None, *, waited: bool) -> None:
-        """Demand that the run, ended, did not fail for want of a network.
+        """Demand that the run, ended, did not fail because it had no network.
 
         Raises:
             NeedsNetwork: it did, as far as can be seen.

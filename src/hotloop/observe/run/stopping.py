@@ -56,13 +56,3 @@ class StopRule(msgspec.Struct, frozen=True, kw_only=True):
     def least_s(self) -> float:
         """Seconds that are measured at least, where it is seconds that count."""
         return MIN_SECONDS if self.seconds is None else self.seconds
-
-    def describe(self) -> str:
-        """Return the rule in words."""
-        if self.full:
-            return "the whole run"
-        if self.steps is not None:
-            return f"{self.steps} steps after warm-up"
-        if self.seconds is not None:
-            return f"{self.seconds:g} s after warm-up"
-        return f"at least {MIN_STEPS} steps and {MIN_SECONDS:g} s after warm-up"

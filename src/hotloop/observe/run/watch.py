@@ -157,7 +157,7 @@ class Watch:
             clock.sleep(POLL_S / 5)
 
     def _lost_all(self) -> bool:
-        """Whether no record will come any more, on a full disk; a whole run goes on all the same."""
+        """Whether a full disk ends the records; a whole run continues."""
         rows = self._page.rows()
         return bool(rows) and all(row[LOST] for row in rows) and not self._wishes.rule.full
 

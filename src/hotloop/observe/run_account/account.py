@@ -145,7 +145,7 @@ def _looked_at(timeline: Timeline, one: Stretch) -> bool:
 
 
 def _start(timeline: Timeline, begin_s: float, torch_s: float) -> dict[str, float]:
-    """What came before torch was there; a process that another one of the command started waited for that one."""
+    """What came before torch was there; a process started by a second process of the command waited for it."""
     python_s = timeline.python_s
     if python_s is None or not begin_s <= python_s <= torch_s:
         return {"import_s": max(0.0, torch_s - begin_s)}

@@ -105,7 +105,7 @@ class Fetches:
         return self._steps_with[key] >= USUAL * max(1, self._num_steps)
 
     def step_loader(self) -> Any:
-        """Return the loader that most steps fetch from; None: no DataLoader feeds them."""
+        """Return the loader that feeds most steps; None: no DataLoader feeds them."""
         usual = [key for key in self.last if self.feeds_steps(key)]
         return self.last[max(usual, key=lambda key: self._steps_with[key])][0] if usual else None
 

@@ -45,7 +45,7 @@ class WorkerKnob(Knob):
         self.settle_steps = (num_workers or 1) * (prefetch_factor or DEFAULT_PREFETCH) + 1
 
     def on_torch(self) -> None:
-        """Stand between the loop and its loaders."""
+        """Insert the knob between the loop and its loaders."""
         self._fetches = Fetches.of_process()
 
     def watch(self, steps: int) -> None:

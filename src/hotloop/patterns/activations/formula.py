@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from hotloop.patterns.refusal import NotThis
+from hotloop.patterns.torch_modules import is_torch_module
 
 POINTS = tuple(-5.0 + 0.37 * at for at in range(28))
 """Where a formula is tried: the forms of GELU differ by 5e-4 between them."""
@@ -116,7 +117,7 @@ def _reads_a_value(node: ast.expr, x: float) -> bool:
 
 
 def _is_module(node: ast.expr) -> bool:
-    return ast.unparse(node).split(".")[0] in MODULES
+    return is_torch_module(node) or ast.unparse(node).split(".")[0] in MODULES
 
 
 def _sigmoid(x: float) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from hotloop.patterns.activations.formula import Formula, formula
 from hotloop.patterns.functions import functions
+from hotloop.patterns.torch_modules import parsed
 
 WORDS = ("tanh", "erf", "sigmoid", "exp(")
 """One of them stands in every such formula."""
@@ -40,7 +41,7 @@ def written_out(source: str) -> list[WrittenOut]:
     if not any(word in source for word in WORDS):
         return []
     try:
-        tree = ast.parse(source)
+        tree = parsed(source)
     except (SyntaxError, RecursionError, ValueError):
         return []
     return [found for name, body in functions(tree, "") for node in body for found in _in(name, node)]

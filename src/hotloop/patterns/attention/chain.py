@@ -13,8 +13,9 @@ from hotloop.patterns.attention.steps import (
     keys_of,
     product_of,
 )
-from hotloop.patterns.refusal import NotThis
+from hotloop.patterns.refusal import NotFusable, NotThis
 
+_LAST = ("-1", "3")
 _IN_PLACE = frozenset({"masked_fill_", "mul_", "div_", "add_"})
 
 
@@ -33,6 +34,10 @@ class Chain:
         self._step = step
         self._names: set[str] = set()
         self.gone: list[ast.stmt] = []
+        self.softmax: ast.expr | None = None
+        """Where the weights come from."""
+        self._refused = ""
+        """Why it is left as it is, should there be a product at the end."""
 
     def scores(self, weights: ast.expr) -> Products | None:
         """Return the product that makes the scores; None: the weights come from no softmax, or it from no product.
@@ -47,13 +52,24 @@ class Chain:
         while True:
             product = product_of(node)
             if product is not None:
+                if self._refused:
+                    raise NotThis(self._refused)
                 return product
             inner = self._step.on_scores(node)
             if inner is None:
-                if any(product_of(each) for each in ast.walk(node) if isinstance(each, ast.expr)):
+                if _has_product(node) or self._was_product(node):
                     raise NotThis(f"its scores go through {_short(node)}")
                 return None
             node = self._resolved(inner)
+
+    def _was_product(self, node: ast.expr) -> bool:
+        """Whether a name in what could not be followed was given a product before."""
+        return any(
+            value is not None and _has_product(value)
+            for statement in self._block[: self._at]
+            for name in _loaded(node)
+            for value in [_value(statement, name)]
+        )
 
     def _softmax(self, weights: ast.expr) -> ast.expr | None:
         """Return what the softmax is taken of."""
@@ -63,6 +79,9 @@ class Chain:
             if given is not None:
                 return given
             inner = self._step.after_softmax(node)
+            if inner is None:
+                self._refused = f"its weights go through {_short(node)}"
+                inner = _given(node)
             if inner is None:
                 return None
             node = self._resolved(inner)
@@ -75,13 +94,15 @@ class Chain:
             given, rest = (node.args[0], node.args[1:]) if owner is None else (owner, node.args)
             dims = dims or [ast.unparse(arg) for arg in rest[:1]]
         else:
-            made = self._step.made(node.func)
+            made = node.func if isinstance(node.func, ast.Call) else self._step.made(node.func)
             if not (isinstance(made, ast.Call) and called(made)[0] == "Softmax" and node.args):
                 return None
             given = node.args[0]
             dims = [ast.unparse(arg) for arg in [*made.args, *(word.value for word in made.keywords)]]
-        if dims[:1] not in (["-1"], ["3"]):
-            raise NotThis(f"its softmax is taken over dimension {dims[0] if dims else 'unnamed'}")
+        self.softmax = node
+        over = dims[0] if dims else "unnamed"
+        if over not in _LAST:
+            self._refused = f"its softmax is taken over dimension {over}"
         return given
 
     def _resolved(self, node: ast.expr) -> ast.expr:
@@ -139,7 +160,7 @@ class Chain:
             if not isinstance(node, ast.Name) or node.id not in self._names or id(node) in inside:
                 continue
             if isinstance(node.ctx, ast.Load) and node.lineno >= first and node.id not in given_anew:
-                raise NotThis(f"its {node.id} is used in line {node.lineno} too")
+                raise NotFusable(f"its {node.id} is used in line {node.lineno} too")
         needed = {node.id for node in ast.walk(ast.parse(f"f({arguments})")) if isinstance(node, ast.Name)}
         if needed & (self._names - _loaded(product)):
             raise NotThis(f"{', '.join(sorted(needed & self._names))} stands in what its masks are made with")
@@ -162,6 +183,18 @@ def operands(product: Products) -> tuple[str, str]:
         einsum.turned(text, now, order) for text, now, order in zip(texts, given, wanted, strict=True)
     )
     return query, key
+
+
+def _given(call: ast.Call) -> ast.expr | None:
+    """Return what a call computes something of: the object of a method, else its first argument."""
+    _, owner = called(call)
+    if owner is not None and not ast.unparse(owner).startswith("self"):
+        return owner
+    return call.args[0] if call.args else None
+
+
+def _has_product(node: ast.expr) -> bool:
+    return any(product_of(each) for each in ast.walk(node) if isinstance(each, ast.expr))
 
 
 def _value(statement: ast.stmt, name: str) -> ast.expr | None:

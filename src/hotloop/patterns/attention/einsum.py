@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from hotloop.patterns.refusal import NotThis
+from hotloop.patterns.refusal import NotFusable
 
 
 def equation(call: ast.Call) -> tuple[list[list[str]], list[str], list[ast.expr]] | None:
@@ -33,14 +33,14 @@ def scores(given: list[list[str]], out: list[str]) -> tuple[list[str], list[str]
     """Return the order in which query and key have to stand, of a product that makes scores.
 
     Raises:
-        NotThis: it is another product.
+        NotFusable: it is another product.
     """
     queries, keys = given
     summed = [label for label in queries if label in keys and label not in out]
     *batch, row, column = out
     ok = len(summed) == 1 and row in queries and row not in keys and column in keys and column not in queries
     if not ok or set(batch) - set(queries) or set(batch) - set(keys):
-        raise NotThis("its scores are another product than of queries with keys")
+        raise NotFusable("its scores are another product than of queries with keys")
     return [*batch, row, *summed], [*batch, column, *summed]
 
 
@@ -48,15 +48,15 @@ def values(given: list[list[str]], out: list[str]) -> tuple[list[str], list[str]
     """Return the order in which the value has to stand, and in which the result comes, of the second product.
 
     Raises:
-        NotThis: it is another product.
+        NotFusable: it is another product.
     """
     weights, value = given
     *batch, row, column = weights
     left = [label for label in value if label not in weights]
     if len(left) != 1 or column not in value or column in out or set(out) != {*batch, row, *left}:
-        raise NotThis("its weights are multiplied with something else than values")
+        raise NotFusable("its weights are multiplied with something else than values")
     if set(batch) - set(value):
-        raise NotThis("its values are shared between batches in an einsum")
+        raise NotFusable("its values are shared between batches in an einsum")
     return [*batch, column, *left], [*batch, row, *left]
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from hotloop.patterns.attention.chain import Chain, operands
 from hotloop.patterns.attention.steps import Products, Step, leading, product_of
 from hotloop.patterns.attention.terms import Terms
-from hotloop.patterns.refusal import NotThis
+from hotloop.patterns.refusal import NotFusable, NotThis
+from hotloop.patterns.torch_modules import parsed
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ class Attention:
         arguments: of the call: `q, k, v, is_causal=True, scale=1.0`.
         turn: what is appended to the call: `.permute(0, 2, 1, 3)`.
         refused: why it is left as it is; empty: it can be replaced.
+        softmax: between the two products; None: it was refused before that was reached.
+        fusable: another way of writing the rest could make it replaceable.
     """
 
     function: str
@@ -35,12 +38,14 @@ class Attention:
     arguments: str = ""
     turn: str = ""
     refused: str = ""
+    softmax: ast.expr | None = None
+    fusable: bool = True
 
 
 def attentions(source: str) -> list[Attention]:
     """Return what is found in a source, in its order; nothing where it is not Python."""
     try:
-        tree = ast.parse(source)
+        tree = parsed(source)
     except SyntaxError:
         return []
     return [found for scope in _scopes(tree, "", {}, {}) for found in _in_function(*scope)]
@@ -87,10 +92,7 @@ def _in_function(function: Function, name: str, names: Mapping[str, ast.expr]) -
             if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr, ast.AugAssign)):
                 continue
             for product in _products(statement):
-                try:
-                    found = _found(function, name, known, product, block, at)
-                except NotThis as reason:
-                    found = Attention(name, product.node.lineno, product.node, statement, refused=str(reason))
+                found = _found(function, name, known, product, block, at)
                 if found is not None:
                     yield found
                     break
@@ -106,15 +108,22 @@ def _found(
 ) -> Attention | None:
     steps = Step(names)
     chain = Chain(block, at, steps)
-    scores = chain.scores(product.weights)
-    if scores is None:
-        return None
-    query, key = operands(scores)
-    value, turn = product.value()
-    arguments = ", ".join([query, key, value, *_keywords(steps.terms, leading(query))])
-    chain.check(function, block[at], product.node, arguments)
+    line, node, statement = product.node.lineno, product.node, block[at]
+    try:
+        scores = chain.scores(product.weights)
+        if scores is None:
+            return None
+        query, key = operands(scores)
+        value, turn = product.value()
+        arguments = ", ".join([query, key, value, *_keywords(steps.terms, leading(query))])
+        chain.check(function, statement, node, arguments)
+    except NotThis as reason:
+        fusable = not isinstance(reason, NotFusable)
+        return Attention(
+            name, line, node, statement, refused=str(reason), softmax=chain.softmax, fusable=fusable
+        )
     gone = tuple(sorted(chain.gone, key=lambda each: each.lineno))
-    return Attention(name, product.node.lineno, product.node, block[at], gone, arguments, turn)
+    return Attention(name, line, node, statement, gone, arguments, turn, softmax=chain.softmax)
 
 
 def _keywords(terms: Terms, query: str) -> list[str]:

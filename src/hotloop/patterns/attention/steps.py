@@ -19,6 +19,7 @@ from hotloop.patterns.attention.terms import (
     text_of,
 )
 from hotloop.patterns.refusal import NotThis
+from hotloop.patterns.torch_modules import is_torch_module
 
 CASTS = frozenset({"to", "type_as", "float", "type", "half", "bfloat16", "contiguous"})
 _LAST_TWO = ({"-2", "-1"}, {"2", "3"})
@@ -75,7 +76,7 @@ def called(call: ast.Call) -> tuple[str, ast.expr | None]:
         return call.func.id, None
     if isinstance(call.func, ast.Attribute):
         owner = ast.unparse(call.func.value)
-        is_module = owner in {
+        is_module = is_torch_module(call.func.value) or owner in {
             "torch",
             "F",
             "nn.functional",

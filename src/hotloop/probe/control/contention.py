@@ -7,7 +7,7 @@ from pathlib import Path
 from time import monotonic
 
 MAX_SHARE = 0.10
-"""Of the machine's processor time within a block that counts (hazards: a workable limit; as in a trial)."""
+"""Share of the CPU that others may take: `stats.quietness.BUSY`, which cannot be imported inside the program."""
 
 
 class BlockContention:

@@ -34,7 +34,7 @@ MAX_SOLVER_CALLS = 256
 TRACER = "torch.jit._trace"
 """Its modules stand around a model while that is traced (for ONNX); they begin before the tracer does."""
 QUANTIZED = ("torch.ao.nn.", "torch.nn.quantized", "torchao.")
-"""Modules that keep their weights packed, not as parameters."""
+"""Modules with packed weights instead of parameters."""
 
 
 def install(probe: Probe) -> Roots:
@@ -206,7 +206,7 @@ class Roots:
         return sum(root.calls for root in self._known)
 
     def _look_again(self) -> None:
-        """Search anew when steps go by in which no known root is called (a model made anew); not for ever."""
+        """Search anew when steps go by in which no known root trains (a new model, a later stage); not for ever."""
         calls = self._num_calls()
         self._idle_steps = 0 if calls != self._calls_at_step else self._idle_steps + 1
         self._calls_at_step = calls

@@ -68,6 +68,7 @@ class Root:
         self.is_traced = reader()
         self._is_transformed = transforms()
         self.calls = 0
+        """Those that may be a step's: with gradients, or, as long as nothing was trained, any."""
         self.slot = min(slot, MAX_SLOT)
         self.kind = (type(module).__name__, num_values(module.parameters()))
         self.cls = type(module)
@@ -194,7 +195,7 @@ class Root:
             if self._probe.in_backward:
                 return 0
             recorder = self._probe.recorder
-            self.calls += 1
+            self.calls += trains or self._roots.infers or self._probe.boundary.never_trained
             if self._probe.boundary.starts and (trains or self._roots.infers):
                 self._probe.boundary.before_first_forward()
             if not trains:

@@ -22,7 +22,7 @@ class Slots(Protocol):
     """Numbers optimizers."""
 
     last: Callable[[], Any]
-    """A weak reference to the optimizer asked for last."""
+    """A weak reference to the optimizer of the last query."""
     last_number: int
 
     def of(self, optimizer: Any) -> int:

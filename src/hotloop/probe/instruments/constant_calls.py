@@ -138,7 +138,7 @@ def _known(value: Any, kept: list[Any]) -> Any:
 
 
 def _equal(one: Any, other: Any, depth: int) -> bool:
-    """Whether two results are the same in value; nothing is no result, and what cannot be compared is another one."""
+    """Whether two results are the same in value; None and values that cannot be compared count as different."""
     if one is None or type(one) is not type(other):
         return False
     if isinstance(one, _PLAIN):

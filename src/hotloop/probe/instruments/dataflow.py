@@ -12,15 +12,12 @@ from typing import Any
 
 import torch
 
-from hotloop.probe.frameless import Timed
 from hotloop.probe.instruments.dataflow_rows import rows
 from hotloop.probe.instruments.dispatch_mode import questions, remove_mode
+from hotloop.probe.instruments.engine_passes import watch_engine
 from hotloop.probe.instruments.instrument import Instrument, Unavailable
 from hotloop.probe.instruments.operation_watch import OperationWatch
 from hotloop.probe.probe import Probe
-from hotloop.probe.sections import Section
-
-_ENGINE = "_engine_run_backward"
 
 
 class Dataflow(Instrument):
@@ -54,7 +51,7 @@ class Dataflow(Instrument):
             raise Unavailable("this torch does not tell which node of a graph is running")
         self._watch = OperationWatch(self.probe)
         self._mode = _mode(self._watch)
-        self._replace_engine()
+        self._engine = watch_engine(self._watch.enter, self._watch.leave)
         _push_mode(self._mode)
 
     def step(self) -> None:
@@ -77,23 +74,6 @@ class Dataflow(Instrument):
         if self._engine is not None:
             self._engine()
             self._engine = None
-
-    def _replace_engine(self) -> None:
-        """Mark the passes of the engine, within the marks of the hook point."""
-        from torch import autograd
-        from torch.autograd import graph
-
-        own = [(module, getattr(module, _ENGINE)) for module in (graph, autograd)]
-        timed = Timed(own[0][1], Section(self._watch.enter, self._watch.leave))
-        for module, _ in own:
-            setattr(module, _ENGINE, timed)
-
-        def put_back() -> None:
-            for module, original in own:
-                if getattr(module, _ENGINE) is timed:
-                    setattr(module, _ENGINE, original)
-
-        self._engine = put_back
 
 
 def _mode(watch: OperationWatch) -> Any:

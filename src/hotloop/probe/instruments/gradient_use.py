@@ -53,14 +53,14 @@ class GradientUse:
     """Follows the gradients of parameters from one backward pass to the next.
 
     Args:
-        storage: returns the number of a tensor's memory, which is not given to another one.
+        storage: returns the number of a tensor's memory, which no other tensor gets.
     """
 
     def __init__(self, storage: Callable[[Any], int]) -> None:
         self._storage = storage
         self.tasks: list[Task] = []
         self.open: list[int] = []
-        """Passes under way; a pass may start another one."""
+        """Passes under way; a pass may start a nested pass."""
         self._groups: dict[int, int] = {}
         self._tracked: dict[int, Any] = {}
         self._before: list[dict[int, Any]] = []

@@ -36,6 +36,7 @@ class OperationStacks:
     def __init__(self, frames: Frames) -> None:
         self._frames = frames
         self._numbers: dict[Stack, int] = {}
+        self._parts: list[str] = []
 
     def number(self, frame: FrameType | None) -> int:
         """Return the number of the stack that a frame is the innermost of."""
@@ -54,6 +55,12 @@ class OperationStacks:
                 lines.append(line_of(frame))
             frame = frame.f_back
         return self._numbers.setdefault((tuple(reversed(lines)), part, parametrized), len(self._numbers))
+
+    def part(self, number: int) -> str:
+        """Return what the operations under a stack are part of."""
+        while len(self._parts) <= number:
+            self._parts = [part for _, part, _ in self._numbers]
+        return self._parts[number]
 
     def stacks(self) -> list[Stack]:
         """Return the stacks in the order of their numbers."""

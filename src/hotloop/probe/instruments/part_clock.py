@@ -1,4 +1,4 @@
-"""A clock for nested parts of a sample's making: each has the time that it does not spend in another one."""
+"""A clock for nested parts of a sample's making: each has the time it does not spend in a nested part."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def decoded(event: int) -> tuple[Kind, int, bool, int]:
 
 
 class PhaseClock:
-    """Adds up the time in each phase; what nests in another one is taken off that one."""
+    """Adds up the time in each phase; the time of a nested phase is not counted in the outer one."""
 
     def __init__(self) -> None:
         self._open: list[list[int]] = []

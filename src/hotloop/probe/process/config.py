@@ -37,6 +37,8 @@ class ProbeConfig:
         followers: what shows the events to other tools as they happen, and keeps none: `{"name", "module", "params"}`.
         virtual_gpu: a device that is not there to run on, in place of all else:
             `{"device", "configurations", "workspace", "cache"}`.
+        follow_memory: follow every storage from the first one on: the program ran out of memory before.
+        ends_at_bytes: resident size at which a process that is followed ends itself; None: it has no such limit.
         sites: note where the user's code calls what a patch of it has to know.
     """
 
@@ -58,6 +60,8 @@ class ProbeConfig:
     guard_free: tuple[str, ...] = ()
     guard_scratch: str | None = None
     followers: tuple[dict[str, Any], ...] = ()
+    follow_memory: bool = False
+    ends_at_bytes: int | None = None
     sites: bool = False
     virtual_gpu: dict[str, Any] | None = None
 

@@ -59,6 +59,8 @@ class Facts:
     """
 
     def __init__(self, sites: CallSites) -> None:
+        self._import_bytes = host_peak_bytes()
+        """What the process had taken when torch had been imported."""
         self._sites = sites
         self.roots: list[dict[str, Any]] = []
         self.loaders: list[dict[str, Any]] = []
@@ -148,7 +150,11 @@ class Facts:
 
     def _peaks_now(self) -> dict[str, int | None]:
         device = self._read("device_peak_bytes", self.device.peak_bytes) if self.device else None
-        return {"device_peak_bytes": device, "host_peak_bytes": host_peak_bytes()}
+        return {
+            "device_peak_bytes": device,
+            "host_peak_bytes": host_peak_bytes(),
+            "import_bytes": self._import_bytes,
+        }
 
     def settle(self) -> None:
         """Take the memory's peaks now, and look for profilers no more: what comes later is a profiler's."""

@@ -17,7 +17,7 @@ from hotloop.probe.record.sketch_rows import GIVEN, MADE
 MAX_FORWARDS = 512
 """Of a run; more say no more."""
 MAX_ON_DEVICE = 64
-"""There each one waits for the device, which later steps must not be seen to do: these are in an arm's warm-up."""
+"""Reading outputs waits for the device, so it is done in an arm's warm-up only."""
 MAX_VALUES = 8192
 """Of a tensor; of a larger one every n-th value is taken. A sketch of so many takes some 50 us, off the clock."""
 MAX_TENSORS = 4

@@ -26,7 +26,7 @@ def _unpatched(function: Any) -> Any:
 
 
 class Perturbation:
-    """Makes a run another one of the same program: rounding noise after its first step, then other random choices.
+    """Perturbs a run: rounding noise after its first step, then other random choices.
 
     The forward between them is given the batch that the original's is given (of several that are accumulated, the
     first): what noise, and other masks of dropout, make of its gradients is seen.

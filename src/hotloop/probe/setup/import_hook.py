@@ -10,13 +10,14 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 
-class _TorchFinder:
-    """A meta path finder that answers for torch with what the other finders say, and goes away when torch is there.
+class _Finder:
+    """A meta path finder that answers for a module with what the other finders say, and goes away when it is there.
 
     Libraries ask `importlib.util.find_spec("torch")` before anyone imports it: an answer is not yet an import.
     """
 
-    def __init__(self, then: Callable[[], None]) -> None:
+    def __init__(self, name: str, then: Callable[[], None]) -> None:
+        self._name = name
         self._then = then
         self._asking = False
 
@@ -26,7 +27,7 @@ class _TorchFinder:
         path: Sequence[str] | None = None,  # noqa: ARG002 - the protocol's signature
         target: ModuleType | None = None,  # noqa: ARG002
     ) -> ModuleSpec | None:
-        if name != "torch" or self._asking:
+        if name != self._name or self._asking:
             return None
         self._asking = True
         try:
@@ -54,7 +55,12 @@ class _TorchFinder:
 
 def when_torch_is_imported(then: Callable[[], None]) -> None:
     """Call `then` once, right after torch's first import in this process (at once if it is there already)."""
-    if "torch" in sys.modules:
+    when_imported("torch", then)
+
+
+def when_imported(name: str, then: Callable[[], None]) -> None:
+    """Call `then` once, right after the first import of a module in this process (at once if it is there already)."""
+    if name in sys.modules:
         then()
     else:
-        sys.meta_path.insert(0, _TorchFinder(then))
+        sys.meta_path.insert(0, _Finder(name, then))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hotloop.probe.process.config import ProbeConfig, load
 from hotloop.probe.record.events import Kind, end
-from hotloop.probe.setup.import_hook import when_torch_is_imported
+from hotloop.probe.setup.import_hook import when_imported, when_torch_is_imported
 
 if TYPE_CHECKING:
     from hotloop.probe.probe import Probe
@@ -42,7 +42,7 @@ def _virtual_gpu(order: dict[str, Any], folder: Path) -> None:
     from hotloop.probe.virtual_gpu import install as virtual_gpu
 
     if virtual_gpu.load(order, folder):
-        when_torch_is_imported(lambda: virtual_gpu.install(order, folder))
+        when_torch_is_imported(lambda: virtual_gpu.install(order, folder, when_imported))
 
 
 def _edit_sources(config: ProbeConfig) -> EditedSources | None:
@@ -127,6 +127,8 @@ def _install_points(probe: Probe, edited: EditedSources | None = None) -> None:
     ):
         with probe.survive(point.__name__):
             point.install(probe)
+    if probe.folder is not None and probe.config.record:
+        _await_memory_failure(probe)
     waiting = imports.both(libraries.waiting(probe), trainers.waiting(probe))
     with probe.survive(forward.__name__):
         waiting |= forward.waiting(probe, forward.install(probe))
@@ -146,6 +148,17 @@ def _install_points(probe: Probe, edited: EditedSources | None = None) -> None:
             from hotloop.probe.windows.knob_blocks import Shape, WhatIf
 
             WhatIf(probe, Shape(**probe.config.whatif))
+
+
+def _await_memory_failure(probe: Probe) -> None:
+    with probe.survive("memory failure"):
+        from hotloop.probe.memory_failure import witness
+
+        witness.install(probe)
+        if probe.config.follow_memory:
+            from hotloop.probe.memory_failure import tracking
+
+            tracking.install(probe)
 
 
 def _seed(probe: Probe) -> None:

@@ -101,12 +101,14 @@ class CachingAllocator:
 
         Args:
             key: to free it by.
-            num_bytes: asked for.
+            num_bytes: asked for; nothing is allocated for none.
 
         Raises:
             OutOfMemory: it does not fit, free segments given back.
         """
-        size = max(ROUNDING, -(-num_bytes // ROUNDING) * ROUNDING)
+        if not num_bytes:
+            return
+        size = -(-num_bytes // ROUNDING) * ROUNDING
         small = size <= SMALL
         block = self._pools[small].take(size) or self._segment(size, small=small)
         block.free = False
@@ -117,7 +119,9 @@ class CachingAllocator:
 
     def free(self, key: int) -> None:
         """Give a block back, merged with its free neighbours."""
-        block = self._used.pop(key)
+        block = self._used.pop(key, None)
+        if block is None:
+            return
         self.allocated -= block.size
         block.free = True
         pool = self._pools[block.small]

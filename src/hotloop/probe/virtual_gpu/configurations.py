@@ -12,6 +12,8 @@ from torch import nn
 from hotloop.probe.virtual_gpu.corrections import DeviceKernels
 from hotloop.probe.virtual_gpu.training import Training
 
+VALUES_UP_TO = 1 << 18
+"""Elements of a larger batch that has rows of its own."""
 MIN_BLOCKS = 2
 """Modules of one class side by side that are a model's repeated blocks."""
 
@@ -39,6 +41,8 @@ class Configuration:
         """Switch it on."""
         if self.order.get("precision"):
             self._autocast(getattr(torch, self.order["precision"]))
+        if self.order.get("attention") and not self._kernels.is_used:
+            self.missing = "the program does not call torch's attention"
         if self.order.get("attention"):
             self._kernels.attention = self.order["attention"]
             self._undo.append(lambda: setattr(self._kernels, "attention", None))
@@ -66,12 +70,13 @@ class Configuration:
             return tensor
         wanted = max(1, round(size * factor))
         self.num_resized += 1
-        times = -(-wanted // size)
-        return (
-            tensor.detach().repeat(times, *[1] * (tensor.dim() - 1))[:wanted]
-            if times > 1
-            else tensor[:wanted]
-        )
+        if wanted <= size:
+            return tensor[:wanted]
+        if (
+            tensor.numel() // size * wanted > VALUES_UP_TO
+        ):  # values are of no use, and the host has no room for them
+            return tensor.detach()[:1].expand(wanted, *tensor.shape[1:])
+        return tensor.detach().repeat(-(-wanted // size), *[1] * (tensor.dim() - 1))[:wanted]
 
     def _autocast(self, dtype: torch.dtype) -> None:
         def around(begins: bool) -> None:

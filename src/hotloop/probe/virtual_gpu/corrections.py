@@ -24,9 +24,12 @@ class DeviceKernels:
         self._has_flash = capability >= (8, 0)
         self.attention: str | None = None
         """flash, efficient or math, where one is asked for; None: as torch chooses."""
+        self.is_used = False
+        """The program has called torch's attention."""
 
     def install(self) -> None:
         """Take the place of torch's function; a recomputation in the backward must find it, too."""
+        self._library = have_gru_cells()
         functional: Any = torch.nn.functional
         original = functional.scaled_dot_product_attention
 
@@ -51,6 +54,7 @@ class DeviceKernels:
         if enable_gqa and key.shape[-3] != query.shape[-3]:
             times = query.shape[-3] // key.shape[-3]
             key, value = key.repeat_interleave(times, -3), value.repeat_interleave(times, -3)
+        self.is_used = True
         kernel = self._kernel(query, attn_mask)
         if kernel == "flash":
             return self._flash(query, key, value, dropout_p, is_causal, scale)
@@ -99,6 +103,24 @@ def _bias(mask: Any, query: Any, key: Any) -> Any:
 def _is_fake(args: Any, kwargs: Any) -> bool:
     query = args[0] if args else kwargs.get("query")
     return isinstance(query, FakeTensor)
+
+
+def have_gru_cells() -> torch.library.Library:
+    """Return a library with shapes of the fused GRU cell, which torch lacks; it holds as long as it is kept."""
+    library = torch.library.Library("aten", "IMPL")
+
+    def cell(input_gates: Any, hidden_gates: Any, state: Any, *_: Any) -> Any:  # noqa: ARG001
+        return torch.empty_like(state), state.new_empty(state.shape[0], 5 * state.shape[1])
+
+    def backward(gradient: Any, workspace: Any, has_bias: bool) -> Any:  # noqa: ARG001
+        gates = gradient.new_empty(gradient.shape[0], 3 * gradient.shape[1])
+        bias = gradient.new_empty(3 * gradient.shape[1]) if has_bias else None
+        again = torch.empty_like(bias) if bias is not None else None
+        return gates, torch.empty_like(gates), torch.empty_like(gradient), bias, again
+
+    library.impl("_thnn_fused_gru_cell", cell, "Meta")
+    library.impl("_thnn_fused_gru_cell_backward", backward, "Meta")
+    return library
 
 
 def let_fake_parameters_be() -> None:

@@ -19,13 +19,14 @@ class NotToBeHad(Exception):  # noqa: N818 - an answer
     """The virtual GPU cannot be had here; the message says why, and what would help."""
 
 
-def load_device_guard(cache: Path) -> None:
+def load_device_guard(cache: Path, folder: Path) -> None:
     """Make "cuda" a device that fake tensors can be on, in this process, before torch is imported.
 
     Nothing is done where torch was built for CUDA or ROCm: it has what is needed.
 
     Args:
-        cache: folder for the compiled library.
+        cache: folder of libraries compiled before; it may be read-only here.
+        folder: where one that is not there is compiled to. Who started the process keeps it.
 
     Raises:
         NotToBeHad: there is no torch, no C++ compiler, or torch's headers have changed.
@@ -38,11 +39,13 @@ def load_device_guard(cache: Path) -> None:
     if not _cpu_only(version):
         return
     key = hashlib.sha256((version + SOURCE.read_text() + sysconfig.get_platform()).encode()).hexdigest()[:16]
-    library = cache / f"device-guard-{key}.so"
+    name = f"device-guard-{key}.so"
+    library = cache / name
     if not library.exists():
+        library = folder / name
         _compile(torch, library)
-    for name in LIBRARIES:
-        ctypes.CDLL(str(torch / "lib" / name), mode=ctypes.RTLD_GLOBAL)
+    for needed in LIBRARIES:
+        ctypes.CDLL(str(torch / "lib" / needed), mode=ctypes.RTLD_GLOBAL)
     ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
 
 
@@ -56,7 +59,6 @@ def _compile(torch: Path, library: Path) -> None:
     compiler = shutil.which(os.environ.get("CXX", "g++")) or shutil.which("c++")
     if compiler is None:
         raise NotToBeHad("this build of torch has no CUDA, and there is no C++ compiler (install g++)")
-    library.parent.mkdir(parents=True, exist_ok=True)
     made = library.with_suffix(f".{os.getpid()}")
     include = torch / "include"
     command = [compiler, "-O0", "-shared", "-fPIC", "-std=c++20", str(SOURCE), "-o", str(made)]

@@ -1,50 +1,61 @@
-"""The order of the virtual run: the program as it is, then each configuration for some steps, then the report."""
+"""The order of the virtual run: the program as it is, each configuration for some steps, the largest batch."""
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
-from collections import defaultdict
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hotloop.probe.virtual_gpu.caching_allocator import CachingAllocator, OutOfMemory
-from hotloop.probe.virtual_gpu.configurations import Configuration
+from hotloop.probe.virtual_gpu.batch_search import BatchSearch, Peaks
+from hotloop.probe.virtual_gpu.computed import Computed
+from hotloop.probe.virtual_gpu.configurations import Configuration, repeated_blocks
 from hotloop.probe.virtual_gpu.corrections import DeviceKernels
-from hotloop.probe.virtual_gpu.storages import Record, Storages
+from hotloop.probe.virtual_gpu.look import Look
+from hotloop.probe.virtual_gpu.replay import Events, alive_at, replay, summed
+from hotloop.probe.virtual_gpu.storages import Storages
 from hotloop.probe.virtual_gpu.training import Training
 
 BASE_STEPS = 3
 """Optimizer state appears in the first; gradients of one step may live into the next forward."""
 STEPS_EACH = 2
-MOST_NAMED = 12
+WRITTEN_EVERY_S = 1.0
+SEARCH_S = 20.0
+"""Time after which no further batch is tried; what was seen to fit by then is told as at least that."""
+NO_INPUT = "the model is given no tensor that tells the size of the batch"
+NO_BATCH = "the batch is made on the device: its size is the program's own"
 
 
 class VirtualSteps:
     """Goes through the configurations, a few steps each.
 
     Args:
-        orders: of the configurations; the first is the program as it is.
+        order: `{"configurations", "computed", "rooms", "errors", "known", "look_s", "workspace"}`: what runs, the
+            program as it is first; what is computed from one that ran; bytes of the devices that the largest batch is
+            sought for; the estimator's errors; batches known before; seconds of a look, in place of all else.
         storages: what was allocated.
         training: tells steps and classes.
         kernels: of the device.
-        workspace: bytes of cuBLAS's workspace, which torch allocates at the first product.
         folder: where the report goes.
     """
 
     def __init__(
         self,
-        orders: list[dict[str, Any]],
+        order: dict[str, Any],
         storages: Storages,
         training: Training,
         kernels: DeviceKernels,
-        workspace: int,
         folder: Path,
     ) -> None:
-        self._todo = [Configuration(order, training, kernels) for order in orders]
+        self._order = order
+        self._todo = [Configuration(each, training, kernels) for each in order["configurations"]]
+        self._kernels = kernels
         self._storages = storages
         self._training = training
-        self._workspace = workspace
+        self._workspace: int = order["workspace"]
         self._folder = folder
         self._steps = 0
         self._started_at = 0
@@ -52,129 +63,174 @@ class VirtualSteps:
         self._kept: list[int] = []
         """Storages that were alive then."""
         self.done: list[dict[str, Any]] = []
-        self.assumptions: set[str] = set()
+        self._by_batch = {int(size): Peaks(*peaks) for size, peaks in order.get("known", {}).items()}
+        self._searches: dict[int, BatchSearch] = {}
+        self._search_until: float | None = None
+        self._began_at = time.monotonic()
+        """The current configuration."""
+        self._latest_batch = 0
+        self._finished = False
+        self._written_at = 0.0
+        self.assumptions: Callable[[], set[str]] = set
+        self._looks_only = bool(order.get("look_s"))
+        self.look = Look(order.get("look_s") or 0, storages, training, self._workspace)
+        training.after_forward = self._write_now_and_then
+        atexit.register(self.write)
 
     @property
     def current(self) -> Configuration | None:
         """The configuration that is on."""
-        return self._todo[0] if self._todo else None
+        return self._todo[0] if self._todo and not self._looks_only else None
 
     def after_step(self) -> None:
-        """Count a step; report and go on to the next configuration when it had its turn; end the process at the end."""
+        """Count a step; go on to the next configuration when one had its turn; end the process at the end."""
+        if not self.done and self.look.after_step() and self._looks_only:
+            self._end()
         current = self.current
         if current is None:
             return
         self._steps += 1
+        if not self.done and self._steps == 1:
+            self._began_at = time.monotonic()  # what came before was the program's start
         if self._steps < (STEPS_EACH if self.done else BASE_STEPS):
             return
         self._finish(current)
         self._training.watches_batch = False
-        while self._todo:
+        while self._todo or self._seek():
             self._steps, self._started_at, self._kept = 0, len(self._storages.events), self._storages.live()
+            self._began_at = time.monotonic()
             self._todo[0].on()
             if self._todo[0].missing is None:
                 return
             self._finish(self._todo[0])
+        self._end()
+
+    def _write_now_and_then(self) -> None:
+        if not self.done and time.monotonic() - self._written_at > WRITTEN_EVERY_S:
+            self.write()
+
+    def _end(self) -> None:
+        self._finished = True
         self.write()
         os._exit(0)
 
     def _finish(self, configuration: Configuration) -> None:
         configuration.off()
-        self.done.append(
-            {**configuration.order, "missing": configuration.missing, **self._account(configuration)}
-        )
         self._todo.pop(0)
+        events = self._storages.events[self._started_at :]
+        account = self._account(configuration, events)
+        batch = configuration.order.get("tried")
+        if "peak_reserved_bytes" in account and self._of_batch(configuration) is not None:
+            peaks = Peaks(account["peak_allocated_bytes"], account["peak_reserved_bytes"])
+            self._latest_batch = self._of_batch(configuration) or 0
+            self._by_batch[self._latest_batch] = peaks
+        if batch is None:
+            self.done.append(
+                {"name": configuration.order["name"], "missing": configuration.missing, **account}
+            )
+            if configuration.missing is None:
+                self._compute(configuration.order["name"], events)
         self.write()
 
-    def _account(self, configuration: Configuration) -> dict[str, Any]:
+    def _of_batch(self, configuration: Configuration) -> int | None:
+        """Return the batch size of a configuration that differs in nothing else; None: it does."""
+        size, order = self._training.batch_size, configuration.order
+        plain = not any(order.get(key) for key in ("precision", "checkpointing", "attention"))
+        if size is None or not plain or order.get("accumulation", 1) != 1:
+            return None
+        tried: int | None = order.get("tried")
+        return tried if tried is not None else round(size * order.get("batch", 1))
+
+    def _account(self, configuration: Configuration, events: Events) -> dict[str, Any]:
         if configuration.missing is not None:
             return {}
         factor = configuration.order.get("batch", 1) / configuration.order.get("accumulation", 1)
-        if factor != 1 and not configuration.num_resized:
-            return {"missing": "the batch is made on the device: its size is the program's own"}
-        events = self._storages.events[self._started_at :]
-        return replay(self._kept, events, self._storages.records, self._workspace, self._class_of)
+        if (factor != 1 or "tried" in configuration.order) and not configuration.num_resized:
+            return {"missing": NO_BATCH if self._training.batch_size is not None else NO_INPUT}
+        kept = [(number, self._storages.records[number].num_bytes) for number in self._kept]
+        return self._replayed(kept, events)
 
-    def _class_of(self, number: int) -> str:
-        training, record = self._training, self._storages.records[number]
-        for name, numbers in (
-            ("parameters", training.parameters),
-            ("gradients", training.gradients),
-            ("optimizer_state", training.states),
-        ):
-            if number in numbers:
-                return name
-        if record.operator == "_to_copy" and record.phase in {"start", "between"}:
-            return "inputs"
-        return "activations" if record.saved else "temporaries"
+    def _replayed(self, kept: Events, events: Events) -> dict[str, Any]:
+        peaks = replay(kept, events, self._workspace)
+        live = alive_at(kept, events, peaks.at)
+        return {
+            "peak_allocated_bytes": peaks.allocated,
+            "peak_reserved_bytes": peaks.reserved,
+            "held": summed(live, self._storages.records, self._training.class_of),
+        }
+
+    def _compute(self, name: str, events: list[tuple[int, int]]) -> None:
+        """Account for what is computed from the configuration that has just run."""
+        for order in self._order.get("computed", ()):
+            if order["of"] != name:
+                continue
+            if order.get("states") and not self._training.states:
+                self.done.append({"name": order["name"], "missing": "the optimizer keeps no state"})
+                continue
+            has_buckets = type(self._training.root).__name__ == "DistributedDataParallel"
+            wanted = {**order, "buckets": False} if has_buckets else order  # they are in the account
+            computed = Computed(wanted, self._storages.records, self._training.class_of, self._groups())
+            self.done.append(
+                {"name": order["name"], **self._replayed(*computed.sequences(self._kept, events))}
+            )
+
+    def _groups(self) -> tuple[int, int]:
+        """Return bytes of the parameters outside repeated blocks, and of the largest block."""
+        root = self._training.root
+        sizes = [_bytes_of(block) for block in repeated_blocks(root)]
+        return (_bytes_of(root) if root is not None else 0) - sum(sizes), max(sizes, default=0)
+
+    def _seek(self) -> bool:
+        """Put the next batch to try, for any device, into the queue; return whether there is one."""
+        size = self._training.batch_size
+        if size is None or len(self._by_batch) < 2:
+            return False
+        now = time.monotonic()
+        self._search_until = self._search_until or now + SEARCH_S
+        left_s, took_s = self._search_until - now, max(now - self._began_at, 1e-3)
+        if left_s <= 0:
+            return False
+        # A program may loop over the samples of its batch: then steps take longer as it grows.
+        most = self._latest_batch * left_s / took_s
+        error = self._order["errors"][bool(self.assumptions())]
+        for room in self._order.get("rooms", ()):
+            if room not in self._searches:
+                self._searches[room] = BatchSearch(room / (1 + error), self._by_batch)
+            wanted = self._searches[room].next_size(max(most, size))
+            if wanted is not None:
+                tried = {"name": f"batch {wanted}", "batch": wanted / size, "tried": wanted}
+                self._todo.append(Configuration(tried, self._training, self._kernels))
+                return True
+        return False
+
+    def _largest(self) -> list[dict[str, Any]]:
+        found = []
+        for room, search in self._searches.items():
+            fits, too_large = search.found()
+            found.append({"room": room, "fits": fits, "too_large": too_large})
+        return found
 
     def write(self) -> None:
         """Write what is known by now."""
+        self._written_at = time.monotonic()
         path = self._folder / f"virtual-{os.getpid()}.json"
-        text = json.dumps(
-            {
-                "configurations": self.done,
-                "assumptions": sorted(self.assumptions),
-                "batch_size": self._training.batch_size,
-            }
-        )
+        report: dict[str, Any] = {
+            "configurations": self.done,
+            "assumptions": sorted(self.assumptions()),
+            "batch_size": self._training.batch_size,
+            "num_steps": self._training.num_steps,
+            "largest": self._largest(),
+            "by_batch": {
+                size: (peaks.allocated, peaks.reserved) for size, peaks in sorted(self._by_batch.items())
+            },
+            "finished": self._finished,
+        }
+        if not self.done and self._storages.events:
+            report["look"] = self.look.report()
         made = path.with_suffix(".part")
-        made.write_text(text)
+        made.write_text(json.dumps(report))
         made.replace(path)
 
 
-def replay(
-    kept: list[int], events: list[tuple[int, int]], records: list[Record], workspace: int, class_of: Any
-) -> dict[str, Any]:
-    """Return the peaks of a sequence of allocations, and what held the larger one.
-
-    Args:
-        kept: numbers of the storages that are there before, the oldest first.
-        events: what is allocated and freed then.
-        records: of all storages.
-        workspace: bytes that are there in any case.
-        class_of: a storage's class, by its number.
-    """
-    allocator = CachingAllocator()
-    if workspace:
-        allocator.allocate(-1, workspace)
-    for number in kept:
-        allocator.allocate(number, records[number].num_bytes)
-    allocator.reset_peaks()
-    live, at_peak = set(kept), set(kept)
-    for number, change in events:
-        if change >= 0 and number not in live:
-            before = allocator.peak_allocated
-            try:
-                allocator.allocate(number, change)
-            except OutOfMemory:
-                break
-            live.add(number)
-            if allocator.peak_allocated > before:
-                at_peak = set(live)
-        elif change < 0 and number in live:
-            allocator.free(number)
-            live.discard(number)
-    return {
-        "peak_allocated_bytes": allocator.peak_allocated,
-        "peak_reserved_bytes": allocator.peak_reserved,
-        "held": _summed(at_peak, records, class_of),
-    }
-
-
-def _summed(numbers: set[int], records: list[Record], class_of: Any) -> dict[str, Any]:
-    """Return the bytes of some storages by class; of activations and temporaries by module and by line, too."""
-    classes: dict[str, int] = defaultdict(int)
-    modules: dict[str, int] = defaultdict(int)
-    lines: dict[str, int] = defaultdict(int)
-    for number in numbers:
-        record, name = records[number], class_of(number)
-        classes[name] += record.num_bytes
-        if name in {"activations", "temporaries"}:
-            modules[record.module] += record.num_bytes
-            lines[record.line or ""] += record.num_bytes
-    return {"by_class": dict(classes), "by_module": _largest(modules), "by_line": _largest(lines)}
-
-
-def _largest(sizes: dict[str, int]) -> dict[str, int]:
-    return dict(sorted(sizes.items(), key=lambda pair: -pair[1])[:MOST_NAMED])
+def _bytes_of(module: Any) -> int:
+    return sum(each.numel() * each.element_size() for each in module.parameters())

@@ -18,6 +18,7 @@ class Record:
 
     Attributes:
         num_bytes: its size.
+        itemsize: bytes of an element of the tensor that it was made for.
         operator: that made it.
         phase: of the step in which it was made: start, forward, backward, optimizer, between.
         module: path of the innermost module that ran, "" outside the model.
@@ -25,10 +26,19 @@ class Record:
         saved: it was alive when a backward began, made by a forward.
     """
 
-    __slots__ = ("line", "module", "num_bytes", "operator", "phase", "saved")
+    __slots__ = ("itemsize", "line", "module", "num_bytes", "operator", "phase", "saved")
 
-    def __init__(self, num_bytes: int, operator: str, phase: str, module: str, line: str | None) -> None:
+    def __init__(
+        self,
+        num_bytes: int,
+        operator: str,
+        phase: str,
+        module: str,
+        line: str | None,
+        itemsize: int = 1,
+    ) -> None:
         self.num_bytes = num_bytes
+        self.itemsize = itemsize
         self.operator = operator
         self.phase = phase
         self.module = module
@@ -46,12 +56,18 @@ class Storages:
 
     def __init__(self, place: Callable[[], tuple[str, str]], allocator: CachingAllocator) -> None:
         self._place = place
-        self._allocator = allocator
+        self.allocator = allocator
         self._numbers: dict[int, int] = {}
         """Of live storages, by their address."""
         self.records: list[Record] = []
         self.events: list[tuple[int, int]] = []
         """`(number of the storage, bytes)` of what was allocated, `(number, -bytes)` of what was freed, in order."""
+        self.peak_at = -1
+        """Index of the event that reached the peak of all by now."""
+        self.num_steps = 0
+        """Of the program's training steps, those that are over."""
+        self.peak_step = 0
+        """`num_steps` at that peak."""
 
     def saw(self, tensor: Any, operator: str) -> None:
         """Note the storage of a tensor on the device, if it is new."""
@@ -61,8 +77,11 @@ class Storages:
             return
         number, num_bytes = len(self.records), storage.nbytes()
         phase, module = self._place()
-        self._allocator.allocate(number, num_bytes)
-        self.records.append(Record(num_bytes, operator, phase, module, _user_line()))
+        before = self.allocator.peak_allocated
+        self.allocator.allocate(number, num_bytes)
+        if self.allocator.peak_allocated > before:
+            self.peak_at, self.peak_step = len(self.events), self.num_steps
+        self.records.append(Record(num_bytes, operator, phase, module, _user_line(), tensor.element_size()))
         self.events.append((number, num_bytes))
         self._numbers[address] = number
         weakref.finalize(storage, self._freed, address, number).atexit = False
@@ -84,7 +103,7 @@ class Storages:
     def _freed(self, address: int, number: int) -> None:
         if self._numbers.pop(address, None) is not None:
             self.events.append((number, -self.records[number].num_bytes))
-            self._allocator.free(number)
+            self.allocator.free(number)
 
 
 def _user_line() -> str | None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from collections import defaultdict
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -11,14 +10,15 @@ from typing import Any
 import torch
 
 from hotloop.probe.virtual_gpu.caching_allocator import CachingAllocator
+from hotloop.probe.virtual_gpu.streams import Stream, put_into
 
 BF16_FROM = (8, 0)
 """Compute capability from which `torch.cuda.is_bf16_supported` is true without emulation."""
 
 _DOES_NOTHING = (
     *("_lazy_init", "init", "synchronize", "set_device", "set_stream", "ipc_collect"),
-    *("manual_seed", "manual_seed_all", "seed", "seed_all", "set_rng_state"),
-    "set_per_process_memory_fraction",
+    *("manual_seed", "manual_seed_all", "seed", "seed_all", "set_rng_state", "set_rng_state_all"),
+    *("set_per_process_memory_fraction", "reset_max_memory_allocated", "reset_accumulated_memory_stats"),
 )
 
 
@@ -37,46 +37,6 @@ class Device:
     capability: tuple[int, int]
     total_bytes: int
     num_processors: int
-
-
-class _Stream:
-    """A stream of a device that does nothing."""
-
-    device = torch.device("cuda", 0)
-    cuda_stream = 0
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        pass
-
-    def __enter__(self) -> _Stream:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def synchronize(self) -> None:
-        """Nothing is under way."""
-
-    def wait_stream(self, _: Any) -> None:
-        """Nothing is under way."""
-
-    wait_event = record_event = wait_stream
-
-    def query(self) -> bool:
-        """Everything is done."""
-        return True
-
-
-class _Event(_Stream):
-    def record(self, *_: Any) -> None:
-        """Nothing is under way."""
-
-    def elapsed_time(self, _: Any) -> float:
-        """Return milliseconds: nobody knows."""
-        return 1.0
-
-    def wait(self, *_: Any) -> None:
-        """Nothing is under way."""
 
 
 def answer_for(device: Device, allocator: CachingAllocator) -> None:
@@ -102,31 +62,23 @@ def answer_for(device: Device, allocator: CachingAllocator) -> None:
         "get_device_capability": device.capability,
         "get_device_name": device.name,
         "get_device_properties": properties,
-        "is_bf16_supported": device.capability >= BF16_FROM,
         "get_arch_list": [f"sm_{device.capability[0]}{device.capability[1]}"],
         "get_rng_state": torch.zeros(16, dtype=torch.uint8),
-        "current_stream": _Stream(),
-        "default_stream": _Stream(),
+        "current_stream": Stream(),
+        "default_stream": Stream(),
         "is_current_stream_capturing": False,
-        "memory_stats": {},
+        "get_rng_state_all": [torch.zeros(16, dtype=torch.uint8)],
+        "memory_summary": "memory of a virtual GPU",
+        "utilization": 0,
+        "initial_seed": 0,
+        "can_device_access_peer": False,
     }
-    for name, value in constants.items():
-        setattr(cuda, name, _always(value))
-    for name in (
-        "_lazy_init",
-        "init",
-        "synchronize",
-        "set_device",
-        "manual_seed",
-        "manual_seed_all",
-        "seed",
-        "seed_all",
-        "set_rng_state",
-        "ipc_collect",
-        "set_stream",
-        "set_per_process_memory_fraction",
-    ):
-        setattr(cuda, name, _always(None))
+    answers = {name: _always(value) for name, value in constants.items()}
+    answers |= {name: _always(None) for name in _DOES_NOTHING}
+    for module in (cuda, cuda.random, cuda.memory):
+        for name, answer in answers.items():
+            if module is cuda or hasattr(module, name):
+                setattr(module, name, answer)
     for name, read in {
         "memory_allocated": lambda: allocator.allocated,
         "max_memory_allocated": lambda: allocator.peak_allocated,
@@ -134,17 +86,30 @@ def answer_for(device: Device, allocator: CachingAllocator) -> None:
         "max_memory_reserved": lambda: allocator.peak_reserved,
         "reset_peak_memory_stats": allocator.reset_peaks,
         "empty_cache": allocator.empty_cache,
+        "memory_cached": lambda: allocator.reserved,
+        "max_memory_cached": lambda: allocator.peak_reserved,
+        "memory_stats": lambda: _statistics(allocator),
+        "reset_peak_host_memory_stats": lambda: None,
         "mem_get_info": lambda: (device.total_bytes - allocator.reserved, device.total_bytes),
     }.items():
         setattr(cuda, name, _asking(read))
-    cuda.Stream, cuda.Event, cuda.stream, cuda.device = _Stream, _Event, _inside, _inside
-    torch.Tensor.pin_memory = lambda tensor, *_: tensor
-    torch.Tensor.record_stream = lambda *_: None
+    cuda.is_bf16_supported = lambda including_emulation=True: (
+        including_emulation or device.capability >= BF16_FROM
+    )
+    put_into(cuda)
 
 
-@contextlib.contextmanager
-def _inside(*_: Any, **__: Any) -> Iterator[None]:
-    yield
+def _statistics(allocator: CachingAllocator) -> dict[str, int]:
+    """Return the figures of `torch.cuda.memory_stats` that are known; others are zero."""
+    figures: dict[str, int] = defaultdict(int)
+    figures["num_alloc_retries"] = allocator.num_retries
+    for name, now, peak in (
+        ("allocated", allocator.allocated, allocator.peak_allocated),
+        ("active", allocator.allocated, allocator.peak_allocated),
+        ("reserved", allocator.reserved, allocator.peak_reserved),
+    ):
+        figures[f"{name}_bytes.all.current"], figures[f"{name}_bytes.all.peak"] = now, peak
+    return figures
 
 
 def _always(value: Any) -> Any:

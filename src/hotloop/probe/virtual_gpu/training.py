@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import torch
+import torch.utils._pytree as pytree
 from torch.autograd import graph
 from torch.nn.modules import module as modules
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
@@ -23,6 +26,8 @@ class Training:
         """The outermost module of the latest forward with gradients."""
         self.batch_size: int | None = None
         """Size of the first dimension of its first tensor, as the program has it."""
+        self.input_sizes: list[int] = []
+        """The smallest and the largest number of elements of that tensor, over the steps."""
         self.watches_batch = True
         """False while a configuration gives it other batches."""
         self.num_steps = 0
@@ -34,8 +39,11 @@ class Training:
         self.adopt: Callable[[Any], None] = lambda _: None
         """Given each module that is called from outside a model (`World.adopt`)."""
         self.on_step: Callable[[], None] = lambda: None
-        """Called after each step of the first optimizer that was seen."""
+        """Called after each step of the first optimizer that was seen; without one after each backward."""
         self._optimizer: Any = None
+        self._has_optimizer = False
+        self.after_forward: Callable[[], None] = lambda: None
+        """Called after each outermost forward, with gradients or without."""
         self._phase = "start"
         self._path: list[str] = []
         self._names: dict[int, str] = {}
@@ -50,6 +58,14 @@ class Training:
         modules.register_module_forward_hook(self._leave, always_call=True)
         register_optimizer_step_pre_hook(self._before_optimizer)
         register_optimizer_step_post_hook(self._after_optimizer)
+        optimizers: Any = torch.optim.Optimizer
+        patch = optimizers._patch_step_function
+
+        def patch_step_function(optimizer: Any) -> None:
+            self._has_optimizer = True
+            patch(optimizer)
+
+        optimizers._patch_step_function = patch_step_function
         run = graph._engine_run_backward
 
         def run_backward(*args: Any, **kwargs: Any) -> Any:
@@ -60,6 +76,8 @@ class Training:
                 return run(*args, **kwargs)
             finally:
                 self._phase = "between" if outer == "start" else outer
+                if outer != "backward" and not self._has_optimizer:
+                    self._step_by_hand()
 
         torch.autograd._engine_run_backward = run_backward
         graph._engine_run_backward = run_backward
@@ -77,9 +95,12 @@ class Training:
         if self.root is not module:
             self.root = module
             self._names = {id(each): name or type(module).__name__ for name, each in module.named_modules()}
-        first = next((each for each in args if isinstance(each, torch.Tensor) and each.dim()), None)
+        given = pytree.tree_leaves((args, _named_inputs()))
+        first = next((each for each in given if isinstance(each, torch.Tensor) and each.dim()), None)
         if first is not None and self.watches_batch:
             self.batch_size = first.shape[0]
+            sizes = [*self.input_sizes, first.numel()]
+            self.input_sizes = [min(sizes), max(sizes)]
         self._phase = "forward"
         for tell in self.around_forward:
             tell(True)
@@ -90,6 +111,17 @@ class Training:
         if not self._path and self._phase == "forward" and module is self.root:
             for tell in self.around_forward:
                 tell(False)
+        if not self._path:
+            self.after_forward()
+
+    def _step_by_hand(self) -> None:
+        """A backward of a program without an optimizer is a step: what it does with the gradients comes after."""
+        if self.root is not None:
+            for each in self.root.parameters():
+                self._note(self.parameters, each)
+                self._note(self.gradients, each.grad)
+        self._phase = "between"
+        self._step_is_over()
 
     def _before_optimizer(self, optimizer: Any, *_: Any) -> None:
         self._phase = "optimizer"
@@ -107,8 +139,27 @@ class Training:
                 self._note(self.parameters, each)
         self._optimizer = self._optimizer or optimizer
         if optimizer is self._optimizer:
-            self.num_steps += 1
-            self.on_step()
+            self._step_is_over()
+
+    def _step_is_over(self) -> None:
+        self.num_steps += 1
+        if self.storages is not None:
+            self.storages.num_steps = self.num_steps
+        self.on_step()
+
+    def class_of(self, number: int) -> str:
+        """Return what a storage is: parameters, gradients, optimizer_state, inputs, activations or temporaries."""
+        record = self.storages.records[number] if self.storages is not None else None
+        for name, numbers in (
+            ("parameters", self.parameters),
+            ("gradients", self.gradients),
+            ("optimizer_state", self.states),
+        ):
+            if number in numbers:
+                return name
+        if record is None or (record.operator == "_to_copy" and record.phase in {"start", "between"}):
+            return "inputs"
+        return "activations" if record.saved else "temporaries"
 
     def _note(self, numbers: set[int], tensor: Any) -> None:
         if self.storages is None or not isinstance(tensor, torch.Tensor):
@@ -116,6 +167,17 @@ class Training:
         number = self.storages.number_of(tensor)
         if number is not None:
             numbers.add(number)
+
+
+def _named_inputs() -> dict[str, Any]:
+    """Return what the module that is being called was given by name: torch's global hooks are not told."""
+    frame: FrameType | None = sys._getframe(3)
+    for _ in range(3):
+        if frame is not None and frame.f_code.co_name in {"inner", "_call_impl"}:
+            named = frame.f_locals.get("kwargs")
+            return dict(named) if isinstance(named, dict) else {}
+        frame = frame.f_back if frame is not None else None
+    return {}
 
 
 def _parameters(optimizer: Any) -> list[Any]:

@@ -7,6 +7,7 @@ it is small: lengths, masks and indices decide over shapes.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, MutableMapping
 from typing import Any
 
@@ -51,6 +52,8 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         """What values nobody has were taken to be."""
         self.one_device = False
         """The program never asks for a device: what meets a tensor of its model is taken to be there, too."""
+        self.num_epochs = 0
+        """Times that a loader had nothing more to give for training."""
         self._adopted: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -68,6 +71,10 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
             args, kwargs = pytree.tree_map(self._adopt, (args, kwargs))
         if name == "_to_copy" and not on_device:
             args = (self._resize(args[0]), *args[1:])
+        if name.startswith("_thnn_fused"):
+            self.assumptions.add(
+                "recurrent layers are counted cell by cell: cuDNN keeps about as much in its reserve"
+            )
         values = self._computed(func, name, args, kwargs)
         if name in _INDEXING:
             args = (args[0], self._without_masks(args[1]), *args[2:])
@@ -93,6 +100,18 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
             module.to("cuda")
             module.register_forward_pre_hook(self._adopt_inputs, with_kwargs=True)
 
+    def give_arrays(self) -> None:
+        """Have `.numpy()` of what was left on the CPU by the program, and taken to the device, give its values."""
+        original = torch.Tensor.numpy
+
+        @functools.wraps(original)
+        def numpy(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+            is_ours = isinstance(tensor, FakeTensor) and self.one_device
+            return original(tensor.detach().cpu() if is_ours else tensor, *args, **kwargs)
+
+        whole: Any = torch.Tensor
+        whole.numpy = numpy
+
     def adopt_batches(self) -> None:
         """Move what loaders give, from the first forward on, as a program for a device would."""
         iterator: Any = dataloader._BaseDataLoaderIter
@@ -100,7 +119,11 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
 
         @functools.wraps(original)
         def following(loader: Any) -> Any:
-            batch = original(loader)
+            try:
+                batch = original(loader)
+            except StopIteration:
+                self.num_epochs += torch.is_grad_enabled()
+                raise
             return self._adopt_batch(batch) if self.one_device else batch
 
         iterator.__next__ = following
@@ -136,16 +159,26 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
     def _fake_of(self, each: Any) -> Any:
         if not isinstance(each, torch.Tensor) or isinstance(each, FakeTensor):
             return each
-        meta = torch.empty_strided(each.shape, each.stride(), dtype=each.dtype, device="meta")
+        if each.layout is torch.strided:
+            meta = torch.empty_strided(each.shape, each.stride(), dtype=each.dtype, device="meta")
+        else:
+            self.assumptions.add("sparse tensors are counted as dense ones")
+            meta = torch.empty(each.shape, dtype=each.dtype, device="meta")
         return FakeTensor(self._fake, meta, each.device)
 
     def _computed(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
-        """Return what the operator gives for the values that are known; None: not all are."""
+        """Return what the operator gives for the values that are known; None: not all are.
+
+        Numbers that nobody knows are taken to be finite: programs ask for NaN to stop, and anomaly mode does.
+        """
+        finite = _as_finite(name, args)
+        if finite is not None and _known(args[0]) is None:
+            return torch.tensor(finite).expand(args[0].shape)
         if any(word in name for word in _UNKNOWN) or name == _KEEPS_VALUES:
             return None
         leaves = [each for each in pytree.tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor)]
         known = [_known(each) for each in leaves]
-        if any(each is None for each in known) or sum(each.numel() for each in known) > VALUES_UP_TO:
+        if any(each is None for each in known) or sum(_held(each) for each in known) > VALUES_UP_TO:
             return None
         if not leaves and _elements(args) > VALUES_UP_TO:
             return None
@@ -208,7 +241,11 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
     def _on_device(self, each: Any) -> Any:
         if not isinstance(each, torch.Tensor):
             return each
-        meta = torch.empty_strided(each.shape, each.stride(), dtype=each.dtype, device="meta")
+        if each.layout is torch.strided:
+            meta = torch.empty_like(each, device="meta")  # what overlaps is spread out, as `.to` does
+        else:
+            self.assumptions.add("sparse tensors are counted as dense ones")
+            meta = torch.empty(each.shape, dtype=each.dtype, device="meta")
         return FakeTensor(self._fake, meta, torch.device("cuda", 0))
 
 
@@ -220,13 +257,35 @@ def _leaves(name: str, args: Any, device: Any) -> bool:
     return to_cpu or name == "_local_scalar_dense"
 
 
+def _as_finite(name: str, args: Any) -> bool | None:
+    """Return what a question for NaN or infinity gives for finite numbers; None: it is none.
+
+    `isnan(x)` is `x != x`, `isinf(x)` compares with infinity, `isfinite(x)` is both.
+    """
+    if name in {"isnan", "isinf", "isposinf", "isneginf"}:
+        return False
+    if name not in {"eq", "ne"} or not isinstance(args[0], FakeTensor):
+        return None
+    if args[1] is args[0]:
+        return name == "eq"
+    return name == "ne" if isinstance(args[1], float) and math.isinf(args[1]) else None
+
+
 def _known(tensor: Any) -> Any:
     return getattr(tensor, "_hotloop_values", None) if isinstance(tensor, FakeTensor) else tensor
 
 
 def _decides(real: torch.Tensor) -> bool:
     """Whether a program may make shapes or branches of these values: whole numbers, and single ones."""
-    return real.numel() == 1 or (real.numel() <= VALUES_UP_TO and not real.dtype.is_floating_point)
+    return _held(real) == 1 or (_held(real) <= VALUES_UP_TO and not real.dtype.is_floating_point)
+
+
+def _held(real: torch.Tensor) -> int:
+    """Return the number of elements that are in memory: a constant that was expanded has one."""
+    if real.layout is not torch.strided:
+        return int(real.numel())
+    in_storage = real.untyped_storage().nbytes() // max(1, real.element_size())
+    return int(min(real.numel(), in_storage))
 
 
 def _elements(args: Any) -> int:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from hotloop.stats.quietness import BUSY, TOO_BUSY
+from collections.abc import Iterator
+
+from hotloop.model.quantities import percent
+from hotloop.report.document import Tile
+from hotloop.stats.quietness import is_busy, is_too_busy
 
 
 def busy_machine(foreign_share: float | None) -> tuple[str, ...]:
@@ -11,12 +15,19 @@ def busy_machine(foreign_share: float | None) -> tuple[str, ...]:
     Args:
         foreign_share: of the processor time, that of other processes meanwhile.
     """
-    if foreign_share is None or foreign_share < BUSY:
+    if foreign_share is None or not is_busy(foreign_share):
         return ()
     used = f"other processes used {foreign_share:.0%} of the CPU while your program was measured"
-    if foreign_share >= TOO_BUSY:
+    if is_too_busy(foreign_share):
         return (
             f"This machine was too busy to judge: {used}. Every time below is too long, and the shares may be wrong. "
             "Stop them (`hotloop machine` names them) and measure again.",
         )
     return (f"Read with care: {used}, so the times below are too long.",)
+
+
+def busy_tile(foreign_share: float | None) -> Iterator[Tile]:
+    """Yield the share of the CPU that others used, where it disturbs what is shown."""
+    if foreign_share is not None and is_busy(foreign_share):
+        value = percent(foreign_share)
+        yield Tile(name="used by other processes", value=value, detail="of the CPU, meanwhile", good=False)

@@ -10,6 +10,7 @@ from hotloop.model.tuning import Contention, TuneResult
 from hotloop.report.content.content import Headline, Savings
 from hotloop.report.content.figures import as_fast
 from hotloop.report.content.host_phases import host_sentence
+from hotloop.report.content.ran_out import ran_out_told
 from hotloop.stats.empty_plan import disturbed, why_empty
 from hotloop.stats.quietness import MANY_DISTURBED, is_too_busy
 
@@ -46,6 +47,8 @@ def headline(
 
 
 def _observed(observation: Observation | None, bottleneck: Bottleneck | None) -> str:
+    if observation is not None and observation.out_of_memory is not None:
+        return ran_out_told(observation.out_of_memory)
     if bottleneck is not None and observation is not None and is_too_busy(observation.foreign_share):
         return (
             f"This machine was too busy to judge: other processes used {observation.foreign_share:.0%} of the CPU. As "

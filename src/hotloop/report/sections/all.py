@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterator
 
 from hotloop import __version__
 from hotloop.model.quantities import byte_size, duration, percent, rate
-from hotloop.report.cleaned import cleaned
+from hotloop.report.content.busy_machine import busy_tile
 from hotloop.report.content.content import ReportContent, Savings
 from hotloop.report.content.figures import NOT_MEASURED, long_duration, money, speedup
 from hotloop.report.document import Document, Section, Tile
+from hotloop.report.sanitize import cleaned
 from hotloop.report.sections.ceilings import ceilings
 from hotloop.report.sections.findings import findings
 from hotloop.report.sections.memory import memory
 from hotloop.report.sections.method import coverage, method
+from hotloop.report.sections.out_of_memory import out_of_memory
 from hotloop.report.sections.parity import parity
 from hotloop.report.sections.patch import patch
 from hotloop.report.sections.plan import plan
@@ -22,11 +24,16 @@ from hotloop.report.sections.step import step
 from hotloop.report.sections.timeline import timeline
 from hotloop.report.sections.trials import predictions, trials
 
-ALL = (plan, step, findings, parity, patch, ceilings, memory, timeline, predictions, trials, method, coverage)
-"""In the order of the questions: what do I change, where does the time go, why, is it safe, show me."""
 
-BUSY = 0.1
-"""Share of the machine taken by others above which figures are not the program's own, as for blocks of trials."""
+def failed(content: ReportContent) -> Section | None:
+    """Return what held the memory that the program ran out of; None: it did not."""
+    return out_of_memory(content.observation) if content.observation is not None else None
+
+
+ALL = (
+    failed, plan, step, findings, parity, patch, ceilings, memory, timeline, predictions, trials, method, coverage,
+)  # fmt: skip
+"""In the order of the questions: what do I change, where does the time go, why, is it safe, show me."""
 
 
 def document(content: ReportContent) -> Document:
@@ -114,9 +121,8 @@ def _tiles(content: ReportContent) -> Iterator[Tile]:
     elif content.bottleneck is not None and head.speedup is not None:
         was = content.bottleneck
         yield Tile(name="bottleneck before", value=was.kind, detail=f"{percent(was.share)} of the time")
-    if seen is not None and seen.foreign_share is not None and seen.foreign_share > BUSY:
-        value = percent(seen.foreign_share)
-        yield Tile(name="used by other processes", value=value, detail="of the CPU, meanwhile", good=False)
+    if seen is not None:
+        yield from busy_tile(seen.foreign_share)
 
 
 def _observed(content: ReportContent) -> Iterator[Tile]:

@@ -8,13 +8,13 @@ import msgspec
 
 from hotloop.model.finding import Finding
 from hotloop.model.quantities import counted, duration
-from hotloop.report.cleaned import cleaned
 from hotloop.report.content.busy_machine import busy_machine
 from hotloop.report.content.content import ReportContent
+from hotloop.report.content.finding_filter import SHOWN, gain, worth_showing
 from hotloop.report.content.places import place
 from hotloop.report.content.ratios import told_gain
-from hotloop.report.content.worth import SHOWN, gain, worth_showing
 from hotloop.report.document import Block, Document, Facts, Section, Table
+from hotloop.report.sanitize import cleaned
 from hotloop.report.sections.all import document
 from hotloop.report.sections.ceilings import limits
 from hotloop.report.sections.step_tables import phases_table

@@ -9,12 +9,13 @@ from statistics import median
 from hotloop import __version__
 from hotloop.model.comparison import Comparison, PhaseChange, Side, TunedSide
 from hotloop.model.observation import Phase
-from hotloop.model.quantities import byte_size, counted, duration, percent
-from hotloop.report.cleaned import cleaned
+from hotloop.model.quantities import byte_size, counted, duration
+from hotloop.report.content.busy_machine import busy_tile
 from hotloop.report.content.figures import NOT_MEASURED, as_fast, speedup
 from hotloop.report.content.tree_memory import tree_told
 from hotloop.report.document import Block, Chart, Code, Document, Facts, Section, Table, Tile
-from hotloop.stats.quietness import BUSY, is_too_busy
+from hotloop.report.sanitize import cleaned
+from hotloop.stats.quietness import is_too_busy
 
 _SAYS = {
     "faster": "{after} is faster than {before}: {as_fast}.",
@@ -83,9 +84,7 @@ def _tiles(found: Comparison) -> Iterator[Tile]:
         yield Tile(name=name, value=value, detail=f"95% interval {interval}", good=good)
     for name, side in (("a step of the first", found.before), ("a step of the second", found.after)):
         yield Tile(name=name, value=duration(side.step_s) if side.step_s else NOT_MEASURED, detail="median")
-    if found.foreign_share is not None and found.foreign_share > BUSY:
-        value = percent(found.foreign_share)
-        yield Tile(name="used by other processes", value=value, detail="of the CPU, meanwhile", good=False)
+    yield from busy_tile(found.foreign_share)
 
 
 def _sections(found: Comparison) -> Iterator[Section]:

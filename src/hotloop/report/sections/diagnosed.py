@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from hotloop.model.diagnosis import Diagnosis
 from hotloop.model.observation import NO_TIME, Observation
 from hotloop.model.quantities import counted, duration, listed
 from hotloop.report.content.busy_machine import busy_machine
-from hotloop.report.content.worth import SHOWN, worth_showing
+from hotloop.report.content.finding_filter import SHOWN, worth_showing
 from hotloop.report.document import Block, Document, Facts, More, Note, Section
 from hotloop.report.sections.ceilings import limits
 from hotloop.report.sections.findings import finding
+from hotloop.report.sections.out_of_memory import out_of_memory
 from hotloop.report.sections.step_tables import batches
 from hotloop.stats.quietness import is_too_busy
 
@@ -29,14 +32,18 @@ def diagnosed(diagnosis: Diagnosis) -> Document:
         said = diagnosis.bottleneck.sentence
         verdict = f"{said[0].upper()}{said[1:]}{' (as measured here)' * is_too_busy(seen.foreign_share)}."
         groups = [tuple(_limits(diagnosis)), tuple(_findings(diagnosis))]
+    failed = out_of_memory(seen)
     return Document(
         title="",
         subtitle="",
         warnings=busy_machine(seen.foreign_share) if diagnosis.bottleneck else (),
-        verdict=verdict,
+        verdict=verdict if failed is None else failed.lead,
         good=None,
         tiles=(),
-        sections=tuple(Section(anchor="", title="", blocks=blocks) for blocks in groups if blocks),
+        sections=(
+            *((msgspec.structs.replace(failed, lead=""),) if failed is not None else ()),
+            *(Section(anchor="", title="", blocks=blocks) for blocks in groups if blocks),
+        ),
         footer="",
     )
 

@@ -10,8 +10,8 @@ import msgspec
 from hotloop.model.finding import Finding
 from hotloop.model.quantities import counted
 from hotloop.report.content.content import Excerpt, ReportContent
+from hotloop.report.content.finding_filter import SHOWN, cost, gain, worth_showing
 from hotloop.report.content.places import place
-from hotloop.report.content.worth import SHOWN, cost, gain, worth_showing
 from hotloop.report.document import Code, Details, Facts, More, Section
 
 

@@ -11,6 +11,7 @@ from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import NOT_MEASURED
 from hotloop.report.content.tree_memory import counted_as, tree_told
 from hotloop.report.document import Block, Chart, Facts, Section, Table
+from hotloop.report.sections.memory_account import peak_tables
 from hotloop.report.sections.step_memory import step_memory
 
 MAX_ROWS = 10
@@ -31,6 +32,7 @@ def memory(content: ReportContent) -> Section | None:
     first, last = (deep.memory if deep else None for deep in (seen.deep, content.after))
     blocks: list[Block] = [
         Facts(tuple(rows)),
+        *(peak_tables(seen.memory.account) if seen.memory.account is not None else ()),
         *step_memory(first, last),
         *_over_time(seen),
         *_by_operator(seen),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from hotloop.model.deep import Deep, HostSamples
 from hotloop.model.observation import Observation, Phase, StepTime
 from hotloop.model.quantities import byte_size, counted, duration, listed, shares
@@ -12,8 +14,10 @@ from hotloop.report.content.host_phases import host_phases, host_sentence
 from hotloop.report.content.tree_memory import tree_told
 from hotloop.report.document import Block, Document, Facts, More, Note, Section, Table
 from hotloop.report.sections.lines import SHORT, call_sites, host_lines, loading
+from hotloop.report.sections.memory_account import peak_in_short, peak_tables
 from hotloop.report.sections.monitors import monitors
 from hotloop.report.sections.operators import efficiency, operators
+from hotloop.report.sections.out_of_memory import out_of_memory
 from hotloop.report.sections.run_table import run_table
 from hotloop.report.sections.step_tables import batches, latency, phases_table, ranks_table, step_facts
 from hotloop.stats.late_rank import late_rank, told
@@ -46,14 +50,18 @@ def observed(seen: Observation) -> Document:
     else:
         verdict = "No step was measured."
         groups = [tuple(_coverage(seen))]
+    failed = out_of_memory(seen)
     return Document(
         title="",
         subtitle="",
         warnings=busy_machine(seen.foreign_share) if step is not None else (),
-        verdict=verdict,
+        verdict=verdict if failed is None else failed.lead,
         good=None,
         tiles=(),
-        sections=tuple(Section(anchor="", title="", blocks=blocks) for blocks in groups if blocks),
+        sections=(
+            *((msgspec.structs.replace(failed, lead=""),) if failed is not None else ()),
+            *(Section(anchor="", title="", blocks=blocks) for blocks in groups if blocks),
+        ),
         footer="",
     )
 
@@ -100,6 +108,12 @@ def _rest(seen: Observation) -> Iterator[Block]:
     held = list(_memory(seen))
     if held:
         yield Facts(tuple(("memory" * (not at), said) for at, said in enumerate(held)))
+    account = seen.memory.account
+    if account is not None:
+        yield More(
+            (peak_in_short(account, seen.memory), *peak_tables(account)),
+            instead=(peak_in_short(account, seen.memory),),
+        )
     if seen.efficiency is not None:
         yield efficiency(seen.efficiency)
     if seen.deep is not None:

@@ -2,8 +2,6 @@
 
 from hotloop.model.observation import Phase
 
-BAR = 36
-"""Columns of a full bar; with name, time and share a line is 72 wide."""
 COLORS = {
     Phase.DATA: "yellow",
     Phase.TRANSFER: "magenta",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import RenderableType
 
 from hotloop.model.diagnosis import Diagnosis
-from hotloop.report.content.worth import worth_showing
+from hotloop.report.content.finding_filter import worth_showing
 from hotloop.report.sections.diagnosed import diagnosed
 from hotloop.report.terminal import walk
 from hotloop.report.terminal.layout import next_steps
@@ -24,7 +24,9 @@ def render(diagnosis: Diagnosis, *, verbose: bool = False) -> RenderableType:
 def render_next(diagnosis: Diagnosis) -> RenderableType:
     """Return what to type next: a program that fails cannot be tuned."""
     seen = diagnosis.observation
-    if seen.exit_code:
+    if seen.out_of_memory is not None:
+        steps = [("show this again", ["hotloop", "report"])]
+    elif seen.exit_code:
         steps = [("your program failed: run it alone and fix it first", list(seen.command))]
     elif seen.step is None:
         steps = [("observe it again", ["hotloop", "observe", *seen.command])]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from hotloop.model.foreign_text import shown
-from hotloop.model.memory_plan import Held, MemoryPlan, Peak, PlannedDevice, PlannedPeak
+from hotloop.model.memory_plan import Held, LargestBatch, MemoryPlan, Peak, PlannedDevice, PlannedPeak
 from hotloop.model.quantities import byte_size
+from hotloop.report.terminal.later_peak import said_later, short_place
 from hotloop.report.terminal.layout import facts
 
 _CLASSES = {
@@ -21,27 +21,41 @@ _CLASSES = {
     "activations": "activations",
     "temporaries": "temporaries",
     "inputs": "inputs",
+    "copies": "copies",
 }
+_TIME = (
+    "not measured: a virtual GPU has none. `hotloop tune` on the device measures what a configuration costs"
+)
 _TOP = 3
 
 
 def render(plan: MemoryPlan) -> RenderableType:
-    """Return a table for each device, what holds the peak, and how it was found."""
+    """Return tables for each device, what holds the peak, what more steps showed, and how it was found."""
     parts: list[RenderableType] = []
     for device in plan.devices:
         peaks = [peak for peak in plan.peaks if peak.device == device.name]
-        parts += [_heading(device), _table(peaks), *_largest(plan, device), Text("")]
+        computed = [peak for peak in peaks if peak.formula is not None and peak.reserved is not None]
+        parts += [_heading(device), _table("configuration", [each for each in peaks if each.formula is None])]
+        parts += [Text(""), _table("computed", computed)] if computed else []
+        parts += [*_largest(plan, device), Text("")]
     first = plan.peaks[0] if plan.peaks else None
     if first is not None and first.held is not None:
-        parts += [facts(_held(first.held), key_width=10), Text("")]
-    notes = [("method", plan.method)]
+        parts += [facts([*_held(first.held), *said_later(plan)], key_width=10), Text("")]
+    notes = [("method", plan.method), ("time", _TIME)]
     notes += [("assumed", each) for each in plan.assumptions]
-    missing = {peak.configuration: peak.missing for peak in plan.peaks if peak.missing}
-    reasons: dict[str, list[str]] = {}
-    for name, reason in missing.items():
-        reasons.setdefault(reason, []).append(name)
-    notes += [("left out", f"{', '.join(names)}: {reason}") for reason, names in reasons.items()]
+    notes += [("computed", f"{names}: {formula}") for formula, names in _grouped(plan, "formula")]
+    notes += [("left out", f"{names}: {reason}") for reason, names in _grouped(plan, "missing")]
     return Group(*parts, facts(notes, key_width=10))
+
+
+def _grouped(plan: MemoryPlan, attribute: str) -> list[tuple[str, str]]:
+    """Return what configurations say of themselves, each with the names of those that say it."""
+    said: dict[str, dict[str, None]] = {}
+    for peak in plan.peaks:
+        text = getattr(peak, attribute)
+        if text is not None and (attribute == "missing" or peak.missing is None):
+            said.setdefault(text, {})[peak.configuration] = None
+    return [(text, ", ".join(names)) for text, names in said.items()]
 
 
 def _heading(device: PlannedDevice) -> Text:
@@ -49,10 +63,10 @@ def _heading(device: PlannedDevice) -> Text:
     return Text(f"{device.name}: {total}, about {outside} of it outside torch's allocator", style="bold")
 
 
-def _table(peaks: Sequence[PlannedPeak]) -> Table:
+def _table(title: str, peaks: Sequence[PlannedPeak]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    table.add_column("configuration", max_width=32)
-    table.add_column("allocated", justify="right")
+    table.add_column(title, min_width=24, max_width=32)
+    table.add_column("allocated", justify="right", min_width=9)
     table.add_column("reserved", justify="right")
     table.add_column("fits")
     for peak in peaks:
@@ -74,8 +88,16 @@ def _with_interval(peak: Peak) -> str:
 def _largest(plan: MemoryPlan, device: PlannedDevice) -> Iterator[Text]:
     for each in plan.largest_batches:
         if each.device == device.name:
-            size = f"{each.batch_size:,}" if each.batch_size is not None else "not even one sample fits"
-            yield Text(f"largest batch that fits, {each.configuration}: {size} (now {each.of_now:,})")
+            yield Text(f"largest batch that fits, {each.configuration}: {_batch(each)} (now {each.of_now:,})")
+
+
+def _batch(found: LargestBatch) -> str:
+    if found.batch_size is None:
+        return f"none: {found.too_large:,} does not fit" if found.too_large else "none was found"
+    size = f"{found.batch_size:,}, verified on the virtual GPU"
+    if found.too_large is None:
+        return f"at least {size}"
+    return f"{size}; {found.too_large:,} does not fit"
 
 
 def _held(held: Held) -> list[tuple[str, str]]:
@@ -88,11 +110,6 @@ def _held(held: Held) -> list[tuple[str, str]]:
     for name, sizes in (("lines", held.by_line), ("modules", held.by_module)):
         largest = [(where, size) for where, size in sizes.items() if where][:_TOP]
         if largest:
-            said = ", ".join(f"{shown(_short(where))} {byte_size(size)}" for where, size in largest)
+            said = ", ".join(f"{shown(short_place(where))} {byte_size(size)}" for where, size in largest)
             rows.append((name, said))
     return rows
-
-
-def _short(where: str) -> str:
-    path, colon, line = where.rpartition(":")
-    return f"{Path(path).name}:{line}" if colon and line.isdigit() else where

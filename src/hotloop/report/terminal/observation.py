@@ -22,6 +22,8 @@ def render(observation: Observation, *, verbose: bool = False) -> RenderableType
 
 def render_next(observation: Observation, *, stored: bool = True) -> RenderableType:
     """Return what to type next; without a command, `diagnose` reads the session that was stored."""
+    if observation.out_of_memory is not None:
+        return next_steps([("show this again", ["hotloop", "report"])])
     if observation.exit_code not in (None, 0):
         return next_steps([("your program failed: run it alone and fix it first", list(observation.command))])
     return next_steps(

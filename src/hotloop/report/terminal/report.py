@@ -11,6 +11,8 @@ from hotloop.report.terminal.layout import next_steps
 
 SHOWN = ("plan", "step", "findings", "parity", "changes")
 """Sections of which the lead is shown, with the first table and the titles of details."""
+WHOLE = "out-of-memory"
+"""Section that is shown whole: who looks for it has no other."""
 
 
 def render(document: Document, *, verbose: bool = False) -> RenderableType:
@@ -37,7 +39,11 @@ def render_next(session: str) -> RenderableType:
 
 
 def _in_short(document: Document) -> Document:
-    shown = tuple(_section(one) for one in document.sections if one.anchor in SHOWN)
+    shown = tuple(
+        one if one.anchor == WHOLE else _section(one)
+        for one in document.sections
+        if one.anchor in (WHOLE, *SHOWN)
+    )
     return msgspec.structs.replace(document, sections=shown)
 
 

@@ -18,7 +18,7 @@ from hotloop.report.terminal.layout import WIDTH
 from hotloop.report.terminal.status_line import StatusLine, stamped
 
 _NUMBERS = re.compile(r"\d+")
-"""What counts on within a stage does not begin another one."""
+"""What counts on within a stage does not begin a new stage."""
 PLAIN_EVERY_S = 10.0
 """Without a terminal progress is a plain line: when a stage begins, and within it no more often than this."""
 

@@ -178,7 +178,7 @@ def _size(stream: TextIO) -> tuple[int, int]:
 
 
 def _in_foreground(stream: TextIO) -> bool:
-    """Whether this is the job that the terminal belongs to; another one's screen is left alone."""
+    """Whether this is the job that the terminal belongs to; the screen of a different job is left alone."""
     try:
         return os.tcgetpgrp(stream.fileno()) == os.getpgrp()
     except OSError:

@@ -18,7 +18,6 @@ from hotloop.report.terminal.layout import WIDTH, facts
 MAX_ROWS = 8
 """Of the details that a section lists in short."""
 MAX_KEY = 28
-MIN_KEY = 8
 MAX_BAR, MIN_BAR = 24, 6
 """Columns of the longest bar of a table."""
 MAX_NAME = 34
@@ -70,7 +69,7 @@ class _Walk:
         yield from self.blocks(section.blocks, apart=bool(section.title or section.lead))
 
     def blocks(self, blocks: Sequence[Block], *, apart: bool = False) -> Iterator[RenderableType]:
-        """Yield what is seen of blocks."""
+        """Yield the visible lines of blocks."""
         yield from self._blocks(list(self._unfolded(blocks)), apart=apart)
 
     def _unfolded(self, blocks: Iterable[Block]) -> Iterator[Block]:

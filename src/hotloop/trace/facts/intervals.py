@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from hotloop.trace.read.clock import Int64
-from hotloop.trace.read.columns import Array
 
 
 @dataclass(frozen=True)
@@ -37,13 +36,6 @@ class Intervals:
     def within(self, start: Int64, end: Int64) -> Int64:
         """How much of the set lies in each of the given intervals, which may overlap."""
         return self.before(end) - self.before(start)
-
-    def contains(self, moments: Int64) -> Array:
-        """Whether each moment lies in the set, ends excluded."""
-        if not len(self.start):
-            return np.zeros(len(moments), dtype=bool)
-        index = np.searchsorted(self.start, moments, side="right") - 1
-        return (index >= 0) & (moments < self.end[np.maximum(index, 0)])
 
 
 NOTHING = Intervals(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))

@@ -6,7 +6,6 @@ from hotloop.trace.facts.work import Work
 from hotloop.trace.read.trace import Trace
 
 _TF32_KERNEL = re.compile(r"tf32|s1688gemm|_s1688_|1688tf32", re.IGNORECASE)
-_TYPES = {"c10::Half": "fp16", "c10::BFloat16": "bf16", "float": "fp32", "double": "fp64"}
 
 
 def uses_tf32(trace: Trace) -> bool:
@@ -33,8 +32,3 @@ def tensor_core_note(work: Work, tf32: bool) -> str | None:
         if odd:
             return f"sizes not multiples of 8: {', '.join(map(str, odd))}"
     return None
-
-
-def short_type(name: str) -> str:
-    """`c10::BFloat16` as `bf16`."""
-    return _TYPES.get(name, name.removeprefix("c10::"))

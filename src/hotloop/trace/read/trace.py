@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 
 import msgspec
-import numpy as np
 
 from hotloop.trace.read.clock import Int64
 from hotloop.trace.read.columns import Array
@@ -191,7 +190,3 @@ class Trace:
             return self.names.index(wanted)
         except ValueError:
             return -1
-
-    def name_mask(self, matches: list[bool]) -> Array:
-        """`matches`, one per name, as an array to index with a `name` column."""
-        return np.array(matches, dtype=bool) if matches else np.zeros(1, dtype=bool)

@@ -34,9 +34,23 @@ _APART = (
 
 
 def compare_programs(
-    before: Program, after: Program, *, floor: float, limit_s: float, progress: Callable[[str], None]
+    before: Program,
+    after: Program,
+    *,
+    floor: float,
+    limit_s: float,
+    progress: Callable[[str], None],
+    pairs: Callable[..., tuple[list[PairRecord], Decision]] = pairs,
 ) -> Comparison:
     """Run two programs in turns and return which is faster.
+
+    Args:
+        before: the first.
+        after: the second.
+        floor: relative difference below which nothing is claimed.
+        limit_s: no pair is begun that would end after it.
+        progress: told of what goes on.
+        pairs: runs fresh pairs of them.
 
     Raises:
         HotloopError: one failed.

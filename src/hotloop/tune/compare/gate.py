@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -13,9 +14,11 @@ from hotloop.model.outcome import Outcome
 from hotloop.model.quantities import duration, percent
 from hotloop.model.ratio import Ratio
 from hotloop.model.step_series import StepKind
+from hotloop.observe.run.stopping import StopRule
 from hotloop.stats.gate import is_proven_slower, is_settled, slowdown, typical_s
 from hotloop.stats.neighbours import least_alone
-from hotloop.stats.quietness import BUSY
+from hotloop.stats.quietness import is_busy
+from hotloop.tune.compare.program import program
 
 _OPEN = "that is not proven to be beyond the margin, nor within it"
 
@@ -34,6 +37,18 @@ def gate_run(seen: Observation) -> GateRun:
         # A core that the hypervisor gave to another guest keeps its thread waiting; this kernel does not see that.
         delay_ratio=None if waited is None else waited + stolen * seen.machine.get("num_cores", 1),
     )
+
+
+def observed_run(
+    name: str,
+    words: tuple[str, ...],
+    folder: Path,
+    rule: StopRule,
+    progress: Callable[[str], None],
+    warn: Callable[[str], None] | None = None,
+) -> GateRun:
+    """Run a command once, as `program` does, and return its steady steps."""
+    return gate_run(program(name, words, folder, rule, progress, warn).observation)
 
 
 def judged(
@@ -114,7 +129,7 @@ def _slowdown(before: Sequence[Sequence[float]], now: Sequence[Sequence[float]])
 
 
 def _is_noisy(run: GateRun) -> bool:
-    return run.foreign_share is not None and run.foreign_share > BUSY
+    return is_busy(run.foreign_share)
 
 
 def _compared(before: Sequence[GateRun], now: Sequence[GateRun], found: Ratio, margin: float) -> str:

@@ -164,7 +164,7 @@ def _rounds(
     progress: Callable[[str], None],
     until: float,
 ) -> tuple[tuple[tuple[float, float], ...], float | None]:
-    """Give each program a block in turn, as often as wanted, or until one comes to its end or the time is over.
+    """Run blocks of the programs in turns until the number asked for is reached, a program ends, or time is over.
 
     Returns the seconds a step of both, and what others used of the machine where that disturbed most blocks.
 

@@ -13,7 +13,7 @@ from hotloop.launch.command import resolve
 from hotloop.launch.isolation.scratch import new_scratch, remove
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.observation import Observation
-from hotloop.observe.run.live import Interrupted, LiveRun, observe
+from hotloop.observe.run.observe_command import Interrupted, LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
 from hotloop.tune.executor import PlanSteps
 

@@ -58,7 +58,7 @@ class ContentionFilter:
         step_s = _step_s(order, record)
         if usual_s and step_s > FAIR_SHARE * usual_s:
             return Beside(
-                f"the machine was disturbed: your program as it is took {duration(step_s)} a step, "
+                f"the machine was disturbed: the original program took {duration(step_s)} a step, "
                 f"{duration(usual_s)} otherwise"
             )
         heeding = tuple(step for step in plan if step.name in self._heed_neighbours)

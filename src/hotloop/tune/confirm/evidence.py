@@ -57,7 +57,7 @@ class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConfirmedSets:
-    """The sets of a confirmation, and what they say of any plan that was an arm in them.
+    """The sets of a confirmation and their estimate for any plan that was an arm in them.
 
     Args:
         originals: what the program against itself gave.

@@ -40,7 +40,7 @@ class Factors:
         sets: of the confirmation.
         trials: of the search.
         fits: of the knobs that were switched; a later one is beside a knob of the one before it.
-        own_gain: what is believed of the log gain of a state over another one, and its standard deviation.
+        own_gain: what is believed of the log gain of one state over a second one, and its standard deviation.
         heed_neighbours: names of those whose gain is what other processes take.
     """
 

@@ -7,15 +7,14 @@ import time
 
 from hotloop.machine.environment.contention import ForeignLoad, others_share
 from hotloop.model.observation import Observation
+from hotloop.stats import quietness
 
-BUSY = 0.08
-"""Share of the machine that others take, from which screening waits passively."""
 LOOK_S = 0.5
 
 
 def was_busy(observation: Observation) -> bool:
     """Whether others used the machine while the program was observed."""
-    return (observation.foreign_share or 0.0) + (observation.steal_share or 0.0) > BUSY
+    return quietness.is_busy((observation.foreign_share or 0.0) + (observation.steal_share or 0.0))
 
 
 def is_busy(seconds: float = LOOK_S) -> bool:
@@ -24,4 +23,4 @@ def is_busy(seconds: float = LOOK_S) -> bool:
     before = load.snapshot((os.getpid(),))
     time.sleep(seconds)
     share = others_share(before, load.snapshot((os.getpid(),)))
-    return share is None or share > BUSY
+    return share is None or quietness.is_busy(share)

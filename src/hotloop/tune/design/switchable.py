@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate
 from hotloop.optimize.optimization import Optimization
-from hotloop.optimize.registry import get
 
 
-def switchable(candidate: Candidate) -> bool:
+def switchable(optimization: Optimization, candidate: Candidate) -> bool:
     """Whether a candidate can be switched to and fro at little cost, with nothing left behind."""
-    knob = get(candidate.name).knob(candidate.params)
+    knob = optimization.knob(candidate.params)
     return knob is not None and not knob.lasting
 
 

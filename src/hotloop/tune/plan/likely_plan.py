@@ -11,6 +11,7 @@ import msgspec
 from hotloop.model.errors import HotloopError
 from hotloop.model.tuning import Plan, TuneResult
 from hotloop.stats.empty_plan import why_empty
+from hotloop.store.keys import RESULT
 from hotloop.store.session import Session, sessions
 
 
@@ -34,7 +35,7 @@ def _result(path: Path) -> TuneResult | None:
     """What a session found; None: it tuned nothing, or is damaged."""
     try:
         with contextlib.closing(Session(path)) as session:
-            return session.get("result", TuneResult)
+            return session.get(RESULT, TuneResult)
     except HotloopError:
         return None
 

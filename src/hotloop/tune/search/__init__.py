@@ -1,4 +1,4 @@
-"""What is tried next, and what it told: one state, three actions, one policy.
+"""Chooses the next action of a session and keeps its results: one state, three actions, one policy.
 
 In: candidates, and the seconds that are left. Out: the plan that is believed, where every candidate stands and why, and
 each decision in a line. `policy.next_action` decides, `offers` knows the actions and their costs, `value` what they may

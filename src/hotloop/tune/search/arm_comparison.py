@@ -1,4 +1,4 @@
-"""Arms beside one another: the plan so far, and the plan with one more candidate on, in processes of their own."""
+"""Compares arms: the current plan, and the current plan with one more candidate, each in its own process."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Gains(msgspec.Struct, frozen=True):
     covariance: Array
 
     def gain(self, after: Collection[str], before: Collection[str] = ()) -> tuple[float, float]:
-        """Return the log gain of a state over another one, and its standard deviation."""
+        """Return the log gain of one state over a second one, and its standard deviation."""
         contrast = self._contrast(after, before)
         variance = float(contrast @ self.covariance @ contrast)
         return float(contrast @ self.means), math.sqrt(max(0.0, variance))
@@ -45,7 +45,7 @@ class Gains(msgspec.Struct, frozen=True):
     def observed(
         self, after: Collection[str], before: Collection[str], value: float, variance: float
     ) -> Gains:
-        """Return what is believed once the log gain of a state over another one was measured."""
+        """Return what is believed once the log gain of one state over a second one was measured."""
         row = self._contrast(after, before)
         if not row.any():
             return self

@@ -30,8 +30,6 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     """No more sets are run: it failed, or other processes keep them from telling."""
     parity: bool | None = None
     """Whether it learns the same; None: not decided."""
-    parity_may_be_told: bool = True
-    """Whether more sets may decide that."""
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +66,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Screening waits passively at barriers."""
 
     def gain_beside(self, plan: PlanSteps, base: PlanSteps = ()) -> float:
-        """Return the expected log gain of a plan over another one."""
+        """Return the expected log gain of one plan over a second one."""
         return self.gains.gain(_labels(plan), _labels(base))[0]
 
     def unsure(self, one: Known) -> float:
@@ -102,7 +100,7 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True):
     curve_rounds: int
     """Rounds after which losses can be compared."""
     grace_s: float
-    """The last set of a proof may end so much late."""
+    """Seconds that the last set of a proof may end late."""
     num_originals: int
     """Arms with nothing on that the next set begins with."""
     num_perturbed: int = 0

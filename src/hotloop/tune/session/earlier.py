@@ -12,6 +12,7 @@ from hotloop.model.errors import HotloopError
 from hotloop.model.observation import Coverage, Observation
 from hotloop.model.origin import Origin
 from hotloop.observe.run.origin import ORIGIN
+from hotloop.store.keys import OBSERVATION
 from hotloop.store.session import Session, sessions
 from hotloop.tune.plan.compatibility import moved
 
@@ -48,7 +49,7 @@ def _diagnosed(of: Origin, folder: Path) -> Iterator[tuple[str, Observation]]:
                 continue
             if (before.words, before.code, before.packages) != (of.words, of.code, of.packages):
                 continue
-            seen = session.get("observation", Observation)
+            seen = session.get(OBSERVATION, Observation)
             if seen is not None:
                 yield session.name, seen
 

@@ -94,11 +94,6 @@ class Arms:
         """Whether this set was run in the session before."""
         return self._ledger.knows(key)
 
-    def tried_in(self, key: str) -> frozenset[str] | None:
-        """Return the labels of all that was on in a set of the session before; None: there is no such set."""
-        done = self._ledger.look(key, RanSet)
-        return frozenset(step.label for plan in done.order.plans for step in plan) if done else None
-
     def room(self, wanted: int) -> int:
         """Return how many arms can be alive at once, of so many."""
         return next((num for num in range(wanted, 2, -1) if self._executor.fits(num)), 2)

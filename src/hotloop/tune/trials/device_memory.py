@@ -57,7 +57,7 @@ class DeviceBudget:
 
 
 def _of_one_arm(need: DeviceMemory, before: Sequence[FreeMemory]) -> int:
-    """What is beside torch's reserved memory is the context, and what others hold: that part is known by now.
+    """Memory beside torch's reserved bytes: the context, and what other processes hold.
 
     The total is CUDA's: what the driver keeps for itself is in NVML's total and in what it calls used, and in neither
     of CUDA's.

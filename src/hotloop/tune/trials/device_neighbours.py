@@ -14,12 +14,11 @@ from hotloop.machine.devices.amd import open_amd
 from hotloop.machine.devices.gpu import GpuReader, GpuSample
 from hotloop.machine.devices.nvml import open_nvml
 from hotloop.model.observation import DeviceMemory
+from hotloop.stats.quietness import BUSY, is_busy
 
 INTERVAL_S = 0.1
 SHORTEST_LOOK_S = 1.0
 """NVML's samples of utilization cover a sixth of a second to a second: it cannot tell of less."""
-MAX_SHARE = 0.10
-"""Of the time that others may take within a block, or of the looks that may show a slow-down: as on the host."""
 MIN_CLOCK = 0.9
 """Of what the same arm had in its other blocks. Clocks differ between arms: who computes more draws more power."""
 SLOWED = ("thermal", "hardware slowdown", "power brake")
@@ -90,7 +89,7 @@ class DeviceNeighbours:
         if shares is None or (not ours & set(shares) and not set(shares) <= set(self._visible())):
             return None
         foreign = sum(share for pid, share in shares.items() if pid not in ours)
-        return f"another process took {foreign:.0%} of GPU {index}" if foreign > MAX_SHARE else None
+        return f"another process took {foreign:.0%} of GPU {index}" if is_busy(foreign) else None
 
     def _by_clocks(self, index: int, clocks_hz: Sequence[float], pid: int | None) -> str | None:
         if pid is None or not clocks_hz:
@@ -124,7 +123,7 @@ def _slowed(index: int, samples: Sequence[GpuSample]) -> str | None:
         for reason in (one.throttle_reasons or ())
         if any(word in reason for word in SLOWED)
     ]
-    return f"GPU {index}: {slowed[0]}" if len(slowed) > MAX_SHARE * len(samples) else None
+    return f"GPU {index}: {slowed[0]}" if len(slowed) > BUSY * len(samples) else None
 
 
 def _own_tree() -> set[int]:

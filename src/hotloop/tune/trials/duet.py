@@ -122,7 +122,7 @@ class DuetExecutor:
 
         Arms that have no room beside one another run as whole processes, one at a time; so do those that ran out of
         memory beside others, before a candidate is blamed for it, and those whose allocator had to give memory back and
-        ask again: that waits for the device, and is slow for want of room alone.
+        ask again: that waits for the device, and is slow only where memory is short.
         """
         if not self.fits(len(order.plans)):
             self._progress(

@@ -1,4 +1,4 @@
-"""Whether a program ended for want of memory, by how it ended and by the end of its log.
+"""Whether a program ran out of memory, by how it ended and by the end of its log.
 
 The last line does not say it: CUDA adds two lines of advice after its error, launchers add a table of failed ranks,
 and Python's own shut-down may fail once more. And the words are not torch's alone: cuBLAS and cuDNN allocate their
@@ -33,7 +33,7 @@ _WORDS = re.compile(
 
 
 def ran_out_of_memory(code: int, log_end: str) -> bool:
-    """Return whether a program that failed did so for want of memory.
+    """Return whether a failed program ran out of memory.
 
     Args:
         code: how it ended; a signal as 128 + its number.

@@ -10,10 +10,9 @@ from typing import TypeVar
 from hotloop.machine.environment.contention import ForeignLoad, others_share
 from hotloop.model.quantities import duration
 from hotloop.model.tuning import Contention
+from hotloop.stats.quietness import BUSY, is_busy
 from hotloop.tune.trials.device_neighbours import DeviceNeighbours
 
-MAX_FOREIGN = 0.10
-"""Share of the machine's processor time that others may take within a block (hazards: a workable limit)."""
 MAX_REPEATS = 1
 VOID_SHARE = 0.2
 """Of a set's blocks at most: a machine that never becomes quiet gets wider intervals, and keeps its budget."""
@@ -67,7 +66,7 @@ class ContentionWatch:
             after = self._load.snapshot(ours)
             self._blocks += 1
             share = others_share(before, after)
-            if share is not None and share > MAX_FOREIGN:
+            if share is not None and is_busy(share):
                 self._most = max(share, self._most or 0.0)
                 disturbed = f"other processes used {share:.0%} of the CPU"
             if disturbed is None:
@@ -75,7 +74,7 @@ class ContentionWatch:
             if repeat < min(MAX_REPEATS, spare) and self._void < self._max_void:
                 self._void += 1
                 self._progress(f"repeating a block ({disturbed})")
-                self._wait(ours, WAIT_FOR_QUIET_S, MAX_FOREIGN / 2)
+                self._wait(ours, WAIT_FOR_QUIET_S, BUSY / 2)
             else:
                 break
         self.num_noisy += 1
@@ -87,7 +86,7 @@ class ContentionWatch:
         What a program does beside them is not what it does alone.
         """
         said = f"waiting up to {duration(limit_s)} for other processes to leave the CPU"
-        return self._wait((os.getpid(),), limit_s, MAX_FOREIGN, said)
+        return self._wait((os.getpid(),), limit_s, BUSY, said)
 
     def _wait(self, ours: tuple[int, ...], limit_s: float, quiet: float, said: str = "") -> bool:
         waited = 0.0

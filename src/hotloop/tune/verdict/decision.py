@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hotloop.launch.last_words import last_words
+from hotloop.launch.log_tail import last_words
 from hotloop.model.optimization import Candidate, Effect, Numerics
 from hotloop.model.tuning import Failure, FailureKind
 from hotloop.tune.executor import ArmRecord

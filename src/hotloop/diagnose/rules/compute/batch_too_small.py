@@ -44,8 +44,8 @@ _RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
 """40 us a time step, forward and backward, for an LSTM of 96 units and two samples: about a layer's price."""
 OPERATOR_S = 6e-6
 """The same for an operator, where they were counted: forward and backward of a Linear are about ten."""
-MUCH = 0.15
-"""Of the step: programs of 2 to 8 samples without this fault had 3 to 10% of it."""
+MIN_SHARE_TO_REPORT = 0.15
+"""Share of the step: programs of 2 to 8 samples without this fault had 3 to 10% of it."""
 FEW = 8
 """Samples. Published scripts for images and text start at 16; what has to go with fewer (volumes, detection) computes
 so much for each that the fixed part is small."""
@@ -62,7 +62,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if samples > FEW or not cost.step_s:
         return
     fixed = _fixed_share(observation, cost.step_s)
-    if fixed < MUCH:
+    if fixed < MIN_SHARE_TO_REPORT:
         return
     reach = cost.share - cost.low
     yield Symptom(

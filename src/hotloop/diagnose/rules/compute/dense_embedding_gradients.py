@@ -29,8 +29,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.lines.dataflow_lines import UNSURE, Spent, dataflow_cost, dataflow_of
 from hotloop.diagnose.lines.embedding_line import embedding_line
+from hotloop.diagnose.lines.hot_line import samples_of
 from hotloop.diagnose.price.cost import Cost, phase_share
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.dataflow import CodeLine, Dataflow, TableGradients
@@ -69,8 +71,24 @@ def _cost(observation: Observation, flow: Dataflow, tables: list[TableGradients]
     sizes = {(flow.lines[one.lines[-1]], one.num_rows, one.width) for one in tables}
     trained = sum(one.num_parameters for one in observation.program.optimizers)
     part = min(1.0, sum(rows * width for _, rows, width in sizes) / trained) if trained else 0.0
-    share = min(1.0, made.share + part * phase_share(observation, Phase.OPTIMIZER))
+    spent = phase_share(observation, Phase.OPTIMIZER) + _zeroing_share(observation)
+    share = min(1.0, made.share + part * spent)
     return Cost(share, share * (1.0 - UNSURE), min(1.0, share * (1.0 + UNSURE)), made.step_s)
+
+
+def _zeroing_share(observation: Observation) -> float:
+    """Return the share of the step in `zero_grad()` outside the optimizer's phase; 0 where no stack was sampled."""
+    try:
+        host, own = samples_of(observation, "train")
+    except Abstain:
+        return 0.0
+    zeroing = [
+        sample
+        for sample in own
+        if sample.phase != Phase.OPTIMIZER.value
+        and any(host.frames[number].function == "zero_grad" for number in sample.stack)
+    ]
+    return sum(sample.spent_s for sample in zeroing) / sum(sample.spent_s for sample in own)
 
 
 def _line(flow: Dataflow, table: TableGradients) -> CodeLine:

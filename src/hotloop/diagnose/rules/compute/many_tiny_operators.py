@@ -39,8 +39,8 @@ from hotloop.model.quantities import duration
 
 DISPATCH_S = 2e-6
 """`a.add_(b)` on one number took 1.1 us without and 3.4 us with autograd (torch 2.13, Zen 3 at 2.4 GHz)."""
-MUCH = 0.5
-"""Of the step: what is computed is then less than what dispatching it costs."""
+MIN_SHARE_TO_REPORT = 0.5
+"""Share of the step above which dispatching costs more than computing."""
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -58,7 +58,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         metric="deep.operators.num",
         cost=cost,
         gain=cost.gain(expected=MIDWAY),
-        severity=None if share >= MUCH else Severity.INFO,
+        severity=None if share >= MIN_SHARE_TO_REPORT else Severity.INFO,
     )
 
 

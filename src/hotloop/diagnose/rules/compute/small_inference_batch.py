@@ -38,8 +38,8 @@ from hotloop.model.inference import Latency
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.quantities import counted, duration, significant
 
-MUCH = 1.2
-"""So many times as many samples a second, at the worst ends of both intervals."""
+MIN_GAIN_TO_REPORT = 1.2
+"""Ratio of samples per second, at the worst ends of both intervals."""
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -57,7 +57,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
             (here.high_s, best.low_s),
         )
     )
-    if times <= 1 or low < MUCH:
+    if times <= 1 or low < MIN_GAIN_TO_REPORT:
         return
     model = phase_cost(observation, Phase.FORWARD)
     cost = Cost(

@@ -36,8 +36,8 @@ from hotloop.model.observation import Observation, Phase
 
 _COPIES = frozenset({"aten::copy_", "aten::_foreach_copy_"})
 _COMPUTING = (Phase.FORWARD, Phase.BACKWARD, Phase.OPTIMIZER, Phase.OTHER)
-MUCH = 0.2
-"""Of the step: 18 programs without a fault spent 0 to 10% of it in copies, a convolutional net under DDP the most."""
+MIN_SHARE_TO_REPORT = 0.2
+"""Share of the step: 18 programs without a fault spent 0 to 10% in copies, a convolutional net under DDP the most."""
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -59,7 +59,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         metric="deep.operators",
         cost=cost,
         gain=cost.gain(expected=MIDWAY),
-        severity=None if cost.share >= MUCH else Severity.INFO,
+        severity=None if cost.share >= MIN_SHARE_TO_REPORT else Severity.INFO,
     )
 
 

@@ -41,8 +41,8 @@ from hotloop.model.quantities import duration
 REACH = 0.25
 """Of what is saved, up and down: parameters that the backward has just written are in other caches than copies are (8
 optimizers, SGD and AdamW, 40,000 to 1.6 million parameters: within a quarter of the live optimizer's)."""
-MUCH = 0.15
-"""Of the step: published programs with torch's default optimizers had 6 to 14% of small models' steps in them."""
+MIN_SHARE_TO_REPORT = 0.15
+"""Share of the step: published programs with torch's default optimizers had 6 to 14% of small models' steps in them."""
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -75,7 +75,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         gain=None
         if saved is None
         else part.gain(saved, saved * (1.0 - REACH), min(1.0, saved * (1.0 + REACH))),
-        severity=Severity.INFO if part.share < MUCH else None,
+        severity=Severity.INFO if part.share < MIN_SHARE_TO_REPORT else None,
     )
 
 

@@ -32,7 +32,7 @@ from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.price.cost import phase_cost
 from hotloop.diagnose.price.facts import step_loader
 from hotloop.diagnose.rule import Rule, Symptom
-from hotloop.diagnose.rules.data.loader_slower_than_training import MUCH
+from hotloop.diagnose.rules.data.loader_slower_than_training import MIN_SHARE_TO_REPORT
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.quantities import duration
@@ -44,15 +44,18 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if Phase.DATA not in observation.phases:
         raise Abstain("a DataLoader in the step")
     loader = step_loader(observation)
-    perfect = observation.ceilings.perfect_input if observation.ceilings else None
+    perfect, allowed = observation.ceilings.perfect_input if observation.ceilings else None, cost.gain()
     yield Symptom(
         evidence=f"{cost.share:.0%} of the step ({duration(cost.seconds[0])}) is waiting for the next batch",
         metric="phases.data.share",
         path=loader.path if loader else None,
         line=loader.line if loader else None,
         cost=cost,
-        gain=perfect or cost.gain(),
-        severity=Severity.INFO if loader and loader.num_workers and cost.share < MUCH else None,
+        # A ceiling above what the wait allows holds something else: a batch that stays in the processor's cache.
+        gain=perfect if perfect is not None and perfect.ratio <= allowed.high else allowed,
+        severity=Severity.INFO
+        if loader and loader.num_workers and cost.share < MIN_SHARE_TO_REPORT
+        else None,
     )
 
 

@@ -34,8 +34,8 @@ from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
 
-MUCH = 0.1
-"""Of the step: a cheap data set whose two workers shared two cores with the training took 8%."""
+MIN_SHARE_TO_REPORT = 0.1
+"""Share of the step: a cheap data set whose two workers shared two cores with the training took 8%."""
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -56,7 +56,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         line=loader.line,
         cost=cost,
         gain=cost.gain(),
-        severity=Severity.INFO if cost.share < MUCH else None,
+        severity=Severity.INFO if cost.share < MIN_SHARE_TO_REPORT else None,
     )
 
 

@@ -11,8 +11,8 @@ from hotloop.model.deep import Loading, LoadingPart
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.program import LoaderFacts
 
-MUCH = 0.25
-"""Of a sample's time: what takes less is one part of many."""
+MIN_SHARE_TO_REPORT = 0.25
+"""Share of a sample's time: what takes less is one part of many."""
 LEAST_SAMPLES = 16
 """With fewer, one slow file is the mean."""
 

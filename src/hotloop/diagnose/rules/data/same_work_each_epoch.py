@@ -31,7 +31,7 @@ from collections.abc import Iterator
 
 from hotloop.diagnose.price.cost import MIDWAY
 from hotloop.diagnose.rule import Rule, Symptom
-from hotloop.diagnose.rules.data.making_samples import MUCH, said_wait, timed_samples, wait_for
+from hotloop.diagnose.rules.data.making_samples import MIN_SHARE_TO_REPORT, said_wait, timed_samples, wait_for
 from hotloop.model.observation import Observation
 from hotloop.model.quantities import duration
 
@@ -43,7 +43,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         return
     parts = [part for part in seen.parts if part.repeats]
     share = sum(part.share for part in parts)
-    if share < MUCH:
+    if share < MIN_SHARE_TO_REPORT:
         return
     largest = ", ".join(f"{part.name} {duration(part.time_per_sample_s)}" for part in parts[:3])
     cost = wait_for(observation, loader, parts)

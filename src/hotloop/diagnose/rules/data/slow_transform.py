@@ -31,7 +31,7 @@ from collections.abc import Iterator
 
 from hotloop.diagnose.price.cost import MIDWAY
 from hotloop.diagnose.rule import Rule, Symptom
-from hotloop.diagnose.rules.data.making_samples import MUCH, said_wait, timed_samples, wait_for
+from hotloop.diagnose.rules.data.making_samples import MIN_SHARE_TO_REPORT, said_wait, timed_samples, wait_for
 from hotloop.model.observation import Observation
 from hotloop.model.quantities import duration
 
@@ -42,7 +42,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     """Take the most expensive transform."""
     loader, seen = timed_samples(observation)
     slowest = next((part for part in seen.parts if part.kind == "transform"), None)
-    if slowest is None or slowest.share < MUCH:
+    if slowest is None or slowest.share < MIN_SHARE_TO_REPORT:
         return
     cost = wait_for(observation, loader, [slowest])
     yield Symptom(

@@ -32,7 +32,7 @@ from collections.abc import Iterator
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.price.cost import MIDWAY
 from hotloop.diagnose.rule import Rule, Symptom
-from hotloop.diagnose.rules.data.making_samples import MUCH, timed_samples, wait_for
+from hotloop.diagnose.rules.data.making_samples import MIN_SHARE_TO_REPORT, timed_samples, wait_for
 from hotloop.model.observation import Observation
 from hotloop.model.quantities import byte_size, duration
 
@@ -48,7 +48,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     parts = [part for part in seen.parts if part.kind in {"open", "read"}]
     share = sum(part.share for part in parts)
     each = seen.read_bytes_per_sample / seen.reads_per_sample
-    if share < MUCH or each >= SMALL:
+    if share < MIN_SHARE_TO_REPORT or each >= SMALL:
         return
     cost = wait_for(observation, loader, parts)
     spent = sum(part.time_per_sample_s for part in parts)

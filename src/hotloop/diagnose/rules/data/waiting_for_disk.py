@@ -36,8 +36,8 @@ from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.quantities import byte_size
 
-MUCH = 0.3
-"""Of a loading process's time. Linux says itself that iowait is not reliable, so less is not claimed."""
+MIN_SHARE_TO_REPORT = 0.3
+"""Share of a loading process's time. Linux says itself that iowait is not reliable, so less is not claimed."""
 LEAST_RATE = 1 << 20
 """Bytes a second: with less read, others wait for the disk, not this program."""
 
@@ -52,7 +52,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if loader is None or read < LEAST_RATE:
         return
     share = min(1.0, waits * num_cores(observation) / max(1, loader.num_workers))
-    if share < MUCH:
+    if share < MIN_SHARE_TO_REPORT:
         return
     cost = phase_cost(observation, Phase.DATA, bursts=True).times(share)
     yield Symptom(

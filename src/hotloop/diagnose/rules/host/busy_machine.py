@@ -31,17 +31,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.price.facts import BUSY
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
+from hotloop.stats.quietness import is_busy
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
     """Read what others took."""
     if observation.foreign_share is None:
         raise Abstain("the share of the machine that others take")
-    if observation.foreign_share >= BUSY:
+    if is_busy(observation.foreign_share):
         yield Symptom(
             evidence=f"other processes used {observation.foreign_share:.0%} of the CPU meanwhile",
             metric="foreign_share",

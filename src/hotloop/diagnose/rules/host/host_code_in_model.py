@@ -109,7 +109,7 @@ def _host_module(path: str, line: int) -> str | None:
 
 
 def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Yield each imported name, and the module that it is of."""
+    """Yield each imported name with its module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for one in node.names:
@@ -128,7 +128,7 @@ def _root(called: ast.expr) -> str | None:
 rule = Rule(
     code="host-code-in-model",
     title="The model's forward runs code of the host",
-    advice="Do it with tensors, or outside the model every N steps.",
+    advice="Use tensors, or run it outside the model every N steps.",
     page=__doc__ or "",
     check=check,
 )

@@ -38,8 +38,8 @@ from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.quantities import duration
 
-MUCH = 0.1
-"""Of the step: a functional loss and what belongs to it took less in programs without a fault."""
+MIN_SHARE_TO_REPORT = 0.1
+"""Share of the step: a functional loss and what belongs to it took less in programs without a fault."""
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -60,7 +60,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         line=found.line,
         cost=price.cost,
         gain=price.gain,
-        severity=Severity.INFO if price.own.share < MUCH else None,
+        severity=Severity.INFO if price.own.share < MIN_SHARE_TO_REPORT else None,
     )
 
 

@@ -38,8 +38,8 @@ from hotloop.model.deep import HostSamples, Sample
 from hotloop.model.observation import Observation, Phase
 
 _OWN = ("torch/profiler/profiler.py", "torch/autograd/profiler.py", "torch/autograd/profiler_util.py")
-MUCH = 0.5
-"""Of the backward passes."""
+MIN_SHARE_TO_REPORT = 0.5
+"""Share of the backward passes."""
 USUAL, LEAST, MOST = 0.4, 0.03, 0.75
 """Of what computes: 0.65 with torch.profiler and shapes, 0.75 with torch.autograd.profiler, of an MLP whose step takes
 2.4 ms and 220 operators (torch 2.13, Zen 3 at 2.4 GHz); less of larger operators."""
@@ -50,7 +50,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     profiled = observation.program.profiled
     if profiled is None:
         raise Abstain("backward passes")
-    if profiled < MUCH:
+    if profiled < MIN_SHARE_TO_REPORT:
         return
     computing = phase_cost(observation, Phase.FORWARD, Phase.BACKWARD, Phase.OPTIMIZER)
     reading = sampled_part(observation, _is_reading)

@@ -32,7 +32,7 @@ from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
 
-MUCH = 0.05
+MIN_SHARE_TO_REPORT = 0.05
 """Half of the 10% in foreign hands that comparisons on two cores still bore: stolen time hits all threads at once."""
 
 
@@ -41,7 +41,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     share = observation.monitors.mean("cpu_steal_ratio") if observation.monitors is not None else None
     if share is None:
         raise Abstain("the processor time that the hypervisor takes")
-    if share >= MUCH:
+    if share >= MIN_SHARE_TO_REPORT:
         yield Symptom(
             evidence=f"the hypervisor took {share:.0%} of the machine's processor time during the steady steps",
             metric="monitors.metrics.cpu_steal_ratio.mean",

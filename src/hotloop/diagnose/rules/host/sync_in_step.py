@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.lines.call_sites import lines_of
+from hotloop.diagnose.lines.call_costs import lines_of
 from hotloop.diagnose.price.cost import MIDWAY
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation

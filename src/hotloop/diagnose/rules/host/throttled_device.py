@@ -32,8 +32,8 @@ from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
 
-MUCH = 0.05
-"""Of the samples: at two a second and 10 s of steps that is one."""
+MIN_SHARE_TO_REPORT = 0.05
+"""Share of the samples: at two a second and 10 s of steps that is one."""
 _HARMLESS = "power cap"
 
 
@@ -43,7 +43,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if not seen:
         raise Abstain("the clock reasons of a GPU's driver")
     for label, monitor in seen.items():
-        if 'reason="' not in label or monitor.mean < MUCH:
+        if 'reason="' not in label or monitor.mean < MIN_SHARE_TO_REPORT:
             continue
         gpu, reason = (part.split('"')[1] for part in label.split(",", 1))
         yield Symptom(

@@ -51,8 +51,8 @@ LEAST_BYTES = 8 << 20
 STEADY = 0.3
 """The last third grows at least at this share of the middle one's rate: what settles slows down."""
 RISING = 0.8
-"""Kendall's tau over the steady steps: where a loader's workers made memory come and go by 10% it was 0.3 to 0.6, of
-leaks of 4 MB/s and more 1.0."""
+"""Kendall's tau over the steady steps: 0.3 to 0.6 where loader workers move memory by 10%, 1.0 for leaks
+from 4 MB/s."""
 ENOUGH = 200
 """Samples of a long run, evenly spaced."""
 PART = 0.3

@@ -36,7 +36,7 @@ from hotloop.model.quantities import byte_size
 PAGE_S = 100e-6
 """A random read of 4 KiB from a solid-state disk takes 0.1 ms, from a rotating one a hundred times as long."""
 PAGE_BYTES = 4096
-MUCH, LEAST = 0.1, 0.01
+MIN_SHARE_TO_REPORT, LEAST = 0.1, 0.01
 """Of a thread's time."""
 
 
@@ -52,7 +52,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
                 f"{byte_size(rate)}/s came back from swap, at a disk's 0.1 ms a page {share:.0%} of a thread"
             ),
             metric="monitors.metrics.swap_in_bytes_per_s.mean",
-            severity=Severity.WARNING if share >= MUCH else Severity.INFO,
+            severity=Severity.WARNING if share >= MIN_SHARE_TO_REPORT else Severity.INFO,
         )
 
 

@@ -35,8 +35,8 @@ from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
 from hotloop.model.quantities import duration
 
-MUCH = 0.25
-"""Of the run: with less, compilation costs less than a third of what training itself takes."""
+MIN_SHARE_TO_REPORT = 0.25
+"""Share of the run: with less, compilation costs less than a third of what training itself takes."""
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -50,7 +50,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if observation.total_steps is None:
         raise Abstain("a run that came to its own end (--full)")
     share = spent / observation.run.wall_s
-    if share >= MUCH:
+    if share >= MIN_SHARE_TO_REPORT:
         yield Symptom(
             evidence=f"{share:.0%} of the run of {duration(observation.run.wall_s)} is compilation",
             metric="run.parts.compilation_s",

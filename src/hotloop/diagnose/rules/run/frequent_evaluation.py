@@ -39,7 +39,7 @@ from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.quantities import duration
 
-MUCH = 0.25
+MIN_SHARE_TO_REPORT = 0.25
 """A forward is a third of a training step (Kaplan et al. 2020: 2N FLOPs against 6N), so an evaluation on as many
 samples as were trained on takes a quarter of the loop."""
 
@@ -60,7 +60,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         cost=cost,
         gain=cost.gain(expected=MIDWAY),
         severity=None
-        if sure and num != 1 and cost.share >= MUCH and _scores(observation, cost)
+        if sure and num != 1 and cost.share >= MIN_SHARE_TO_REPORT and _scores(observation, cost)
         else Severity.INFO,
     )
 

@@ -36,8 +36,8 @@ from hotloop.model.quantities import duration
 
 _PARTS = tuple(name for name in STARTUP_PARTS if name != "compilation_s")
 """Compilation is another rule's matter."""
-MUCH = 0.25
-"""Of the run: with less, starting costs less than a third of what training itself takes."""
+MIN_SHARE_TO_REPORT = 0.25
+"""Share of the run: with less, starting costs less than a third of what training itself takes."""
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -47,7 +47,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         raise Abstain("a run that came to its own end (--full)")
     parts = {name: observation.run.parts.get(name, 0.0) for name in _PARTS}
     share = sum(parts.values()) / observation.run.wall_s
-    if share >= MUCH:
+    if share >= MIN_SHARE_TO_REPORT:
         listed = ", ".join(
             f"{name[:-2].replace('_', ' ')} {duration(spent)}" for name, spent in parts.items() if spent
         )

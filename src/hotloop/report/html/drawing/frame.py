@@ -101,7 +101,7 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True):
         return Markup('<polygon points="{}" fill="{}" opacity=".22"/>').format(path, color)
 
     def box(self, left: float, right: float, top: float, color: str, title: str) -> Markup:
-        """Return a bar that stands on the lowest value."""
+        """Return a bar that starts at the lowest value."""
         begin, end = self.x.at(left), self.x.at(right)
         high = self.y.at(top)
         return Markup('<rect x="{}" width="{}" y="{}" height="{}" fill="{}"><title>{}</title></rect>').format(

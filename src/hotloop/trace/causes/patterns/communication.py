@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.quantities import duration
-from hotloop.trace.causes.patterns.pattern import NOTABLE, Seen
+from hotloop.trace.causes.patterns.idle_pattern import NOTABLE, Seen
 
 
 def exposed_communication(seen: Seen) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.quantities import counted, duration
-from hotloop.trace.causes.patterns.pattern import NOTABLE, Seen
+from hotloop.trace.causes.patterns.idle_pattern import NOTABLE, Seen
 from hotloop.trace.facts.intervals import union
 from hotloop.trace.facts.operators import OperatorRow
 from hotloop.trace.facts.tensor_cores import has_matrix_units

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.quantities import counted, duration
 from hotloop.trace.causes.idle import IdleCause
-from hotloop.trace.causes.patterns.pattern import NOTABLE, Seen
+from hotloop.trace.causes.patterns.idle_pattern import NOTABLE, Seen
 
 
 def input_bound(seen: Seen) -> Iterator[Finding]:

@@ -2,7 +2,7 @@
 
 from hotloop.model.finding import Finding
 from hotloop.trace.causes.patterns import communication, compute, host
-from hotloop.trace.causes.patterns.pattern import Pattern, Seen
+from hotloop.trace.causes.patterns.idle_pattern import Pattern, Seen
 
 _PATTERNS: tuple[Pattern, ...] = (
     host.input_bound,

@@ -96,7 +96,7 @@ class _Graph:
             inside.update(own)
 
     def takes(self, args: Any, kwargs: Any) -> bool:
-        """Whether a call is like the one that was captured, and the graph's memory is free."""
+        """Whether a call matches the captured one and the graph's memory is free."""
         import torch
 
         return (

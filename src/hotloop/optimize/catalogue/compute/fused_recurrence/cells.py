@@ -1,4 +1,4 @@
-"""Which of torch's calls makes all time steps of a cell."""
+"""The torch call that computes all time steps of a cell."""
 
 from __future__ import annotations
 

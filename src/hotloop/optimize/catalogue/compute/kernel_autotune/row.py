@@ -67,7 +67,7 @@ class KernelAutotune(Optimization):
             raise DoesNotApply("the model has no convolution")
         on_rocm = program.hip_version is not None
         params = {"miopen_find_mode": "NORMAL", "tunable_op": True} if on_rocm else {}
-        # [A] and [B] promise 10-30% of convolution time.
+        # Published advice promises 10-30% of convolution time.
         prior = expected(share(observation, Phase.FORWARD, Phase.BACKWARD), 1.2)
         return [Candidate(name=self.name, params=params, numerics=self.numerics, prior=prior)]
 

@@ -47,7 +47,7 @@ class CachedPreprocessing(Optimization):
 
     Example: decode and resize in the data set's `__init__`, and leave `RandomCrop` and what follows to `__getitem__`.
 
-    References: torch.utils.data documentation; lectures [D] and [E] of the catalogue.
+    References: torch.utils.data documentation.
     """
 
     name: ClassVar[str] = "cached_preprocessing"

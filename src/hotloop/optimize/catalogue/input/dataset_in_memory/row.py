@@ -45,7 +45,7 @@ class DatasetInMemory(Optimization):
 
     Example: `samples = [dataset[i] for i in range(len(dataset))]; loader = DataLoader(samples, ...)`
 
-    References: torch.utils.data documentation; lecture [E] of the catalogue.
+    References: torch.utils.data documentation.
     """
 
     name: ClassVar[str] = "dataset_in_memory"

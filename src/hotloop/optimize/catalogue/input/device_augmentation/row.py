@@ -87,7 +87,7 @@ class DeviceAugmentation(Optimization):
         return AugmentedBatches()
 
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
-        """Offer the code: other random numbers are drawn, which a person decides."""
+        """Return the code to paste: it draws different random numbers, so the user applies it."""
         from hotloop.source.outcome import Refused
 
-        return Refused("other random numbers are drawn, which a person decides", CODE)
+        return Refused("it draws different random numbers; apply it yourself", CODE)

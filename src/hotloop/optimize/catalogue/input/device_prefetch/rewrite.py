@@ -46,9 +46,7 @@ def rewrite_prefetch(source: Editor, sites: Sites) -> Rewrite:
     if not loaders:
         return not_observed("DataLoader that feeds training", f"{_NAME}(dataset, ...)")
     if sites.device != "cpu":
-        return Refused(
-            "where the program moves its batches has to change, too, which a person decides", _ON_A_DEVICE
-        )
+        return Refused("the line that moves the batches has to change, too; apply it yourself", _ON_A_DEVICE)
     notes: list[str] = []
     for site in loaders:
         place, own = keyword_place(source, site)

@@ -44,7 +44,7 @@ class DevicePrefetch(Optimization):
 
     Example: `next_batch = executor.submit(next, batches)` before the step, `batch = next_batch.result()` after it
 
-    References: NVIDIA Apex, data_prefetcher; torch.cuda.Stream documentation; lecture [E] of the catalogue.
+    References: NVIDIA Apex, data_prefetcher; torch.cuda.Stream documentation.
     """
 
     name: ClassVar[str] = "device_prefetch"

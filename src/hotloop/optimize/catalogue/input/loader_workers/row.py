@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hotloop.source.outcome import Rewrite
 
 MAX_WORKERS = 16
-"""More is not proposed: [A] and the PyTorch forum's experience see diminishing returns after about 8."""
+"""More is not proposed: published advice and the PyTorch forum see diminishing returns after about 8."""
 SHORT_EPOCH_S = 100.0
 """Starting two workers took about 1 s on two cores: 1% of such an epoch."""
 CROWDED = 1.5

@@ -39,7 +39,7 @@ class PadToMultiple(Optimization):
     one with padding has come, batches are left as they are.
 
     Effect on numerics: where the model masks its padding and the loss leaves it out, rounding; where it does not, as
-    with a mean over all positions, the loss is another one: it is tried only where you allow that
+    with a mean over all positions, the loss differs: it is tried only where you allow that
     (`--allow semantic`).
 
     Example: `tokenizer.pad(samples, pad_to_multiple_of=8)`

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hotloop.source.outcome import Rewrite
 
 USUAL = 1.05
-"""[A] and [D] of the catalogue promise 5-10%."""
+"""Published advice promises 5-10%."""
 
 
 class PersistentWorkers(Optimization):
@@ -39,7 +39,7 @@ class PersistentWorkers(Optimization):
 
     Example: `DataLoader(dataset, batch_size=64, num_workers=4, persistent_workers=True)`
 
-    References: torch.utils.data documentation; [A] and [D] of the catalogue promise 5-10%.
+    References: torch.utils.data documentation.
     """
 
     name: ClassVar[str] = "persistent_workers"

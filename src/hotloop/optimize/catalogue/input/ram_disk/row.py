@@ -42,7 +42,7 @@ class RamDisk(Optimization):
 
     Example: `cp -r data /dev/shm/data; python train.py --data /dev/shm/data`
 
-    References: Linux, tmpfs(5); lecture [D] of the catalogue.
+    References: Linux, tmpfs(5).
     """
 
     name: ClassVar[str] = "ram_disk"

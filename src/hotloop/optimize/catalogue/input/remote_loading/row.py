@@ -55,7 +55,7 @@ class RemoteLoading(Optimization):
 
     Example: `rsync -a server:/data/train/ /local/train/; python train.py --data /local/train`
 
-    References: lecture [E] of the catalogue; nfs(5), rsize.
+    References: nfs(5), rsize.
     """
 
     name: ClassVar[str] = "remote_loading"

@@ -52,7 +52,7 @@ class SequentialShards(Optimization):
 
     Example: `hotloop data pack images shards`, then `PackedDataset("shards", transform)`
 
-    References: WebDataset; lectures [D] and [E] of the catalogue.
+    References: WebDataset.
     """
 
     name: ClassVar[str] = "sequential_shards"
@@ -100,4 +100,4 @@ class SequentialShards(Optimization):
         """Offer the commands and the code: packing takes disk, and the order changes."""
         from hotloop.source.outcome import Refused
 
-        return Refused("packing takes disk and the order changes, which a person decides", CODE)
+        return Refused("packing takes disk space and changes the order of samples; apply it yourself", CODE)

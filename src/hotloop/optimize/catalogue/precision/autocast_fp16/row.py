@@ -60,7 +60,7 @@ class AutocastFp16(Optimization):
                 "the model is on the CPU, where float16 needs gradient scaling and is no faster than bfloat16"
             )
         _require_steps_that_can_be_left_out(observation)
-        # [A] promises 1.5-2x; where bfloat16 is as fast it needs no scaling, and comes first.
+        # Published advice promises 1.5-2x; where bfloat16 is as fast it needs no scaling, and comes first.
         factor = 1.6 if _only_fp16(observation) else 1.35
         prior = expected(share(observation, Phase.FORWARD, Phase.BACKWARD), factor)
         return [Candidate(name=self.name, numerics=self.numerics, prior=prior)]

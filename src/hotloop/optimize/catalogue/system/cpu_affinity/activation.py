@@ -106,7 +106,7 @@ class Affinity(Knob):
 
 
 class _Placed:
-    """What a loader worker begins with; it is pickled where workers are spawned."""
+    """The start of a loader worker; pickled where workers are spawned."""
 
     def __init__(self, inner: Any, cores: Collection[int]) -> None:
         self._inner = inner

@@ -66,4 +66,4 @@ def _is_loaded(name: str) -> tuple[bool, str]:
         low, high = (int(end, 16) for end in words[0].split("-"))
         if low <= address < high:
             return True, f"malloc is that of {words[-1]}"
-    return False, f"lib{name} is loaded, but malloc is another one's"
+    return False, f"lib{name} is loaded, but malloc comes from a different library"

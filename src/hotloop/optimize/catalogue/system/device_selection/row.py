@@ -49,7 +49,7 @@ class DeviceSelection(Optimization):
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
-        """Return the best set, where it is another one than the program's."""
+        """Return the best set, where it differs from the program's."""
         program = observation.program
         if program.device != "cuda":
             raise DoesNotApply(f"the model is on {program.device}")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SETTING = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 LEAST = 1.02
-"""Expected of fewer translations alone, without page faults to save."""
+"""Expected gain of fewer address translations, without page faults to save."""
 VARIABLE = "THP_MEM_ALLOC_ENABLE"
 """Read by torch once, at the first large allocation: it then advises the kernel for each tensor of 2 MiB and more."""
 

@@ -14,7 +14,7 @@ BIND = 2
 CALLS = {"x86_64": (238, 239), "aarch64": (237, 236)}
 """Numbers of set_mempolicy and get_mempolicy."""
 _MAX_NODES = 1024
-"""The kernel's own limit; the mask that get_mempolicy fills must hold them all."""
+"""The kernel's limit: get_mempolicy needs a mask for all nodes."""
 
 
 class MemoryPolicy(Activation):

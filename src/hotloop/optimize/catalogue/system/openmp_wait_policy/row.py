@@ -13,14 +13,12 @@ from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import only
 from hotloop.optimize.program.cores import num_cores, num_processes
 from hotloop.probe.activation.activation import Activation
+from hotloop.stats.quietness import is_busy
 
 if TYPE_CHECKING:
     from hotloop.model.sites import Sites
     from hotloop.source.draft import Editor
     from hotloop.source.outcome import Rewrite
-
-BUSY = 0.10
-"""Share of the machine that others take from which spinning barriers cost a factor (the limit of a void block)."""
 
 
 class OpenmpWaitPolicy(Optimization):
@@ -59,7 +57,7 @@ class OpenmpWaitPolicy(Optimization):
         workers = max((loader.num_workers for loader in program.loaders), default=0)
         wanted = num_processes(observation) * (program.num_threads or 1) + workers
         prior = 1.5 if wanted > num_cores(observation) else 1.0
-        if (observation.foreign_share or 0.0) > BUSY:
+        if is_busy(observation.foreign_share):
             # 2.5-5x was measured with a busy neighbour. Tried before all else, it also steadies what comes after.
             prior = 5.0
         return [

@@ -1,0 +1,1 @@
+"""`hotloop memory plan` on programs whose peak is known, beside other estimators, and on programs of all kinds."""

@@ -1,0 +1,198 @@
+"""Changes that take less memory, by what holds it: exact ones first, each with the most that it can save."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from hotloop.model.memory_account import HeldLine, HeldTensor
+from hotloop.model.optimization import Numerics
+from hotloop.model.out_of_memory import Remedy
+
+MIN_SHARE = 0.03
+"""Of all that is held: less is within the account's own error, and helps nobody."""
+LOSSES = ("log_softmax", "nll_loss", "cross_entropy", "logsumexp")
+_ORDER = (Numerics.EXACT, Numerics.TOLERANCE, Numerics.SEMANTIC)
+
+
+class HeldMemory(msgspec.Struct, frozen=True, kw_only=True):
+    """What is held at a moment.
+
+    Attributes:
+        by_class: bytes by class.
+        lines: the lines that hold most.
+        others: tensors of no model and no optimizer.
+        phase: of the step at that moment; None: not known.
+        device: whose memory.
+    """
+
+    by_class: Mapping[str, int]
+    lines: Sequence[HeldLine] = ()
+    others: Sequence[HeldTensor] = ()
+    phase: str | None = None
+    device: str = "cpu"
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return sum(self.by_class.values())
+
+    def of(self, name: str) -> int:
+        """Return the bytes of a class."""
+        return self.by_class.get(name, 0)
+
+
+def remedies(held: HeldMemory, missing_bytes: int | None = None) -> tuple[Remedy, ...]:
+    """Return the changes, exact ones first, of equal ones the larger first.
+
+    Args:
+        held: what is held.
+        missing_bytes: what would have to be free for the program to go on; None: not known.
+    """
+    least = MIN_SHARE * held.total
+    found = [each for each in _all(held) if each.saved_bytes is None or each.saved_bytes >= least]
+    found.sort(key=lambda each: (_ORDER.index(each.numerics), -(each.saved_bytes or 0)))
+    return tuple(msgspec.structs.replace(each, enough=_enough(each, missing_bytes)) for each in found)
+
+
+def _enough(remedy: Remedy, missing: int | None) -> bool | None:
+    if missing is None or remedy.saved_bytes is None:
+        return None
+    return remedy.saved_bytes >= missing
+
+
+def loss_lines(lines: Sequence[HeldLine]) -> list[HeldLine]:
+    """Return the lines whose tensors a loss over classes made: log-probabilities, and gradients of logits."""
+    return [each for each in lines if any(word in each.operator for word in LOSSES)]
+
+
+def _all(held: HeldMemory) -> Iterator[Remedy]:
+    yield from _graphs(held)
+    yield from _saved_activations(held)
+    yield from _loss(held)
+    yield from _gradients(held)
+    yield from _optimizer(held)
+    yield from _inputs(held)
+
+
+def _graphs(held: HeldMemory) -> Iterator[Remedy]:
+    kept = [each for each in held.others if each.keeps_graph]
+    if held.of("earlier_steps"):
+        yield Remedy(
+            change="keep numbers or detached tensors of past steps: loss.item(), output.detach()",
+            numerics=Numerics.EXACT,
+            saved_bytes=held.of("earlier_steps"),
+            basis="what forwards of earlier steps made and graphs still hold",
+        )
+    elif kept:
+        yield Remedy(
+            change="keep numbers or detached tensors of past steps: loss.item(), output.detach()",
+            numerics=Numerics.EXACT,
+            saved_bytes=sum(each.held_bytes for each in kept),
+            basis="tensors with a graph that outlive their step, without what their graphs keep",
+        )
+    others = sum(each.held_bytes for each in held.others if not each.keeps_graph)
+    if others and held.device != "cpu":
+        yield Remedy(
+            change="keep the data on the host, in pinned memory, and copy one batch at a time",
+            numerics=Numerics.EXACT,
+            saved_bytes=others,
+            basis="tensors on the device that belong to no model and no optimizer",
+            optimization="pinned_memory",
+        )
+
+
+def _saved_activations(held: HeldMemory) -> Iterator[Remedy]:
+    saved = held.of("activations")
+    if not saved:
+        return
+    if held.phase == "evaluation":
+        yield Remedy(
+            change="evaluate under torch.no_grad()", numerics=Numerics.EXACT, saved_bytes=saved,
+            basis="activations kept for a backward that does not come", optimization="no_grad_evaluation",
+        )  # fmt: skip
+    within = saved - sum(each.held_bytes for each in loss_lines(held.lines))
+    yield Remedy(
+        change="recompute the activations of blocks in the backward (torch.utils.checkpoint)",
+        numerics=Numerics.EXACT,
+        saved_bytes=max(0, within),
+        basis="activations saved by the model; the input of each block stays",
+    )
+    yield Remedy(
+        change="autocast to bfloat16 around the forward",
+        numerics=Numerics.TOLERANCE,
+        saved_bytes=saved // 2,
+        basis="half of the saved activations; what is kept in fp32 (norms, losses) saves nothing",
+        optimization="autocast_bf16",
+    )
+    batch = saved + held.of("inputs")
+    yield Remedy(
+        change="two micro-batches of half the size, their gradients added up",
+        numerics=Numerics.TOLERANCE,
+        saved_bytes=batch // 2,
+        basis="half of activations and inputs",
+    )
+    yield Remedy(
+        change="a smaller batch", numerics=Numerics.SEMANTIC, saved_bytes=batch // 2,
+        basis="half of activations and inputs, at half the batch",
+    )  # fmt: skip
+
+
+def _loss(held: HeldMemory) -> Iterator[Remedy]:
+    lines = loss_lines(held.lines)
+    num_bytes = sum(each.held_bytes for each in lines)
+    if num_bytes:
+        yield Remedy(
+            change="compute the loss over slices of the batch, each under torch.utils.checkpoint",
+            numerics=Numerics.EXACT,
+            saved_bytes=num_bytes,
+            basis=f"log-probabilities and gradients of the logits, made at {_place(lines[0])}",
+        )
+
+
+def _gradients(held: HeldMemory) -> Iterator[Remedy]:
+    gradients = held.of("gradients")
+    if gradients and held.phase == "forward":
+        yield Remedy(
+            change="zero_grad(set_to_none=True) before the forward, not after it",
+            numerics=Numerics.EXACT,
+            saved_bytes=gradients,
+            basis="gradients of the step before, alive in the forward",
+            optimization="zero_grad_none",
+        )
+
+
+def _optimizer(held: HeldMemory) -> Iterator[Remedy]:
+    temporaries = held.of("temporaries")
+    if held.phase == "optimizer" and temporaries:
+        yield Remedy(
+            change="fused=True in the optimizer (or foreach=False): it makes no lists of whole tensors",
+            numerics=Numerics.EXACT,
+            saved_bytes=temporaries,
+            basis="temporaries of the optimizer's step",
+            optimization="fused_optimizer",
+        )
+    state = held.of("optimizer_state")
+    if state:
+        yield Remedy(
+            change="8-bit optimizer state (bitsandbytes, torchao)",
+            numerics=Numerics.TOLERANCE,
+            saved_bytes=3 * state // 4,
+            basis="three quarters of the optimizer's state in fp32",
+        )
+
+
+def _inputs(held: HeldMemory) -> Iterator[Remedy]:
+    inputs = held.of("inputs")
+    if inputs:
+        yield Remedy(
+            change="smaller batches, and fewer of them made ahead (prefetch_factor)",
+            numerics=Numerics.SEMANTIC,
+            saved_bytes=inputs // 2,
+            basis="half of what batches hold",
+        )
+
+
+def _place(line: HeldLine) -> str:
+    return f"{line.path.rpartition('/')[2]}:{line.line}"

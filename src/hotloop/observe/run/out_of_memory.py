@@ -1,0 +1,222 @@
+"""Whether a run ended for want of memory, and a run that is made to see what held it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import msgspec
+
+from hotloop.launch.environment import probed, quiet
+from hotloop.launch.isolation.decide import Isolation, guard_orders
+from hotloop.launch.isolation.scratch import new_scratch, remove
+from hotloop.launch.process import Run, start
+from hotloop.model.memory_account import HeldLine, HeldTensor
+from hotloop.model.out_of_memory import OutOfMemory
+from hotloop.observe.decode.spans import Size, Timeline
+from hotloop.observe.profile.memory_remedies import HeldMemory, remedies
+from hotloop.probe.control.control_page import ControlPage
+from hotloop.probe.memory_failure.report_file import STEM
+from hotloop.probe.process.config import ProbeConfig
+
+KILLED = 137
+"""Exit code of a process killed by signal 9."""
+BELOW = 0.9
+"""Of the size at which the kernel killed it: at so much the further run ends itself."""
+LONGEST_S = 120.0
+"""A program that failed later is not run again: the user would wait as long once more."""
+PATIENCE, MOST_S = 5.0, 60.0
+"""Times what it took to fail, for a run that is followed, and seconds more."""
+POLL_S = 0.1
+FOLLOWED = (
+    "the program was run once more, each storage followed from the first one on, with the line that made it"
+)
+WALKED = "a walk over the tensors that Python could reach when the program ended; what graphs keep is not among them"
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run ended.
+
+    Attributes:
+        folder: the probe's.
+        code: exit code.
+        lived_s: how long it ran.
+        largest_bytes: the largest resident size that was seen; None: none was.
+        num_kills: of the kernel, for want of memory, while it ran; None: it does not tell.
+        lead: the records of the process that trained; None: none did.
+    """
+
+    folder: Path
+    code: int
+    lived_s: float
+    largest_bytes: int | None
+    num_kills: int | None
+    lead: Timeline | None
+
+
+def num_kills() -> int | None:
+    """Return how many processes the kernel has killed for want of memory since it started; None: it does not tell."""
+    try:
+        rows = Path("/proc/vmstat").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(row.split()[1]) for row in rows if row.startswith("oom_kill ")), None)
+
+
+def ran_out(failure: Failure) -> bool:
+    """Whether it was for want of memory: the program said so, or the kernel counted one more that it killed."""
+    said = any(failure.folder.glob(f"{STEM}-*.json"))
+    return said or (failure.code == KILLED and bool(failure.num_kills))
+
+
+def out_of_memory(
+    failure: Failure,
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    isolation: Isolation,
+    left_s: float,
+    say: Callable[[str], None],
+) -> OutOfMemory:
+    """Return what is known of it; run the program once more, followed, where it failed early enough.
+
+    Args:
+        failure: how it ended.
+        argv: the command.
+        environment: the user's.
+        isolation: of the run that failed.
+        left_s: before the deadline.
+        say: told of the wait.
+    """
+    first = _read(failure.folder)
+    found = None
+    if failure.lived_s <= min(LONGEST_S, left_s):
+        patience_s = min(PATIENCE * failure.lived_s + MOST_S, left_s)
+        found = _followed(failure, argv, environment, isolation, patience_s, say)
+    value = found or first or {}
+    return _told(value, first, failure)
+
+
+def _followed(
+    failure: Failure,
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    isolation: Isolation,
+    patience_s: float,
+    say: Callable[[str], None],
+) -> dict[str, Any] | None:
+    """Return what a run told that was followed; None: it did not run out of memory in time."""
+    scratch = new_scratch("memory")
+    try:
+        folder = scratch / "probe"
+        folder.mkdir()
+        page = ControlPage.create(folder / "control")
+        told = scratch / "probe.json"
+        said = any(failure.folder.glob(f"{STEM}-*.json"))
+        ends_at = None if said or not failure.largest_bytes else round(BELOW * failure.largest_bytes)
+        ProbeConfig(
+            folder=str(folder), follow_memory=True, ends_at_bytes=ends_at, **guard_orders(isolation, scratch)
+        ).save(told)
+        run = start(
+            argv, probed(quiet(environment, scratch), told), isolation, scratch, log=scratch / "output.log"
+        )
+        try:
+            _wait(run, patience_s, say)
+        finally:
+            run.end()
+            page.close()
+        return _read(folder)
+    finally:
+        remove(scratch)
+
+
+def _wait(run: Run, patience_s: float, say: Callable[[str], None]) -> None:
+    began = time.monotonic()
+    while run.exit_code() is None and time.monotonic() - began < patience_s:
+        say("your program ran out of memory: running it again to see what holds the memory")
+        time.sleep(POLL_S)
+
+
+def _read(folder: Path) -> dict[str, Any] | None:
+    """Return what the largest process told; None: none did."""
+    values = [json.loads(path.read_text("ascii")) for path in sorted(folder.glob(f"{STEM}-*.json"))]
+    return max(values, key=lambda value: sum(value["by_class"].values()), default=None)
+
+
+def _told(value: Mapping[str, Any], first: Mapping[str, Any] | None, failure: Failure) -> OutOfMemory:
+    lines = tuple(_line(row) for row in value.get("lines", ()))
+    others = msgspec.convert(value.get("others", ()), tuple[HeldTensor, ...])
+    by_class = dict(value.get("by_class", {}))
+    device = value.get("device", "cpu")
+    host = value.get("host") or {}
+    # The run that was not followed is the user's own: its figures go before, where they are known.
+    room = value.get("room") or host
+    asked, free = value.get("asked_bytes"), room.get("free_bytes")
+    held = HeldMemory(by_class=by_class, lines=lines, others=others, phase=value.get("phase"), device=device)
+    missing = asked - free if asked is not None and free is not None and asked > free else asked
+    stack = value.get("stack") or (first or {}).get("stack") or []
+    return OutOfMemory(
+        error=value.get("error") or (first or {}).get("error") or "",
+        killed=first is None,
+        device=device,
+        asked_bytes=asked,
+        at=_at(stack, value, asked),
+        user_line=_users(stack),
+        phase=value.get("phase"),
+        limit=room.get("limit"),
+        limit_bytes=room.get("limit_bytes"),
+        free_bytes=free,
+        reserved_bytes=room.get("reserved_bytes"),
+        resident_bytes=failure.largest_bytes if first is None else host.get("resident_bytes"),
+        held_bytes=sum(by_class.values()),
+        by_class=by_class,
+        lines=lines,
+        others=others,
+        batch=_batch(failure.lead.sizes if failure.lead is not None else ()),
+        followed=bool(value.get("tracked")),
+        remedies=remedies(held, missing),
+        method=FOLLOWED if value.get("tracked") else WALKED,
+    )
+
+
+def _line(row: Mapping[str, Any]) -> HeldLine:
+    return HeldLine(
+        path=row["path"],
+        line=row["line"],
+        function=row["function"],
+        operator=row["operator"],
+        held_bytes=row["held_bytes"],
+        num=row["num"],
+        shape=tuple(row["shape"]) if row["shape"] else None,
+        dtype=row["dtype"],
+        in_backward=row["in_backward"],
+    )
+
+
+def _at(stack: Sequence[Sequence[Any]], value: Mapping[str, Any], asked: int | None) -> HeldLine | None:
+    if not stack:
+        return None
+    path, line, function = stack[0]
+    operator = value.get("operator") or ""
+    return HeldLine(path=path, line=line, function=function, operator=operator, held_bytes=asked or 0)
+
+
+def _users(stack: Sequence[Sequence[Any]]) -> str | None:
+    """Return the innermost line outside installed packages, where it is not the innermost of all."""
+    at = next((at for at, line in enumerate(stack) if "site-packages" not in line[0]), 0)
+    return f"{stack[at][0]}:{stack[at][1]}" if at else None
+
+
+def _batch(seen: Sequence[Size]) -> str:
+    """Say how large the last batch was beside the earlier ones, where it is the largest."""
+    sizes = [each.tokens or each.samples for each in seen]
+    if len(sizes) < 2 or sizes[-1] <= max(sizes[:-1]):
+        return ""
+    unit = "tokens" if seen[-1].tokens else "samples"
+    return (
+        f"the last batch has {sizes[-1]:,} {unit}, more than any before: at most {max(sizes[:-1]):,}, "
+        f"{median(sizes[:-1]):,.0f} in the median"
+    )

@@ -1,0 +1,101 @@
+"""What holds the memory now, by class and by line: the storages that were followed, and a walk over all tensors."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from hotloop.probe.instruments.operation_stacks import LOADING
+from hotloop.probe.instruments.storage_classes import OTHER, StorageClasses
+from hotloop.probe.memory_failure.live_storages import BACKWARD, FORWARD, LiveStorages, Record
+
+NAMES = ("parameters", "gradients", "optimizer_state", "buffers", "other")
+"""By the numbers of `storage_classes`."""
+MOST_NAMED = 12
+PASSES_OF_A_STEP = 3
+"""Backward passes through which a step may keep an activation: of a GAN's one to three use the same forward."""
+
+
+def held_now(device: str, storages: LiveStorages | None) -> dict[str, Any]:
+    """Return bytes by class, the lines that hold most, and the other tensors.
+
+    Args:
+        device: whose memory.
+        storages: what was followed; None: nothing was, and lines are not known.
+    """
+    classes = StorageClasses()
+    walked = {row["address"]: row for row in classes.all_tensors() if row["device"] == device}
+    classes.let_go()
+    followed = {} if storages is None else {
+        address: record for address, record in list(storages.live.items()) if record.device == device
+    }  # fmt: skip
+    turn = storages.turn if storages is not None else 0
+    sums: dict[str, int] = defaultdict(int)
+    lines: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for address in {**walked, **followed}:
+        row, record = walked.get(address), followed.get(address)
+        name = _class(row, record, turn)
+        num_bytes = row["bytes"] if row is not None else record.num_bytes if record is not None else 0
+        sums[name] += num_bytes
+        if record is not None and storages is not None:
+            _add_line(lines, storages, record, name, num_bytes)
+    return {
+        "by_class": dict(sorted(sums.items(), key=lambda pair: -pair[1])),
+        "lines": sorted(lines.values(), key=lambda line: -line["held_bytes"])[:MOST_NAMED],
+        "others": _others(walked, followed, turn),
+    }
+
+
+def _class(row: Mapping[str, Any] | None, record: Record | None, turn: int) -> str:
+    if row is not None and row["class"] != OTHER:
+        return NAMES[row["class"]]
+    if record is None:
+        return "other"
+    if record.phase == FORWARD and turn - record.turn > PASSES_OF_A_STEP:
+        # Python holds it, and no graph: data, not a result.
+        return "other" if row is not None and not record.in_graph else "earlier_steps"
+    if record.phase == FORWARD:
+        return "activations" if record.in_graph else "inputs"
+    return "inputs" if record.phase == LOADING else "temporaries"
+
+
+def _add_line(
+    lines: dict[tuple[Any, ...], dict[str, Any]],
+    storages: LiveStorages,
+    record: Record,
+    name: str,
+    num_bytes: int,
+) -> None:
+    stack, _, _ = storages.stacks.stacks()[record.stack]
+    if not stack or name in NAMES[:4]:
+        return
+    at = stack[-1]
+    in_backward = record.phase == BACKWARD
+    line = lines.setdefault(
+        (at.path, at.line, name),
+        {
+            "path": at.path, "line": at.line, "function": at.function, "operator": record.operator, "name": name,
+            "held_bytes": 0, "num": 0, "largest": 0, "shape": None, "dtype": "", "in_backward": in_backward,
+        },
+    )  # fmt: skip
+    line["held_bytes"] += num_bytes
+    line["num"] += 1
+    if num_bytes > line["largest"]:
+        line.update(largest=num_bytes, operator=record.operator, shape=list(record.shape), dtype=record.dtype)
+
+
+def _others(
+    walked: Mapping[int, Mapping[str, Any]], followed: Mapping[int, Record], turn: int
+) -> list[dict[str, Any]]:
+    rows = [
+        {
+            "held_bytes": row["bytes"],
+            "shape": row.get("shape", []),
+            "dtype": row.get("dtype", "").removeprefix("torch."),
+            "keeps_graph": row["graph"],
+        }
+        for address, row in walked.items()
+        if _class(row, followed.get(address), turn) == "other"
+    ]
+    return sorted(rows, key=lambda row: -int(row["held_bytes"]))[:MOST_NAMED]

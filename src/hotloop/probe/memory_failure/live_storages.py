@@ -1,0 +1,100 @@
+"""Every storage that is alive, with the operation and the line that made it."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import torch
+
+from hotloop.probe.instruments.frames import Frames
+from hotloop.probe.instruments.operation_stacks import LOADING, OPTIMIZER, OperationStacks
+
+FORWARD, BACKWARD, OTHER = "forward", "backward", "other"
+
+
+class Record(NamedTuple):
+    """One storage.
+
+    Attributes:
+        stack: number of the lines that it was made under.
+        in_graph: it was made by an operation of a graph: a backward may need it.
+        turn: backward passes that had begun by then.
+    """
+
+    num_bytes: int
+    device: str
+    operator: str
+    phase: str
+    stack: int
+    shape: tuple[int, ...]
+    dtype: str
+    in_graph: bool
+    turn: int
+
+
+class LiveStorages:
+    """The storages of this process that operations have made and that are not released."""
+
+    def __init__(self) -> None:
+        self._frames = Frames()
+        self.stacks = OperationStacks(self._frames)
+        self.live: dict[int, Record] = {}
+        """By address of the memory."""
+        self._watched: dict[int, Any] = {}
+        self._sequence = torch.autograd._get_sequence_nr
+        self._pass = torch._C._current_graph_task_id
+        self._made = self._sequence()
+        self.turn = 0
+        """Backward passes that have begun."""
+        self._last_pass = -1
+
+    def saw(self, result: Any, operator: str, args: Any) -> None:
+        """Note the storages of an operation's results, where they are new."""
+        made = self._sequence()
+        new_node, self._made = made > self._made, made
+        for tensor in _tensors(result):
+            storage = tensor.untyped_storage()
+            if storage._cdata in self._watched or not storage.nbytes():
+                continue
+            stack = self.stacks.number(sys._getframe(2))
+            phase = self.phase(stack)
+            in_graph = phase == FORWARD and (new_node or any(each.requires_grad for each in _tensors(args)))
+            self._keep(storage, Record(
+                storage.nbytes(), str(tensor.device), operator, phase, stack, tuple(tensor.shape),
+                str(tensor.dtype).removeprefix("torch."), in_graph, self.turn,
+            ))  # fmt: skip
+
+    def phase(self, stack: int) -> str:
+        """Return the phase of an operation that runs now, under some lines."""
+        running = self._pass()
+        if running != -1:
+            if running > self._last_pass:
+                self._last_pass = running
+                self.turn += 1
+            return BACKWARD
+        part = self.stacks.part(stack)
+        if part in (LOADING, OPTIMIZER):
+            return part
+        return FORWARD if torch.is_grad_enabled() else OTHER
+
+    def _keep(self, storage: Any, record: Record) -> None:
+        key, address = storage._cdata, storage.data_ptr()
+        live, watched = self.live, self._watched
+
+        def released(_: Any) -> None:
+            watched.pop(key, None)
+            live.pop(address, None)
+
+        live[address] = record
+        watched[key] = weakref.ref(storage, released)
+
+
+def _tensors(value: Any) -> Iterator[Any]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, tuple | list):
+        for each in value:
+            yield from _tensors(each)

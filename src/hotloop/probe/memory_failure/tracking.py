@@ -1,0 +1,118 @@
+"""A run that is made to find out what fills the memory: every storage is followed from the first one on.
+
+It ends as the program ends. Where the kernel killed the program before, the process ends itself a little earlier, so
+that what held the memory is known and nobody else is killed this time.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from typing import Any
+
+import torch
+
+from hotloop.probe.instruments.dispatch_mode import questions
+from hotloop.probe.instruments.frames import Frames, Line, Owner
+from hotloop.probe.instruments.stacks import Stacks, lines_of
+from hotloop.probe.memory_failure.live_storages import LiveStorages
+from hotloop.probe.memory_failure.report_file import lines_of_frame, write_failure
+from hotloop.probe.memory_failure.room import host_room
+from hotloop.probe.memory_failure.words import says_out_of_memory
+from hotloop.probe.probe import Probe
+
+POLL_S = 0.02
+ENDED = 137
+"""As the kernel would have ended it."""
+
+
+def install(probe: Probe) -> None:
+    """Follow the storages, and the size of the process where that has a limit."""
+    from torch.utils._python_dispatch import _push_mode
+
+    storages = LiveStorages()
+    limit = probe.config.ends_at_bytes
+    if limit is not None:
+        main = threading.get_ident()
+        threading.Thread(
+            target=_watch_size, args=(probe, storages, limit, main), daemon=True, name="hotloop-size"
+        ).start()
+    _push_mode(_mode(probe, storages))
+
+
+def _watch_size(probe: Probe, storages: LiveStorages, limit: int, thread: int) -> None:
+    """End the process when it is as large as it may be."""
+    while (host_room()["resident_bytes"] or 0) < limit:
+        time.sleep(POLL_S)
+    assert probe.folder is not None
+    with probe.survive("memory failure"):
+        write_failure(probe.folder, None, _lines(thread), storages, device="cpu")
+    os._exit(ENDED)
+
+
+def _lines(thread: int) -> list[Line]:
+    frames, stacks = Frames(), Stacks()
+    found = next((stack for number, stack in stacks.look() if number == thread), b"")
+    return [line for line in lines_of(found) if frames.owner_of_line(line) in (Owner.USER, Owner.LIBRARY)]
+
+
+def _mode(probe: Probe, storages: LiveStorages) -> Any:
+    """Return the mode; its class is made here since torch must not be imported with this module."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    asked = questions()
+
+    class Following(TorchDispatchMode):  # type: ignore[misc]
+        """Sees every operator below autograd, and changes none."""
+
+        supports_higher_order_operators = True
+
+        @classmethod
+        def ignore_compile_internals(cls) -> bool:
+            """Let torch.compile compile all the same."""
+            return True
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            kwargs = kwargs or {}
+            if func in asked:
+                return NotImplemented
+            try:
+                out = func(*args, **kwargs)
+            except (RuntimeError, MemoryError) as error:
+                if says_out_of_memory(error) is not None:
+                    with probe.survive("memory failure"):
+                        _failed(probe, storages, error, str(func), _device_of(args, kwargs))
+                raise
+            with probe.survive("memory failure"):
+                storages.saw(out, str(func), args)
+            return out
+
+    return Following()
+
+
+def _failed(
+    probe: Probe, storages: LiveStorages, error: BaseException, operator: str, device: str | None
+) -> None:
+    assert probe.folder is not None
+    frame = sys._getframe(2)
+    phase = storages.phase(storages.stacks.number(frame))
+    write_failure(
+        probe.folder, error, lines_of_frame(frame), storages, operator=operator, phase=phase, device=device
+    )
+
+
+def _device_of(args: Any, kwargs: Any) -> str | None:
+    """Return where an operation makes its result; None: not known."""
+    told = kwargs.get("device")
+    if isinstance(told, torch.device):
+        return str(told) if told.type == "cpu" or told.index is not None else None
+    pending = list(args)
+    while pending:
+        each = pending.pop(0)
+        if isinstance(each, torch.Tensor):
+            return str(each.device)
+        if isinstance(each, tuple | list):
+            pending += each
+    return None

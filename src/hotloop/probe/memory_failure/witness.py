@@ -1,0 +1,30 @@
+"""At the end of the interpreter: whether the program ends because memory ran out.
+
+The exception that ends a program is kept by Python (`sys.last_value`) until its end, with the frames that it went
+through and what they hold, so that nothing has to stand in its way before.
+"""
+
+from __future__ import annotations
+
+import atexit
+import sys
+
+from hotloop.probe.memory_failure.words import says_out_of_memory
+from hotloop.probe.probe import Probe
+
+
+def install(probe: Probe) -> None:
+    """Look when the interpreter ends."""
+    atexit.register(lambda: _look(probe))
+
+
+def _look(probe: Probe) -> None:
+    with probe.survive("memory failure"):
+        last = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+        error = says_out_of_memory(last)
+        if error is None or probe.folder is None:
+            return
+        from hotloop.probe.memory_failure.report_file import STEM, lines_of_traceback, write_failure
+
+        if not any(probe.folder.glob(f"{STEM}-*.json")):
+            write_failure(probe.folder, error, lines_of_traceback(error), None)

@@ -1,0 +1,91 @@
+"""What programs do with a tensor beside computing: format it, save it, load it again."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+
+
+def behave_like_tensors(when_imported: Callable[[str, Callable[[], None]], None]) -> None:
+    """Have fake tensors formatted and pickled as others are; pickled they are a shape, whatever their size.
+
+    Args:
+        when_imported: calls a function after the first import of a module.
+    """
+    original = torch.Tensor.__format__
+
+    @functools.wraps(original)
+    def formatted(tensor: Any, specification: str) -> str:
+        if isinstance(tensor, FakeTensor) and not tensor.dim():
+            return format(tensor.item(), specification)
+        said: str = original(tensor, specification)
+        return said
+
+    tensor: Any = torch.Tensor
+    tensor.__format__ = formatted
+    fake: Any = FakeTensor
+    fake.__reduce_ex__ = _reduced
+    torch.serialization.add_safe_globals([loaded])
+    _give_addresses()
+    when_imported("safetensors.torch", _write_no_safetensors)
+
+
+def _give_addresses() -> None:
+    """Let storages without memory be told apart by an address: libraries look for tied weights that way."""
+    tensor: Any = torch.Tensor
+    storage: Any = torch.UntypedStorage
+    of_tensor, of_storage = tensor.data_ptr, storage.data_ptr
+
+    @functools.wraps(of_tensor)
+    def data_ptr(each: Any) -> int:
+        if not isinstance(each, FakeTensor):
+            return int(of_tensor(each))
+        return int(each.untyped_storage()._cdata + each.storage_offset() * each.element_size())
+
+    tensor.data_ptr = data_ptr
+    storage.data_ptr = lambda each: each._cdata if each.device.type == "meta" else of_storage(each)
+
+
+def _write_no_safetensors() -> None:
+    """Checkpoints are empty files: there are no weights."""
+    written: Any = sys.modules["safetensors.torch"]
+
+    def save_file(_: Any, filename: Any, *__: Any, **___: Any) -> None:
+        with open(filename, "wb"):
+            pass
+
+    written.save_file = save_file
+    written.save_model = save_file
+
+
+def _reduced(tensor: Any, _: int) -> tuple[Any, ...]:
+    device = str(tensor.fake_device)
+    is_parameter = isinstance(tensor, torch.nn.Parameter)
+    return loaded, (
+        tuple(tensor.shape),
+        tensor.stride(),
+        tensor.dtype,
+        device,
+        tensor.requires_grad,
+        is_parameter,
+    )
+
+
+def loaded(
+    shape: tuple[int, ...],
+    stride: tuple[int, ...],
+    dtype: torch.dtype,
+    device: str,
+    requires_grad: bool,
+    is_parameter: bool,
+) -> Any:
+    """Return a tensor like the one that was saved; the values of one on the device are nobody's."""
+    tensor = torch.empty_strided(shape, stride, dtype=dtype, device=device)
+    if is_parameter:
+        return torch.nn.Parameter(tensor, requires_grad=requires_grad)
+    return tensor.requires_grad_(requires_grad)

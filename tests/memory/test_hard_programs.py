@@ -1,0 +1,139 @@
+"""Programs whose peak is not where three steps of training look, and programs that ask for values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ..cli.commands import hotloop
+from .planning import plan
+
+pytestmark = pytest.mark.slow
+MIB = 1 << 20
+
+HEAD = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+model = nn.Sequential(nn.Linear(256, 1024), nn.ReLU(), nn.Linear(1024, 256)).cuda()
+optimizer = torch.optim.Adam(model.parameters())
+
+def train(rows):
+    loss = model(torch.randn(rows, 256, device="cuda")).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss
+"""
+LEAKS = """
+kept = []
+for step in range(60):
+    train(64)
+    kept.append(model(torch.randn(512, 256, device="cuda")))
+"""
+EVALUATES = """
+for epoch in range(2):
+    for step in range(8):
+        train(64)
+    with torch.no_grad():
+        held_out = model(torch.randn(65536, 256, device="cuda")).square().mean().item()
+    print(f"{held_out:.3f}")
+"""
+FIRST_STEP = """
+for step in range(30):
+    train(32768 if step == 0 else 64)
+"""
+LONGEST_LATE = """
+for step in range(30):
+    train(20000 if step == 20 else 64 + step)
+"""
+BY_HAND = """
+import torch
+weight = torch.randn(512, 512, device="cuda", requires_grad=True)
+for step in range(30):
+    (torch.randn(64, 512, device="cuda") @ weight).square().mean().backward()
+    with torch.no_grad():
+        weight -= 0.01 * weight.grad
+        weight.grad = None
+"""
+SELECTS = """
+for step in range(8):
+    out = model(torch.randn(64, 256, device="cuda"))
+    chosen = out[out > 0.5]
+    assert torch.isfinite(chosen).all()
+    if torch.isnan(chosen).any():
+        raise SystemExit("nan")
+    loss = chosen.mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    scale = torch.tensor(0.5, device="cuda") * loss
+    print(f"{scale:.3f}", chosen.shape, torch.nonzero(out > 0).shape)
+    torch.save(model.state_dict(), "weights.pt")
+    model.load_state_dict(torch.load("weights.pt", map_location="cuda"))
+"""
+READS_MEMORY = """
+train(64)
+loss = train(64)
+values = model(torch.randn(64, 256, device="cuda")).detach().numpy()
+"""
+HELD_STATES = 2 * 4 * (256 * 1024 + 1024 + 1024 * 256 + 256)
+
+
+def written(folder: Path, body: str) -> Path:
+    script = folder / "train.py"
+    script.write_text(HEAD + body)
+    return script
+
+
+def allocated(found: dict[str, object]) -> int:
+    return int(found["by_name"]["as it is"]["allocated"]["num_bytes"])  # type: ignore[index]
+
+
+def test_a_leak_is_seen_with_its_line_and_when_it_fills_the_device(tmp_path: Path) -> None:
+    found = plan(tmp_path, str(written(tmp_path, LEAKS)))
+    # Two inputs and outputs of 512 x 256 and a hidden one of 512 x 1024 in fp32, kept each step by the graph.
+    assert found["later"]["grows_bytes"] == pytest.approx(3 * MIB, rel=0.1)
+    assert found["later"]["growing_line"].endswith(":19")
+    assert found["by_name"]["as it is"]["fits"] == "unsure"
+    assert "full after steps: A100 40GB about 1" in " ".join(found["screen"].split())
+
+
+@pytest.mark.parametrize(
+    ("body", "rows", "phase"),
+    [(EVALUATES, 65536, "between"), (FIRST_STEP, 32768, "backward"), (LONGEST_LATE, 20000, "backward")],
+)
+def test_a_peak_outside_the_first_steps_counts(tmp_path: Path, body: str, rows: int, phase: str) -> None:
+    found = plan(tmp_path, str(written(tmp_path, body)))
+    hidden = rows * 1024 * 4
+    assert allocated(found) > 1.2 * hidden
+    assert found["later"]["phase"] == phase
+    assert found["later"]["grows_bytes"] is None
+
+
+def test_a_program_without_an_optimizer_is_followed_by_its_backwards(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(BY_HAND)
+    found = plan(tmp_path, str(script))
+    assert found["later"]["num_steps"] == 30
+    assert found["by_name"]["8-bit optimizer"]["missing"] == "the optimizer keeps no state"
+
+
+def test_values_that_decide_are_assumed_and_said(tmp_path: Path) -> None:
+    found = plan(tmp_path, str(written(tmp_path, SELECTS)))
+    assert "a mask is taken to select everything" in found["assumptions"]
+    assert found["by_name"]["as it is"]["held"]["by_class"]["optimizer_state"] == pytest.approx(
+        HELD_STATES, rel=0.01
+    )
+
+
+def test_what_a_virtual_gpu_cannot_do_is_an_error_with_the_line(tmp_path: Path) -> None:
+    done = hotloop(
+        "memory", "plan", "--device", "T4", str(written(tmp_path, READS_MEMORY)), cwd=tmp_path, limit_s=280
+    )
+    assert done.returncode != 0
+    said = " ".join(done.stderr.split())
+    assert "after 2 training steps in train.py:18" in said
+    assert "leave it out for the plan" in said

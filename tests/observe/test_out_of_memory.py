@@ -1,0 +1,106 @@
+"""Whether a run ended for want of memory, and what is made of what its processes wrote."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from hotloop.observe.decode.spans import Size
+from hotloop.observe.run.out_of_memory import Failure, _batch, _read, _told, num_kills, ran_out
+from hotloop.probe.memory_failure.room import device_room
+from hotloop.probe.record.events import Kind
+
+GIB = 1 << 30
+CUDA_VALUE: dict[str, Any] = {
+    "error": "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 6.00 GiB.",
+    "asked_bytes": 6 * GIB,
+    "device": "cuda:0",
+    "stack": [["/venv/site-packages/lib/model.py", 7, "forward"], ["/home/me/train.py", 30, "<module>"]],
+    "operator": "aten.mm.default",
+    "phase": "forward",
+    "tracked": True,
+    "host": {"resident_bytes": 3 * GIB},
+    "room": {
+        "limit": "NVIDIA A100", "limit_bytes": 40 * GIB, "free_bytes": 2 * GIB, "allocated_bytes": 30 * GIB,
+        "reserved_bytes": 36 * GIB, "index": 0,
+    },
+    "by_class": {"activations": 20 * GIB, "optimizer_state": 6 * GIB, "parameters": 3 * GIB},
+    "lines": [],
+    "others": [],
+}  # fmt: skip
+
+
+def _failure(folder: Path, **changes: Any) -> Failure:
+    fields = {"code": 1, "lived_s": 10.0, "largest_bytes": None, "num_kills": 0, "lead": None}
+    return Failure(folder=folder, **{**fields, **changes})
+
+
+def _write(folder: Path, pid: int, value: dict[str, Any]) -> None:
+    (folder / f"out-of-memory-{pid}.json").write_text(json.dumps(value))
+
+
+def test_a_program_that_says_so_ran_out(tmp_path: Path) -> None:
+    assert not ran_out(_failure(tmp_path))
+    _write(tmp_path, 1, CUDA_VALUE)
+    assert ran_out(_failure(tmp_path))
+
+
+def test_a_killed_program_ran_out_only_where_the_kernel_counted_it(tmp_path: Path) -> None:
+    assert ran_out(_failure(tmp_path, code=137, num_kills=1))
+    assert not ran_out(_failure(tmp_path, code=137, num_kills=0)), "somebody else sent the signal"
+    assert not ran_out(_failure(tmp_path, code=137, num_kills=None))
+    assert num_kills() is None or num_kills() >= 0  # type: ignore[operator]
+
+
+def test_of_several_ranks_the_one_that_held_most_is_told(tmp_path: Path) -> None:
+    _write(tmp_path, 1, {**CUDA_VALUE, "by_class": {"parameters": 1}})
+    _write(tmp_path, 2, CUDA_VALUE)
+    found = _read(tmp_path)
+    assert found is not None
+    assert found["by_class"] == CUDA_VALUE["by_class"]
+
+
+def test_a_device_s_limit_its_slack_and_the_line_of_the_program_are_told(tmp_path: Path) -> None:
+    found = _told(CUDA_VALUE, CUDA_VALUE, _failure(tmp_path))
+    assert found.at is not None
+    assert (found.at.line, found.user_line) == (7, "/home/me/train.py:30")
+    assert (found.limit, found.limit_bytes, found.free_bytes) == ("NVIDIA A100", 40 * GIB, 2 * GIB)
+    assert found.reserved_bytes == 36 * GIB
+    assert found.held_bytes == 29 * GIB
+    assert found.followed
+    first = found.remedies[0]
+    assert "checkpoint" in first.change
+    assert first.enough, "4 GiB are missing, and 20 GiB are activations"
+
+
+def test_without_a_further_run_what_python_reached_is_told(tmp_path: Path) -> None:
+    found = _told({**CUDA_VALUE, "tracked": False}, CUDA_VALUE, _failure(tmp_path))
+    assert not found.followed
+    assert "Python could reach" in found.method
+
+
+def test_a_batch_larger_than_all_before_is_named() -> None:
+    sizes = [Size(0.0, Kind.FORWARD, 0, 0, 8, tokens) for tokens in (512, 640, 512, 4096)]
+    assert (
+        _batch(sizes)
+        == "the last batch has 4,096 tokens, more than any before: at most 640, 512 in the median"
+    )
+    assert _batch([*sizes, Size(9.0, Kind.FORWARD, 0, 0, 8, 512)]) == ""
+    assert _batch(()) == ""
+
+
+def test_a_device_is_asked_where_the_program_uses_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert device_room() is None
+    for name, value in {
+        "is_initialized": True, "current_device": 1, "mem_get_info": (5, 40), "memory_allocated": 20,
+        "memory_reserved": 30,
+    }.items():  # fmt: skip
+        monkeypatch.setattr(torch.cuda, name, lambda *_, value=value: value)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: type("Device", (), {"name": "A100"}))
+    assert device_room() == {
+        "limit": "A100", "limit_bytes": 40, "free_bytes": 5, "allocated_bytes": 20, "reserved_bytes": 30, "index": 1,
+    }  # fmt: skip

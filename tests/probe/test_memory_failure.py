@@ -1,0 +1,106 @@
+"""What is known of a program at the moment at which memory runs out."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from hotloop.probe.memory_failure.room import host_room
+from hotloop.probe.memory_failure.words import asked_bytes, says_out_of_memory
+from hotloop.probe.process.config import ProbeConfig
+
+from .conftest import with_probe
+
+CUDA = "CUDA out of memory. Tried to allocate 2.50 GiB. GPU 0 has a total capacity of 39.38 GiB"
+CPU = "[enforce fail at alloc_cpu.cpp:121] DefaultCPUAllocator: can't allocate memory: you tried to allocate 4096 bytes"
+LIMIT_BYTES = 3 << 30
+PROGRAM = """
+import resource, torch
+from torch import nn
+resource.setrlimit(resource.RLIMIT_AS, ({limit}, {limit}))
+torch.set_num_threads(1)
+model = nn.Sequential(nn.Linear(256, 256), nn.Tanh())
+optimizer = torch.optim.Adam(model.parameters())
+kept = []
+for step in range(400):
+    x = torch.rand(100 if step < 2 else 40_000, 256)
+    out = model(x)
+    loss = out.pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    if step >= 2:
+        kept.append(model(x))
+"""
+
+
+@pytest.mark.parametrize(
+    ("error", "asked"),
+    [
+        (torch.OutOfMemoryError(CUDA), 5 << 29),
+        (RuntimeError(CPU), 4096),
+        (MemoryError("Unable to allocate 3.00 KiB for an array with shape (3, 1024)"), 3072),
+        (MemoryError(), None),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), None),
+    ],
+)
+def test_an_exception_that_says_so_is_known(error: BaseException, asked: int | None) -> None:
+    assert says_out_of_memory(error) is error
+    assert asked_bytes(str(error)) == asked
+
+
+def test_the_cause_of_an_exception_is_looked_at() -> None:
+    cause = MemoryError()
+    outer = ValueError("the epoch failed")
+    outer.__cause__ = cause
+    assert says_out_of_memory(outer) is cause
+    assert says_out_of_memory(ValueError("shape")) is None
+    assert says_out_of_memory(RuntimeError("mat1 and mat2 shapes cannot be multiplied")) is None
+
+
+def test_the_host_has_a_limit() -> None:
+    room = host_room()
+    assert room["limit_bytes"] >= room["free_bytes"] >= 0
+    assert room["resident_bytes"] > 0
+
+
+def _failed(tmp_path: Path, *, follow: bool) -> dict[str, Any]:
+    folder = tmp_path / "probe"
+    environment = with_probe(folder, ProbeConfig(folder=str(folder), follow_memory=follow))
+    script = tmp_path / "train.py"
+    script.write_text(PROGRAM.format(limit=LIMIT_BYTES))
+    ended = subprocess.run(
+        [sys.executable, str(script)], env=environment, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 1, ended.stderr
+    (file,) = folder.glob("out-of-memory-*.json")
+    value: dict[str, Any] = json.loads(file.read_text())
+    return value
+
+
+@pytest.mark.slow
+def test_a_followed_run_knows_the_line_that_holds_the_memory(tmp_path: Path) -> None:
+    value = _failed(tmp_path, follow=True)
+    text = PROGRAM.splitlines()
+    first, second = sorted(text[line["line"] - 1] for line in value["lines"][:2])
+    assert "kept.append(model(x))" in first
+    assert "x = torch.rand" in second, "the graphs that are kept keep their inputs, too"
+    assert value["asked_bytes"] == 4 * 40_000 * 256
+    assert value["by_class"]["earlier_steps"] > 0.5 * sum(value["by_class"].values())
+    assert value["phase"] in {"forward", "backward"}
+    assert value["host"]["limit_bytes"] == LIMIT_BYTES
+
+
+@pytest.mark.slow
+def test_a_run_that_was_not_followed_knows_what_was_asked_and_where(tmp_path: Path) -> None:
+    value = _failed(tmp_path, follow=False)
+    assert value["asked_bytes"] == 4 * 40_000 * 256
+    assert value["stack"]
+    assert not value["lines"]
+    assert value["by_class"]["other"] > 0.9 * sum(value["by_class"].values())

@@ -1,0 +1,103 @@
+"""What holds the peak, and how a program ran out of memory, on a terminal."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import msgspec
+from rich.console import Console
+
+from hotloop.model.memory_account import HeldTensor
+from hotloop.model.observation import Observation
+from hotloop.model.out_of_memory import OutOfMemory
+from hotloop.observe.profile.memory_remedies import HeldMemory, remedies
+from hotloop.report.sections.memory_account import peak_in_short, peak_tables
+from hotloop.report.sections.out_of_memory import out_of_memory_alone
+from hotloop.report.terminal import walk
+from tests.diagnose.memory_cases import CASES, GIB, line
+from tests.diagnose.observations import observed
+
+
+def _text(*blocks: object) -> str:
+    console = Console(file=StringIO(), width=100)
+    for block in blocks:
+        console.print(block)
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+def _ran_out(**changes: object) -> OutOfMemory:
+    lines = (line("aten._log_softmax.default", 3 * GIB), line("aten.gelu.default", 2 * GIB))
+    by_class = {"activations": 6 * GIB, "optimizer_state": 2 * GIB, "parameters": GIB}
+    held = HeldMemory(by_class=by_class, lines=lines, phase="forward")
+    found = OutOfMemory(
+        error="RuntimeError: can't allocate memory", device="cpu", asked_bytes=2 * GIB, at=lines[0], phase="forward",
+        limit="the container's limit (cgroup)", limit_bytes=10 * GIB, free_bytes=GIB, held_bytes=9 * GIB,
+        by_class=by_class, lines=lines, remedies=remedies(held, GIB), method="followed",
+    )  # fmt: skip
+    return msgspec.structs.replace(found, **changes)
+
+
+def _screen(found: OutOfMemory) -> str:
+    seen: Observation = observed(out_of_memory=found)
+    document = out_of_memory_alone(seen)
+    assert document is not None
+    return _text(walk.render(document, verbose=True))
+
+
+def test_the_screen_says_what_asked_what_held_the_rest_and_what_would_fit() -> None:
+    text = _screen(_ran_out())
+    assert (
+        "Your program ran out of memory: it asked for 2.00 GiB at train.py:12 in the phase forward." in text
+    )
+    assert "the container's limit (cgroup): 10.0 GiB, of which 1.00 GiB were free" in text
+    assert "activations" in text
+    assert "66.7%" in text
+    assert "aten._log_softmax.default float32 4096x50000" in text
+    assert "hotloop memory plan --device 11GB" in text
+
+
+def test_exact_changes_stand_before_others_and_say_whether_they_are_enough() -> None:
+    found = _ran_out().remedies
+    classes = [one.numerics.value for one in found]
+    assert classes == sorted(classes, key=["exact", "tolerance", "semantic"].index)
+    assert found[0].enough
+    assert found[0].saved_bytes == 3 * GIB
+    assert all(one.basis for one in found)
+
+
+def test_a_killed_program_and_memory_that_is_in_no_tensor_are_said() -> None:
+    found = _ran_out(
+        killed=True, error="", asked_bytes=None, at=None, phase=None, by_class={}, held_bytes=0, lines=(),
+        remedies=(), resident_bytes=5 * GIB,
+    )  # fmt: skip
+    text = _screen(found)
+    assert "the kernel killed it" in text
+    assert "5.00 GiB of it no tensors" in text
+    assert "No change is known" in text
+
+
+def test_a_request_that_is_larger_than_what_is_free_everywhere_is_said() -> None:
+    found = _ran_out(asked_bytes=20 * GIB, free_bytes=9 * GIB, remedies=())
+    assert "make it in parts" in _screen(found)
+
+
+def test_graphs_of_past_steps_are_the_first_thing_to_release() -> None:
+    kept = HeldTensor(held_bytes=4 * GIB, shape=(256, 10), dtype="float32", keeps_graph=True)
+    found = remedies(HeldMemory(by_class={"other": 4 * GIB}, others=(kept,)), GIB)
+    assert "detach" in found[0].change
+
+
+def test_the_peak_is_told_with_its_place_its_classes_and_its_lines() -> None:
+    account = CASES["loss-makes-peak"].memory.account
+    assert account is not None
+    short = _text(walk.render_blocks((peak_in_short(account),)))
+    assert "8.00 GiB of tensors, in the phase backward, at backward of train.py:12" in short
+    assert "temporaries 4.00 GiB" in short
+    tables = _text(walk.render_blocks(tuple(peak_tables(account)), verbose=True))
+    assert "the same in 2 steps" in tables
+    assert "The peak of each phase" in tables
+
+
+def test_an_observation_without_an_end_for_want_of_memory_has_no_such_screen() -> None:
+    assert out_of_memory_alone(observed()) is None
