@@ -27,6 +27,7 @@ ASKED_FOR = {
     "hotloop.optimize.catalogue.input.device_augmentation.batch_transforms": {"kornia"},
     "hotloop.optimize.catalogue.input.faster_decode.activation": {"PIL", "numpy"},
     "hotloop.optimize.catalogue.input.faster_decode.decoders": {"simplejpeg", "torchvision", "turbojpeg"},
+    "hotloop.optimize.catalogue.memory.optimizer_memory.activation": {"torchao"},
     "hotloop.optimize.catalogue.precision.float8_training.activation": {"torchao"},
     "hotloop.optimize.catalogue.precision.int8_training.activation": {"torchao"},
     "hotloop.probe.live.otlp": {"opentelemetry"},

@@ -19,6 +19,7 @@ _PATCHED: tuple[tuple[Any, str], ...] = (
     (torch, "set_num_threads"),
     (torch.Tensor, "to"),
     (torch.Tensor, "cuda"),
+    (torch.nn.functional, "cross_entropy"),
     (torch.optim.Optimizer, "zero_grad"),
     (torch.nn.Module, "zero_grad"),
     (clip_grad, "_get_total_norm"),

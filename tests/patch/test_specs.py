@@ -38,6 +38,11 @@ WITHOUT_A_PAGE = {
     "fused_recurrence": "shown, not written: the names in checkpoints change",
     "slow_in_half": "measured when the program starts",
     "lossy_in_half": "measured when the program starts",
+    "allocator_settings": "a launch line",
+    "optimizer_memory": "a keyword, as fused_optimizer; 8 bits are shown, not written",
+    "chunked_cross_entropy": "shown, not written: the loss needs what only the model can hand out",
+    "activation_checkpointing": "two shapes so far",
+    "gradient_accumulation": "one shape so far",
 }
 BF16_TOLERANCE = 0.02
 """Of the size of the parameters after a few steps: bfloat16 has 8 bits of mantissa."""

@@ -15,6 +15,7 @@ TITLES = {
     "input": "Input: the data path",
     "precision": "Precision",
     "compute": "Compute",
+    "memory": "Memory: a smaller peak",
     "system": "System: the process and its machine",
 }
 NUMERICS = {

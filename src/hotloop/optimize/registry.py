@@ -18,7 +18,7 @@ from hotloop.model.optimization import Refusal
 from hotloop.optimize.optimization import Optimization
 
 GROUP = "hotloop.optimizations"
-FAMILIES = ("input", "precision", "compute", "system")
+FAMILIES = ("input", "precision", "compute", "memory", "system")
 """In the order in which they are shown."""
 
 

@@ -19,11 +19,13 @@ class Activation:
     Attributes:
         name: the optimization's name.
         fixed: whether it is on for as long as the process lives, although it could be switched.
+        wraps_at_once: whether the first training forward is wrapped already.
         made_with: the arguments that it was made with, by place and by keyword.
     """
 
     name: str = ""
     fixed: bool = False
+    wraps_at_once: bool = False
     made_with: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:

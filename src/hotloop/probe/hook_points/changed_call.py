@@ -32,6 +32,8 @@ class ChangedCall:
         self._outputs: list[Activation] = []
         self._ready = False
         self._wrapped: Any = None
+        self._early: Any = None
+        """What is called until then."""
 
     def __call__(self, plain: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Call the module, changed.
@@ -41,10 +43,10 @@ class ChangedCall:
             args: of the module.
             kwargs: likewise.
         """
-        if not self._ready and not self._prepare():
+        if not self._ready and not self._prepare(plain):
             return plain(*args, **kwargs)
         args, kwargs = self._change_inputs(args, kwargs)
-        call = self._wrapped or shortest(self._module_of(), plain)
+        call = self._wrapped or self._early or shortest(self._module_of(), plain)
         if not self._contexts:
             return self._change_output(call(*args, **kwargs))
         with ExitStack() as stack:
@@ -61,17 +63,9 @@ class ChangedCall:
         """
         if not self._ready or self._wrapped is not None:
             return
-        module = self._module_of()
-        call: Any = compiled or module._call_impl
-        acting = self._probe.acting("wrap_forward")
-        for activation in acting:
-            try:
-                call = activation.wrap_forward(module, call)
-            except Exception:  # an optimization that fails is dropped, the program goes on
-                self._probe.drop(activation, "wrap_forward")
-        self._wrapped = call if acting else None
+        self._wrapped = self._wrap(compiled or self._module_of()._call_impl, self._wrapping())
 
-    def _prepare(self) -> bool:
+    def _prepare(self, plain: Any) -> bool:
         """Let the activations prepare the module, at its first training forward; return whether this is one."""
         module = self._module_of()
         if not (self._infers or any(parameter.requires_grad for parameter in module.parameters())):
@@ -89,7 +83,21 @@ class ChangedCall:
         self._inputs = self._probe.acting("on_forward_inputs")
         self._outputs = self._probe.acting("on_forward_output")
         self._on_ready()
+        if self._wrapped is None:  # other roots may follow, so nothing is compiled yet
+            self._early = self._wrap(plain, [each for each in self._wrapping() if each.wraps_at_once])
         return True
+
+    def _wrapping(self) -> list[Activation]:
+        return self._probe.acting("wrap_forward")
+
+    def _wrap(self, call: Any, acting: list[Activation]) -> Any:
+        """Return the call as these activations change it; None: none does."""
+        for activation in acting:
+            try:
+                call = activation.wrap_forward(self._module_of(), call)
+            except Exception:  # an optimization that fails is dropped, the program goes on
+                self._probe.drop(activation, "wrap_forward")
+        return call if acting else None
 
     def _change_inputs(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
         for activation in self._inputs:

@@ -73,7 +73,15 @@ class Compile(Optimization):
     family: ClassVar[str] = "compute"
     numerics: ClassVar[Numerics] = Numerics.TOLERANCE
     conflicts: ClassVar[frozenset[str]] = frozenset(
-        {"compiled_chains", "conv_bias_off", "created_on_device", "cuda_graphs"}
+        {
+            "activation_checkpointing",
+            "chunked_cross_entropy",
+            "compiled_chains",
+            "conv_bias_off",
+            "created_on_device",
+            "cuda_graphs",
+            "gradient_accumulation",
+        }
     )
     interacts: ClassVar[frozenset[str]] = frozenset({"autocast_bf16", "autocast_fp16"})
 

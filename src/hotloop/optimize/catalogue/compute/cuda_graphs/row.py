@@ -56,7 +56,9 @@ class CudaGraphs(Optimization):
     name: ClassVar[str] = "cuda_graphs"
     family: ClassVar[str] = "compute"
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    conflicts: ClassVar[frozenset[str]] = frozenset({"compile", "compiled_chains"})
+    conflicts: ClassVar[frozenset[str]] = frozenset(
+        {"activation_checkpointing", "compile", "compiled_chains", "gradient_accumulation"}
+    )
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the one candidate, for a step that launches more than it computes."""

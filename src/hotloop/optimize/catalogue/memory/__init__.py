@@ -1,0 +1,1 @@
+"""Optimizations of memory: a smaller peak, mostly for more time."""

@@ -1,0 +1,1 @@
+"""activation_checkpointing: blocks of the model are computed again in the backward."""

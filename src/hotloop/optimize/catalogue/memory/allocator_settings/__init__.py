@@ -1,0 +1,1 @@
+"""allocator_settings: the CUDA allocator with segments that grow."""

@@ -1,0 +1,1 @@
+"""gradient_accumulation: the model sees a batch in parts, and learns from the whole."""
