@@ -62,6 +62,11 @@ def test_every_knob_has_what_the_run_needs() -> None:
         "float8_training",
         "int8_training",
         "liger_kernels",
+        "activation_checkpointing",
+        "allocator_settings",
+        "chunked_cross_entropy",
+        "gradient_accumulation",
+        "optimizer_memory",
     }
     assert all(isinstance(knob, Knob) for knob in knobs.values() if knob is not None)
 

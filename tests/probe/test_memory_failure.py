@@ -92,7 +92,10 @@ def test_a_followed_run_knows_the_line_that_holds_the_memory(tmp_path: Path) -> 
     assert "kept.append(model(x))" in first
     assert "x = torch.rand" in second, "the graphs that are kept keep their inputs, too"
     assert value["asked_bytes"] == 4 * 40_000 * 256
-    assert value["by_class"]["earlier_steps"] > 0.5 * sum(value["by_class"].values())
+    others = {
+        name: size for name, size in value["by_class"].items() if name not in {"earlier_steps", "other"}
+    }
+    assert value["by_class"]["earlier_steps"] > 2 * sum(others.values())
     assert value["phase"] in {"forward", "backward"}
     assert value["host"]["limit_bytes"] == LIMIT_BYTES
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from hotloop.optimize.plugins.module_replacement import ModuleReplacement
-from hotloop.optimize.comparison.refusal import NotThis
+from hotloop.patterns.refusal import NotThis
 
 
 class RmsNormKernel(ModuleReplacement):

@@ -11,9 +11,9 @@ from hotloop.memory.configurations import AS_IT_IS, SHORT, configurations
 from hotloop.memory.virtual_report import Look, VirtualPeak, VirtualReport, Wanted
 from hotloop.model.memory_plan import LargestBatch, LaterPeak, MemoryPlan, Peak, PlannedDevice, PlannedPeak
 
-ERROR = 0.03
-"""Relative error of the estimator: benchmarks/results/memory-*.md; the worst of the programs that are exact."""
-ASSUMED_ERROR = 0.10
+ERROR = 0.08
+"""Relative error of the estimator: 19 of 23 programs in benchmarks/results/memory-plan-*.md are within it."""
+ASSUMED_ERROR = 0.15
 """Where values that decide over shapes were assumed."""
 BF16_FROM = (8, 0)
 FLASH_FROM = (8, 0)

@@ -72,6 +72,8 @@ class VirtualSteps:
         self._finished = False
         self._written_at = 0.0
         self.assumptions: Callable[[], set[str]] = set
+        self._assumed: set[str] | None = None
+        """By the configurations; a batch that is only searched for may be too large for its values to be kept."""
         self._looks_only = bool(order.get("look_s"))
         self.look = Look(order.get("look_s") or 0, storages, training, self._workspace)
         training.after_forward = self._write_now_and_then
@@ -186,13 +188,14 @@ class VirtualSteps:
         if size is None or len(self._by_batch) < 2:
             return False
         now = time.monotonic()
+        self._assumed = set(self.assumptions()) if self._assumed is None else self._assumed
         self._search_until = self._search_until or now + SEARCH_S
         left_s, took_s = self._search_until - now, max(now - self._began_at, 1e-3)
         if left_s <= 0:
             return False
         # A program may loop over the samples of its batch: then steps take longer as it grows.
         most = self._latest_batch * left_s / took_s
-        error = self._order["errors"][bool(self.assumptions())]
+        error = self._order["errors"][bool(self._assumed)]
         for room in self._order.get("rooms", ()):
             if room not in self._searches:
                 self._searches[room] = BatchSearch(room / (1 + error), self._by_batch)
@@ -216,7 +219,7 @@ class VirtualSteps:
         path = self._folder / f"virtual-{os.getpid()}.json"
         report: dict[str, Any] = {
             "configurations": self.done,
-            "assumptions": sorted(self.assumptions()),
+            "assumptions": sorted(self.assumptions() if self._assumed is None else self._assumed),
             "batch_size": self._training.batch_size,
             "num_steps": self._training.num_steps,
             "largest": self._largest(),
