@@ -170,3 +170,22 @@ def test_what_acts_is_made_where_hotloop_has_nothing_but_itself() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+_WITHOUT_TORCH = """
+import importlib, importlib.abc, pkgutil, sys
+class NoTorch(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name=name)
+sys.meta_path.insert(0, NoTorch())
+import hotloop.cli
+for module in pkgutil.iter_modules(hotloop.cli.__path__, "hotloop.cli."):
+    importlib.import_module(module.name)
+"""
+
+
+def test_no_command_needs_torch_beside_hotloop() -> None:
+    """It may be in an environment of its own, and the program's torch in the program's alone."""
+    done = subprocess.run([sys.executable, "-c", _WITHOUT_TORCH], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]

@@ -20,7 +20,7 @@ from hotloop.model.out_of_memory import OutOfMemory
 from hotloop.observe.decode.spans import Size, Timeline
 from hotloop.observe.profile.memory_remedies import HeldMemory, remedies
 from hotloop.probe.control.control_page import ControlPage
-from hotloop.probe.memory_failure.report_file import STEM
+from hotloop.probe.memory_failure.words import STEM
 from hotloop.probe.process.config import ProbeConfig
 
 KILLED = 137

@@ -11,11 +11,10 @@ from hotloop.probe.instruments.frames import Frames, Line, Owner, line_of
 from hotloop.probe.memory_failure.account import held_now
 from hotloop.probe.memory_failure.live_storages import LiveStorages
 from hotloop.probe.memory_failure.room import device_room, host_room
-from hotloop.probe.memory_failure.words import asked_bytes
+from hotloop.probe.memory_failure.words import STEM, asked_bytes
 from hotloop.probe.record.result_file import write_result_file
 
 MAX_WORDS = 600
-STEM = "out-of-memory"
 
 
 def write_failure(

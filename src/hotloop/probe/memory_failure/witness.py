@@ -24,7 +24,8 @@ def _look(probe: Probe) -> None:
         error = says_out_of_memory(last)
         if error is None or probe.folder is None:
             return
-        from hotloop.probe.memory_failure.report_file import STEM, lines_of_traceback, write_failure
+        from hotloop.probe.memory_failure.report_file import lines_of_traceback, write_failure
+        from hotloop.probe.memory_failure.words import STEM
 
         if not any(probe.folder.glob(f"{STEM}-*.json")):
             write_failure(probe.folder, error, lines_of_traceback(error), None)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+STEM = "out-of-memory"
+
 _WORDS = re.compile(
     r"out of memory|can't allocate memory|Cannot allocate memory|not enough memory|Unable to allocate|std::bad_alloc"
     r"|ALLOC_FAILED|ErrorMemoryAllocation|STATUS_NOT_INITIALIZED",
