@@ -60,8 +60,12 @@ def test_a_patch_is_held_to_its_promise(promised: float, tmp_path: Path) -> None
     assert "learning                  the same" in told
     short = "The patch falls short of the plan; the edit of debug_apis_off is where it does."
     kept = promised != NEVER
-    if kept and done.returncode == ExitCode.UNDECIDED:  # beside a neighbour no interval may exclude 1
-        assert "This does not prove that the patched program is faster" in told
+    if done.returncode == ExitCode.UNDECIDED:  # beside a neighbour nothing may be told
+        reasons = (
+            "This does not prove that the patched program is faster",
+            "other processes disturbed most pairs",
+        )
+        assert any(reason in told for reason in reasons), told
     else:
         assert (short in told) != kept
         assert done.returncode == (ExitCode.DONE if kept else ExitCode.GATE), told

@@ -6,6 +6,7 @@ import gc
 import time
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakSet
 
 from hotloop.probe.instruments.instrument import Unavailable
 from hotloop.probe.probe import Probe
@@ -16,6 +17,8 @@ _STARTERS = ("_prepare_profiler", "_enable_profiler", "_enable_profiler_legacy")
 
 NUM_READINGS = 5
 """Of the clocks, of which the quickest counts."""
+_OURS: WeakSet[Any] = WeakSet()
+"""Profilers of earlier windows: what was read from one may keep it alive."""
 
 
 class TorchProfiler:
@@ -51,6 +54,7 @@ class TorchProfiler:
         self._profiler = profiler.profile(use_device=device, **options)
         # Not by entering it: an optimization that switches debugging tools off lets that do nothing.
         self._profiler._prepare_trace()
+        _OURS.add(self._profiler)
         self._profiler._start_trace()
         for name in _STARTERS:
             self._give_way_to(profiler, name)
@@ -96,7 +100,9 @@ def _has_profiler() -> bool:
     from torch.autograd.profiler import profile
     from torch.profiler import profile as scheduled
 
-    return any(issubclass(type(each), (profile, scheduled)) for each in gc.get_objects())
+    return any(
+        issubclass(type(each), (profile, scheduled)) and each not in _OURS for each in gc.get_objects()
+    )
 
 
 def unix_minus_monotonic_ns() -> int:
