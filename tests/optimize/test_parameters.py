@@ -35,4 +35,4 @@ def test_a_folder_of_the_system_holds_no_data_set(folder: str) -> None:
 
 @pytest.mark.parametrize("folder", ["/data", "/mnt/disk/set", "/home/me/data"])
 def test_any_other_folder_may(folder: str) -> None:
-    data_folder({"folder": folder}, "folder")
+    data_folder({"folder": folder}, "folder")  # raises nothing

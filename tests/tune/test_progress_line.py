@@ -24,5 +24,10 @@ def test_it_says_what_is_believed_in_and_what_is_proven() -> None:
     assert progress_line(PLAN, 3, promising=LIKELY, proven=PROVEN) == said
 
 
+def test_a_gain_of_memory_is_not_taken_for_speed() -> None:
+    said = "3 trials done; proven so far: 1.74x [1.68, 1.80] in peak memory"
+    assert progress_line(PLAN, 3, promising=LIKELY, proven=PROVEN, of_memory=True) == said
+
+
 def test_what_screening_told_comes_before_the_first_trial() -> None:
     assert progress_line(PLAN, 0, promising=None, proven=None) == "looks promising, not confirmed: a + b"

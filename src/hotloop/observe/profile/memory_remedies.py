@@ -118,6 +118,7 @@ def _saved_activations(held: HeldMemory) -> Iterator[Remedy]:
         numerics=Numerics.EXACT,
         saved_bytes=max(0, within),
         basis="activations saved by the model; the input of each block stays",
+        optimization="activation_checkpointing",
     )
     yield Remedy(
         change="autocast to bfloat16 around the forward",
@@ -132,6 +133,7 @@ def _saved_activations(held: HeldMemory) -> Iterator[Remedy]:
         numerics=Numerics.TOLERANCE,
         saved_bytes=batch // 2,
         basis="half of activations and inputs",
+        optimization="gradient_accumulation",
     )
     yield Remedy(
         change="a smaller batch", numerics=Numerics.SEMANTIC, saved_bytes=batch // 2,
@@ -148,6 +150,7 @@ def _loss(held: HeldMemory) -> Iterator[Remedy]:
             numerics=Numerics.EXACT,
             saved_bytes=num_bytes,
             basis=f"log-probabilities and gradients of the logits, made at {_place(lines[0])}",
+            optimization="chunked_cross_entropy",
         )
 
 
@@ -180,6 +183,7 @@ def _optimizer(held: HeldMemory) -> Iterator[Remedy]:
             numerics=Numerics.TOLERANCE,
             saved_bytes=3 * state // 4,
             basis="three quarters of the optimizer's state in fp32",
+            optimization="optimizer_memory",
         )
 
 

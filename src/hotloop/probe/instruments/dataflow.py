@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from hotloop.probe.instruments.dataflow_rows import rows
-from hotloop.probe.instruments.dispatch_mode import questions, remove_mode
+from hotloop.probe.instruments.dispatch_mode import operator_mode, remove_mode
 from hotloop.probe.instruments.engine_passes import watch_engine
 from hotloop.probe.instruments.instrument import Instrument, Unavailable
 from hotloop.probe.instruments.operation_watch import OperationWatch
@@ -77,41 +77,25 @@ class Dataflow(Instrument):
 
 
 def _mode(watch: OperationWatch) -> Any:
-    """Return the mode; its class is made here since torch must not be imported with this module."""
     from torch._ops import HigherOrderOperator
-    from torch.utils._python_dispatch import TorchDispatchMode
 
-    asked = questions()
     probe, clock = watch.probe, watch.probe.boundary.clock
     # On a CPU what others take from the thread is not its own time; a device is waited for.
     now = thread_time_ns if clock.synchronize is None else perf_counter_ns
 
-    class Watching(TorchDispatchMode):  # type: ignore[misc]
-        """Sees every operator below autograd, and changes none."""
+    def run(func: Any, args: Any, kwargs: Any) -> Any:
+        if isinstance(func, HigherOrderOperator) or not watch.wants():
+            return func(*args, **kwargs)
+        known, looked = None, False
+        with probe.survive("dataflow:before"):
+            known = watch.before(func, args, kwargs)
+            looked = True
+        begin = now()
+        out = func(*args, **kwargs)
+        if looked:
+            with probe.survive("dataflow:after"):
+                clock.drain()
+                watch.after(func, args, kwargs, known, out, now() - begin)
+        return out
 
-        supports_higher_order_operators = True
-
-        @classmethod
-        def ignore_compile_internals(cls) -> bool:
-            """Let torch.compile compile all the same."""
-            return True
-
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            kwargs = kwargs or {}
-            if func in asked:
-                return NotImplemented
-            if isinstance(func, HigherOrderOperator) or not watch.wants():
-                return func(*args, **kwargs)
-            known, looked = None, False
-            with probe.survive("dataflow:before"):
-                known = watch.before(func, args, kwargs)
-                looked = True
-            begin = now()
-            out = func(*args, **kwargs)
-            if looked:
-                with probe.survive("dataflow:after"):
-                    clock.drain()
-                    watch.after(func, args, kwargs, known, out, now() - begin)
-            return out
-
-    return Watching()
+    return operator_mode(run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 _ASKED = (
@@ -15,6 +16,34 @@ _ASKED = (
     "dim",
 )
 """Of the operators that torch's own FLOP counter leaves alone; most have a twin for symbolic shapes."""
+
+
+def operator_mode(run: Callable[[Any, Any, Any], Any]) -> Any:
+    """Return a mode that sees every operator below autograd.
+
+    Its class is made here, since torch must not be imported with this module.
+
+    Args:
+        run: called with operator, arguments and keywords in place of the operator; returns what the operator does.
+    """
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    asked = questions()
+
+    class Watching(TorchDispatchMode):  # type: ignore[misc]
+        """Hands every operator on, questions about tensors left out."""
+
+        supports_higher_order_operators = True
+
+        @classmethod
+        def ignore_compile_internals(cls) -> bool:
+            """Let torch.compile compile all the same."""
+            return True
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return NotImplemented if func in asked else run(func, args, kwargs or {})
+
+    return Watching()
 
 
 def remove_mode(mode: Any) -> None:

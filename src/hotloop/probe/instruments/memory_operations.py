@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from hotloop.probe.instruments.dispatch_mode import questions
+from hotloop.probe.instruments.dispatch_mode import operator_mode
 from hotloop.probe.instruments.frames import Frames
 from hotloop.probe.instruments.operation_stacks import OperationStacks
 from hotloop.probe.probe import Probe
@@ -93,33 +93,16 @@ class MemoryOperations:
 
 
 def operations_mode(operations: MemoryOperations) -> Any:
-    """Return the mode; its class is made here since torch must not be imported with this module."""
+    """Return the mode that notes them."""
     from torch._ops import HigherOrderOperator
-    from torch.utils._python_dispatch import TorchDispatchMode
 
-    asked = questions()
-    probe = operations.probe
+    def run(func: Any, args: Any, kwargs: Any) -> Any:
+        if isinstance(func, HigherOrderOperator) or not operations.wants():
+            return func(*args, **kwargs)
+        begin_ns = monotonic_ns()
+        out = func(*args, **kwargs)
+        with operations.probe.survive("memory:operation"):
+            operations.note(func, begin_ns, out)
+        return out
 
-    class Noting(TorchDispatchMode):  # type: ignore[misc]
-        """Sees every operator below autograd, and changes none."""
-
-        supports_higher_order_operators = True
-
-        @classmethod
-        def ignore_compile_internals(cls) -> bool:
-            """Let torch.compile compile all the same."""
-            return True
-
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            kwargs = kwargs or {}
-            if func in asked:
-                return NotImplemented
-            if isinstance(func, HigherOrderOperator) or not operations.wants():
-                return func(*args, **kwargs)
-            begin_ns = monotonic_ns()
-            out = func(*args, **kwargs)
-            with probe.survive("memory:operation"):
-                operations.note(func, begin_ns, out)
-            return out
-
-    return Noting()
+    return operator_mode(run)

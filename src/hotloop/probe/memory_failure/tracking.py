@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from hotloop.probe.instruments.dispatch_mode import questions
+from hotloop.probe.instruments.dispatch_mode import operator_mode
 from hotloop.probe.instruments.frames import Frames, Line, Owner
 from hotloop.probe.instruments.stacks import Stacks, lines_of
 from hotloop.probe.memory_failure.live_storages import LiveStorages
@@ -59,37 +59,19 @@ def _lines(thread: int) -> list[Line]:
 
 
 def _mode(probe: Probe, storages: LiveStorages) -> Any:
-    """Return the mode; its class is made here since torch must not be imported with this module."""
-    from torch.utils._python_dispatch import TorchDispatchMode
+    def run(func: Any, args: Any, kwargs: Any) -> Any:
+        try:
+            out = func(*args, **kwargs)
+        except (RuntimeError, MemoryError) as error:
+            if says_out_of_memory(error) is not None:
+                with probe.survive("memory failure"):
+                    _failed(probe, storages, error, str(func), _device_of(args, kwargs))
+            raise
+        with probe.survive("memory failure"):
+            storages.saw(out, str(func), args)
+        return out
 
-    asked = questions()
-
-    class Following(TorchDispatchMode):  # type: ignore[misc]
-        """Sees every operator below autograd, and changes none."""
-
-        supports_higher_order_operators = True
-
-        @classmethod
-        def ignore_compile_internals(cls) -> bool:
-            """Let torch.compile compile all the same."""
-            return True
-
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            kwargs = kwargs or {}
-            if func in asked:
-                return NotImplemented
-            try:
-                out = func(*args, **kwargs)
-            except (RuntimeError, MemoryError) as error:
-                if says_out_of_memory(error) is not None:
-                    with probe.survive("memory failure"):
-                        _failed(probe, storages, error, str(func), _device_of(args, kwargs))
-                raise
-            with probe.survive("memory failure"):
-                storages.saw(out, str(func), args)
-            return out
-
-    return Following()
+    return operator_mode(run)
 
 
 def _failed(

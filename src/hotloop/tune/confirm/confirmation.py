@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from hotloop.model.goal import Aim
+from hotloop.model.goal import Aim, Goal
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.tuning import FailureKind
 from hotloop.stats.pairs import MIN_BLOCKS
@@ -18,12 +18,11 @@ from hotloop.tune.confirm.contention_filter import ContentionFilter
 from hotloop.tune.confirm.evidence import TELLING, Confirmation, ConfirmedSets
 from hotloop.tune.confirm.likely import why_open
 from hotloop.tune.confirm.set_pairs import MAX_SETS, MIN_SETS
+from hotloop.tune.design.costs import AGAIN
 from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
 from hotloop.tune.sets.arms import Arms, while_time
 from hotloop.tune.verdict.decision import PARITY, blamed, failure_reason
 
-AGAIN = 0.25
-"""Of what the first start of compiled code takes, the next ones, with warm caches: 4 to 5 s of 24 on a small GPT."""
 MIN_ROUNDS, TAME_ROUNDS, MAX_ROUNDS = 4, 6, 16
 """Of a set. Pairs are the samples; with fewer than six blocks the wild ones among them cannot be told."""
 LOOK_LEFT = 1.5
@@ -139,7 +138,8 @@ class Confirmer:
         number = self.sets.num_run(plan)
         seen = self.sets.standing(plan)
         known = seen is not None and seen.beside is None and seen.width < TELLING
-        so_far = f", so far {seen.ratio}" if seen is not None and known else ""
+        of = " in peak memory" if seen is not None and seen.aim.goal is Goal.MEMORY else ""
+        so_far = f", so far {seen.ratio}{of}" if seen is not None and known else ""
         self._progress(f"confirming the plan in fresh processes ({number + 1}){so_far}")
         key = f"confirm|{labels(plan)}|{number}"
         to_come = max(1, MIN_SETS - len(self.sets.counted(plan)))

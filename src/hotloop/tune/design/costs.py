@@ -18,6 +18,9 @@ BLOCK_TO_PAIR = 2.0
 """Standard deviation of the log ratio of one block, over that between pairs of processes: of a program of 3 ms a step
 1.5 (3% and 2%) as long as the machine was quiet, 2.5 (15% and 6%) in the minutes after that."""
 
+AGAIN = 0.25
+"""Of what the first start of compiled code takes, the next ones, with warm caches: 4 to 5 s of 24 on a small GPT."""
+
 
 class Costs:
     """Seconds of sets: expected from the observation first, learned from the sets then.

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from hotloop.model.optimization import Numerics
 from hotloop.stats.verdict import margin, needed_errors
+from hotloop.tune.confirm.set_pairs import MAX_SETS, MIN_SETS
+from hotloop.tune.design.costs import AGAIN
 from hotloop.tune.design.patterns import exclude
 from hotloop.tune.executor import PlanSteps
 from hotloop.tune.plan.exact_first import is_loose
@@ -16,12 +18,8 @@ from hotloop.tune.search.state import Prices, Proof, State
 from hotloop.tune.search.status import Known
 from hotloop.tune.search.value import chance_above, increase
 
-MIN_SETS, MAX_SETS = 3, 8
-"""Of a proof."""
 LEAST_ROUNDS, USUAL_ROUNDS = 4, 8
 """Of a set: two forwards, two backwards; beyond eight fresh processes tell more in the same time."""
-AGAIN = 0.25
-"""Of what the first start of compiled code takes, the next ones, with warm caches: 4 to 5 s of 24 on a small GPT."""
 PARITY_CHANCE = 0.8
 """That something that changes the numbers learns the same, where nothing is known of it."""
 HOLDS = (16, 32, 64, 128, 256, 512)

@@ -50,7 +50,6 @@ class Overview:
             objective=objective,
             pair_error=PEAK_SD if objective.by_memory else _pair_error(state, evidence),
             floor=ground.floor,
-            noisy=self._arms.noisy(),
             passive=self._passive(),
         )
         state = assessed(_unblocked(state), prior, evidence)

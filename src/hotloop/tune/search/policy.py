@@ -12,12 +12,11 @@ from collections.abc import Sequence
 import msgspec
 
 from hotloop.model.quantities import counted, duration
+from hotloop.tune.confirm.set_pairs import MAX_SETS, MIN_SETS
 from hotloop.tune.executor import PlanSteps
 from hotloop.tune.search.actions import Compare, Confirm, Doing, Screen, Stop
 from hotloop.tune.search.offers import (
     LEAST_ROUNDS,
-    MAX_SETS,
-    MIN_SETS,
     compare_offers,
     guess_offers,
     keep_s,

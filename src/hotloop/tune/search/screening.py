@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from hotloop.model.tuning import Trial
 from hotloop.stats.switching import SwitchFit
 from hotloop.tune.design.experiment import Design
 from hotloop.tune.executor import SwitchOrder, SwitchRecord
@@ -39,7 +38,6 @@ class Screening:
         self.screen = screen
         self._design = design
         self.fits: list[SwitchFit] = []
-        self.trials: list[Trial] = []
 
     def run(self, key: str, action: Screen, enough: Callable[[SwitchFit, int], bool]) -> ScreenResult:
         """Switch knobs until enough is known.

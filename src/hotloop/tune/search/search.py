@@ -8,6 +8,7 @@ from statistics import median
 
 import msgspec
 
+from hotloop.model.goal import Goal
 from hotloop.model.optimization import Candidate
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Choice, Switched, Trial
@@ -293,7 +294,13 @@ class Search:
         if self._tell_standing is None:
             return
         proven, seen = self._confirmer.proven(), self._confirmer.sets.promising()
-        line = progress_line(self.state.plan, len(self.trials), promising=_ratio(seen), proven=_ratio(proven))
+        line = progress_line(
+            self.state.plan,
+            len(self.trials),
+            promising=_ratio(seen),
+            proven=_ratio(proven),
+            of_memory=self._design.aim.goal is Goal.MEMORY,
+        )
         self._tell_standing(line)
 
 

@@ -67,8 +67,6 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Of the log time of a hold."""
     floor: float = 0.0
     """Relative difference below which nothing is claimed."""
-    noisy: bool = False
-    """Others were busy during the latest set."""
     passive: bool = False
     """Screening waits passively at barriers."""
 

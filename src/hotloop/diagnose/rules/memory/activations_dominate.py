@@ -64,6 +64,7 @@ rule = Rule(
     code="activations-dominate",
     title="Most of the peak is activations",
     advice="Recompute blocks in the backward (torch.utils.checkpoint), use autocast, or smaller micro-batches.",
+    optimization="activation_checkpointing",
     page=__doc__ or "",
     check=check,
 )

@@ -68,6 +68,7 @@ rule = Rule(
     code="loss-makes-peak",
     title="The loss over many classes makes the peak of memory",
     advice="Compute the loss over slices, each under torch.utils.checkpoint, or with a fused linear cross-entropy.",
+    optimization="chunked_cross_entropy",
     page=__doc__ or "",
     check=check,
 )

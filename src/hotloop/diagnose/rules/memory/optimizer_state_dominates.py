@@ -55,6 +55,7 @@ rule = Rule(
     code="optimizer-state-dominates",
     title="Most of the peak is the optimizer's state",
     advice="Use 8-bit state (bitsandbytes, torchao), or share it among ranks (ZeroRedundancyOptimizer, FSDP).",
+    optimization="optimizer_memory",
     page=__doc__ or "",
     check=check,
 )
