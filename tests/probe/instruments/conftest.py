@@ -45,7 +45,9 @@ Watch = Callable[..., Watched]
 
 @pytest.fixture
 def probe(tmp_path: Path) -> Probe:
-    """A probe that is installed nowhere."""
+    """A probe that is installed nowhere, of a program that compiles nothing, whatever other tests compiled here."""
+    if "torch._dynamo.utils" in sys.modules:
+        sys.modules["torch._dynamo.utils"].counters.clear()
     folder = tmp_path / "probe"
     folder.mkdir()
     return Probe(ProbeConfig(folder=str(folder)))

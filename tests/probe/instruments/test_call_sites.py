@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,14 +14,6 @@ from hotloop.probe.record.call_site import installed_in
 from hotloop.probe.windows.profiling_windows import hide_from_dynamo
 
 from .conftest import Watch
-
-
-@pytest.fixture(autouse=True)
-def _nothing_compiled() -> None:
-    """What other tests compiled in this process is not this program's: where it is, functions are not watched."""
-    if "torch._dynamo" in sys.modules:
-        sys.modules["torch._dynamo.utils"].counters.clear()
-
 
 PLAIN = """
     import io

@@ -108,7 +108,7 @@ class CallSites(Instrument):
 
             self._builtins = _builtins._get_builtin_table()
         # Compiled code is guarded on the identity of torch's functions, and would be compiled again.
-        self._compiles = "torch._dynamo" in sys.modules and bool(_frames_compiled())
+        self._compiles = self.probe.compiles()
 
     def _install(self) -> None:
         for watched in methods():
@@ -203,9 +203,3 @@ def _device_of(value: Any) -> str:
 
 def _own_affair(caller: Caller) -> bool:
     return caller.owner is Owner.TORCH and caller.direct.path.startswith(_OWN_AFFAIRS)
-
-
-def _frames_compiled() -> int:
-    from torch._dynamo.utils import counters
-
-    return int(counters["frames"]["total"])

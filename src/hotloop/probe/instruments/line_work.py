@@ -51,7 +51,7 @@ class LineWork(Instrument):
             raise Unavailable("this torch does not number the nodes of its graph")
         if sys.gettrace() is not None:
             raise Unavailable("the program has a trace function of its own")
-        if "torch._dynamo" in sys.modules and _compiles():
+        if self.probe.compiles():
             raise Unavailable("the program runs compiled code, which has no lines")
         self._profiler.start()
         self._trace = LineTrace(num_nodes)
@@ -102,12 +102,6 @@ class LineWork(Instrument):
                 begin_ns = self._profiler.monotonic_ns(event.start_ns())
                 end_ns = begin_ns + event.duration_ns()
                 yield Span(name, begin_ns, end_ns, event.sequence_nr(), event.start_thread_id())
-
-
-def _compiles() -> bool:
-    from torch._dynamo.utils import counters
-
-    return bool(counters["frames"]["total"])
 
 
 def _calibrate() -> None:
