@@ -111,6 +111,7 @@ class Properties:
 
     name: str
     uuid: str
+    total_memory: int
     major: int = 9
     minor: int = 0
 
@@ -179,7 +180,11 @@ class SimulatedCuda:
         return memory.free, memory.total
 
     def get_device_properties(self, device: int) -> Properties:
-        return Properties("Simulated H100", f"GPU-{device}")
+        return Properties("Simulated H100", f"GPU-{device}", self.memories[device].total)
+
+    def set_per_process_memory_fraction(self, fraction: float, device: int) -> None:
+        assert 0 <= fraction <= 1
+        self.memories[device].allowed = round(fraction * self.memories[device].total)
 
     # What a program does -------------------------------------------------------------------------------------------
 

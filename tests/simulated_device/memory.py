@@ -21,6 +21,8 @@ class Memory:
     reserved: int = 0
     peak_allocated: int = 0
     peak_reserved: int = 0
+    allowed: int | None = None
+    """What the process that is looked at may reserve; None: as much as there is."""
     num_retries: int = 0
     """How often the process that is looked at had to give its cached blocks back."""
 
@@ -32,6 +34,8 @@ class Memory:
         """Give a process memory; raises `RuntimeError` in torch's words where there is none."""
         cached = self.reserved - self.allocated if pid == 1 else 0
         more = max(0, num_bytes - cached)
+        if pid == 1 and self.allowed is not None and self.reserved + more > self.allowed:
+            raise RuntimeError(self.message(num_bytes, pid))
         if more + (0 if pid in self.held else CONTEXT) > self.free:
             raise RuntimeError(self.message(num_bytes, pid))
         self.held[pid] = self.held.get(pid, 0) + more
@@ -54,6 +58,11 @@ class Memory:
         return (
             f"CUDA out of memory. Tried to allocate {num_bytes / GIB:.2f} GiB. GPU {self.index} has a total capacity "
             f"of {self.total / GIB:.2f} GiB of which {self.free / GIB:.2f} GiB is free. Process {pid} has "
-            f"{mine / GIB:.2f} GiB memory in use. If reserved but unallocated memory is large try setting "
+            f"{mine / GIB:.2f} GiB memory in use. {self._allowed_info()}"
+            f"Of the allocated memory {self.allocated / GIB:.2f} GiB is allocated by PyTorch. "
+            "If reserved but unallocated memory is large try setting "
             "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation."
         )
+
+    def _allowed_info(self) -> str:
+        return "" if self.allowed is None else f"{self.allowed / GIB:.2f} GiB allowed; "

@@ -43,6 +43,10 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """It is tried where memory is the goal, or a limit has to be met."""
     saved_bytes: int | None = None
     """Expected of the peak; None: not known before it is measured."""
+    samples: float = 1.0
+    """Samples of one of its steps over those of the program's own step; its times are for as many samples as that."""
+    caution: str = ""
+    """What a plan with it leaves to the user, as a sentence; empty: nothing."""
 
     @property
     def expected(self) -> float:

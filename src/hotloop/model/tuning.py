@@ -33,6 +33,8 @@ class Failure(msgspec.Struct, frozen=True, tag="failed", kw_only=True):
     log_end: str = ""
     num_steps: int | None = None
     """Of a program that ended by itself; None: it did not."""
+    over_limit: bool = False
+    """It ran out of the memory that it was allowed to have, and not of the device's."""
 
 
 class ParityEvidence(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,7 +149,8 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
     memory_ratio: float | None = None
     """Peak without it over peak with it, beside the other steps; None: memory was not counted."""
     caution: str = ""
-    """Where it may cost time instead, as a sentence; empty: nothing is known that speaks against it."""
+    """Where it may cost time instead, or what it leaves to the user, as a sentence; empty: nothing is known that speaks
+    against it."""
 
 
 RESUME_BUDGET = "5m"

@@ -46,6 +46,8 @@ class Optimization(ABC):
     """Names of optimizations that cannot be on together with this one."""
     moot_on_cpu: ClassVar[frozenset[str]] = frozenset()
     """Names of optimizations beside which this one brings nothing on a CPU: there they are not tried together."""
+    proven_alone: ClassVar[bool] = False
+    """Whether it is tried only by name: losses beside it cannot be compared, so nothing else can be proven with it."""
     stands_in_for: ClassVar[frozenset[str]] = frozenset()
     """Names of optimizations in whose place this one is tried where they do not learn the same."""
     heeds_neighbours: ClassVar[bool] = False
@@ -76,6 +78,10 @@ class Optimization(ABC):
     def activation(self, params: Mapping[str, Any]) -> Activation | None:
         """Return what acts inside the user's process; None: the environment is all."""
         return None
+
+    def samples(self, params: Mapping[str, Any]) -> float:
+        """Return the samples of a step over those of the program's own step."""
+        return 1.0
 
     def times_kernels(self, params: Mapping[str, Any]) -> bool:
         """Return whether kernels are chosen by timing them: an arm then warms up with nothing beside it."""

@@ -15,6 +15,7 @@ from hotloop.model.ratio import Ratio
 from hotloop.model.safety import Safety
 from hotloop.model.tuning import ParityEvidence, Plan, PlanStep, StepEdit
 from hotloop.observe.run.stopping import StopRule
+from hotloop.optimize.registry import get
 from hotloop.patch.patched_tree import patched_tree
 from hotloop.patch.rewrite_plan import Patch, rewrite_plan
 from hotloop.source.outcome import Edited
@@ -133,7 +134,7 @@ class Prover:
             records, found = pairs(
                 (self._original, after), MIN_MARGIN, self._limit_s, self._progress, losses=True
             )
-        return records, found.ratio
+        return records, None if found.ratio is None else _per_sample(found.ratio, patch)
 
     def _parity(self, patch: Patch, records: Sequence[PairRecord]) -> ParityEvidence:
         original, patched = records[0].learned
@@ -150,9 +151,13 @@ class Prover:
             ),
         )
         on = [
-            Candidate(name=each.step.name, params=each.step.params, numerics=each.step.numerics)
-            for each in patch.outcomes
-            if isinstance(each.outcome, Edited) and not each.is_held_back
+            Candidate(
+                name=step.name,
+                params=step.params,
+                numerics=step.numerics,
+                samples=get(step.name).samples(step.params),
+            )
+            for step in _written(patch)
         ]
         return references.check(patched, on)
 
@@ -192,9 +197,7 @@ def promise(patch: Patch, confirmed: Ratio | None = None) -> Ratio:
     That is the product of their own factors, whose interval is wide; where all of the plan is in the patch, it is what
     was confirmed for the whole.
     """
-    written = [
-        each.step for each in patch.outcomes if isinstance(each.outcome, Edited) and not each.is_held_back
-    ]
+    written = _written(patch)
     if confirmed is not None and len(written) == len(patch.outcomes):
         return confirmed
     return Ratio(
@@ -202,6 +205,18 @@ def promise(patch: Patch, confirmed: Ratio | None = None) -> Ratio:
         math.prod(step.low for step in written),
         math.prod(step.high for step in written),
     )
+
+
+def _written(patch: Patch) -> list[PlanStep]:
+    return [
+        each.step for each in patch.outcomes if isinstance(each.outcome, Edited) and not each.is_held_back
+    ]
+
+
+def _per_sample(ratio: Ratio, patch: Patch) -> Ratio:
+    """Return a ratio of step times as one of the times for as many samples: a step may have more of them."""
+    more = math.prod(get(step.name).samples(step.params) for step in _written(patch))
+    return Ratio(more * ratio.ratio, more * ratio.low, more * ratio.high)
 
 
 def falls_short(ratio: Ratio | None, promised: Ratio) -> bool:

@@ -173,7 +173,7 @@ def _tuned(
         stage.passing,
         ledger.budget,
         in_the_way,
-        counts_memory=order.wishes.aim.counts_memory,
+        aim=order.wishes.aim,
     )
     catalogue = parts.catalogue()
     candidates, refused = propose(observation, catalogue, order.wishes, kept_outcomes())

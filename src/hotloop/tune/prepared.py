@@ -133,7 +133,7 @@ def executor_of(
     budget: Budget,
     in_the_way: Sequence[Hindrance],
     *,
-    counts_memory: bool = False,
+    aim: Aim = Aim(),  # noqa: B008 - frozen
 ) -> DuetExecutor:
     """Return what runs the arms of a session.
 
@@ -146,7 +146,7 @@ def executor_of(
         say: told of what is done.
         budget: of the session.
         in_the_way: what of the machine hinders trials.
-        counts_memory: each arm's memory is measured before it is timed.
+        aim: what a plan is for: where memory counts, each arm's is measured before it is timed.
     """
     assert observation.anchor is not None
     assert observation.step is not None
@@ -166,7 +166,8 @@ def executor_of(
         one_at_a_time=any(one.one_at_a_time for one in in_the_way),
         program_seeds=observation.program.seeds,
         stdin=stdin,
-        counts_memory=counts_memory,
+        counts_memory=aim.counts_memory,
+        fit_bytes=aim.fit_bytes,
         grace_s=LATEST * budget.seconds,
         quiet_wait_s=0.0 if was_busy(observation) else min(QUIET_WAIT * budget.seconds, QUIET_WAIT_S),
     )

@@ -14,7 +14,7 @@ from hotloop.source.draft import Editor
 from hotloop.source.keywords import Changes
 from hotloop.source.outcome import Rewrite
 
-POSITIONS = {"num_workers": 5, "pin_memory": 7}
+POSITIONS = {"batch_size": 1, "num_workers": 5, "pin_memory": 7}
 """Of DataLoader's parameters, those that torch 2.6 and newer also take by position."""
 NEED_WORKERS = frozenset({"persistent_workers", "prefetch_factor"})
 """Without workers DataLoader refuses them."""

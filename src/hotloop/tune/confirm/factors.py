@@ -116,10 +116,13 @@ class Factors:
         return math.ceil(cost / gain) if cost > 0 and gain > 0 else None
 
     def _caution(self, plan: PlanSteps, step: Candidate) -> str:
-        """Say where a step may cost time: threads that sleep at barriers were 7.5 beside others, and 0.57 alone."""
+        """Say what a step leaves to the user, or where it may cost time.
+
+        Threads that sleep at barriers were 7.5 beside others, and 0.57 alone.
+        """
         noisy = any(record.beside_others for _, record in self._sets.counted(plan))
         if step.name not in self._heed_neighbours or not noisy:
-            return ""
+            return step.caution
         return (
             f"{step.name} was measured while other processes used the CPU; on a quiet machine it may cost time: "
             "tune again there"

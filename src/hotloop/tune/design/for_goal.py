@@ -21,6 +21,8 @@ def unoffered(optimization: Optimization, aim: Aim, only: Sequence[str]) -> str 
     """
     if optimization.name in only:
         return None
+    if optimization.proven_alone:
+        return f"its losses cannot be compared, so it is proven apart: --only {optimization.name}"
     if aim.goal is Goal.MEMORY:
         return None if optimization.saves_memory else "not known to save memory (--goal memory)"
     if optimization.family == FAMILY and optimization.saves_memory and not aim.counts_memory:

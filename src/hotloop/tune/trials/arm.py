@@ -18,6 +18,7 @@ from hotloop.launch.process import Run
 from hotloop.model.learned import Learned, TrainingInvariants
 from hotloop.model.observation import Anchor, Phase
 from hotloop.model.optimization import Effect
+from hotloop.model.quantities import byte_size
 from hotloop.model.tree_memory import TreeMemory
 from hotloop.model.tuning import Failure, FailureKind
 from hotloop.observe.decode.processes import read_processes
@@ -36,7 +37,7 @@ from hotloop.probe.control.control_page import (
     ControlPage,
 )
 from hotloop.tune.executor import PlanSteps
-from hotloop.tune.trials.out_of_memory import NUM_LINES, ran_out_of_memory
+from hotloop.tune.trials.out_of_memory import NUM_LINES, ran_out_of_memory, refused_by_limit
 from hotloop.tune.trials.tree_peak import TreePeak
 
 POLL_S = 0.002
@@ -69,6 +70,7 @@ class Arm:
         num_ranks: how many processes must take part before it counts as started.
         memory_limit_bytes: of all its processes together; above it the arm is ended as out of memory.
         plan: what is on in it.
+        device_limit_bytes: what it may hold of a device; None: as much as there is.
         counter: number of the instrument that counts its tensors; None: it has none.
         settle_s: it waits so long at its boundary before it is frozen (see `ranks`).
     """
@@ -83,11 +85,13 @@ class Arm:
         memory_limit_bytes: int | None,
         plan: PlanSteps = (),
         counter: int | None = None,
+        device_limit_bytes: int | None = None,
         settle_s: float = 0.0,
     ) -> None:
         self.run = run
         self.plan = plan
         self.counter = counter
+        self._device_limit_bytes = device_limit_bytes
         self._settle_s = settle_s
         self.anchor = anchor
         self.steps = 0
@@ -299,6 +303,10 @@ class Arm:
             message = f"the program ended by itself after {self.steps} steps"
             return Failure(kind=FailureKind.ENDED, message=message, log_end=log, num_steps=self.steps or None)
         is_oom = ran_out_of_memory(code, self.run.log_end(NUM_LINES))
+        limit = self._device_limit_bytes
+        if is_oom and limit is not None and refused_by_limit(self.run.log_end(NUM_LINES)):
+            message = f"it needs more of a device than the limit of {byte_size(limit)}"
+            return Failure(kind=FailureKind.OUT_OF_MEMORY, message=message, log_end=log, over_limit=True)
         kind = FailureKind.OUT_OF_MEMORY if is_oom else FailureKind.CRASH
         sign = sign_of_isolation(log, self.run.isolation)
         message = f"the program failed with exit code {code}" + (f"; {sign}" if sign else "")

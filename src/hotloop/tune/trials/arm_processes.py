@@ -16,6 +16,7 @@ from hotloop.optimize.registry import get
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.executor import ArmRecord, PlanSteps, SetOrder
 from hotloop.tune.trials.arm import Arm, ArmFailed
+from hotloop.tune.trials.batch_size import num_samples
 from hotloop.tune.trials.counted_memory import STEPS, count_memory, counted_peak
 from hotloop.tune.trials.setting import Setting
 from hotloop.tune.trials.start_arm import compiled_in, start_arm
@@ -142,15 +143,17 @@ class ArmProcesses:
             count_memory(arm, arm.counter, self._within_budget(block_s + WRITING_S))
 
     def turn(self, arm: Arm) -> float:
-        """Give an arm its turn; return seconds a step.
+        """Give an arm its turn; return the seconds for as many samples as a step of the program has.
 
         Raises:
             ArmFailed: it ended, hung, or took too much memory.
         """
         blocks = self._blocks
-        patience = self._within_budget(self._patience.block_s(blocks.per_turn()))
-        spent = arm.advance(blocks.per_turn(), discard=blocks.discard, timeout_s=patience)
-        return spent / blocks.num_steps
+        samples = num_samples(arm.plan)
+        num_steps = max(1, round(blocks.num_steps / samples))
+        patience = self._within_budget(samples * self._patience.block_s(blocks.discard + num_steps))
+        spent = arm.advance(blocks.discard + num_steps, discard=blocks.discard, timeout_s=patience)
+        return spent / num_steps / samples
 
     def watched_turn(self, arm: Arm, watchman: ContentionWatch, left: int) -> float:
         """Give an arm its turn, again where others were busy; return seconds a step.
@@ -174,9 +177,11 @@ class ArmProcesses:
         peak_bytes, method = arm.peak_bytes(), ""
         if self._setting.counts_memory:
             peak_bytes, method = counted_peak(arm, on_device=bool(self._setting.devices))
+        phases = {} if self._setting.devices else arm.phases(self._blocks.warm_steps + counted)
+        samples = num_samples(arm.plan)
         return ArmRecord(
-            step_s=arm.step_s(),
-            phases={} if self._setting.devices else arm.phases(self._blocks.warm_steps + counted),
+            step_s=arm.step_s() / samples,
+            phases={name: spent / samples for name, spent in phases.items()},
             losses=tuple(arm.losses()),
             loss_sites=tuple(arm.loss_sites()),
             outputs=arm.outputs(),

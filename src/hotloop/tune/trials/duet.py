@@ -305,4 +305,5 @@ class DuetExecutor:
 
 def _for_want_of_room(failure: Failure) -> bool:
     """Whether an arm may have failed because others were there."""
-    return failure.kind is FailureKind.OUT_OF_MEMORY or port_is_taken(failure.log_end)
+    is_short = failure.kind is FailureKind.OUT_OF_MEMORY and not failure.over_limit
+    return is_short or port_is_taken(failure.log_end)

@@ -40,3 +40,22 @@ def ran_out_of_memory(code: int, log_end: str) -> bool:
         log_end: the last `NUM_LINES` lines of its output.
     """
     return code == KILLED or _WORDS.search(log_end) is not None
+
+
+_LIMITED = re.compile(
+    r"Tried to allocate ([\d.]+) (\w+)\..*? of which ([\d.]+) (\w+) is free\..*? allowed;", re.DOTALL
+)
+_UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+
+
+def refused_by_limit(log_end: str) -> bool:
+    """Return whether torch refused an allocation for which the device had room: a limit of the process is reached.
+
+    Args:
+        log_end: the last `NUM_LINES` lines of its output.
+    """
+    found = _LIMITED.search(log_end)
+    if found is None:
+        return False
+    asked, free = (float(found[at]) * _UNITS.get(found[at + 1], 0) for at in (1, 3))
+    return asked <= free

@@ -31,6 +31,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         period_steps: after how many steps something long comes again; 1: in no rhythm.
         grace_s: after the end of the time, until a set that has said nothing yet is given up.
         counts_memory: each arm's memory is measured before it is timed.
+        fit_bytes: what a plan may hold of a device: trials run under that limit; None: it has none.
         quiet_wait_s: that a set waits for other processes to leave the machine; 0: it does not.
     """
 
@@ -51,4 +52,5 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     period_steps: int = 1
     grace_s: float = 30.0
     counts_memory: bool = False
+    fit_bytes: int | None = None
     quiet_wait_s: float = 0.0

@@ -25,6 +25,7 @@ from hotloop.stats.parity import (
 )
 from hotloop.tune.verdict.first_gradients import ENOUGH_AGREEING, begins_alike, num_agreeing, num_following
 from hotloop.tune.verdict.held_invariants import broken
+from hotloop.tune.verdict.other_batch_size import other_batch_size
 from hotloop.tune.verdict.reference_outputs import ReferenceOutputs
 
 NO_LOSSES = "the original's own losses are NaN or infinite"
@@ -50,6 +51,8 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
 
     def check(self, run: Learned, plan: Sequence[Candidate]) -> ParityEvidence:
         """Return whether a run with a plan learns (or answers) the same, by the least strict class of its steps."""
+        if any(candidate.samples != 1 for candidate in plan):
+            return other_batch_size(plan)
         loose = any(candidate.numerics is not Numerics.EXACT for candidate in plan)
         numerics = Numerics.TOLERANCE if loose else Numerics.EXACT
         if run.outputs and self.outputs.originals and not run.losses:

@@ -28,18 +28,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
+from hotloop.diagnose.memory_limit import FULL, memory_limit
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
 from hotloop.model.quantities import byte_size
 
-FULL = 0.9
-"""earlyoom, the out-of-memory daemon that several distributions ship, acts when 10% of memory is left."""
-
 
 def check(observation: Observation) -> Iterator[Symptom]:
     """Compare the peak with the limit."""
-    peak, limit = observation.memory.peak_bytes, _limit(observation)
+    peak, limit = observation.memory.peak_bytes, memory_limit(observation)
     if peak is None:
         raise Abstain("the peak of memory")
     if limit is None:
@@ -50,15 +48,6 @@ def check(observation: Observation) -> Iterator[Symptom]:
             metric="memory.peak_bytes",
             severity=Severity.WARNING,
         )
-
-
-def _limit(observation: Observation) -> int | None:
-    machine = observation.machine
-    if observation.memory.device == "cpu":
-        known = machine.get("memory_bytes")
-        return known if isinstance(known, int) else None
-    sizes = [one.get("memory_bytes") for one in machine.get("accelerators") or () if isinstance(one, dict)]
-    return min((size for size in sizes if isinstance(size, int)), default=None)
 
 
 rule = Rule(

@@ -1,0 +1,1 @@
+"""larger_batch: the training loaders make larger batches."""
