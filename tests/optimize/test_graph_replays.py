@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import torch
 
-from hotloop.optimize.catalogue.compute.compile import activation as compiled_forward
-from hotloop.optimize.catalogue.compute.compile import graph_replays
-from hotloop.optimize.catalogue.compute.compile.activation import CompiledForward
-from hotloop.optimize.catalogue.compute.compile.graph_replays import GraphReplays
+from hotloop.optimize.compilation import compiled_forward
+from hotloop.optimize.compilation import graph_replays
+from hotloop.optimize.compilation.compiled_forward import CompiledForward
+from hotloop.optimize.compilation.graph_replays import GraphReplays
 
 
 class _Graph:

@@ -89,7 +89,7 @@ def died(limited: bool, tmp_path: Path) -> ArmFailed:
         scratch=tmp_path,
         exit_code=lambda: 1,
         log_end=lambda num=0: log,
-        isolation=SimpleNamespace(covered=False, network=False),
+        isolation=SimpleNamespace(covered=False, denied=False, network=False),
         wait=lambda *_, **__: False,
         thaw=lambda: None,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from hotloop.optimize.catalogue.compute.compile.activation import num_graph_breaks, num_graphs
+from hotloop.optimize.compilation.compiled_forward import num_graph_breaks, num_graphs
 from hotloop.probe.activation.knob import Knob
 from hotloop.probe.hook_points.inner_call import InnerCall
 from hotloop.probe.hook_points.root_hook import PLACE

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
-from hotloop.optimize.catalogue.compute.compile.activation import CompiledForward
 from hotloop.optimize.catalogue.compute.compile.blocks import CompiledBlocks
+from hotloop.optimize.compilation.compiled_forward import CompiledForward
 from hotloop.optimize.knobs.within_forward import Gated
 from hotloop.optimize.optimization import Optimization
 from hotloop.optimize.parameters import boolean, choice, only
@@ -75,6 +75,7 @@ class Compile(Optimization):
     conflicts: ClassVar[frozenset[str]] = frozenset(
         {
             "activation_checkpointing",
+            "activation_memory_budget",
             "chunked_cross_entropy",
             "compiled_chains",
             "conv_bias_off",

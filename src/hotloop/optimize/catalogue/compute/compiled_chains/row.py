@@ -57,7 +57,14 @@ class CompiledChains(Optimization):
     family: ClassVar[str] = "compute"
     numerics: ClassVar[Numerics] = Numerics.TOLERANCE
     conflicts: ClassVar[frozenset[str]] = frozenset(
-        {"activation_checkpointing", "compile", "cuda_graphs", "fused_pointwise", "gradient_accumulation"}
+        {
+            "activation_checkpointing",
+            "activation_memory_budget",
+            "compile",
+            "cuda_graphs",
+            "fused_pointwise",
+            "gradient_accumulation",
+        }
     )
     interacts: ClassVar[frozenset[str]] = frozenset({"autocast_bf16", "autocast_fp16"})
 

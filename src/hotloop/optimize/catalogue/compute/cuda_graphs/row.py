@@ -57,7 +57,13 @@ class CudaGraphs(Optimization):
     family: ClassVar[str] = "compute"
     numerics: ClassVar[Numerics] = Numerics.EXACT
     conflicts: ClassVar[frozenset[str]] = frozenset(
-        {"activation_checkpointing", "compile", "compiled_chains", "gradient_accumulation"}
+        {
+            "activation_checkpointing",
+            "activation_memory_budget",
+            "compile",
+            "compiled_chains",
+            "gradient_accumulation",
+        }
     )
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:

@@ -50,7 +50,7 @@ class ChunkedCrossEntropy(Optimization):
     family: ClassVar[str] = "memory"
     numerics: ClassVar[Numerics] = Numerics.EXACT
     saves_memory: ClassVar[bool] = True
-    conflicts: ClassVar[frozenset[str]] = frozenset({"compile", "liger_kernels"})
+    conflicts: ClassVar[frozenset[str]] = frozenset({"activation_memory_budget", "compile", "liger_kernels"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the one candidate, for a program whose source computes a cross-entropy."""

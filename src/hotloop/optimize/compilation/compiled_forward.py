@@ -1,4 +1,4 @@
-"""The activation of compile."""
+"""Each root called through torch.compile."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 import inspect
 from typing import Any
 
-from hotloop.optimize.catalogue.compute.compile.graph_replays import GRAPH_MODES, GraphReplays
+from hotloop.optimize.compilation.graph_replays import GRAPH_MODES, GraphReplays
 from hotloop.probe.activation.activation import Activation
 
 
