@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from hotloop.optimize.compilation import compiled_forward
-from hotloop.optimize.compilation import graph_replays
+from hotloop.optimize.compilation import compiled_forward, graph_replays
 from hotloop.optimize.compilation.compiled_forward import CompiledForward
 from hotloop.optimize.compilation.graph_replays import GraphReplays
 

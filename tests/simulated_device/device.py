@@ -58,6 +58,17 @@ class Stream:
     def synchronize(self) -> None:
         self.cuda.host.ns = max(self.cuda.host.ns, self.ready_ns)
 
+    def wait_stream(self, other: Stream) -> None:
+        self.ready_ns = max(self.ready_ns, other.ready_ns)
+
+    def wait_event(self, event: Event) -> None:
+        self.ready_ns = max(self.ready_ns, event.at_ns)
+
+    def record_event(self) -> Event:
+        event = Event(self.cuda)
+        event.record(self)
+        return event
+
 
 @dataclass
 class Event:
@@ -187,6 +198,9 @@ class SimulatedCuda:
         self.memories[device].allowed = round(fraction * self.memories[device].total)
 
     # What a program does -------------------------------------------------------------------------------------------
+
+    def Stream(self, device: int = 0) -> Stream:  # noqa: N802 - torch's name
+        return self.new_stream(device)
 
     def new_stream(self, device: int = 0) -> Stream:
         stream = Stream(self, device)

@@ -76,6 +76,7 @@ class Compile(Optimization):
         {
             "activation_checkpointing",
             "activation_memory_budget",
+            "activation_offloading",
             "chunked_cross_entropy",
             "compiled_chains",
             "conv_bias_off",

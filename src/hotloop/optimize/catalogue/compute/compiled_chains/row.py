@@ -60,6 +60,7 @@ class CompiledChains(Optimization):
         {
             "activation_checkpointing",
             "activation_memory_budget",
+            "activation_offloading",
             "compile",
             "cuda_graphs",
             "fused_pointwise",

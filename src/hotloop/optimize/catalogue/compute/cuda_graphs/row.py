@@ -60,6 +60,7 @@ class CudaGraphs(Optimization):
         {
             "activation_checkpointing",
             "activation_memory_budget",
+            "activation_offloading",
             "compile",
             "compiled_chains",
             "gradient_accumulation",

@@ -49,7 +49,14 @@ class ActivationCheckpointing(Optimization):
     numerics: ClassVar[Numerics] = Numerics.EXACT
     saves_memory: ClassVar[bool] = True
     conflicts: ClassVar[frozenset[str]] = frozenset(
-        {"activation_memory_budget", "compile", "compiled_chains", "cuda_graphs", "gradient_accumulation"}
+        {
+            "activation_memory_budget",
+            "activation_offloading",
+            "compile",
+            "compiled_chains",
+            "cuda_graphs",
+            "gradient_accumulation",
+        }
     )
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:

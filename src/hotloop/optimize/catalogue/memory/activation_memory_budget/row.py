@@ -62,6 +62,7 @@ class ActivationMemoryBudget(Optimization):
     conflicts: ClassVar[frozenset[str]] = frozenset(
         {
             "activation_checkpointing",
+            "activation_offloading",
             "chunked_cross_entropy",
             "compile",
             "compiled_chains",

@@ -56,7 +56,14 @@ class GradientAccumulation(Optimization):
     numerics: ClassVar[Numerics] = Numerics.EXACT
     saves_memory: ClassVar[bool] = True
     conflicts: ClassVar[frozenset[str]] = frozenset(
-        {"activation_checkpointing", "activation_memory_budget", "compile", "compiled_chains", "cuda_graphs"}
+        {
+            "activation_checkpointing",
+            "activation_memory_budget",
+            "activation_offloading",
+            "compile",
+            "compiled_chains",
+            "cuda_graphs",
+        }
     )
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:

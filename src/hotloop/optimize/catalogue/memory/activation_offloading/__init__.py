@@ -1,0 +1,1 @@
+"""activation_offloading: saved activations wait for the backward in host memory."""
