@@ -10,10 +10,11 @@ import pytest
 import torch
 from torch import nn
 
-from hotloop.optimize.catalogue.memory.activation_checkpointing.activation import CheckpointedBlocks
+from hotloop.optimize.catalogue.memory.activation_checkpointing.activation import CheckpointedBlocks, cheapest
 from hotloop.optimize.catalogue.memory.activation_checkpointing.row import ActivationCheckpointing
 from hotloop.optimize.optimization import DoesNotApply
 from hotloop.optimize.recomputation.model_blocks import blocks
+from hotloop.optimize.recomputation.recomputed_call import RecomputedCall
 
 from . import recomputed_models as models
 from .harness import activate, observation, root
@@ -45,8 +46,8 @@ def same(model: nn.Module, x: torch.Tensor, activation: Any) -> bool:
 IMAGES, ROWS = torch.randn(4, 3, 8, 8), torch.randn(4, 5, 8)
 
 
-@pytest.mark.parametrize("wanted", ["all", "half"])
-def test_batch_norm_updates_its_statistics_once(wanted: str) -> None:
+@pytest.mark.parametrize("wanted", ["all", 0.5])
+def test_batch_norm_updates_its_statistics_once(wanted: Any) -> None:
     activation = ActivationCheckpointing().activation({"blocks": wanted})
     assert same(models.UNet(), IMAGES, activation)
     on, evidence = activation.effect()
@@ -54,19 +55,34 @@ def test_batch_norm_updates_its_statistics_once(wanted: str) -> None:
     assert "recomputed" in evidence
 
 
-@pytest.mark.parametrize("wanted", ["all", "half", ["layers"], ["layers.1"], ["module.layers"]])
+@pytest.mark.parametrize("wanted", ["all", 0.5, ["layers"], ["layers.1"], ["module.layers"]])
 def test_dropout_is_the_same_again(wanted: Any) -> None:
     activation = ActivationCheckpointing().activation({"blocks": wanted})
     assert same(models.Model(), ROWS, activation)
     assert activation.effect()[0]
 
 
-def test_half_of_the_blocks_are_kept_after_they_were_measured() -> None:
+def test_blocks_for_half_of_the_bytes_are_kept_after_they_were_measured() -> None:
     model = models.Model(num=4)
-    activation = CheckpointedBlocks("half")
+    activation = CheckpointedBlocks(0.5)
     activate(activation, model)
     trained(model, ROWS)
     assert "2 of 4 blocks" in activation.effect()[1]
+
+
+@pytest.mark.parametrize(
+    ("share", "chosen"),
+    [(0.1, ["cheap"]), (0.25, ["cheap"]), (0.5, ["cheap", "large"]), (0.95, ["cheap", "large", "dear"])],
+)
+def test_blocks_are_chosen_by_bytes_for_their_time(share: float, chosen: list[str]) -> None:
+    """Of 100 bytes 30 cost 1 ms, 50 cost 5 ms, and 20 cost 20 ms."""
+    measured = {"dear": (20, 0.020), "large": (50, 0.005), "cheap": (30, 0.001)}
+    calls = {}
+    for name, (saved_bytes, forward_s) in measured.items():
+        calls[name] = RecomputedCall(nn.Linear(1, 1), lambda x: x)
+        calls[name].saved_bytes, calls[name].forward_s = saved_bytes, forward_s
+    found = cheapest(list(calls.values()), share)
+    assert [next(name for name, call in calls.items() if call is each) for each in found] == chosen
 
 
 def test_fewer_tensors_are_saved() -> None:
@@ -177,16 +193,16 @@ def test_it_does_not_apply(program: dict[str, Any], reason: str) -> None:
 
 def test_candidates_say_that_they_save_memory_for_time() -> None:
     seen = observation(roots=(root(blocks={"layers": 3}),))
-    named, half = ActivationCheckpointing().candidates(seen)
+    named, half, quarter = ActivationCheckpointing().candidates(seen)
     assert named.params == {"blocks": ["layers"]}
     assert named.saves_memory
     assert named.prior == pytest.approx(1 / 1.3)
-    assert named.prior < half.prior < 1
+    assert named.prior < half.prior < quarter.prior < 1
     norms = observation(roots=(root(blocks={"layers": 3}, layer_counts={"BatchNorm2d": 1}),))
     assert ActivationCheckpointing().candidates(norms)[0].params == {"blocks": "all"}
 
 
-@pytest.mark.parametrize("wanted", ["some", [], ["a b"], 3])
+@pytest.mark.parametrize("wanted", ["some", [], ["a b"], 3, 1.5, 0.0])
 def test_parameters_are_checked(wanted: Any) -> None:
-    with pytest.raises(ValueError, match="allowed: all, half"):
+    with pytest.raises(ValueError, match="allowed: all, a share"):
         ActivationCheckpointing().validate({"blocks": wanted})

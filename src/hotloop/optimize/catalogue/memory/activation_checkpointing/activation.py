@@ -11,7 +11,6 @@ from hotloop.probe.activation.activation import Activation
 from hotloop.probe.hook_points.inner_call import InnerCall
 from hotloop.probe.hook_points.root_hook import PLACE
 
-HALF = "half"
 MEASURED_FORWARD = 2
 
 
@@ -19,10 +18,11 @@ class CheckpointedBlocks(Activation):
     """Recomputes blocks of the root in the backward.
 
     Args:
-        wanted: `all`, `half`, or paths of blocks or of containers of blocks.
+        wanted: `all`; paths of blocks or of containers of blocks; or a share: the blocks that cost least for so much of
+            what all of them save.
     """
 
-    def __init__(self, wanted: str | list[str]) -> None:
+    def __init__(self, wanted: str | float | list[str]) -> None:
         self._wanted = wanted
         self._calls: dict[str, RecomputedCall] = {}
         self._refused: dict[str, str] = {}
@@ -35,7 +35,8 @@ class CheckpointedBlocks(Activation):
             self._reason = "DataParallel copies the model in every forward"
             return
         found = blocks(module)
-        for path, block in found.items() if isinstance(self._wanted, str) else self._named(module, found):
+        chosen = self._named(module, self._wanted, found) if isinstance(self._wanted, list) else found.items()
+        for path, block in chosen:
             if block.__dict__.get(PLACE) is not None:
                 continue
             if reason := side_effect(block):
@@ -45,10 +46,11 @@ class CheckpointedBlocks(Activation):
             self._calls[path] = call
             block.__dict__[PLACE] = InnerCall(call, block._call_impl)
 
-    def _named(self, module: Any, found: dict[str, Any]) -> list[tuple[str, Any]]:
+    @staticmethod
+    def _named(module: Any, paths: list[str], found: dict[str, Any]) -> list[tuple[str, Any]]:
         """Return the blocks of the paths that the plan names; a container stands for those in it."""
         named: list[tuple[str, Any]] = []
-        for path in self._wanted:
+        for path in paths:
             inside = [
                 (each, block)
                 for each, block in found.items()
@@ -64,10 +66,10 @@ class CheckpointedBlocks(Activation):
         self._num_forwards += 1
         for call in self._calls.values():
             call.measure(self._num_forwards == MEASURED_FORWARD)
-        if self._num_forwards == MEASURED_FORWARD + 1 and self._wanted == HALF:
-            order = sorted(self._calls.values(), key=_bytes_per_second, reverse=True)
-            for call in order[(len(order) + 1) // 2 :]:
-                call.is_on = False
+        if self._num_forwards == MEASURED_FORWARD + 1 and isinstance(self._wanted, float):
+            kept = cheapest(list(self._calls.values()), self._wanted)
+            for call in self._calls.values():
+                call.is_on = call in kept
         return args, kwargs
 
     def effect(self) -> tuple[bool, str]:
@@ -87,6 +89,24 @@ class CheckpointedBlocks(Activation):
         left = {**self._refused, **given_up}
         parts += [f"left alone: {path}: {reason}" for path, reason in list(left.items())[:3]]
         return bool(recomputed), "; ".join(parts) or self._reason or "no block of the model was called"
+
+
+def cheapest(calls: list[RecomputedCall], share: float) -> list[RecomputedCall]:
+    """Return the blocks that save most bytes for their time, until they save a share of what all of them would.
+
+    Args:
+        calls: measured.
+        share: 0 to 1.
+    """
+    wanted = share * sum(call.saved_bytes for call in calls)
+    chosen: list[RecomputedCall] = []
+    saved = 0
+    for call in sorted(calls, key=_bytes_per_second, reverse=True):
+        if saved >= wanted:
+            break
+        chosen.append(call)
+        saved += call.saved_bytes
+    return chosen
 
 
 def _bare(path: str) -> str:

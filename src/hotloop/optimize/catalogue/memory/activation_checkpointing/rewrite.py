@@ -16,18 +16,18 @@ _BY_HAND = (
 )
 
 
-def rewrite_blocks(source: Editor, sites: Sites, wanted: str | Sequence[str]) -> Rewrite:
+def rewrite_blocks(source: Editor, sites: Sites, wanted: str | float | Sequence[str]) -> Rewrite:
     """Put each entry of the containers under checkpoint.
 
     Args:
         source: the user's files.
         sites: of the observed run.
-        wanted: `all`, `half`, or paths of containers.
+        wanted: `all`, a share, or paths of containers.
 
     Raises:
         CannotEdit: the model gets no name that can be told from the source.
     """
-    if isinstance(wanted, str):
+    if isinstance(wanted, str | float):
         return Refused(
             f"blocks={wanted} is chosen while the program runs; batch norm would update its statistics twice",
             _BY_HAND,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
-from hotloop.optimize.catalogue.memory.activation_checkpointing.activation import HALF, CheckpointedBlocks
+from hotloop.optimize.catalogue.memory.activation_checkpointing.activation import CheckpointedBlocks
 from hotloop.optimize.optimization import Optimization
 from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import share
@@ -24,8 +24,10 @@ class ActivationCheckpointing(Optimization):
     """Compute blocks of the model again in the backward instead of keeping their activations.
 
     What it does: the repeated blocks of the model (entries of a `ModuleList` or `Sequential`; else its largest parts)
-    run under `torch.utils.checkpoint` with `use_reentrant=False`. `blocks` is `all`, `half` (the half that saves most
-    bytes per millisecond of forward, as measured in the first step, in which all are recomputed), or a list of paths.
+    run under `torch.utils.checkpoint` with `use_reentrant=False`. `blocks` is `all`, a list of paths, or a share: 0.5
+    recomputes the blocks that save most bytes per millisecond of forward, one after the other, until they save half of
+    what all of them would. Bytes and milliseconds of each block are measured in the second step; in the first ones all
+    are recomputed, so that no step reaches the old peak.
 
     Why it is faster: it is not; it is smaller. Of each block its input stays in memory until the backward, nothing
     else. A batch that did not fit may fit, and a larger batch may use the device better.
@@ -60,7 +62,7 @@ class ActivationCheckpointing(Optimization):
     )
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
-        """Return all blocks, by the path of their container where they are equal, and half of them."""
+        """Return all blocks, by the path of their container where they are equal, and the cheapest ones."""
         require_recomputable(observation)
         roots = observation.program.roots
         named = list(roots[0].blocks) if len(roots) == 1 and not _has_statistics(observation) else []
@@ -73,7 +75,7 @@ class ActivationCheckpointing(Optimization):
                 prior=1.0 / (1.0 + part * (EXPECTED if forward is None else forward)),
                 saves_memory=True,
             )
-            for wanted, part in ((named or "all", 1.0), (HALF, 0.5))
+            for wanted, part in ((named or "all", 1.0), *((part, part) for part in PARTS))
         ]
 
     def validate(self, params: Mapping[str, Any]) -> None:
@@ -81,13 +83,16 @@ class ActivationCheckpointing(Optimization):
         only(params, "blocks")
         wanted = params.get("blocks", "all")
         named = isinstance(wanted, (list, tuple)) and wanted and all(map(_is_path, wanted))
-        if wanted not in ("all", HALF) and not named:
-            raise ValueError(f"blocks is {wanted!r}; allowed: all, half, a list of paths: ['transformer.h']")
+        is_share = isinstance(wanted, float) and 0 < wanted < 1
+        if wanted != "all" and not named and not is_share:
+            raise ValueError(
+                f"blocks is {wanted!r}; allowed: all, a share between 0 and 1, a list of paths: ['transformer.h']"
+            )
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what recomputes the blocks."""
         wanted = params.get("blocks", "all")
-        return CheckpointedBlocks(wanted if isinstance(wanted, str) else list(wanted))
+        return CheckpointedBlocks(list(wanted) if isinstance(wanted, (list, tuple)) else wanted)
 
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
         """Put the blocks of the named containers under checkpoint, behind the statement that names the model."""
@@ -96,6 +101,8 @@ class ActivationCheckpointing(Optimization):
         return rewrite_blocks(source, sites, params.get("blocks", "all"))
 
 
+PARTS = (0.5, 0.25)
+"""Shares of what all blocks save that are tried beside all of them."""
 EXPECTED = 0.3
 """Share of the forward where it was not measured: 1 / 1.3 is 0.77 of the speed. A backward costs about two forwards."""
 
