@@ -110,6 +110,20 @@ def test_it_is_refused_where_it_would_be_wrong(model: nn.Module, x: torch.Tensor
     assert reason in evidence
 
 
+def test_dropout_draws_the_same_mask_of_each_part_again() -> None:
+    """As a loop over the parts would, which sums up the gradients by itself."""
+    plain = models.Model()
+    model = copy.deepcopy(plain)
+    activate(MicroBatches(2), model)
+    x = torch.randn(8, 5, 8)
+    for each in (plain, model):
+        torch.manual_seed(2)
+        outputs = [each(part) for part in x.chunk(2)] if each is plain else [each(x)]
+        torch.cat(outputs).square().mean().backward()
+    for one, other in zip(plain.parameters(), model.parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad)
+
+
 def test_what_has_no_row_for_each_sample_is_given_whole() -> None:
     plain = Words()
     model = copy.deepcopy(plain)

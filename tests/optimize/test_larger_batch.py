@@ -16,8 +16,6 @@ from hotloop.model.optimization import Candidate
 from hotloop.optimize.catalogue.memory.larger_batch.row import LargerBatch
 from hotloop.optimize.optimization import DoesNotApply
 from hotloop.tune.design.for_goal import unoffered
-from hotloop.tune.goals.gains import prior
-from hotloop.tune.plan.plateau import on_plateau
 from hotloop.tune.verdict.other_batch_size import other_batch_size
 
 from .harness import loader, observation
@@ -103,21 +101,3 @@ def test_nothing_that_touches_numbers_can_be_proven_beside_it() -> None:
     beside = other_batch_size([batch, Candidate(name="fused_optimizer")])
     assert not beside.passed
     assert "fused_optimizer" in beside.evidence
-
-
-@pytest.mark.parametrize(
-    ("seen", "chosen"),
-    [
-        ({2: 0.5, 4: 0.52, 8: 0.53}, 2),  # a plateau from the first on
-        ({2: 0.2, 4: 0.6, 8: 0.61}, 4),
-        ({2: 0.2, 4: 0.5, 8: 0.9}, 8),
-        ({2: 0.0, 4: 0.0, 8: 0.04}, 8),  # the others do not help
-    ],
-)
-def test_the_smallest_batch_on_the_plateau_is_chosen(seen: dict[int, float], chosen: int) -> None:
-    sizes = {factor: Candidate(name="larger_batch", params={"n": factor}, samples=factor) for factor in seen}
-    gains = prior(list(sizes.values()), {}, {}, {})
-    for factor, gain in seen.items():
-        gains = gains.observed({sizes[factor].label}, (), gain, 4e-4)
-    plan = on_plateau((sizes[8],), list(sizes.values()), gains, lambda sd: max(0.01, 2 * sd))
-    assert [step.samples for step in plan] == [chosen]

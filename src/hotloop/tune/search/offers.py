@@ -14,6 +14,7 @@ from hotloop.tune.executor import PlanSteps
 from hotloop.tune.plan.exact_first import is_loose
 from hotloop.tune.search.actions import Compare, Confirm, Screen
 from hotloop.tune.search.evidence import SWITCHED_SD, shifted
+from hotloop.tune.search.plateau import other_sizes
 from hotloop.tune.search.state import Prices, Proof, State
 from hotloop.tune.search.status import Known
 from hotloop.tune.search.value import chance_above, increase
@@ -66,7 +67,7 @@ def guess_offers(state: State, prices: Prices) -> Iterator[Confirm]:
     if state.plan or state.proven:
         return
     for one in state.known:
-        if one.status.can_be_tried:
+        if one.status.can_be_tried and not other_sizes(state, one):
             proof = state.guesses.get(one.label, Proof())
             offer = proof_offer(state, prices, (one.candidate,), proof)
             if offer is not None:
@@ -173,7 +174,10 @@ def compare_offers(state: State, prices: Prices) -> Iterator[Compare]:
     """Yield sets of arms, each grown around a candidate by what makes it bring more per second."""
     base = state.plan if prices.room >= 3 else ()
     able = [one for one in state.known if _can_be_an_arm(one, base)]
-    alone = sorted((_compared(state, prices, base, [one]) for one in able), key=lambda offer: -offer.rate)
+    alone = sorted(
+        (_compared(state, prices, base, [one, *other_sizes(state, one)]) for one in able),
+        key=lambda offer: -offer.rate,
+    )
     for seed in alone[:SEEDS]:
         yield from _grown(state, prices, base, seed, [one for one in able if one.candidate not in seed.tried])
 

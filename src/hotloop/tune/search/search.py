@@ -27,6 +27,7 @@ from hotloop.tune.search.assess import Priors
 from hotloop.tune.search.evidence import Compared, Evidence, Screened
 from hotloop.tune.search.offers import screen_error, together
 from hotloop.tune.search.overview import Overview
+from hotloop.tune.search.plateau import without_beyond_plateau
 from hotloop.tune.search.policy import next_action
 from hotloop.tune.search.screening import Screening
 from hotloop.tune.search.state import Prices, Proof, State
@@ -225,7 +226,9 @@ class Search:
         for trial in result.trials:
             state = self._with_arm(state, trial)
         self.trials += result.trials
-        return self._overview(state, self._prior, result.evidence)
+        state = self._overview(state, self._prior, result.evidence)
+        told = without_beyond_plateau(state)
+        return state if told is state else self._overview(told, self._prior, ())
 
     def _with_arm(self, state: State, trial: Trial) -> State:
         assert not isinstance(trial.outcome, Switched), "an arm has a process of its own"

@@ -29,11 +29,13 @@ class Status(Enum):
     NO_EFFECT = "no effect"
     FAILED = "failed"
     PARITY = "parity"
+    BEYOND_PLATEAU = "beyond the plateau"
+    """A larger batch than the smallest that is about as fast."""
 
     @property
     def is_refused(self) -> bool:
         """Whether it is out for good."""
-        return self in {Status.NO_EFFECT, Status.FAILED, Status.PARITY}
+        return self in {Status.NO_EFFECT, Status.FAILED, Status.PARITY, Status.BEYOND_PLATEAU}
 
     @property
     def can_be_tried(self) -> bool:

@@ -17,7 +17,6 @@ from hotloop.tune.executor import PlanSteps
 from hotloop.tune.goals.gains import Gains
 from hotloop.tune.goals.limit import Limit
 from hotloop.tune.plan.exact_first import exact_first
-from hotloop.tune.plan.plateau import on_plateau
 
 MIN_GAIN = math.log(1 + MIN_MARGIN)
 """Less is never claimed."""
@@ -64,10 +63,7 @@ def best_plan(
         lacking = [(_lack(gains, plan, step, num, limit), step) for step, num in zip(plan, nums, strict=True)]
         most, weakest = max(lacking, key=lambda one: one[0], default=(0.0, None))
         if most <= 0 or weakest is None:
-            in_order = [one for one in candidates if one in plan]  # always in the same order
-            return exact_first(
-                on_plateau(tuple(in_order), able, gains, lambda sd: threshold(num_measured, sd))
-            )
+            return exact_first([one for one in candidates if one in plan])  # always in the same order
         able.remove(weakest)
     return ()
 
