@@ -10,7 +10,7 @@ import msgspec
 
 from hotloop.model.goal import Aim, Cost, Goal, Point, Reached
 from hotloop.model.observation import Observation
-from hotloop.tune.confirm.evidence import Confirmation
+from hotloop.tune.confirm.standing import Standing
 from hotloop.tune.executor import RanSet
 
 KWH = 1000 * 3600.0
@@ -22,7 +22,7 @@ POWER = ("gpu_power_w", "cpu_power_w")
 
 
 def reached(
-    observation: Observation, aim: Aim, sets: Sequence[RanSet], proven: Confirmation | None
+    observation: Observation, aim: Aim, sets: Sequence[RanSet], proven: Standing | None
 ) -> Reached | None:
     """Return what came of a goal; None: speed alone was asked for.
 
@@ -59,7 +59,7 @@ def reached(
     )
 
 
-def _points(observation: Observation, sets: Sequence[RanSet], proven: Confirmation | None) -> Iterator[Point]:
+def _points(observation: Observation, sets: Sequence[RanSet], proven: Standing | None) -> Iterator[Point]:
     """Yield what was measured, the largest peak first; of the proven plan what its proof says."""
     assert observation.step is not None
     step_s = observation.step.whole_s
@@ -109,7 +109,7 @@ def _beats(one: Point, other: Point) -> bool:
     return as_good and (one.step_s < other.step_s or one.peak_bytes < other.peak_bytes)
 
 
-def _cost(observation: Observation, aim: Aim, proven: Confirmation | None) -> Cost | None:
+def _cost(observation: Observation, aim: Aim, proven: Standing | None) -> Cost | None:
     """Return what an epoch costs; None: no price was given, or what takes power was not measured."""
     assert observation.step is not None
     watts = _watts(observation) if aim.power_price is not None else None

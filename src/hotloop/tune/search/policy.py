@@ -26,10 +26,10 @@ from hotloop.tune.search.offers import (
 )
 from hotloop.tune.search.state import Prices, Proof, State
 
-WORTH = 0.001
+LEAST_VALUE = 0.001
 """Expected log gain of all the time that is left, at an action's rate, below which the action is not worth its seconds:
 a tenth of the least gain that is claimed."""
-LATE = 1.5
+OVERRUN = 1.5
 """Times what it was expected to take, after which a screening ends: what is worth more of it is asked again then."""
 PATIENCE = 3.0
 """Times what a set was expected to take, that its arms have to become warm however little they promise: starts take so
@@ -91,7 +91,7 @@ def _base(screen: Screen) -> str:
 
 def _is_worth(action: Doing, left_s: float) -> bool:
     """Whether the time that is left would bring anything at the rate of an action."""
-    return action.rate * max(left_s, action.cost_s) >= WORTH
+    return action.rate * max(left_s, action.cost_s) >= LEAST_VALUE
 
 
 def _fits(offer: Confirm, proof: Proof, state: State, prices: Prices, left_s: float) -> bool:
@@ -142,8 +142,8 @@ def _told(best: Doing, offers: Sequence[Doing], left_s: float, kept_s: float) ->
     price = max((one.rate for one in others), default=0.0)
     most_s = left_s - kept_s
     if isinstance(best, Screen):
-        limit_s = min(most_s, LATE * best.cost_s)
-        return msgspec.structs.replace(best, price=max(price, WORTH / left_s), limit_s=limit_s)
+        limit_s = min(most_s, OVERRUN * best.cost_s)
+        return msgspec.structs.replace(best, price=max(price, LEAST_VALUE / left_s), limit_s=limit_s)
     if isinstance(best, Compare):
         worth_s = best.value / price if price > 0 else math.inf
         ready_s = min(most_s, max(PATIENCE * best.cost_s, worth_s))
