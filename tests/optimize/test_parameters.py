@@ -34,5 +34,9 @@ def test_a_folder_of_the_system_holds_no_data_set(folder: str) -> None:
 
 
 @pytest.mark.parametrize("folder", ["/data", "/mnt/disk/set", "/home/me/data"])
-def test_any_other_folder_may(folder: str) -> None:
-    data_folder({"folder": folder}, "folder")  # raises nothing
+def test_folders_of_data_sets_are_taken_and_paths_within_other_folders_are_not(folder: str) -> None:
+    data_folder({"folder": folder}, "folder")
+    with pytest.raises(ValueError, match="from the root on"):
+        data_folder({"folder": folder.lstrip("/")}, "folder")
+    with pytest.raises(ValueError, match="folder is missing"):
+        data_folder({}, "folder")

@@ -9,7 +9,7 @@ import pytest
 from hotloop.model.safety import Safety
 from hotloop.model.sites import Sites
 from hotloop.model.tuning import PlanStep
-from hotloop.optimize.registry import all_optimizations
+from hotloop.optimize.registry import all_optimizations, get
 from hotloop.patch.rewrite_plan import Patch, rewrite_plan
 from hotloop.source.outcome import AlreadySo, Edited, Refused
 
@@ -41,8 +41,7 @@ WITHOUT_A_PAGE = {
     "allocator_settings": "a launch line",
     "optimizer_memory": "a keyword, as fused_optimizer; 8 bits are shown, not written",
     "chunked_cross_entropy": "shown, not written: the loss needs what only the model can hand out",
-    "activation_checkpointing": "two shapes so far",
-    "gradient_accumulation": "one shape so far",
+    "activation_offloading": "shown, not written: copies beside computing take streams and events",
 }
 BF16_TOLERANCE = 0.02
 """Of the size of the parameters after a few steps: bfloat16 has 8 bits of mantissa."""
@@ -95,7 +94,8 @@ def test_applying_twice_changes_nothing(spec: Spec, observed: dict[str, Sites]) 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_patched_programs_learn_what_they_learned(observed: dict[str, Sites], tmp_path: Path) -> None:
-    patches = {spec.name: patched(spec, observed[spec.name]) for spec in SPECS if spec.after}
+    same = [spec for spec in SPECS if spec.after and get(spec.optimization).samples(spec.params) == 1]
+    patches = {spec.name: patched(spec, observed[spec.name]) for spec in same}
     before = run_all({name: patch.before["train.py"] for name, patch in patches.items()}, tmp_path / "before")
     after = run_all({name: patch.after["train.py"] for name, patch in patches.items()}, tmp_path / "after")
     assert {name: pytest.approx(sizes, rel=BF16_TOLERANCE) for name, sizes in before.items()} == after
