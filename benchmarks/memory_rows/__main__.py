@@ -1,7 +1,11 @@
-"""Measures the rows of the family memory: `python -m benchmarks.memory_rows FOLDER [PROGRAM]`.
+"""What the rows of the family memory save and cost.
 
-Each program runs unmodified with a plan of one step (`hotloop run --plan`): once with every allocation followed for
-the peak, once for the step time; the losses are compared with those of the program without a plan.
+    python -m benchmarks.memory_rows peaks FOLDER [PROGRAM]
+    python -m benchmarks.memory_rows times FOLDER [PROGRAM]
+
+Each program runs unmodified with a plan (`hotloop run --plan`). `peaks` follows every allocation of four steps, and
+keeps peaks and losses in FOLDER, as far as they are not there; what was compiled is in torch's caches then. `times`
+runs each case twice, in order and backwards, on a machine that does nothing else, and prints the table.
 """
 
 from __future__ import annotations
@@ -12,35 +16,24 @@ import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import msgspec
 
+from benchmarks.memory_rows.cases import CASES, Case
 from hotloop.machine.host.identity import identity
 from hotloop.model.observation import SCHEMA
 from hotloop.model.tuning import Compatibility, Plan, PlanStep
 from hotloop.tune.plan.plan_file import to_toml
 
 HERE = Path(__file__).parent
-BATCH_NORM, GROUP_NORM, NO_DROPOUT = {"NORM": "batch"}, {"NORM": "group"}, {"DROPOUT": "0"}
-Steps = dict[str, dict[str, Any]]
-CASES: list[tuple[str, dict[str, str], Steps]] = [
-    ("gpt", {}, {}),
-    ("gpt", {}, {"activation_checkpointing": {"blocks": ["blocks"]}}),
-    ("gpt", {}, {"activation_checkpointing": {"blocks": "half"}}),
-    ("gpt", {}, {"chunked_cross_entropy": {}}),
-    ("gpt", {}, {"activation_checkpointing": {"blocks": ["blocks"]}, "chunked_cross_entropy": {}}),
-    ("gpt", NO_DROPOUT, {}),
-    ("gpt", NO_DROPOUT, {"gradient_accumulation": {"micro_batches": 4}}),
-    ("unet", BATCH_NORM, {}),
-    ("unet", BATCH_NORM, {"activation_checkpointing": {"blocks": "all"}}),
-    ("unet", BATCH_NORM, {"activation_checkpointing": {"blocks": "half"}}),
-    ("unet", GROUP_NORM, {}),
-    ("unet", GROUP_NORM, {"gradient_accumulation": {"micro_batches": 4}}),
-]
+PEAK_STEPS, TIMED_STEPS = 4, 12
+MIB = 1 << 20
 
 
-def _plan(folder: Path, steps: Steps) -> Path:
+def plan_file(folder: Path, case: Case) -> Path:
+    """Write the plan of a case."""
     fit = Compatibility(
         machine=msgspec.to_builtins(identity()),
         torch_version=version("torch"),
@@ -49,47 +42,85 @@ def _plan(folder: Path, steps: Steps) -> Path:
         command=("python",),
     )
     made = tuple(
-        PlanStep(name=name, params=params, ratio=1.0, low=1.0, high=1.0) for name, params in steps.items()
+        PlanStep(name=name, params=params, ratio=1.0, low=1.0, high=1.0)
+        for name, params in case.steps.items()
     )
     path = folder / "plan.toml"
     path.write_text(to_toml(Plan(steps=made, speedup=None, parity=None, fit=fit, schema=SCHEMA)))
     return path
 
 
-def _run(command: list[str], setting: dict[str, str]) -> str:
-    done = subprocess.run(command, env={**os.environ, **setting}, capture_output=True, text=True, check=False)
+def run(folder: Path, case: Case, before: tuple[str, ...], num_steps: int) -> str:
+    """Run a case; return its output."""
+    start = [sys.executable, "-m", "hotloop", "run", "--force", "--plan", str(plan_file(folder, case))]
+    command = [*(start if case.steps else ()), sys.executable, *before]
+    done = subprocess.run(
+        [*command, str(HERE / "programs" / f"{case.program}.py")],
+        env={**os.environ, **case.setting, "STEPS": str(num_steps)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         sys.exit(done.stdout[-2000:] + done.stderr[-3000:])
     return done.stdout
 
 
-def _told(output: str, word: str) -> Any:
+def told(output: str, word: str) -> Any:
+    """Return what a program printed behind a word."""
     line = next(line for line in output.splitlines() if line.startswith(word))
     return ast.literal_eval(line.removeprefix(word).strip())
 
 
-def main(folder: Path, programs: list[str]) -> None:
-    """Print a row of a Markdown table for each case."""
-    before: dict[str, Any] = {}
-    for program, setting, steps in CASES:
-        if programs and program not in programs:
+def peaks(folder: Path, cases: list[Case]) -> None:
+    """Keep peak and losses of each case."""
+    known = _read(folder)
+    for case in cases:
+        if f"{case.base}|{case.label}" in known:
             continue
-        script = str(HERE / "programs" / f"{program}.py")
-        start = [sys.executable, "-m", "hotloop", "run", "--force", "--plan", str(_plan(folder, steps))]
-        begin = [*start, sys.executable] if steps else [sys.executable]
-        peak = _told(_run([*begin, str(HERE / "tracked.py"), script], {**setting, "STEPS": "4"}), "PEAK")
-        result = _told(_run([*begin, script], setting), "RESULT")
-        if not steps:
-            before = {"peak": peak, **result}
-        apart = max(abs(one - other) for one, other in zip(before["losses"], result["losses"], strict=True))
+        output = run(folder, case, (str(HERE / "tracked.py"),), PEAK_STEPS)
+        known[f"{case.base}|{case.label}"] = {
+            "peak_bytes": told(output, "PEAK"),
+            "losses": told(output, "RESULT")["losses"],
+        }
+        (folder / "peaks.json").write_bytes(msgspec.json.encode(known))
         print(
-            f"| {program} {' '.join(setting.values())} | {' + '.join(steps) or 'as it is'} "
-            f"{'; '.join(str(each) for one in steps.values() for each in one.values())} "
-            f"| {peak / 2**20:.1f} MiB | {peak / before['peak']:.2f} "
-            f"| {result['step_s'] * 1e3:.0f} ms | {result['step_s'] / before['step_s']:.2f} | {apart:.1e} |",
+            case.base,
+            case.label,
+            f"{known[f'{case.base}|{case.label}']['peak_bytes'] / MIB:.1f} MiB",
             flush=True,
         )
 
 
+def times(folder: Path, cases: list[Case]) -> None:
+    """Print a row of a Markdown table for each case."""
+    seen: dict[str, list[float]] = {}
+    for case in [*cases, *reversed(cases)]:
+        result = told(run(folder, case, (), TIMED_STEPS), "RESULT")
+        seen.setdefault(f"{case.base}|{case.label}", []).append(result["step_s"])
+    known = _read(folder)
+    for case in cases:
+        before, after = (f"{case.base}|{label}" for label in ("as it is", case.label))
+        step_s, plain_s = fmean(seen[after]), fmean(seen[before])
+        peak, plain = known[after]["peak_bytes"], known[before]["peak_bytes"]
+        losses = zip(known[before]["losses"], known[after]["losses"], strict=True)
+        more_ms = (step_s - plain_s) * 1e3
+        rate = f"{(plain - peak) / MIB / more_ms:.2f}" if more_ms > 0 and peak < plain else ""
+        print(
+            f"| {case.base} | {case.label} | {peak / MIB:.1f} MiB | {peak / plain:.2f} | {step_s * 1e3:.0f} ms "
+            f"| {step_s / plain_s:.2f} | {rate} | {max(abs(a - b) for a, b in losses):.1e} "
+            f"| {' '.join(f'{each * 1e3:.0f}' for each in seen[after])} |",
+            flush=True,
+        )
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    path = folder / "peaks.json"
+    found: dict[str, Any] = msgspec.json.decode(path.read_bytes()) if path.exists() else {}
+    return found
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    part, where, *programs = sys.argv[1:]
+    chosen = [case for case in CASES if not programs or case.program in programs]
+    {"peaks": peaks, "times": times}[part](Path(where), chosen)

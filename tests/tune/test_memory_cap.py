@@ -16,7 +16,7 @@ from hotloop.model.tuning import FailureKind
 from hotloop.probe.activation.description import made_from
 from hotloop.probe.control.control_page import HEADER, ControlPage
 from hotloop.probe.device.memory_cap import DeviceMemoryCap
-from hotloop.tune.executor import PlanSteps
+from hotloop.tune.executor import PlanSteps, SetOrder
 from hotloop.tune.trials.arm import Arm, ArmFailed
 from hotloop.tune.trials.duet import _for_want_of_room
 from hotloop.tune.trials.memory_cap import cap_bytes, cap_orders
@@ -48,22 +48,29 @@ def setting(fit_bytes: int | None = LIMIT, *, on_device: bool = True) -> Setting
     )
 
 
-def test_trials_have_the_limit_and_the_program_as_it_is_has_none() -> None:
-    assert cap_bytes(setting(), HALF) == LIMIT
-    assert cap_bytes(setting(), ()) is None
-    assert cap_bytes(setting(None), HALF) is None
-    assert cap_bytes(setting(200 * GIB), HALF) is None
-    assert cap_bytes(setting(on_device=False), HALF) is None
-    assert cap_orders(setting(), ()) == []
+def proof(plan: PlanSteps) -> SetOrder:
+    """A set of the plan's proof: its last arm has to stay within the limit."""
+    return SetOrder(plans=((), HALF, plan), max_rounds=4, limited=(2,))
+
+
+def test_a_plan_has_the_limit_in_its_proof_and_nothing_else_has() -> None:
+    order = proof((*HALF, *HALF))
+    assert [cap_bytes(setting(), order, at) for at in range(3)] == [None, None, LIMIT]
+    assert cap_bytes(setting(None), order, 2) is None
+    assert cap_bytes(setting(200 * GIB), order, 2) is None
+    assert cap_bytes(setting(on_device=False), order, 2) is None
+    assert cap_orders(setting(), order, 1) == []
 
 
 def test_a_larger_batch_leaves_head_room() -> None:
-    assert cap_bytes(setting(None), LARGER) == 72 * GIB
-    assert cap_bytes(setting(), LARGER) == LIMIT
+    compared = SetOrder(plans=((), LARGER), max_rounds=4)
+    assert cap_bytes(setting(None), compared, 1) == 72 * GIB
+    assert cap_bytes(setting(), compared, 1) == 72 * GIB
+    assert cap_bytes(setting(), proof(LARGER), 2) == LIMIT
 
 
 def test_the_limit_acts_where_the_model_is() -> None:
-    (order,) = cap_orders(setting(), HALF)
+    (order,) = cap_orders(setting(), proof(HALF), 2)
     cap, cuda = made_from(order["make"]), SimulatedCuda(2)
     assert isinstance(cap, DeviceMemoryCap)
     assert not cap.effect()[0]

@@ -31,6 +31,7 @@ class SetOrder(msgspec.Struct, frozen=True, kw_only=True):
         max_rounds: rounds at most; each gives every arm one block.
         perturbed: arms with rounding noise on their parameters.
         num_perturbed: such arms in earlier sets: every one draws noise of its own.
+        limited: arms that have to stay within the user's limit of memory (`--fit`) while they run.
         passive: all arms wait passively at barriers, so that a neighbour costs a share and not a factor.
         look_left_s: when its rounds are over the first and the last arm are looked at in detail, if so much time is
             left then; None: they are not.
@@ -42,6 +43,7 @@ class SetOrder(msgspec.Struct, frozen=True, kw_only=True):
     max_rounds: int
     perturbed: tuple[int, ...] = ()
     num_perturbed: int = 0
+    limited: tuple[int, ...] = ()
     passive: bool = False
     look_left_s: float | None = None
     keep_s: float = 0.0

@@ -199,6 +199,7 @@ class Confirmer:
             plans=arms,
             max_rounds=min(rounds, most or rounds),
             perturbed=perturbed,
+            limited=(len(arms) - 1,),
             look_left_s=look_s,
         )
 

@@ -65,7 +65,7 @@ def start_arm(setting: Setting, order: SetOrder, at: int, caches: Path, memory_l
         memory_limit_bytes=memory_limit_bytes,
         plan=plan,
         counter=counter_of(setting, order),
-        device_limit_bytes=cap_bytes(setting, plan),
+        device_limit_bytes=cap_bytes(setting, order, at),
         settle_s=REAP_S if setting.devices and setting.num_ranks > 1 else 0.0,
     )
 
@@ -74,7 +74,7 @@ def _config(setting: Setting, order: SetOrder, at: int, folder: Path, scratch: P
     return ProbeConfig(
         folder=str(folder),
         anchor=(setting.anchor.kind, setting.anchor.slot, setting.anchor.every),
-        activations=(*cap_orders(setting, order.plans[at]), *activation_orders(order.plans[at])),
+        activations=(*cap_orders(setting, order, at), *activation_orders(order.plans[at])),
         seed=SEED,
         program_seeds=setting.program_seeds,
         perturb=perturbation("bfloat16") if at in order.perturbed else 0.0,

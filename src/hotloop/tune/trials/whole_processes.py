@@ -106,8 +106,11 @@ class WholeProcesses:
             return SetRecord(
                 rounds=(), arms=(empty, failure), contention=Contention(num_blocks=0, num_void=0)
             )
-        moved = tuple(index - (index > at) for index in order.perturbed if index != at)
-        found = self.run(msgspec.structs.replace(order, plans=rest, perturbed=moved))
+        perturbed, limited = (
+            tuple(index - (index > at) for index in indices if index != at)
+            for indices in (order.perturbed, order.limited)
+        )
+        found = self.run(msgspec.structs.replace(order, plans=rest, perturbed=perturbed, limited=limited))
         if isinstance(found, SetFailed):
             return found
         return msgspec.structs.replace(
