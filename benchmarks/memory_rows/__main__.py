@@ -3,7 +3,7 @@
     python -m benchmarks.memory_rows peaks FOLDER [PROGRAM]
     python -m benchmarks.memory_rows times FOLDER [PROGRAM]
 
-Each program runs unmodified with a plan (`hotloop run --plan`). `peaks` follows every allocation of four steps, and
+Each program runs unmodified with a plan (`hotloop run --plan`). `peaks` follows every allocation of six steps, and
 keeps peaks and losses in FOLDER, as far as they are not there; what was compiled is in torch's caches then. `times`
 runs each case twice, in order and backwards, on a machine that does nothing else, and prints the table.
 """
@@ -28,7 +28,7 @@ from hotloop.model.tuning import Compatibility, Plan, PlanStep
 from hotloop.tune.plan.plan_file import to_toml
 
 HERE = Path(__file__).parent
-PEAK_STEPS, TIMED_STEPS = 4, 12
+PEAK_STEPS, TIMED_STEPS = 6, 12
 MIB = 1 << 20
 
 

@@ -43,6 +43,9 @@ class CompiledWithinBudget(CompiledForward):
         budget: share of the activations that compiled code may keep.
     """
 
+    wraps_at_once = True
+    """No step is to reach the old peak."""
+
     def __init__(self, budget: float) -> None:
         super().__init__("default", None)
         self._budget = budget
