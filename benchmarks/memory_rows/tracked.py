@@ -1,7 +1,7 @@
 """Runs a program with every allocation of torch's CPU allocator followed, and prints the peak of its later steps.
 
-`python tracked.py program.py`; the program runs under `__main__`. The first `FIRST` steps are left out: a model is compiled, and
-blocks are chosen, in them.
+`python tracked.py program.py`; the program runs under `__main__`. The first `FIRST` steps are left out: a model is
+compiled, and blocks are chosen, in them.
 """
 
 import runpy
