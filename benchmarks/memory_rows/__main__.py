@@ -2,10 +2,11 @@
 
     python -m benchmarks.memory_rows peaks FOLDER [PROGRAM]
     python -m benchmarks.memory_rows times FOLDER [PROGRAM]
+    python -m benchmarks.memory_rows table FOLDER
 
 Each program runs unmodified with a plan (`hotloop run --plan`). `peaks` follows every allocation of six steps, and
 keeps peaks and losses in FOLDER, as far as they are not there; what was compiled is in torch's caches then. `times`
-runs each case twice, in order and backwards, on a machine that does nothing else, and prints the table.
+runs each case twice, in order and backwards, on a machine that does nothing else. `table` prints what is there.
 """
 
 from __future__ import annotations
@@ -74,48 +75,49 @@ def told(output: str, word: str) -> Any:
 
 def peaks(folder: Path, cases: list[Case]) -> None:
     """Keep peak and losses of each case."""
-    known = _read(folder)
+    known = _read(folder, "peaks")
     for case in cases:
-        if f"{case.base}|{case.label}" in known:
+        if case.key in known:
             continue
         output = run(folder, case, (str(HERE / "tracked.py"),), PEAK_STEPS)
-        known[f"{case.base}|{case.label}"] = {
+        known[case.key] = {
             "peak_bytes": told(output, "PEAK"),
             "losses": told(output, "RESULT")["losses"],
         }
         (folder / "peaks.json").write_bytes(msgspec.json.encode(known))
-        print(
-            case.base,
-            case.label,
-            f"{known[f'{case.base}|{case.label}']['peak_bytes'] / MIB:.1f} MiB",
-            flush=True,
-        )
+        print(case.key, f"{known[case.key]['peak_bytes'] / MIB:.1f} MiB", flush=True)
 
 
 def times(folder: Path, cases: list[Case]) -> None:
-    """Print a row of a Markdown table for each case."""
-    seen: dict[str, list[float]] = {}
+    """Keep the step times of each case."""
+    known = _read(folder, "times")
     for case in [*cases, *reversed(cases)]:
         result = told(run(folder, case, (), TIMED_STEPS), "RESULT")
-        seen.setdefault(f"{case.base}|{case.label}", []).append(result["step_s"])
-    known = _read(folder)
+        known.setdefault(case.key, []).append(result["step_s"])
+        (folder / "times.json").write_bytes(msgspec.json.encode(known))
+
+
+def table(folder: Path, cases: list[Case]) -> None:
+    """Print a row of a Markdown table for each case that was measured."""
+    sizes, seconds = _read(folder, "peaks"), _read(folder, "times")
     for case in cases:
-        before, after = (f"{case.base}|{label}" for label in ("as it is", case.label))
-        step_s, plain_s = fmean(seen[after]), fmean(seen[before])
-        peak, plain = known[after]["peak_bytes"], known[before]["peak_bytes"]
-        losses = zip(known[before]["losses"], known[after]["losses"], strict=True)
-        more_ms = (step_s - plain_s) * 1e3
-        rate = f"{(plain - peak) / MIB / more_ms:.2f}" if more_ms > 0 and peak < plain else ""
+        plain = case._replace(steps={}).key
+        if case.key not in sizes or case.key not in seconds or plain not in seconds:
+            continue
+        step_s, plain_s = fmean(seconds[case.key]), fmean(seconds[plain])
+        peak, plain_peak = sizes[case.key]["peak_bytes"], sizes[plain]["peak_bytes"]
+        losses = zip(sizes[plain]["losses"], sizes[case.key]["losses"], strict=True)
+        more_ms, less = (step_s - plain_s) * 1e3, (plain_peak - peak) / MIB
+        rate = f"{less / more_ms:.2f}" if more_ms > 0 and less > 0 else "-"
         print(
-            f"| {case.base} | {case.label} | {peak / MIB:.1f} MiB | {peak / plain:.2f} | {step_s * 1e3:.0f} ms "
-            f"| {step_s / plain_s:.2f} | {rate} | {max(abs(a - b) for a, b in losses):.1e} "
-            f"| {' '.join(f'{each * 1e3:.0f}' for each in seen[after])} |",
-            flush=True,
+            f"| {case.base} | {case.label} | {peak / MIB:.1f} MiB | {peak / plain_peak:.2f} "
+            f"| {' '.join(f'{each * 1e3:.0f}' for each in seconds[case.key])} ms | {step_s / plain_s:.2f} "
+            f"| {rate} | {max(abs(one - other) for one, other in losses):.1e} |"
         )
 
 
-def _read(folder: Path) -> dict[str, Any]:
-    path = folder / "peaks.json"
+def _read(folder: Path, what: str) -> dict[str, Any]:
+    path = folder / f"{what}.json"
     found: dict[str, Any] = msgspec.json.decode(path.read_bytes()) if path.exists() else {}
     return found
 
@@ -123,4 +125,4 @@ def _read(folder: Path) -> dict[str, Any]:
 if __name__ == "__main__":
     part, where, *programs = sys.argv[1:]
     chosen = [case for case in CASES if not programs or case.program in programs]
-    {"peaks": peaks, "times": times}[part](Path(where), chosen)
+    {"peaks": peaks, "times": times, "table": table}[part](Path(where), chosen)

@@ -29,6 +29,11 @@ class Case(NamedTuple):
         return " ".join([self.program, *self.setting.values()])
 
     @property
+    def key(self) -> str:
+        """The case, in what is kept of it."""
+        return f"{self.base}|{self.label}"
+
+    @property
     def label(self) -> str:
         """The plan."""
         named = [
