@@ -15,6 +15,7 @@ from hotloop.model.sites import SiteKind, Sites
 from hotloop.model.step_series import StepSeries
 from hotloop.observe.decode.processes import (
     device_memory,
+    pinned_bytes,
     program_facts,
     program_sites,
     read_processes,
@@ -156,6 +157,7 @@ def _memory(
         device=program.device,
         method=method,
         host_peak_bytes=max((peak for peak in on_host if peak is not None), default=None),
+        pinned_bytes=pinned_bytes(processes),
         devices=device_memory(processes),
     )
 

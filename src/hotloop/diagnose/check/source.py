@@ -10,8 +10,8 @@ import msgspec
 
 from hotloop.diagnose.check.engine import ordered
 from hotloop.diagnose.check.registry import all_rules as measured_rules
+from hotloop.diagnose.lines.container_line import growing_line
 from hotloop.diagnose.lines.forward_loops import forward_loops
-from hotloop.diagnose.lines.growing_container_line import growing_container_line
 from hotloop.diagnose.lines.setting_line import setting_line
 from hotloop.diagnose.lines.static_findings import priced
 from hotloop.diagnose.price.cost import MATERIAL
@@ -147,7 +147,7 @@ def _held(finding: Finding, diagnosis: Diagnosis) -> Finding:
     holder = container_of(diagnosis.observation)
     if finding.path is not None or finding.code not in _CAUSES or holder is None:
         return finding
-    line = growing_container_line(holder)
+    line = growing_line(holder)
     return finding if line is None else msgspec.structs.replace(finding, path=holder.path, line=line)
 
 

@@ -47,6 +47,9 @@ class Device(Protocol):
     def peak_bytes(self) -> int | None:
         """Return the most that tensors took on any device; None: there is none in use."""
 
+    def pinned_bytes(self) -> int | None:
+        """Return the most that pinned buffers took on the host; None: not told."""
+
     def memory(self) -> list[dict[str, Any]]:
         """Return what this process holds on each device in use."""
 
@@ -132,6 +135,7 @@ class Facts:
             "convolution_precision": read("convolution_precision", lambda: convolution_precision(torch)),
             "cudnn_benchmark": read("cudnn_benchmark", lambda: bool(torch.backends.cudnn.benchmark)),
             "device_memory": (read("device_memory", device.memory) if device else None) or [],
+            "pinned_bytes": read("pinned_bytes", device.pinned_bytes) if device else None,
             "invariants": self.invariants,
             "frameworks": [name for name in FRAMEWORKS if name in sys.modules],
             "environment": {name: os.environ[name] for name in VARIABLES if name in os.environ},

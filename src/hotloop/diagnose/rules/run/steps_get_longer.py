@@ -36,7 +36,7 @@ from statistics import median
 import numpy as np
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.lines.growing_container_line import growing_container_line
+from hotloop.diagnose.lines.container_line import growing_line
 from hotloop.diagnose.price.cost import Cost, measured_step
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation
@@ -94,11 +94,11 @@ def _tau(values: list[float]) -> float:
 
 def _held(observation: Observation) -> tuple[str | None, int | None, str]:
     containers = (observation.deep.growing_containers if observation.deep else None) or ()
-    holder = next(iter(containers), None)
+    holder = next((one for one in containers if one.has_tensors), None)
     if holder is None:
         return None, None, ""
     said = f"; the {holder.kind} {holder.name} of {holder.function} grows with every step"
-    return holder.path, growing_container_line(holder), said
+    return holder.path, growing_line(holder), said
 
 
 rule = Rule(
