@@ -28,6 +28,30 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     optimization: str | None = None
 
 
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
+    """A container, an array or a tensor that a name of the program's holds, and that is part of no model.
+
+    Attributes:
+        name: `history`, `self.cache`, `logs['loss']`.
+        path: of the source.
+        line: that adds to it, or makes it; None: not found there.
+        function: the function or the class that has the name; `<module>`: a global.
+        kind: `list`, `dict`, `ndarray`, `Tensor`.
+        num: entries; None: it has none.
+        held_bytes: judged by some of its entries; what a graph keeps is not in it.
+        keeps_graph: tensors in it have a graph.
+    """
+
+    name: str
+    path: str
+    line: int | None
+    function: str
+    kind: str
+    num: int | None
+    held_bytes: float
+    keeps_graph: bool
+
+
 class OutOfMemory(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of the end of a program for want of memory.
 
@@ -48,10 +72,13 @@ class OutOfMemory(msgspec.Struct, frozen=True, kw_only=True):
         by_class: the same by class.
         lines: the lines whose tensors held most.
         others: tensors of no model and no optimizer.
+        holders: what the program's own names hold, the largest first.
+        in_worker: it was a loader worker that ran out of memory.
         batch: the last batch beside the earlier ones, in words; empty: not known.
         num_steps: that it had taken.
         followed: every storage was followed in a run made for it; otherwise the tensors alone that Python can reach.
         remedies: changes that take less, the exact ones first.
+        snapshot: file for torch's viewer; None: none was made.
         method: how it was found.
     """
 
@@ -71,8 +98,11 @@ class OutOfMemory(msgspec.Struct, frozen=True, kw_only=True):
     by_class: dict[str, int]
     lines: tuple[HeldLine, ...] = ()
     others: tuple[HeldTensor, ...] = ()
+    holders: tuple[Holder, ...] = ()
+    in_worker: bool = False
     batch: str = ""
     num_steps: int | None = None
     followed: bool = False
     remedies: tuple[Remedy, ...] = ()
+    snapshot: str | None = None
     method: str = ""

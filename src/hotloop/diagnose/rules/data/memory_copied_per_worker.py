@@ -32,13 +32,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hotloop.diagnose.lines.container_line import making_line
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.data.making_samples import timed_samples
 from hotloop.model.deep import CopiedContainer, Loading
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
 from hotloop.model.quantities import byte_size
+from hotloop.observe.profile.container_line import making_line
 
 MUCH_BYTES = 512 << 20
 """A worker that had imported torch and decoded images had 40 to 90 MB to itself (torch 2.13)."""

@@ -29,12 +29,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.lines.container_line import growing_line
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.memory.memory_growing import grows
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
 from hotloop.model.quantities import average
+from hotloop.observe.profile.container_line import growing_line
 
 
 def check(observation: Observation) -> Iterator[Symptom]:

@@ -37,7 +37,6 @@ from itertools import combinations
 from statistics import median
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.lines.container_line import growing_line
 from hotloop.diagnose.price.cost import measured_step
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.deep import GrowingContainer
@@ -45,6 +44,7 @@ from hotloop.model.finding import Severity
 from hotloop.model.monitors import Monitors
 from hotloop.model.observation import Observation
 from hotloop.model.quantities import average, byte_size
+from hotloop.observe.profile.container_line import growing_line
 
 MIN_SAMPLES = 6
 """Two for each third."""

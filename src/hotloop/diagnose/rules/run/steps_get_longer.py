@@ -36,12 +36,12 @@ from statistics import median
 import numpy as np
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.lines.container_line import growing_line
 from hotloop.diagnose.price.cost import Cost, measured_step
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation
 from hotloop.model.quantities import duration
 from hotloop.model.step_series import StepKind
+from hotloop.observe.profile.container_line import growing_line
 
 PARTS = 12
 MIN_STEPS = 4 * PARTS

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hotloop.diagnose.lines.container_line import growing_line
 from hotloop.model.deep import GrowingContainer
+from hotloop.observe.profile.container_line import growing_line
 
 _TEXT = """\
 history = []

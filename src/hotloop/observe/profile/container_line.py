@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Protocol
 
-from hotloop.diagnose.lines.parsed_sources import parsed
+from hotloop.observe.profile.parsed_sources import parsed
 
 _ADDING = frozenset({"append", "appendleft", "extend", "insert", "setdefault", "update"})
 
