@@ -66,6 +66,7 @@ class OutOfMemory(msgspec.Struct, frozen=True, kw_only=True):
         limit: what has the limit: `ulimit -v`, the container, the device's name; None: not known.
         limit_bytes: the limit.
         free_bytes: what of it was free.
+        allocated_bytes: of a device, what its tensors took by torch's own count.
         reserved_bytes: of a device, what torch's allocator held, used or not.
         resident_bytes: of the process on the host.
         held_bytes: of all tensors that were found on that device.
@@ -92,6 +93,7 @@ class OutOfMemory(msgspec.Struct, frozen=True, kw_only=True):
     limit: str | None
     limit_bytes: int | None
     free_bytes: int | None
+    allocated_bytes: int | None = None
     reserved_bytes: int | None = None
     resident_bytes: int | None = None
     held_bytes: int

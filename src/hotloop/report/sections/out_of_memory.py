@@ -101,7 +101,7 @@ def _facts(found: OutOfMemory) -> Iterator[tuple[str, str]]:
         free = byte_size(found.free_bytes)
         yield "limit", f"{found.limit}: {byte_size(found.limit_bytes)}, of which {free} were free"
     if found.reserved_bytes is not None:
-        slack = found.reserved_bytes - found.held_bytes
+        slack = found.reserved_bytes - (found.allocated_bytes or found.held_bytes)
         yield (
             "reserved",
             f"{byte_size(found.reserved_bytes)} by torch's allocator, {byte_size(max(0, slack))} unused",
