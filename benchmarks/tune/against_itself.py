@@ -36,7 +36,7 @@ from hotloop.tune.confirm.set_pairs import MAX_SETS, MIN_SETS
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.design.costs import Costs
 from hotloop.tune.executor import SetOrder, SetRecord
-from hotloop.tune.sets.arms import while_time
+from hotloop.tune.sets.set_runner import while_time
 from hotloop.tune.trials.duet import DuetExecutor
 from hotloop.tune.trials.setting import Setting
 

@@ -25,7 +25,7 @@ from tests.tune.sessions import Simulation
 from tests.tune.test_realistic_noise import Recorded
 
 from benchmarks.tune.worlds import World, by_hand, on, world
-from hotloop.tune.confirm.evidence import ConfirmedSets
+from hotloop.tune.confirm.standing import ConfirmedSets
 from hotloop.tune.executor import SetOrder, SetRecord
 
 

@@ -12,10 +12,13 @@ from hotloop.model.goal import Aim, Cost, Goal, Point, Reached
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Plan, TuneResult
 from hotloop.report.content.content import ReportContent
+from hotloop.report.content.headline import headline, savings
+from hotloop.report.sections.all import document
 from hotloop.report.sections.goal import goal
 from hotloop.report.terminal.tuning import render
 
 from .results import FIT, PARITY, STEPS, empty, full, shown
+from .rich_session import content
 
 MIB = 1 << 20
 
@@ -83,6 +86,18 @@ def test_the_page_has_every_configuration() -> None:
     (table, note, *_) = section.blocks
     assert len(table.rows) == len(POINTS)  # type: ignore[union-attr]
     assert "counted tensors" in note.text  # type: ignore[union-attr]
+
+
+def test_the_first_figure_of_the_page_is_the_peak_and_a_slower_step_is_no_speed_up() -> None:
+    result = smaller(Aim(goal=Goal.MEMORY))
+    said = content()
+    head = headline(said.observation, result, said.bottleneck)
+    saved = savings(said.observation, result, price_per_hour=None, power_price=None)
+    tiles = document(msgspec.structs.replace(said, tuning=result, headline=head, savings=saved)).tiles
+    assert (tiles[0].name, tiles[0].value) == ("less memory at the peak", "55%")
+    assert tiles[0].detail == "95% interval [55%, 55%]; 230 MiB, was 512 MiB"
+    assert (tiles[1].name, tiles[1].good) == ("confirmed speed", None)
+    assert "time saved" not in [tile.name for tile in tiles]
 
 
 def _content(result: TuneResult) -> ReportContent:

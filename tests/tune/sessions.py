@@ -11,7 +11,7 @@ import numpy as np
 from hotloop.model.goal import Aim
 from hotloop.model.optimization import Candidate, Refusal
 from hotloop.model.tuning import TuneResult
-from hotloop.tune.confirm.evidence import ConfirmedSets
+from hotloop.tune.confirm.standing import ConfirmedSets
 from hotloop.tune.design.costs import Costs
 from hotloop.tune.design.experiment import Design
 from hotloop.tune.session.budget import Budget

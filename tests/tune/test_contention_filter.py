@@ -9,7 +9,7 @@ from hotloop.model.optimization import Candidate, Effect
 from hotloop.model.tuning import Contention
 from hotloop.stats.quietness import FAIR_SHARE
 from hotloop.tune.confirm.contention_filter import ContentionFilter
-from hotloop.tune.confirm.evidence import ConfirmedSets
+from hotloop.tune.confirm.standing import ConfirmedSets
 from hotloop.tune.executor import ArmRecord, SetOrder, SetRecord
 from hotloop.tune.verdict.baseline import Originals
 

@@ -109,6 +109,14 @@ def test_several_changes_are_needed_for_a_limit() -> None:
     assert len(names(result)) == 3
     assert result.goal is not None
     assert result.goal.fits
+    points = result.goal.points
+    assert len({frozenset(one.names) for one in points}) == len(points), "whatever the order of the changes"
+    (chosen,) = (one for one in points if one.chosen)
+    (original,) = (one for one in points if not one.names)
+    assert result.plan.speedup is not None
+    assert original.step_s / chosen.step_s == pytest.approx(result.plan.speedup.ratio), (
+        "one figure for one plan"
+    )
 
 
 def test_a_limit_that_is_never_met_is_said_with_the_smallest_that_was_seen() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -167,7 +168,10 @@ def test_little_is_not_proven_at_length_while_much_is_untried() -> None:
     assert not isinstance(action, Confirm) or named(action.plan) != {"layout"}
 
 
-def test_every_action_says_why() -> None:
+def test_every_action_says_why_in_one_line_however_many_steps_it_has() -> None:
     action = _doing(next_action(state(COMPILE, WORKERS), prices(), 600.0))
     assert "may bring 1." in action.why
     assert "takes about" in action.why
+    knobs = [msgspec.structs.replace(LITTLE, name=f"knob_{at}") for at in range(8)]
+    action = _doing(next_action(state(*knobs), prices(), 600.0))
+    assert re.match(r"compare knob_\d, knob_\d, knob_\d and 5 more: may bring", action.why)

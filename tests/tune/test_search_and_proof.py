@@ -18,8 +18,8 @@ from hotloop.tune.confirm.set_pairs import MAX_SETS
 from hotloop.tune.search.arm_comparison import METHOD as ARM_METHOD
 from hotloop.tune.search.arm_verdict import clearly_slower
 from hotloop.tune.search.knob_screen import METHOD
-from hotloop.tune.sets.arms import STEADY_ROUNDS, while_time
-from hotloop.tune.verdict.decision import ACCEPTED
+from hotloop.tune.sets.set_runner import STEADY_ROUNDS, while_time
+from hotloop.tune.verdict.reasons import ACCEPTED
 
 from ..stats.simulated import Noise
 from .sessions import DEFAULT_BUDGET_S, Memory, Simulation, interrupts_when, names, noisy, reasons

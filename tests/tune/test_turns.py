@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from hotloop.tune.trials.turns import LATE, Turn, block_times, is_late, undisturbed
+from hotloop.tune.trials.turns import OVERRUN, Turn, block_times, is_late, undisturbed
 
 PLAIN = [Turn(0.03), Turn(0.04), Turn(0.05)]
 
@@ -40,6 +40,6 @@ def test_an_arm_that_failed_has_no_time() -> None:
 
 
 def test_a_block_that_others_make_far_longer_ends_after_as_many_turns_forwards_as_backwards() -> None:
-    late_s = LATE * 6.0 + 0.1
+    late_s = OVERRUN * 6.0 + 0.1
     assert [is_late(num, late_s, 6.0) for num in range(1, 6)] == [False, True, False, True, False]
-    assert not any(is_late(num, LATE * 6.0, 6.0) for num in range(1, 6))
+    assert not any(is_late(num, OVERRUN * 6.0, 6.0) for num in range(1, 6))

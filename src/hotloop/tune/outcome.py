@@ -10,7 +10,7 @@ import msgspec
 
 from hotloop.model.goal import Aim, Cost, Goal, Point, Reached
 from hotloop.model.observation import Observation
-from hotloop.tune.confirm.evidence import Confirmation
+from hotloop.tune.confirm.standing import Standing
 from hotloop.tune.executor import RanSet
 
 KWH = 1000 * 3600.0
@@ -22,7 +22,7 @@ POWER = ("gpu_power_w", "cpu_power_w")
 
 
 def reached(
-    observation: Observation, aim: Aim, sets: Sequence[RanSet], proven: Confirmation | None
+    observation: Observation, aim: Aim, sets: Sequence[RanSet], proven: Standing | None
 ) -> Reached | None:
     """Return what came of a goal; None: speed alone was asked for.
 
@@ -42,7 +42,7 @@ def reached(
     cost = _cost(observation, aim, proven)
     if not aim.counts_memory:
         return Reached(cost=cost)
-    points = tuple(_points(observation, sets, _labels(proven)))
+    points = tuple(_points(observation, sets, proven))
     original = next((one.peak_bytes for one in points if not one.names), None)
     after = proven.goal.peak_bytes if proven is not None and proven.goal is not None else None
     shown = after if proven is not None else original
@@ -59,14 +59,35 @@ def reached(
     )
 
 
-def _labels(proven: Confirmation | None) -> tuple[str, ...]:
-    return tuple(step.label for step in proven.plan) if proven is not None else ()
-
-
-def _points(observation: Observation, sets: Sequence[RanSet], chosen: tuple[str, ...]) -> Iterator[Point]:
-    """Yield what was measured, the largest peak first."""
+def _points(observation: Observation, sets: Sequence[RanSet], proven: Standing | None) -> Iterator[Point]:
+    """Yield what was measured, the largest peak first; of the proven plan what its proof says."""
     assert observation.step is not None
-    step_s, seen = observation.step.whole_s, dict[tuple[str, ...], list[tuple[float, int]]]()
+    step_s = observation.step.whole_s
+    chosen = frozenset(step.label for step in proven.plan) if proven is not None else frozenset()
+    points = []
+    for names, told in _measured(sets):
+        is_chosen = bool(names) and frozenset(names) == chosen
+        log = fmean(log for log, _ in told)
+        if is_chosen and proven is not None and proven.total.ratio is not None:
+            log = math.log(proven.total.ratio.ratio)
+        points.append(
+            Point(
+                names=names,
+                step_s=step_s * math.exp(-log),
+                peak_bytes=max(peak for _, peak in told),
+                num_sets=len(told),
+                optimal=False,
+                chosen=is_chosen,
+            )
+        )
+    for point in sorted(points, key=lambda one: (-one.peak_bytes, one.step_s)):
+        better = any(_beats(other, point) for other in points)
+        yield msgspec.structs.replace(point, optimal=not better)
+
+
+def _measured(sets: Sequence[RanSet]) -> Iterator[tuple[tuple[str, ...], list[tuple[float, int]]]]:
+    """Yield each configuration, whatever the order of its steps, with its log gain and its peak in each set."""
+    names, seen = dict[frozenset[str], tuple[str, ...]](), dict[frozenset[str], list[tuple[float, int]]]()
     for one in sets:
         for at, plan in enumerate(one.order.plans):
             found = one.record.peak(at)
@@ -75,21 +96,11 @@ def _points(observation: Observation, sets: Sequence[RanSet], chosen: tuple[str,
                 continue
             logs = one.record.log_ratios(originals, at) if plan else (0.0,)
             if logs:
-                seen.setdefault(tuple(step.label for step in plan), []).append((fmean(logs), found[0]))
-    points = [
-        Point(
-            names=names,
-            step_s=step_s * math.exp(-fmean(log for log, _ in told)),
-            peak_bytes=max(peak for _, peak in told),
-            num_sets=len(told),
-            optimal=False,
-            chosen=bool(chosen) and names == chosen,
-        )
-        for names, told in seen.items()
-    ]
-    for point in sorted(points, key=lambda one: (-one.peak_bytes, one.step_s)):
-        better = any(_beats(other, point) for other in points)
-        yield msgspec.structs.replace(point, optimal=not better)
+                labels = tuple(step.label for step in plan)
+                names.setdefault(frozenset(labels), labels)
+                seen.setdefault(frozenset(labels), []).append((fmean(logs), found[0]))
+    for key, told in seen.items():
+        yield names[key], told
 
 
 def _beats(one: Point, other: Point) -> bool:
@@ -98,7 +109,7 @@ def _beats(one: Point, other: Point) -> bool:
     return as_good and (one.step_s < other.step_s or one.peak_bytes < other.peak_bytes)
 
 
-def _cost(observation: Observation, aim: Aim, proven: Confirmation | None) -> Cost | None:
+def _cost(observation: Observation, aim: Aim, proven: Standing | None) -> Cost | None:
     """Return what an epoch costs; None: no price was given, or what takes power was not measured."""
     assert observation.step is not None
     watts = _watts(observation) if aim.power_price is not None else None

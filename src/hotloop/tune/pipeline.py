@@ -37,7 +37,7 @@ from hotloop.tune.session.earlier import with_earlier_limits
 from hotloop.tune.session.ledger import Ledger
 from hotloop.tune.session.resume import session_of
 from hotloop.tune.session.stage import Stage
-from hotloop.tune.sets.arms import EndedEarly
+from hotloop.tune.sets.set_runner import EndedEarly
 from hotloop.tune.trials.duet import DuetExecutor
 from hotloop.tune.trials.standard_input import copied_input
 from hotloop.tune.tuner import Tuner

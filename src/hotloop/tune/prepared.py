@@ -35,7 +35,7 @@ PASSIVE_GAIN = 2.5
 """Of passive waiting beside a busy neighbour, the least that was measured (187-345 ms a step against 68-100)."""
 TYPICAL_SPREAD = 1.5
 """95th percentile over median, up to which long steps are the machine's doing and not the program's."""
-LATEST = 0.06
+GIVE_UP = 0.06
 """Of the budget: a set that has said nothing so long after its end is given up."""
 QUIET_WAIT, QUIET_WAIT_S = 0.03, 20.0
 """Of the budget, and seconds, that a set waits for others to leave a machine that was quiet when the program was
@@ -167,7 +167,7 @@ def executor_of(
         program_seeds=observation.program.seeds,
         stdin=stdin,
         counts_memory=counts_memory,
-        grace_s=LATEST * budget.seconds,
+        grace_s=GIVE_UP * budget.seconds,
         quiet_wait_s=0.0 if was_busy(observation) else min(QUIET_WAIT * budget.seconds, QUIET_WAIT_S),
     )
     return DuetExecutor(setting, blocks, say, budget.left)

@@ -28,10 +28,10 @@ from hotloop.model.tuning import (
 from hotloop.stats.empty_plan import unused_s
 from hotloop.stats.log_ratio import ratio_of
 from hotloop.tune.confirm.confirmation import Confirmer
-from hotloop.tune.confirm.evidence import TELLING, Confirmation
 from hotloop.tune.confirm.factors import Factors
 from hotloop.tune.confirm.likely import likely_from_search, likely_from_sets, why_open
 from hotloop.tune.confirm.set_pairs import MIN_SETS
+from hotloop.tune.confirm.standing import TELLING, Standing
 from hotloop.tune.design.neighbours import was_busy
 from hotloop.tune.executor import ArmRecord, PlanSteps
 from hotloop.tune.outcome import reached
@@ -39,8 +39,8 @@ from hotloop.tune.search.arm_comparison import METHOD
 from hotloop.tune.search.knob_screen import METHOD as SWITCHED
 from hotloop.tune.search.search import NO_TIME, NOT_WORTH, Search
 from hotloop.tune.search.status import Known, Status
-from hotloop.tune.sets.arms import Arms
-from hotloop.tune.verdict.decision import ACCEPTED
+from hotloop.tune.sets.set_runner import SetRunner
+from hotloop.tune.verdict.reasons import ACCEPTED
 
 NOT_TRIED = "not tried: interrupted"
 CHANGED = 1.3
@@ -53,7 +53,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     candidates: tuple[Candidate, ...]
     refused: tuple[Refusal, ...]
     """Before anything was tried."""
-    arms: Arms
+    runner: SetRunner
     search: Search
     confirmer: Confirmer
     heed_neighbours: frozenset[str]
@@ -79,7 +79,7 @@ def tune_result(observation: Observation, found: Found) -> TuneResult:
     proven = found.confirmer.proven()
     steps = found.factors().steps(proven) if proven else ()
     before, after = _last_arms(found, proven)
-    ground = found.arms.originals.baseline() if found.arms.originals.measured else None
+    ground = found.runner.originals.baseline() if found.runner.originals.measured else None
     return TuneResult(
         command=observation.command,
         baseline=_baseline(observation),
@@ -98,11 +98,11 @@ def tune_result(observation: Observation, found: Found) -> TuneResult:
         choices=tuple(found.search.choices),
         interrupted=found.interrupted,
         aim=found.search.state.objective.aim,
-        goal=reached(observation, found.search.state.objective.aim, found.arms.seen, proven),
+        goal=reached(observation, found.search.state.objective.aim, found.runner.seen, proven),
     )
 
 
-def _by_goal(found: Found, proven: Confirmation | None) -> Iterator[Trial]:
+def _by_goal(found: Found, proven: Standing | None) -> Iterator[Trial]:
     """Yield the trials; where memory counts, a step of the plan was accepted for more than its time."""
     chosen = proven.plan if proven is not None and found.search.state.objective.aim.counts_memory else ()
     for trial in found.search.trials:
@@ -135,7 +135,7 @@ def _own_run(observation: Observation) -> OwnRun | None:
     return OwnRun(num_steps=run.num_steps, wall_s=wall_s, training_s=max(0.0, run.training_s))
 
 
-def _plan(observation: Observation, proven: Confirmation | None, steps: tuple[PlanStep, ...]) -> Plan:
+def _plan(observation: Observation, proven: Standing | None, steps: tuple[PlanStep, ...]) -> Plan:
     program = observation.program
     return Plan(
         steps=steps,
@@ -153,7 +153,7 @@ def _plan(observation: Observation, proven: Confirmation | None, steps: tuple[Pl
     )
 
 
-def _likely(observation: Observation, found: Found, proven: Confirmation | None) -> Iterator[LikelyPlan]:
+def _likely(observation: Observation, found: Found, proven: Standing | None) -> Iterator[LikelyPlan]:
     """What fresh processes left open, else what the search believes in and nobody confirmed."""
     if found.search.state.objective.aim.counts_memory:  # what is smaller is among the points, proven or not
         return
@@ -195,7 +195,7 @@ def _search_ratio(found: Found, plan: PlanSteps) -> tuple[Ratio, str]:
     return ratio_of(mean, 1.96 * deviation), SWITCHED if switched else METHOD
 
 
-def _refusals(found: Found, proven: Confirmation | None) -> list[Refusal]:
+def _refusals(found: Found, proven: Standing | None) -> list[Refusal]:
     """Every candidate that is not in the plan, with the last thing that is known of it."""
     planned = {step.label for step in proven.plan} if proven else set()
     return [
@@ -241,7 +241,7 @@ def _open(found: Found, label: str) -> str:
     return "promising, but no time was left to confirm it"
 
 
-def _so_far(seen: Confirmation) -> str:
+def _so_far(seen: Standing) -> str:
     """Return what too few sets gave; with enough of them the reason says it."""
     ratio = seen.total.ratio
     if ratio is None or seen.num_sets >= MIN_SETS or seen.beside is not None:
@@ -250,7 +250,7 @@ def _so_far(seen: Confirmation) -> str:
 
 
 def _contention(found: Found) -> Contention:
-    reports = found.arms.contentions
+    reports = found.runner.contentions
     shares = [report.max_foreign_share for report in reports if report.max_foreign_share is not None]
     return Contention(
         num_blocks=sum(report.num_blocks for report in reports),
@@ -260,7 +260,7 @@ def _contention(found: Found) -> Contention:
     )
 
 
-def _last_arms(found: Found, proven: Confirmation | None) -> tuple[ArmRecord | None, ArmRecord | None]:
+def _last_arms(found: Found, proven: Standing | None) -> tuple[ArmRecord | None, ArmRecord | None]:
     """Return what the original and the plan did in the last set; None: it failed there, or nothing is proven."""
     if proven is None:
         return (None, None)
@@ -268,7 +268,7 @@ def _last_arms(found: Found, proven: Confirmation | None) -> tuple[ArmRecord | N
     return record.arm(0), record.arm(order.plans.index(proven.plan))
 
 
-def _how(found: Found, proven: Confirmation | None) -> str:
+def _how(found: Found, proven: Standing | None) -> str:
     if proven is None:
         return "no change was proven faster"
     sets = [record for _, record in found.confirmer.sets.counted(proven.plan)]
@@ -287,7 +287,7 @@ def _changed_speed(found: Found) -> str:
 
     A net of 0.75 ms a step took 1.1 ms for minutes, all threads alike; a plan was 1.2 then, and 0.98 before.
     """
-    least_s, most_s = found.arms.originals.range_s
+    least_s, most_s = found.runner.originals.range_s
     if most_s <= CHANGED * least_s:
         return ""
     return (

@@ -17,7 +17,7 @@ from hotloop.model.tuning import TuneResult
 from hotloop.stats.verdict import MIN_MARGIN
 from hotloop.tune.confirm.confirmation import Confirmer
 from hotloop.tune.confirm.contention_filter import ContentionFilter
-from hotloop.tune.confirm.evidence import ConfirmedSets
+from hotloop.tune.confirm.standing import ConfirmedSets
 from hotloop.tune.design.experiment import Design
 from hotloop.tune.executor import BudgetOver, Executor
 from hotloop.tune.result import Found, tune_result
@@ -26,7 +26,7 @@ from hotloop.tune.search.knob_screen import KnobScreen
 from hotloop.tune.search.screening import Screening
 from hotloop.tune.search.search import Search
 from hotloop.tune.session.ledger import Ledger
-from hotloop.tune.sets.arms import Arms
+from hotloop.tune.sets.set_runner import SetRunner
 from hotloop.tune.trials.detailed_look import look_s
 
 LOOK_SHARE = 0.08
@@ -57,25 +57,25 @@ class Tuner:
         self._observation = observation
         self._executor = executor
         self._ledger = ledger
-        arms = Arms(executor, ledger, design.costs, design.max_rounds, design.curve_rounds)
-        self._arms = arms
+        runner = SetRunner(executor, ledger, design.costs, design.max_rounds, design.curve_rounds)
+        self._runner = runner
         self._heed_neighbours = design.heed_neighbours
         self._counts_memory = design.aim.counts_memory
         pace = ContentionFilter(
-            arms.originals,
+            runner.originals,
             design.usual_s,
             observed_busy=design.observed_busy,
             heed_neighbours=design.heed_neighbours,
         )
-        self._confirmer = Confirmer(arms, progress, pace, _look_s(observation, ledger), design.aim)
+        self._confirmer = Confirmer(runner, progress, pace, _look_s(observation, ledger), design.aim)
         screen = KnobScreen(
             executor, design.conflicts, design.interactions, typical=design.typical, alike=design.alike
         )
         self._search = Search(
-            arms,
+            runner,
             ledger,
             Screening(ledger, screen, design),
-            ArmComparison(arms, design.conflicts, design.interactions, design.max_rounds),
+            ArmComparison(runner, design.conflicts, design.interactions, design.max_rounds),
             self._confirmer,
             design,
             progress,
@@ -113,7 +113,7 @@ class Tuner:
         found = Found(
             candidates=tuple(worth),
             refused=(*refused, *hopeless),
-            arms=self._arms,
+            runner=self._runner,
             search=self._search,
             confirmer=self._confirmer,
             heed_neighbours=self._heed_neighbours,

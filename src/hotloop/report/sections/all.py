@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from hotloop import __version__
 from hotloop.model.quantities import byte_size, duration, percent, rate
+from hotloop.model.tuning import TuneResult
 from hotloop.report.content.busy_machine import busy_tile
 from hotloop.report.content.content import ReportContent, Savings
 from hotloop.report.content.figures import NOT_MEASURED, long_duration, money, speedup
@@ -88,9 +89,17 @@ def _subtitle(content: ReportContent) -> str:
 
 def _tiles(content: ReportContent) -> Iterator[Tile]:
     head, seen = content.headline, content.observation
+    if content.tuning is not None:
+        yield from _smaller(content.tuning)
     if head.speedup is not None:
         value, interval = speedup(head.speedup).split(" ", 1)
-        yield Tile(name="confirmed speed-up", value=value, detail=f"95% interval {interval}", good=True)
+        slower = head.speedup.ratio < 1
+        yield Tile(
+            name="confirmed speed" if slower else "confirmed speed-up",
+            value=value,
+            detail=f"95% interval {interval}",
+            good=None if slower else True,
+        )
     if head.step_before_s is not None:
         after = head.step_after_s
         if after is not None:
@@ -99,7 +108,7 @@ def _tiles(content: ReportContent) -> Iterator[Tile]:
             )
         else:
             yield Tile(name="a step", value=duration(head.step_before_s), detail="mean")
-    if content.savings is not None:
+    if content.savings is not None and content.savings.saved_s > 0:
         yield _saved(content.savings)
         if content.savings.money is not None:
             unit = _unit(content.savings)
@@ -125,6 +134,21 @@ def _tiles(content: ReportContent) -> Iterator[Tile]:
         yield Tile(name="bottleneck before", value=was.kind, detail=f"{percent(was.share)} of the time")
     if seen is not None:
         yield from busy_tile(seen.foreign_share)
+
+
+def _smaller(tuning: TuneResult) -> Iterator[Tile]:
+    """Yield the peak that was proven to be smaller, where memory was what counts."""
+    found = tuning.goal
+    if found is None or found.memory is None or None in found.peak_bytes:
+        return
+    before, after = (byte_size(one) for one in found.peak_bytes if one is not None)
+    less, low, high = (1 - 1 / one for one in (found.memory.ratio, found.memory.low, found.memory.high))
+    yield Tile(
+        name="less memory at the peak",
+        value=f"{less:.0%}",
+        detail=f"95% interval [{low:.0%}, {high:.0%}]; {after}, was {before}",
+        good=found.memory.ratio > 1,
+    )
 
 
 def _observed(content: ReportContent) -> Iterator[Tile]:

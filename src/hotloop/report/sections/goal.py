@@ -65,7 +65,7 @@ def table(result: TuneResult, points: Sequence[Point]) -> Table:
     """Return configurations, the largest peak first."""
     original = next((one for one in points if not one.names), None)
     rows = tuple(_row(result, one, original) for one in points)
-    return Table(("configuration", "step", "speed", "peak", ""), rows, figures=(1, 2, 3))
+    return Table(("configuration", "step", "speed", "peak", "sets", ""), rows, figures=(1, 2, 3, 4))
 
 
 def cost_rows(found: Reached) -> Iterator[tuple[str, str]]:
@@ -95,4 +95,5 @@ def _row(result: TuneResult, one: Point, original: Point | None) -> tuple[str, .
     ]
     speed = f"{original.step_s / one.step_s:.2f}x" if original is not None else ""
     name = " + ".join(one.names) or "as it was"
-    return name, duration(one.step_s), speed, byte_size(one.peak_bytes), ", ".join(filter(None, marks))
+    sets, marked = f"{one.num_sets}", ", ".join(filter(None, marks))
+    return name, duration(one.step_s), speed, byte_size(one.peak_bytes), sets, marked

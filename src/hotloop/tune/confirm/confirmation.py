@@ -15,13 +15,13 @@ from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.tuning import FailureKind
 from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.tune.confirm.contention_filter import ContentionFilter
-from hotloop.tune.confirm.evidence import TELLING, Confirmation, ConfirmedSets
 from hotloop.tune.confirm.likely import why_open
 from hotloop.tune.confirm.set_pairs import MAX_SETS, MIN_SETS
+from hotloop.tune.confirm.standing import TELLING, ConfirmedSets, Standing
 from hotloop.tune.design.costs import AGAIN
 from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
-from hotloop.tune.sets.arms import Arms, while_time
-from hotloop.tune.verdict.decision import PARITY, blamed, failure_reason
+from hotloop.tune.sets.set_runner import SetRunner, while_time
+from hotloop.tune.verdict.reasons import PARITY, blamed, failure_reason
 
 MIN_ROUNDS, TAME_ROUNDS, MAX_ROUNDS = 4, 6, 16
 """Of a set. Pairs are the samples; with fewer than six blocks the wild ones among them cannot be told."""
@@ -47,7 +47,7 @@ class Confirmer:
     """Confirms plans.
 
     Args:
-        arms: runs the sets.
+        runner: runs the sets.
         progress: told of what is measured.
         pace: knows which sets show the program as its user runs it.
         look_s: seconds that detailed profiling of the program and the plan takes; None: it is left out.
@@ -56,14 +56,14 @@ class Confirmer:
 
     def __init__(
         self,
-        arms: Arms,
+        runner: SetRunner,
         progress: Callable[[str], None],
         pace: ContentionFilter,
         look_s: float | None = None,
         aim: Aim = Aim(),  # noqa: B008 - frozen
     ) -> None:
         self._look_s = look_s
-        self._arms = arms
+        self._runner = runner
         self._progress = progress
         self._pace = pace
         self._in_vain: Counter[str] = Counter()
@@ -71,17 +71,17 @@ class Confirmer:
         self._split: dict[str, bool] = {}
         """Plans of which it is asked which step is to blame, and whether a set with their beginnings was run."""
         self.goals: list[PlanSteps] = []
-        self.sets = ConfirmedSets(arms.originals, pace, aim)
+        self.sets = ConfirmedSets(runner.originals, pace, aim)
 
-    def proven(self) -> Confirmation | None:
+    def proven(self) -> Standing | None:
         """Return the fastest plan that held; None: none did."""
         return self.sets.proven()
 
-    def held(self, plan: PlanSteps) -> Confirmation | None:
+    def held(self, plan: PlanSteps) -> Standing | None:
         """Return a plan with the interval that it held with; None: it did not."""
         return self.sets.held(plan)
 
-    def standing(self, plan: PlanSteps) -> Confirmation | None:
+    def standing(self, plan: PlanSteps) -> Standing | None:
         """Return where a plan stands; None: it was in no set, or failed in one."""
         return self.sets.standing(plan)
 
@@ -93,7 +93,7 @@ class Confirmer:
         if self.sets.num(plan) and (seen is None or _departs(seen) or seen.is_over):
             return True
         num = self._in_vain[labels(plan)]
-        in_vain = num >= MAX_SETS or (num >= MIN_SETS and self._arms.noisy())
+        in_vain = num >= MAX_SETS or (num >= MIN_SETS and self._runner.noisy())
         return in_vain or len(self.sets.counted(plan)) >= MAX_SETS
 
     def may_be_told_later(self, plan: PlanSteps) -> bool:
@@ -111,10 +111,10 @@ class Confirmer:
 
     def _split_if_affordable(self, plan: PlanSteps, num_originals: int, to_come: int) -> None:
         """Ask which step is to blame only where the rest of the proof has its time all the same."""
-        costs = self._arms.costs
+        costs = self._runner.costs
         split_s = costs.set_s(num_originals + len(plan), MIN_ROUNDS)
         rest_s = to_come * costs.set_s(2, MIN_ROUNDS)
-        if self._is_split_next(plan) and split_s + rest_s > self._arms.left_s():
+        if self._is_split_next(plan) and split_s + rest_s > self._runner.left_s():
             self._split[labels(plan)] = True
 
     def beside(self, plan: PlanSteps) -> tuple[PlanSteps, str]:
@@ -145,17 +145,17 @@ class Confirmer:
         to_come = max(1, MIN_SETS - len(self.sets.counted(plan)))
         order = self._order(plan, to_come)
         steer = while_time(
-            self._arms.left_s,
+            self._runner.left_s,
             len(order.plans),
             MIN_BLOCKS,
-            self._arms.grace_s,
+            self._runner.grace_s,
             self._least(plan),
             # Beside neighbours a set takes several times as long as it was expected to.
-            rest_s=self._arms.left_s() * (to_come - 1) / to_come,
+            rest_s=self._runner.left_s() * (to_come - 1) / to_come,
         )
-        fresh = not self._arms.knows(key)
+        fresh = not self._runner.knows(key)
         split = self._is_split_next(plan)
-        order, record = self._arms.run(key, order, steer)
+        order, record = self._runner.run(key, order, steer)
         if split:
             self._split[labels(plan)] = True
         idle = self.sets.add(order, record, order.plans, own=True)
@@ -176,14 +176,14 @@ class Confirmer:
         """The fewest rounds of a set; until it is known if the plan learns the same they leave a curve of losses."""
         seen = self.sets.standing(plan)
         decided = seen is not None and seen.parity.decided
-        return MIN_ROUNDS if decided else max(MIN_ROUNDS, self._arms.curve_rounds)
+        return MIN_ROUNDS if decided else max(MIN_ROUNDS, self._runner.curve_rounds)
 
     def _originals(self, plan: PlanSteps) -> tuple[list[PlanSteps], tuple[int, ...]]:
         seen = self.sets.standing(plan)
         undecided = seen is None or not seen.parity.decided
         # Without a loss compared nothing is known of it yet.
         unsettled = undecided and seen is not None and seen.parity.statistic is not None
-        return self._arms.first_originals((plan,), undecided=undecided, unsettled=unsettled)
+        return self._runner.first_originals((plan,), undecided=undecided, unsettled=unsettled)
 
     def _order(self, plan: PlanSteps, to_come: int) -> SetOrder:
         originals, perturbed = self._originals(plan)
@@ -192,9 +192,9 @@ class Confirmer:
         # A proof is worth more than a picture: whatever that takes, it takes it from no set that is still to come.
         wanted = to_come == 1 and not self.sets.looked_at(plan)
         look_s = LOOK_LEFT * self._look_s if wanted and self._look_s is not None else None
-        rounds = self._rounds_of_sets(self._arms.left_s() - (look_s or 0.0), arms, to_come)
+        rounds = self._rounds_of_sets(self._runner.left_s() - (look_s or 0.0), arms, to_come)
         rounds = max(self._least(plan), min(rounds, MAX_ROUNDS))
-        most = self._arms.max_rounds
+        most = self._runner.max_rounds
         return SetOrder(
             plans=arms,
             max_rounds=min(rounds, most or rounds),
@@ -204,7 +204,7 @@ class Confirmer:
 
     def _rounds_of_sets(self, left_s: float, arms: Sequence[PlanSteps], to_come: int) -> int:
         """Return the rounds of a set: no more than tell something, as far as there is time for that in all sets."""
-        costs, num_arms = self._arms.costs, len(arms)
+        costs, num_arms = self._runner.costs, len(arms)
         again_s = AGAIN * sum(step.one_off_s or 0.0 for plan in arms for step in plan)
         telling = max(TAME_ROUNDS, costs.telling_rounds(num_arms))
         return min(telling, costs.rounds_in(left_s / to_come, num_arms, again_s))
@@ -219,13 +219,13 @@ class Confirmer:
         """
         if self._is_split_next(plan):
             every = tuple(plan[:end] for end in range(1, len(plan)))
-            return every[: max(0, self._arms.room(len(originals) + len(plan)) - len(originals) - 1)]
+            return every[: max(0, self._runner.room(len(originals) + len(plan)) - len(originals) - 1)]
         seen = self.sets.standing(plan)
-        if self._arms.curve_rounds <= MIN_ROUNDS or (seen is not None and seen.parity.decided):
+        if self._runner.curve_rounds <= MIN_ROUNDS or (seen is not None and seen.parity.decided):
             return ()
         exact = tuple(step for step in plan if step.numerics is Numerics.EXACT)
         num_arms = len(originals) + 2
-        fits = self._arms.room(num_arms) >= num_arms
+        fits = self._runner.room(num_arms) >= num_arms
         return (exact,) if exact and exact != plan and exact == plan[: len(exact)] and fits else ()
 
     def _culprit(self) -> Dropped | None:
@@ -256,6 +256,6 @@ def labels(plan: PlanSteps) -> str:
     return "+".join(step.label for step in plan)
 
 
-def _departs(seen: Confirmation) -> bool:
+def _departs(seen: Standing) -> bool:
     """Whether a plan is known not to learn the same."""
     return seen.parity.decided and not seen.parity.passed

@@ -13,7 +13,7 @@ from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Measured, PlanStep, Switched, Trial
 from hotloop.stats.log_ratio import half_width, ratio_of
 from hotloop.stats.switching import SwitchFit
-from hotloop.tune.confirm.evidence import Confirmation, ConfirmedSets
+from hotloop.tune.confirm.standing import ConfirmedSets, Standing
 from hotloop.tune.executor import PlanSteps
 from hotloop.tune.goals.gains import Gains
 
@@ -62,7 +62,7 @@ class Factors:
         self._heed_neighbours = heed_neighbours
         self._peaks = peaks
 
-    def steps(self, confirmation: Confirmation) -> tuple[PlanStep, ...]:
+    def steps(self, confirmation: Standing) -> tuple[PlanStep, ...]:
         """Return the plan's steps with factors that multiply to the total exactly."""
         plan, total = confirmation.plan, confirmation.total.ratio
         assert total is not None, "what was confirmed has a ratio"

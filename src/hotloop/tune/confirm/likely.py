@@ -8,19 +8,19 @@ from collections.abc import Sequence
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import RESUME_BUDGET, LikelyPlan, PlanStep
 from hotloop.stats.verdict import FUTILE
-from hotloop.tune.confirm.evidence import Confirmation
 from hotloop.tune.confirm.set_pairs import MIN_SETS
+from hotloop.tune.confirm.standing import Standing
 from hotloop.tune.executor import PlanSteps
 
 
-def likely_from_sets(seen: Confirmation, steps: tuple[PlanStep, ...], command: Sequence[str]) -> LikelyPlan:
+def likely_from_sets(seen: Standing, steps: tuple[PlanStep, ...], command: Sequence[str]) -> LikelyPlan:
     """Return a plan that fresh processes did not settle."""
     ratio = seen.total.ratio
     assert ratio is not None, "it was measured"
     return _likely(steps, ratio, why_open(seen), command)
 
 
-def why_open(seen: Confirmation) -> str:
+def why_open(seen: Standing) -> str:
     """Return what a proof lacks: sets, that it learns the same, or a clear difference."""
     if seen.beside is not None:
         return f"{seen.beside.reason}; tune on a quiet machine"

@@ -15,9 +15,9 @@ from hotloop.tune.executor import PlanSteps, Rounds, SetOrder, SetRecord
 from hotloop.tune.search.actions import Compare
 from hotloop.tune.search.arm_verdict import PRUNE_AFTER, clearly_slower, decide, parity_beside
 from hotloop.tune.search.evidence import Compared
-from hotloop.tune.sets.arms import Arms, are_steady
+from hotloop.tune.sets.set_runner import SetRunner, are_steady
 from hotloop.tune.verdict.baseline import NoiseBaseline
-from hotloop.tune.verdict.decision import one_off_s
+from hotloop.tune.verdict.reasons import one_off_s
 
 MAX_ROUNDS = 8
 """Of one set: what is not told from nothing by then differs by less than processes do: fresh ones look at it again."""
@@ -43,7 +43,7 @@ class ArmComparison:
     """Compares candidates beside a plan.
 
     Args:
-        arms: runs the sets.
+        runner: runs the sets.
         conflicts: what cannot be on together.
         interactions: names that may help or hinder one another.
         max_rounds: rounds until the program ends by itself; None: it does not.
@@ -51,12 +51,12 @@ class ArmComparison:
 
     def __init__(
         self,
-        arms: Arms,
+        runner: SetRunner,
         conflicts: Mapping[str, frozenset[str]],
         interactions: Mapping[str, frozenset[str]],
         max_rounds: int | None,
     ) -> None:
-        self._arms = arms
+        self._runner = runner
         self._conflicts = conflicts
         self._interactions = interactions
         self._max_rounds = max_rounds
@@ -73,7 +73,7 @@ class ArmComparison:
     @property
     def wants_perturbed(self) -> bool:
         """Whether a set of arms may hold a run with rounding noise: one that is long enough to be compared with."""
-        return self.unsure and self._arms.curve_rounds <= MAX_ROUNDS
+        return self.unsure and self._runner.curve_rounds <= MAX_ROUNDS
 
     def run(self, key: str, action: Compare) -> CompareResult:
         """Run a set of arms, and return what it says of each candidate.
@@ -82,11 +82,11 @@ class ArmComparison:
             key: of the set.
             action: the plan, and what is tried beside it.
         """
-        began = self._arms.left_s()
+        began = self._runner.left_s()
         ordered = self._order(action)
-        order, record = self._arms.run(key, ordered, self._steer(ordered, action.keep_s))
-        seconds = max(0.0, began - self._arms.left_s())
-        ground = self._arms.originals.baseline()
+        order, record = self._runner.run(key, ordered, self._steer(ordered, action.keep_s))
+        seconds = max(0.0, began - self._runner.left_s())
+        ground = self._runner.originals.baseline()
         base = order.plans.index(action.base) if action.base in order.plans else 0
         trials = []
         for at, arm_plan in enumerate(order.plans):
@@ -99,8 +99,8 @@ class ArmComparison:
 
     def _order(self, action: Compare) -> SetOrder:
         plans = self.arm_plans(action.base, action.tried)
-        originals, perturbed = self._arms.first_originals(plans, undecided=self.wants_perturbed)
-        room = self._arms.room(len(originals) + len(plans)) - len(originals)
+        originals, perturbed = self._runner.first_originals(plans, undecided=self.wants_perturbed)
+        room = self._runner.room(len(originals) + len(plans)) - len(originals)
         return SetOrder(
             plans=(*originals, *plans[: max(1, room)]),
             max_rounds=min(action.rounds, self._max_rounds or action.rounds),
@@ -127,7 +127,7 @@ class ArmComparison:
         originals = [at for at, plan in enumerate(order.plans) if not plan]
 
         def steer(rounds: Rounds) -> Collection[int]:
-            if len(rounds) >= MIN_BLOCKS and self._arms.left_s() <= keep_s:
+            if len(rounds) >= MIN_BLOCKS and self._runner.left_s() <= keep_s:
                 return ()
             if len(rounds) < PRUNE_AFTER:
                 return range(num)

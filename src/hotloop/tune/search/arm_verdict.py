@@ -14,7 +14,7 @@ from hotloop.stats.verdict import TELLING, margin
 from hotloop.tune.executor import ArmRecord, PlanSteps, Rounds
 from hotloop.tune.search.status import Status
 from hotloop.tune.verdict.baseline import NoiseBaseline
-from hotloop.tune.verdict.decision import ACCEPTED, NO_DIFFERENCE, PARITY, SLOWER, failure_reason, not_proven
+from hotloop.tune.verdict.reasons import ACCEPTED, NO_DIFFERENCE, PARITY, SLOWER, failure_reason, not_proven
 from hotloop.tune.verdict.reference_losses import ReferenceLosses
 
 PRUNE_AFTER = 4

@@ -15,7 +15,7 @@ from hotloop.tune.design.patterns import exclude, schedule
 from hotloop.tune.executor import Executor, PlanSteps, SwitchOrder, SwitchRecord
 from hotloop.tune.search.hold_fits import fitted, quick
 from hotloop.tune.search.status import Status
-from hotloop.tune.verdict.decision import ACCEPTED, NO_DIFFERENCE, NO_EFFECT, SLOWER
+from hotloop.tune.verdict.reasons import ACCEPTED, NO_DIFFERENCE, NO_EFFECT, SLOWER
 
 MAX_HOLDS = 600
 MIN_HOLDS, EVERY = 16, 8

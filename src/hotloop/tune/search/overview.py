@@ -19,7 +19,7 @@ from hotloop.tune.search.evidence import PEAK_SD, Compared, Evidence
 from hotloop.tune.search.state import Proof, State
 from hotloop.tune.search.status import Status
 from hotloop.tune.search.updates import changed
-from hotloop.tune.sets.arms import Arms
+from hotloop.tune.sets.set_runner import SetRunner
 
 USUAL_PAIR_ERROR = 0.035
 """Standard deviation of what a pair of processes shows in eight blocks: they differ by 2%, and their blocks by twice
@@ -30,19 +30,19 @@ class Overview:
     """Knows where a session stands.
 
     Args:
-        arms: know the noise, and the neighbours.
+        runner: knows the noise, and the neighbours.
         confirmer: knows the proofs.
         design: what the experiment is designed from.
     """
 
-    def __init__(self, arms: Arms, confirmer: Confirmer, design: Design) -> None:
-        self._arms = arms
+    def __init__(self, runner: SetRunner, confirmer: Confirmer, design: Design) -> None:
+        self._runner = runner
         self._confirmer = confirmer
         self._design = design
 
     def __call__(self, state: State, prior: Priors, evidence: Sequence[Evidence]) -> State:
         """Return the state with more evidence, the plan that follows, and where its proof stands."""
-        ground = self._arms.originals.baseline()
+        ground = self._runner.originals.baseline()
         objective = self._objective(state)
         state = msgspec.structs.replace(
             state,
@@ -76,7 +76,7 @@ class Overview:
         """Return the aim, with what is known of it by now."""
         return msgspec.structs.replace(
             state.objective,
-            original_bytes=self._arms.original_peak(),
+            original_bytes=self._runner.original_peak(),
             reached=self._confirmer.proven() is not None,
         )
 
@@ -91,13 +91,13 @@ class Overview:
 
     def _cannot_be_told(self, plan: PlanSteps) -> tuple[PlanSteps, str]:
         heeding, reason = self._confirmer.beside(plan)
-        if heeding and self._arms.noisy():
+        if heeding and self._runner.noisy():
             return heeding, reason
         seen = self._confirmer.standing(plan)
         loose = tuple(step for step in plan if is_loose(step))
         if seen is None or seen.num_sets < MIN_SETS or seen.parity.decided or not loose:
             return (), ""
-        if self._arms.wants_perturbed(unsettled=True):
+        if self._runner.wants_perturbed(unsettled=True):
             return (), ""
         return loose, f"whether it learns the same is not decided: {seen.parity.evidence}"
 
@@ -125,8 +125,8 @@ class Overview:
         A step of many short parallel regions takes longer so (an LSTM's 5 ms were 25): beside a neighbour it was
         observed with what that costs, and is not to take longer still.
         """
-        wanted = self._arms.noisy() if self._arms.contentions else self._design.busy
-        return wanted and not self._arms.held_up_by_waiting(self._design.observed_s)
+        wanted = self._runner.noisy() if self._runner.contentions else self._design.busy
+        return wanted and not self._runner.held_up_by_waiting(self._design.observed_s)
 
 
 def _unblocked(state: State) -> State:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from hotloop.model.quantities import counted, duration
+from hotloop.model.quantities import counted, duration, listed
 from hotloop.tune.confirm.set_pairs import MAX_SETS, MIN_SETS
 from hotloop.tune.executor import PlanSteps
 from hotloop.tune.search.actions import Compare, Confirm, Doing, Screen, Stop
@@ -26,10 +26,10 @@ from hotloop.tune.search.offers import (
 )
 from hotloop.tune.search.state import Prices, Proof, State
 
-WORTH = 0.001
+LEAST_VALUE = 0.001
 """Expected log gain of all the time that is left, at an action's rate, below which the action is not worth its seconds:
 a tenth of the least gain that is claimed."""
-LATE = 1.5
+OVERRUN = 1.5
 """Times what it was expected to take, after which a screening ends: what is worth more of it is asked again then."""
 PATIENCE = 3.0
 """Times what a set was expected to take, that its arms have to become warm however little they promise: starts take so
@@ -37,18 +37,27 @@ much longer beside neighbours."""
 PUT_OFF = 0.15
 """Share of what could be proven now that is lost where the proof is put off: starts and blocks take longer than
 expected, other processes come, a program ends."""
+NAMED = 3
+"""Of an action's steps, in its reason."""
 NARROW = 0.05
 """Half-width of a proven plan's interval down to which time that nothing else needs is spent on it."""
 
 
 def next_action(state: State, prices: Prices, left_s: float) -> Doing | Stop:
-    """Return what comes next.
+    """Return what comes next, with its reason.
 
     Args:
         state: what is known.
         prices: what sets and holds take.
         left_s: the time that is left.
     """
+    action = _chosen(state, prices, left_s)
+    if isinstance(action, Stop) or action.why:
+        return action
+    return msgspec.structs.replace(action, why=_why(action, state))
+
+
+def _chosen(state: State, prices: Prices, left_s: float) -> Doing | Stop:
     measuring: list[Doing] = [*screen_offers(state, prices), *compare_offers(state, prices)]
     until_s = left_s + prices.grace_s  # the last set of a proof is worth being a little late
     offers: list[Doing] = [one for one in measuring if one.cost_s + _keep_s(one, state, prices) <= until_s]
@@ -61,7 +70,7 @@ def next_action(state: State, prices: Prices, left_s: float) -> Doing | Stop:
         later_s = left_s - keep_s(state, prices, state.plan, state.gain_beside(state.plan))
         lost = _worth_of(offers, later_s) - _worth_of(offers, later_s - proof.cost_s)
         if best is None or (proof.rate >= best.rate and PUT_OFF * proof.value >= lost):
-            return _said(proof)
+            return proof
     if best is not None:
         return _told(best, offers, left_s, _keep_s(best, state, prices))
     return _at_last(state, prices, left_s) or _unproven(state, prices, measuring, left_s)
@@ -82,7 +91,7 @@ def _base(screen: Screen) -> str:
 
 def _is_worth(action: Doing, left_s: float) -> bool:
     """Whether the time that is left would bring anything at the rate of an action."""
-    return action.rate * max(left_s, action.cost_s) >= WORTH
+    return action.rate * max(left_s, action.cost_s) >= LEAST_VALUE
 
 
 def _fits(offer: Confirm, proof: Proof, state: State, prices: Prices, left_s: float) -> bool:
@@ -133,13 +142,13 @@ def _told(best: Doing, offers: Sequence[Doing], left_s: float, kept_s: float) ->
     price = max((one.rate for one in others), default=0.0)
     most_s = left_s - kept_s
     if isinstance(best, Screen):
-        limit_s = min(most_s, LATE * best.cost_s)
-        return _said(msgspec.structs.replace(best, price=max(price, WORTH / left_s), limit_s=limit_s))
+        limit_s = min(most_s, OVERRUN * best.cost_s)
+        return msgspec.structs.replace(best, price=max(price, LEAST_VALUE / left_s), limit_s=limit_s)
     if isinstance(best, Compare):
         worth_s = best.value / price if price > 0 else math.inf
         ready_s = min(most_s, max(PATIENCE * best.cost_s, worth_s))
-        return _said(msgspec.structs.replace(best, keep_s=kept_s, ready_s=ready_s))
-    return _said(best)
+        return msgspec.structs.replace(best, keep_s=kept_s, ready_s=ready_s)
+    return best
 
 
 def _at_last(state: State, prices: Prices, left_s: float) -> Doing | None:
@@ -171,15 +180,23 @@ def _unproven(state: State, prices: Prices, measuring: Sequence[Doing], left_s: 
     return Stop(why=said, is_done=False)
 
 
-def _said(action: Doing) -> Doing:
-    return msgspec.structs.replace(action, why=why(action))
-
-
-def why(action: Doing) -> str:
-    """Return the reason of an action in one line."""
-    said = f"may bring {math.exp(action.value):.2f}x, takes about {duration(action.cost_s)}"
-    names = ", ".join(step.label for step in _steps(action))
+def _why(action: Doing, state: State) -> str:
+    by_memory = state.objective.by_memory
+    gain = (
+        f"save {-math.expm1(-action.value):.0%} of the peak"
+        if by_memory
+        else f"bring {math.exp(action.value):.2f}x"
+    )
+    said = f"may {gain}, takes about {duration(action.cost_s)}"
+    names = _named(_steps(action))
     if isinstance(action, Confirm):
         return f"confirm {names}: {said}"
-    beside = f" beside {', '.join(step.label for step in action.base)}" if action.base else ""
+    beside = f" beside {_named(action.base)}" if action.base else ""
     return f"{'screen' if isinstance(action, Screen) else 'compare'} {names}{beside}: {said}"
+
+
+def _named(steps: PlanSteps) -> str:
+    """Return the first of some steps, so that the reason stays one line; the action has all of them."""
+    more = len(steps) - NAMED
+    told = [step.label for step in steps[:NAMED]] + ([f"{more} more"] if more > 0 else [])
+    return listed(told)

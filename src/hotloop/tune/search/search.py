@@ -14,7 +14,7 @@ from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Choice, Switched, Trial
 from hotloop.stats.switching import SwitchFit
 from hotloop.tune.confirm.confirmation import Confirmer, Dropped
-from hotloop.tune.confirm.evidence import Confirmation
+from hotloop.tune.confirm.standing import Standing
 from hotloop.tune.design.experiment import Design
 from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
 from hotloop.tune.goals.gains import Gains, prior
@@ -35,8 +35,8 @@ from hotloop.tune.search.substitutes import substitutes, waiting
 from hotloop.tune.search.updates import changed, tried, with_verdict
 from hotloop.tune.session.ledger import Ledger
 from hotloop.tune.session.progress_line import progress_line
-from hotloop.tune.sets.arms import Arms
-from hotloop.tune.verdict.decision import not_proven
+from hotloop.tune.sets.set_runner import SetRunner
+from hotloop.tune.verdict.reasons import not_proven
 
 CONTRADICTS = 3.0
 """Standard deviations between a plan and the sum of its parts from which it is asked which step is to blame."""
@@ -50,7 +50,7 @@ class Search:
     """Finds the optimizations that help together.
 
     Args:
-        arms: runs the sets.
+        runner: runs the sets.
         ledger: knows the budget, and keeps decisions.
         screening: switches knobs.
         comparison: runs candidates beside a plan.
@@ -62,7 +62,7 @@ class Search:
 
     def __init__(
         self,
-        arms: Arms,
+        runner: SetRunner,
         ledger: Ledger,
         screening: Screening,
         comparison: ArmComparison,
@@ -71,13 +71,13 @@ class Search:
         progress: Callable[[str], None],
         tell_standing: Callable[[str], None] | None = None,
     ) -> None:
-        self._arms = arms
+        self._runner = runner
         self._ledger = ledger
         self.screening = screening
         self.comparison = comparison
         self._confirmer = confirmer
         self._design = design
-        self._overview = Overview(arms, confirmer, design)
+        self._overview = Overview(runner, confirmer, design)
         self._progress = progress
         self._tell_standing = tell_standing
         self._prior = Priors(prior((), {}, {}, {}))
@@ -97,9 +97,9 @@ class Search:
         if not candidates:
             return
         self.state = self._begun(candidates)
-        if self._arms.room(3) < 3:
+        if self._runner.room(3) < 3:
             rounds = min(FLOOR_ROUNDS, self._design.max_rounds or FLOOR_ROUNDS)
-            self._arms.measure_floor([tuple(candidates)], rounds)
+            self._runner.measure_floor([tuple(candidates)], rounds)
         number = 0
         while True:
             action = self._decided(number)
@@ -144,7 +144,7 @@ class Search:
         key = f"decision|{number}"
         action: Doing | Stop | None = self._ledger.look(key, Doing)
         if action is None:
-            action = next_action(self.state, self._prices(), self._arms.left_s())
+            action = next_action(self.state, self._prices(), self._runner.left_s())
         if not isinstance(action, Stop):
             self._ledger.once(key, Doing, lambda: action)
         return action
@@ -154,18 +154,18 @@ class Search:
         self._progress(action.why)
 
     def _prices(self) -> Prices:
-        originals, perturbed = self._arms.first_originals(
+        originals, perturbed = self._runner.first_originals(
             (self.state.plan,), undecided=self.comparison.wants_perturbed
         )
         return Prices(
-            costs=self._arms.costs,
+            costs=self._runner.costs,
             hold_s=self._design.hold_s,
-            room=self._arms.room(99),
+            room=self._runner.room(99),
             max_rounds=self._design.max_rounds,
             curve_rounds=self._design.curve_rounds,
             num_originals=len(originals),
             num_perturbed=len(perturbed),
-            grace_s=self._arms.grace_s,
+            grace_s=self._runner.grace_s,
         )
 
     def _done(self, number: int, action: Doing) -> State:
@@ -229,7 +229,7 @@ class Search:
 
     def _with_arm(self, state: State, trial: Trial) -> State:
         assert not isinstance(trial.outcome, Switched), "an arm has a process of its own"
-        status, _, _ = decide(trial.candidate, trial.outcome, self._arms.originals.baseline())
+        status, _, _ = decide(trial.candidate, trial.outcome, self._runner.originals.baseline())
         state = with_verdict(state, trial, status)
         if status is Status.LATE:
             known = state.of(trial.candidate)
@@ -263,7 +263,7 @@ class Search:
         seen = self._confirmer.standing(plan)
         if heeding or (seen is not None and seen.beside is not None):
             return ()
-        found = step_by_step(order, record, self._arms.originals.baseline(), plan)
+        found = step_by_step(order, record, self._runner.originals.baseline(), plan)
         if any(self._contradicts(one) for one in found):
             self._confirmer.split(plan)
         return found
@@ -304,7 +304,7 @@ class Search:
         self._tell_standing(line)
 
 
-def _ratio(seen: Confirmation | None) -> Ratio | None:
+def _ratio(seen: Standing | None) -> Ratio | None:
     return seen.ratio if seen is not None else None
 
 

@@ -7,7 +7,7 @@ from statistics import fmean, median
 
 import msgspec
 
-LATE, LEAST_TURNS = 2.0, 2
+OVERRUN, LEAST_TURNS = 2.0, 2
 """A block that takes so many times as long as on a quiet machine keeps the turns it has, from so many on: neighbours
 make steps of 4 ms into steps of 30 ms, and a set of eight arms took 140 s for three rounds."""
 
@@ -47,7 +47,7 @@ def is_late(num_turns: int, spent_s: float, usual_s: float) -> bool:
         usual_s: what all turns of the block take.
     """
     # As many forwards as backwards: drift hits all alike.
-    return num_turns >= LEAST_TURNS and num_turns % 2 == 0 and spent_s > LATE * usual_s
+    return num_turns >= LEAST_TURNS and num_turns % 2 == 0 and spent_s > OVERRUN * usual_s
 
 
 def undisturbed(turns: Mapping[int, Sequence[Turn]]) -> list[int]:

@@ -27,7 +27,7 @@ from hotloop.tune.executor import (
 from hotloop.tune.session.ledger import Ledger
 from hotloop.tune.verdict.baseline import Originals
 
-LATE = 0.05
+GRACE = 0.05
 """Of the budget: a set may end so much late rather than be good for nothing."""
 NOISY = 0.3
 """Of a set's blocks."""
@@ -52,7 +52,7 @@ class EndedEarly(Exception):  # noqa: N818 - an observation, not an error
         self.num_steps = num_steps
 
 
-class Arms:
+class SetRunner:
     """Runs sets of arms for search and confirmation.
 
     Args:
@@ -90,7 +90,7 @@ class Arms:
     @property
     def grace_s(self) -> float:
         """Seconds that the last set of a proof may end late."""
-        return LATE * self._ledger.budget.seconds
+        return GRACE * self._ledger.budget.seconds
 
     def original_peak(self) -> int | None:
         """Return the largest peak of the program as it is; None: not measured."""

@@ -17,15 +17,15 @@ from hotloop.tune.confirm.set_pairs import MAX_SETS, MIN_SETS, SetPair, counted_
 from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
 from hotloop.tune.goals.judge import Judged, judged
 from hotloop.tune.verdict.baseline import NoiseBaseline, Originals
-from hotloop.tune.verdict.decision import not_proven
+from hotloop.tune.verdict.reasons import not_proven
 
-WORTH = 1.01
+LEAST_GAIN = 1.01
 """Less than this is no gain worth a step."""
 TELLING = 1.0
 """Relative half-width of an interval beyond which it tells nothing: it spans a factor of four."""
 
 
-class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """A plan after some sets."""
 
     plan: PlanSteps
@@ -87,9 +87,9 @@ class ConfirmedSets:
         self._told: list[frozenset[int]] = []
         """The arms of each set whose plans it tells of: those that were chosen before it."""
         self._num_run: dict[str, int] = {}
-        self._known: dict[str, tuple[NoiseBaseline, int, PlanSteps, Confirmation | None]] = {}
+        self._known: dict[str, tuple[NoiseBaseline, int, PlanSteps, Standing | None]] = {}
         """Where each plan stands, with what that was worked out from: it is asked for at every decision."""
-        self._held: dict[str, Confirmation] = {}
+        self._held: dict[str, Standing] = {}
         """The narrowest interval of each plan that held: it is valid at every look, so more sets take nothing back."""
 
     def add(
@@ -132,7 +132,7 @@ class ConfirmedSets:
         elif seen.held and (before is None or seen.width <= before.width):
             self._held[_name(plan)] = seen
 
-    def held(self, plan: PlanSteps) -> Confirmation | None:
+    def held(self, plan: PlanSteps) -> Standing | None:
         """Return a plan with the narrowest interval that it held with; None: it did not."""
         found = self._held.get(_name(plan))
         return found if found is not None and found.plan == plan else None
@@ -171,7 +171,7 @@ class ConfirmedSets:
             if self._pace.beside(order, record, plan) is None
         ]
 
-    def standing(self, plan: PlanSteps) -> Confirmation | None:
+    def standing(self, plan: PlanSteps) -> Standing | None:
         """Return where a plan stands; None: it was in no set, or failed in one.
 
         Sets beside neighbours that made another program of it do not count where others tell.
@@ -183,7 +183,7 @@ class ConfirmedSets:
             self._known[key] = (ground, len(self._sets), plan, self._standing(plan, ground))
         return self._known[key][3]
 
-    def _standing(self, plan: PlanSteps, ground: NoiseBaseline) -> Confirmation | None:
+    def _standing(self, plan: PlanSteps, ground: NoiseBaseline) -> Standing | None:
         pairs: list[SetPair] = []
         parities = []
         peaks: list[tuple[float | None, int | None, int | None]] = []
@@ -209,7 +209,7 @@ class ConfirmedSets:
         if not pairs:
             return None
         total = decision(pairs, ground)
-        return Confirmation(
+        return Standing(
             plan=plan,
             total=total,
             aim=self._aim,
@@ -234,14 +234,14 @@ class ConfirmedSets:
         pairs = [pair for pair in counted_pairs(pairs) if pair.beside is None]
         return decision(pairs, self._originals.baseline()) if pairs else None
 
-    def proven(self) -> Confirmation | None:
+    def proven(self) -> Standing | None:
         """Return the fastest plan that held, a longer one only where it is 1% faster; None: none did."""
-        return max(self._held.values(), key=lambda one: one.speed / WORTH ** len(one.plan), default=None)
+        return max(self._held.values(), key=lambda one: one.speed / LEAST_GAIN ** len(one.plan), default=None)
 
-    def promising(self, dropped: Collection[str] = ()) -> Confirmation | None:
+    def promising(self, dropped: Collection[str] = ()) -> Standing | None:
         """Return the fastest plan that is not proven, is not known to learn otherwise, and may beat what is."""
         proven = self.proven()
-        edge = WORTH * (proven.speed if proven else 1.0)
+        edge = LEAST_GAIN * (proven.speed if proven else 1.0)
         return max(
             (
                 one
@@ -257,7 +257,7 @@ class ConfirmedSets:
             default=None,
         )
 
-    def _all(self) -> list[Confirmation]:
+    def _all(self) -> list[Standing]:
         plans = {
             _name(plan): plan
             for (order, _), told in zip(self._sets, self._told, strict=True)
@@ -271,7 +271,7 @@ def _name(plan: PlanSteps) -> str:
     return "+".join(step.label for step in plan)
 
 
-def _speed(one: Confirmation) -> float:
+def _speed(one: Standing) -> float:
     return one.speed
 
 
