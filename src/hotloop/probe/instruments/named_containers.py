@@ -106,7 +106,7 @@ class NamedContainers:
 
     def _is_followed(self, cls: type) -> bool:
         """Whether its attributes are the program's affair: a class of its own, or a data set of a library's."""
-        of_torch = cls.__module__.startswith("torch.utils.data") and hasattr(cls, "__getitem__")
+        of_torch = str(cls.__module__).startswith("torch.utils.data") and hasattr(cls, "__getitem__")
         return of_torch or self._is_users(cls)
 
     def _is_users(self, cls: type) -> bool:
