@@ -8,16 +8,18 @@ from typing import Any
 import torch
 from torch import nn
 
-from hotloop.probe.memory_failure.evaluates import evaluates
+from hotloop.probe.memory_failure.evaluates import batch_under_way, evaluates
 
 
 class _Looks(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.seen: list[bool] = []
+        self.batches: list[Any] = []
 
     def forward(self, x: Any) -> Any:
         self.seen.append(evaluates(sys._getframe()))
+        self.batches.append(batch_under_way(sys._getframe()))
         return x
 
 
@@ -32,3 +34,7 @@ def test_the_outermost_module_decides() -> None:
     model(torch.ones(1))
     assert inner.seen == [False, True, False]
     assert not evaluates(sys._getframe())
+    assert inner.batches[-1] == {"samples": 1, "tokens": 0}
+    model(torch.zeros(8, 20, dtype=torch.long))
+    assert inner.batches[-1] == {"samples": 8, "tokens": 160}
+    assert batch_under_way(sys._getframe()) is None

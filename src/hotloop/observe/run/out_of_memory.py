@@ -220,7 +220,7 @@ def _told(value: Mapping[str, Any], first: Mapping[str, Any] | None, failure: Fa
         by_class=by_class,
         lines=lines,
         others=others,
-        batch=_batch(failure.lead.sizes if failure.lead is not None else ()),
+        batch=_batch(failure.lead.sizes if failure.lead is not None else (), value.get("batch")),
         followed=bool(value.get("tracked")),
         holders=holders,
         in_worker=bool(value.get("in_worker")),
@@ -276,9 +276,16 @@ def _users(stack: Sequence[Sequence[Any]]) -> str | None:
     return f"{stack[at][0]}:{stack[at][1]}" if at else None
 
 
-def _batch(seen: Sequence[Size]) -> str:
-    """Say how large the last batch was beside the earlier ones, where it is the largest."""
+def _batch(seen: Sequence[Size], last: Mapping[str, int] | None = None) -> str:
+    """Say how large the last batch was beside the earlier ones, where it is the largest.
+
+    Args:
+        seen: the batches of forwards that ended.
+        last: samples and tokens of the one that did not; None: not known.
+    """
     sizes = [each.tokens or each.samples for each in seen]
+    if seen and last is not None:
+        sizes.append(last["tokens" if seen[-1].tokens else "samples"])
     if len(sizes) < 2 or sizes[-1] <= max(sizes[:-1]):
         return ""
     unit = "tokens" if seen[-1].tokens else "samples"

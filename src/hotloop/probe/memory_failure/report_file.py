@@ -10,6 +10,7 @@ from typing import Any
 
 from hotloop.probe.instruments.frames import Frames, Line, Owner, line_of
 from hotloop.probe.memory_failure.account import held_now
+from hotloop.probe.memory_failure.evaluates import batch_under_way
 from hotloop.probe.memory_failure.holders import holders
 from hotloop.probe.memory_failure.live_storages import LiveStorages
 from hotloop.probe.memory_failure.room import device_room, host_room
@@ -61,6 +62,7 @@ def write_failure(
             "room": device_room(_index(on)) if on != "cpu" else None,
             "holders": _holders(frame or _innermost(error)),
             "in_worker": _in_worker(),
+            "batch": batch_under_way(frame),
             **held_now(on, storages),
         },
     )
