@@ -20,7 +20,7 @@ class Attention(nn.Module):
         return self.out((weights @ v).transpose(1, 2).flatten(2))
 
 
-model = nn.Sequential(Attention(), Attention())
+model = nn.Sequential(*[Attention() for _ in range(4)])
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for _ in range(3):
     loss = model(torch.rand(2, 4096, 64)).pow(2).mean()
