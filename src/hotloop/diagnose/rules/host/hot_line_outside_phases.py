@@ -114,7 +114,7 @@ def _cost(observation: Observation, found: HotLine, sampled: float) -> tuple[Cos
     return Cost(share * found.share, share * found.low, share * found.high, rare.step_s), "loop"
 
 
-_RARE = ("irregular_step_s", "evaluation_s")
+_RARE = ("irregular_step_s", "evaluation_s", "rollout_s")
 """Parts of the run that hold what the program does in some steps only."""
 
 
