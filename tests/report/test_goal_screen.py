@@ -80,6 +80,17 @@ def test_a_limit_that_was_not_met_says_the_smallest_peak(limit: int, words: str)
     assert words in said
 
 
+def test_no_plan_though_something_had_a_smaller_peak_says_why() -> None:
+    result = empty(aim=Aim(goal=Goal.MEMORY), goal=msgspec.structs.replace(REACHED, memory=None))
+    said = " ".join(shown(render(result)).split())
+    assert (
+        "those with a smaller peak were too slow (--max-slowdown), or could not be proven in the time" in said
+    )
+    larger = msgspec.structs.replace(REACHED, memory=None, points=POINTS[:2])
+    said = " ".join(shown(render(msgspec.structs.replace(result, goal=larger))).split())
+    assert "none had a smaller peak" in said
+
+
 def test_the_page_has_every_configuration() -> None:
     section = goal(_content(smaller(Aim(goal=Goal.MEMORY))))
     assert section is not None

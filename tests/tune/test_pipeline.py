@@ -103,7 +103,7 @@ def test_the_result_is_in_the_session(program: _Program, tmp_path: Path) -> None
     assert session.get("result", type(result)) == result
     session.close()
     assert any(text.startswith("hotloop: session ") for text in said)
-    assert any("compare a, null" in text for text in said)
+    assert any("compare a and null" in text for text in said)
 
 
 def test_what_diagnose_found_out_before_is_in_the_session(program: _Program, tmp_path: Path) -> None:

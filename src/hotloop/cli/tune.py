@@ -225,7 +225,7 @@ def _where_the_plan_is(result: TuneResult, plan_file: Path, kept: str) -> str:
         return f"the plan{of} is in {plan_file}"
     if result.interrupted:
         return f"interrupted before anything was proven{of}, so no plan was written"
-    what = "to do what was asked for" if result.aim.counts_memory else "faster"
+    what = "to reach the goal" if result.aim.counts_memory else "faster"
     return f"nothing was proven {what}{of}; {plan_file} holds a plan without steps"
 
 

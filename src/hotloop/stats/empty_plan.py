@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hotloop.model.goal import Goal
 from hotloop.model.quantities import counted, duration
 from hotloop.model.tuning import Contention, TuneResult
 
@@ -18,6 +19,8 @@ def why_empty(result: TuneResult) -> str:
     num = len(result.trials)
     if num and 2 * result.contention.num_disturbed > result.contention.num_blocks:
         return f"other processes {disturbed(result.contention)}, too many to tell"
+    if num and result.aim.goal is Goal.MEMORY:
+        return f"of {counted(num, 'trial')}, {_smaller(result)}"
     if num:
         return f"of {counted(num, 'trial')}, none beat the program as it is by more than the noise here"
     if any(_was_tried(one.reason) or one.tried for one in result.refused):
@@ -26,6 +29,15 @@ def why_empty(result: TuneResult) -> str:
     if any(one.reason.startswith("not tried") for one in result.refused):
         return f"nothing was tried{_in_time(result)}"
     return "there was nothing to try"
+
+
+def _smaller(result: TuneResult) -> str:
+    """Say whether anything that was measured has a smaller peak than the program as it is."""
+    points = result.goal.points if result.goal is not None else ()
+    original = next((one.peak_bytes for one in points if not one.names), None)
+    if original is None or all(one.peak_bytes >= original for one in points):
+        return "none had a smaller peak"
+    return "those with a smaller peak were too slow (--max-slowdown), or could not be proven in the time (--budget)"
 
 
 def disturbed(load: Contention) -> str:

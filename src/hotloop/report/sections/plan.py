@@ -38,7 +38,7 @@ def plan(content: ReportContent) -> Section | None:
 
 def _lead(tuning: TuneResult) -> str:
     if not tuning.plan.steps:
-        what = "to do what was asked for" if tuning.aim.counts_memory else "faster"
+        what = "to reach the goal" if tuning.aim.counts_memory else "faster"
         return f"Nothing: no change was proven {what}, so the program stays as it is."
     names = [step.name for step in tuning.plan.steps]
     them, factors = (

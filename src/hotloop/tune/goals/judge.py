@@ -12,8 +12,9 @@ from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.stats.verdict import Decision, Verdict, decide
 
 PEAK_SD, PEAK_DF = 0.005, 3.0
-"""Of the log ratio of two peaks in equal processes: counted tensors gave the same to 0.1%, proportional sets of pages
-to 1%; the degrees of freedom are those of times."""
+"""Of the log ratio of two peaks in equal processes: counted tensors were the same to the byte in 28 processes of two
+programs, resident sizes to 1% (`benchmarks/results/memory-goal-2026-11-28.md`); the degrees of freedom are those of
+times."""
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,8 +18,8 @@ PASSIVE_SD = 0.2
 on a small GPT."""
 MOST_SHIFT = math.log(5.0)
 PEAK_SD = 0.01
-"""Of the log ratio of two peaks: equal processes gave the same one to 0.1% (counted tensors); savings of two changes
-do not add up exactly."""
+"""Of the log ratio of two peaks: equal processes give the same one (counted tensors); savings of two changes do not add
+up exactly."""
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):

@@ -181,8 +181,13 @@ def _unproven(state: State, prices: Prices, measuring: Sequence[Doing], left_s: 
 
 
 def _why(action: Doing, state: State) -> str:
-    of = " less memory" if state.objective.by_memory else ""
-    said = f"may bring {math.exp(action.value):.2f}x{of}, takes about {duration(action.cost_s)}"
+    by_memory = state.objective.by_memory
+    gain = (
+        f"save {-math.expm1(-action.value):.0%} of the peak"
+        if by_memory
+        else f"bring {math.exp(action.value):.2f}x"
+    )
+    said = f"may {gain}, takes about {duration(action.cost_s)}"
     names = _named(_steps(action))
     if isinstance(action, Confirm):
         return f"confirm {names}: {said}"

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
+
+MOST = 48
+"""Characters of what goes on beside what happens in passing: half of a line."""
 
 
 class Stage:
@@ -23,5 +27,5 @@ class Stage:
 
     def passing(self, text: str) -> None:
         """Say what happens meanwhile; it comes first, for narrow terminals cut the end. Lists are not told again."""
-        of = self._text.partition(": ")[0]
+        of = textwrap.shorten(self._text.partition(": ")[0], MOST, placeholder=" ...")
         self._say(f"{text}, {of}" if of else text)
