@@ -210,6 +210,11 @@ def test_evaluation_as_large_as_usual_is_information() -> None:
     assert _found(with_parts(evaluation_s=2.0))["frequent-evaluation"].severity is Severity.INFO
 
 
+def test_a_policy_that_acts_in_every_step_is_not_evaluated() -> None:
+    acting = with_program(CASES["evaluation-in-step"], simulators=("gymnasium",))
+    assert "evaluation-in-step" not in _found(acting)
+
+
 def test_one_process_with_too_many_threads_is_information() -> None:
     assert _found(with_program(num_threads=32))["oversubscribed-threads"].severity is Severity.INFO
 

@@ -67,6 +67,7 @@ def program_facts(raw: dict[str, Any] | None, script: Path | None) -> ProgramFac
         convolution_precision=raw.get("convolution_precision") or "float32",
         cudnn_benchmark=bool(raw["cudnn_benchmark"]),
         frameworks=tuple(raw["frameworks"]),
+        simulators=tuple(raw.get("simulators", ())),
         world_size=raw["world_size"],
         double_backward=raw["double_backward"],
         seeds=tuple(raw["seeds"]),

@@ -25,6 +25,8 @@ _Fact = TypeVar("_Fact")
 LIBRARIES = ("torchao", "liger_kernel")
 """Of kernels, that optimizations use where they are installed."""
 FRAMEWORKS = ("lightning", "pytorch_lightning", "transformers", "accelerate")
+SIMULATORS = ("gymnasium", "gym")
+"""Libraries of environments: a program that imports one acts in it."""
 VARIABLES = (
     "OMP_PROC_BIND", "GOMP_CPU_AFFINITY", "KMP_AFFINITY",
     "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "LD_PRELOAD",
@@ -138,6 +140,7 @@ class Facts:
             "pinned_bytes": read("pinned_bytes", device.pinned_bytes) if device else None,
             "invariants": self.invariants,
             "frameworks": [name for name in FRAMEWORKS if name in sys.modules],
+            "simulators": [name for name in SIMULATORS if name in sys.modules],
             "environment": {name: os.environ[name] for name in VARIABLES if name in os.environ},
             **(self._peaks or self._peaks_now()),
             "page_faults": self.page_faults.per_step(),
