@@ -28,7 +28,7 @@ help: ## this list
 demo: $(VENV)/.base ## tune the shipped example; sets everything up
 	$(BIN)/hotloop demo --budget $(BUDGET)
 
-case-study: $(VENV)/.base ## a published claim tried on a shipped program; N=1, 3 or 6
+case-study: $(VENV)/.base ## a published claim tried on a shipped program; N=1, 2, 3 or 6
 	$(BIN)/python -m examples.case_studies $(N) --budget $(BUDGET)
 
 test: $(VENV)/.test check ## static checks and the everyday tests; sets everything up
@@ -47,7 +47,7 @@ acceptance: $(VENV)/.test ## figures beside the truth taken another way, on the 
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.acceptance --device cpu --part $(PART) --write
 
 # On a machine with a GPU: its own Python and torch (2.6 or newer), no network; wheels/ is brought along.
-gpu: ## the acceptance on a GPU, with the machine's own torch; PART=1 to 10, each under six minutes
+gpu: ## the acceptance on a GPU, with the machine's own torch; PART=1 to 11 or a name, each under six minutes
 	$(GPU_PYTHON) benchmarks/acceptance/prepare.py $(WHEELS) .gpu-packages
 	PYTHONPATH=$(CURDIR)/src:$(CURDIR)/.gpu-packages $(GPU_PYTHON) -m benchmarks.acceptance --device cuda --part $(PART) --write
 

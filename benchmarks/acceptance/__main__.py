@@ -25,7 +25,7 @@ from benchmarks.acceptance.row import Row, Skipped, table
 RESULTS = Path(__file__).parents[1] / "results"
 GPU_PARTS = {
     "1": ("blocks",),
-    "2": ("memory", "out-of-memory"),
+    "2": ("arms-in-memory", "out-of-memory"),
     "3": ("operators", "overhead"),
     "4": ("null-duet",),
     "5": ("compiled-arm",),
@@ -34,6 +34,7 @@ GPU_PARTS = {
     "8": ("tune-unet3d",),
     "9": ("machine", "phases", "clock"),
     "10": ("scaler", "freezes", "ranks"),
+    "11": ("memory",),
 }
 """Parts by number, those that no GPU has seen first."""
 LIMIT_S = 330.0

@@ -72,7 +72,14 @@ class Outcome:
             return None
         step, parts = observation["step"], observation["run"]["parts"]
         steps_s = sum(spent for name, spent in parts.items() if name.startswith("step_"))
-        recurring = ("epoch_boundary_s", "checkpoint_s", "evaluation_s", "irregular_step_s", "logging_s")
+        recurring = (
+            "epoch_boundary_s",
+            "checkpoint_s",
+            "evaluation_s",
+            "rollout_s",
+            "irregular_step_s",
+            "logging_s",
+        )
         whole_s = steps_s + sum(parts.get(name, 0.0) for name in recurring)
         stretched = whole_s / steps_s if steps_s else 1.0
         samples = step["samples_per_s"]

@@ -1,6 +1,7 @@
 """Run a case study and print its table.
 
     python -m examples.case_studies 1                      # image classification
+    python -m examples.case_studies 2                      # memory of 7 billion parameters, planned
     python -m examples.case_studies 3 --budget 2m          # volumetric U-Net
     python -m examples.case_studies 6                      # text generation
 
@@ -14,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from . import study
+from . import memory_claims, study
 from .study import Row
 
 HERE = Path(__file__).resolve().parent
@@ -148,7 +149,13 @@ def folder_of(args):
     return contextlib.nullcontext(args.folder)
 
 
-STUDIES = {1: image_classification, 3: volumetric_unet, 6: text_generation}
+def memory_claims_of_a_large_model(args):
+    """What training a model of 7 billion parameters holds, by an estimator, beside five published figures."""
+    with folder_of(args) as folder:
+        memory_claims.show(HERE / "llama_memory.py", "A100 40GB", folder, () if args.rows is None else ("--layers", str(args.rows)))
+
+
+STUDIES = {1: image_classification, 2: memory_claims_of_a_large_model, 3: volumetric_unet, 6: text_generation}
 
 parser = argparse.ArgumentParser(prog="python -m examples.case_studies", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("number", type=int, choices=sorted(STUDIES))

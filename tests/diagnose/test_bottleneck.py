@@ -38,6 +38,10 @@ def test_host_bound() -> None:
     )
 
 
+def test_rollouts_are_no_evaluation() -> None:
+    assert _sentence(with_parts(rollout_s=20.0)).startswith("rollout-bound: 69% of the loop is rollouts")
+
+
 def test_a_part_between_steps_that_is_longer_than_all_steps() -> None:
     assert _sentence(with_parts(evaluation_s=20.0)).startswith(
         "evaluation-bound: 69% of the loop is evaluation"

@@ -90,6 +90,18 @@ def test_without_a_loader_a_line_that_makes_batches_by_hand_is_information_until
     assert found(little, "hot-line-outside-phases")[0].severity is Severity.INFO
 
 
+def test_the_line_of_the_rollouts_is_what_the_program_does() -> None:
+    stacks = (
+        ((0, 1), "train", "forward", 50),
+        ((0, 2), "train", "evaluation", 10),
+        ((0, 2), "train", "other", 50),
+    )
+    acting = with_stacks(with_parts(with_phases(other=0.02), rollout_s=9.0), *stacks)
+    evaluating = with_stacks(with_parts(with_phases(other=0.02), evaluation_s=9.0), *stacks)
+    assert found(acting, "hot-line-outside-phases") == []
+    assert found(evaluating, "hot-line-outside-phases") != []
+
+
 def test_a_line_that_comes_now_and_then_is_priced_by_the_loop() -> None:
     rare = with_stacks(
         with_parts(with_phases(other=0.02), irregular_step_s=9.0),

@@ -10,10 +10,10 @@ from hotloop.diagnose.check.engine import diagnose
 from hotloop.diagnose.check.registry import all_rules
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.inference import Inference, Latency
-from hotloop.model.observation import Coverage, Memory, Observation, Phase, PhaseTime, RankObservation
+from hotloop.model.observation import Coverage, Observation, Phase, PhaseTime, RankObservation
 from hotloop.model.program import ModuleFacts
 
-from . import deep_observations, memory_cases
+from . import deep_observations, device_memory_cases, memory_cases
 from .observations import (
     FINE,
     LOADER,
@@ -101,7 +101,6 @@ CASES: dict[str, Observation] = {
             ),
         )
     ),
-    "near-memory-limit": observed(memory=Memory(peak_bytes=15 << 30, device="cpu", method="")),
     "communication-bound": with_program(with_phases(communication=0.3), world_size=2),
     "data-parallel": with_program(distributed="dp", device="cuda"),
     "straggler-rank": observed(ranks=_TWO_RANKS),
@@ -115,6 +114,7 @@ CASES: dict[str, Observation] = {
     "slow-start": msgspec.structs.replace(with_parts(setup_s=30.0), total_steps=90),
     **memory_cases.CASES,
     **WATCHED,
+    **device_memory_cases.CASES,
 }
 """For each code a program that has the pattern."""
 
@@ -208,6 +208,11 @@ def test_what_lies_between_some_steps_without_workers_is_not_the_loader_s() -> N
 
 def test_evaluation_as_large_as_usual_is_information() -> None:
     assert _found(with_parts(evaluation_s=2.0))["frequent-evaluation"].severity is Severity.INFO
+
+
+def test_a_policy_that_acts_in_every_step_is_not_evaluated() -> None:
+    acting = with_program(CASES["evaluation-in-step"], simulators=("gymnasium",))
+    assert "evaluation-in-step" not in _found(acting)
 
 
 def test_one_process_with_too_many_threads_is_information() -> None:

@@ -24,6 +24,23 @@ PROGRAMS = {
         "--until-loss",
         "9",
     ),
+    "llama_memory.py": (
+        *(
+            "--layers",
+            "2",
+            "--width",
+            "64",
+            "--heads",
+            "4",
+            "--inner",
+            "128",
+            "--words",
+            "100",
+            "--length",
+            "16",
+        ),
+        *("--checkpoint", "--autocast", "--math", "--adapters", "2", "--accumulate", "2", "--device", "cpu"),
+    ),
     "text_generation.py": ("--cache", "--half", "--inference-mode", "--steps", "2"),
 }
 

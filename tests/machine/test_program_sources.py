@@ -13,7 +13,14 @@ from hotloop.machine.host.processes import is_helper
 from hotloop.machine.host.run_delay import run_delays
 from hotloop.machine.host.tree_memory import PAGE_BYTES, tree_memory
 from hotloop.machine.monitor.columns import Metric
-from hotloop.machine.monitor.program_sources import ProgramProcesses, RunDelaySource, TreeMemorySource
+from hotloop.machine.monitor.program_sources import (
+    ROLE_FIELDS,
+    ProgramMemorySource,
+    ProgramProcesses,
+    RunDelaySource,
+    TreeMemorySource,
+    role_metric,
+)
 
 MIB = 1 << 20
 
@@ -27,12 +34,14 @@ def _process(
     shared: int,
     pss: int | None,
     command: str = "python\0x.py\0",
+    name: str = "python",
 ) -> None:
     folder = proc / str(pid)
     folder.mkdir(parents=True)
     (folder / "stat").write_text(f"{pid} (python) R {parent} " + " ".join(["1"] * 20))
     (folder / "statm").write_text(f"9 {rss * MIB // PAGE_BYTES} {shared * MIB // PAGE_BYTES} 0 0 0 0")
     (folder / "cmdline").write_text(command)
+    (folder / "comm").write_text(f"{name}\n")
     if pss is not None:
         (folder / "smaps_rollup").write_text(
             f"0-f ---p 0 [rollup]\nRss: 1 kB\nPss: {pss << 10} kB\nPss_Dirty: 3 kB\n"
@@ -49,13 +58,19 @@ def test_loader_workers_count_and_what_they_share_counts_once(tmp_path: Path) ->
     """403 MiB of the training process say nothing of 456 MiB that three processes hold together."""
     _process(tmp_path, 1, 0, rss=40, shared=30, pss=12)
     _process(tmp_path, 2, 1, rss=403, shared=120, pss=330)
-    for worker in (3, 4):
-        _process(tmp_path, worker, 2, rss=280, shared=250, pss=63)
-    source = TreeMemorySource(ProgramProcesses((1,), tmp_path), clock=lambda: 0.0)
-    assert source.sample(0.0) == {
-        Metric("tree_memory_bytes", (("counted", "PSS"),)): 456.0 * MIB,
-        Metric("tree_num_processes"): 3.0,
-    }
+    for worker, pss in ((3, 63), (4, 60)):
+        _process(tmp_path, worker, 2, rss=280, shared=180, pss=pss, name="pt_data_worker")
+    processes = ProgramProcesses((1,), tmp_path)
+    sample = TreeMemorySource(processes, clock=lambda: 0.0).sample(0.0)
+    assert sample[Metric("tree_memory_bytes", (("counted", "PSS"),))] == 453.0 * MIB
+    assert sample[Metric("tree_num_processes")] == 3.0
+    assert [sample[role_metric("loader_workers", field)] for field in ROLE_FIELDS] == [
+        123.0 * MIB,
+        63.0 * MIB,
+        2.0,
+    ]
+    assert [sample[role_metric("program", field)] for field in ROLE_FIELDS] == [330.0 * MIB, 330.0 * MIB, 1.0]
+    assert ProgramMemorySource(processes).sample(0.0)[Metric("worker_memory_bytes")] == 200.0 * MIB
 
 
 def test_two_ways_of_counting_are_not_added_up(tmp_path: Path) -> None:

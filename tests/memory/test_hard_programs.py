@@ -49,6 +49,20 @@ LONGEST_LATE = """
 for step in range(30):
     train(20000 if step == 20 else 64 + step)
 """
+LEFT_ON_CPU = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+words = torch.randint(0, 50, (4096, 64))
+model = nn.Sequential(nn.Embedding(50, 16), nn.Flatten(), nn.Linear(1024, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for batch, in DataLoader(TensorDataset(words), 128):
+    loss = model(batch).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
 BY_HAND = """
 import torch
 weight = torch.randn(512, 512, device="cuda", requires_grad=True)
@@ -137,3 +151,10 @@ def test_what_a_virtual_gpu_cannot_do_is_an_error_with_the_line(tmp_path: Path) 
     said = " ".join(done.stderr.split())
     assert "after 2 training steps in train.py:18" in said
     assert "leave it out for the plan" in said
+
+
+def test_whole_numbers_of_a_loader_are_let_go_with_their_batch(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(LEFT_ON_CPU)
+    found = plan(tmp_path, "train.py")
+    assert found["later"]["grows_bytes"] is None
+    assert found["by_name"]["as it is"]["held"]["by_class"]["inputs"] < 2 * 128 * 64 * 8

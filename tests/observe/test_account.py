@@ -16,11 +16,13 @@ from .synthetic import Script
 _MS = 1e-3
 
 
-def _account(script: Script, begin_s: float = -2.0, after_s: float = 0.0) -> RunAccount:
+def _account(
+    script: Script, begin_s: float = -2.0, after_s: float = 0.0, *, simulates: bool = False
+) -> RunAccount:
     """Account for a run in which torch was there at time 0."""
     timeline = script.timeline()
     end_s = script.now * 1e-9 + after_s
-    run = account(timeline, find_anchor(timeline.spans), begin_s, end_s)
+    run = account(timeline, find_anchor(timeline.spans), begin_s, end_s, simulates=simulates)
     assert sum(run.parts.values()) == pytest.approx(run.wall_s)
     assert run.parts["unaccounted_s"] == pytest.approx(0.0, abs=1e-9)
     return run
@@ -66,6 +68,21 @@ def test_an_evaluation_before_the_first_step_is_no_set_up(tmp_path: Path) -> Non
     run = _account(script.train(5))
     assert run.parts["setup_s"] == pytest.approx(0.1)
     assert run.parts["evaluation_s"] == pytest.approx(10 * _MS)
+
+
+def test_a_policy_that_acts_in_an_environment_is_not_evaluated(tmp_path: Path) -> None:
+    script = Script(tmp_path).train(5)
+    for _ in range(3):
+        script.span(Kind.EVALUATE, 4).wait(6)
+    run = _account(script.train(5), simulates=True)
+    assert run.parts["rollout_s"] == pytest.approx(30 * _MS)
+    assert "evaluation_s" not in run.parts
+    assert run.num_evaluations == 0
+
+
+def test_batches_of_a_loader_are_evaluated_whatever_the_program_imports(tmp_path: Path) -> None:
+    script = Script(tmp_path).train(5).span(Kind.DATA, 2, 1).span(Kind.EVALUATE, 4).train(5)
+    assert "evaluation_s" in _account(script, simulates=True).parts
 
 
 def test_fetching_one_batch_ahead_does_not_hide_an_evaluation(tmp_path: Path) -> None:

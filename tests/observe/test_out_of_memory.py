@@ -91,6 +91,8 @@ def test_a_batch_larger_than_all_before_is_named() -> None:
     )
     assert _batch([*sizes, Size(9.0, Kind.FORWARD, 0, 0, 8, 512)]) == ""
     assert _batch(()) == ""
+    assert "the last batch has 9,000 tokens" in _batch(sizes, {"samples": 8, "tokens": 9000})
+    assert _batch(sizes[:3], {"samples": 8, "tokens": 600}) == ""
 
 
 def test_a_device_is_asked_where_the_program_uses_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,21 @@ for step in range(400):
     if step >= 2:
         kept.append(model(x))
 """
+WORKER_PROGRAM = """
+import resource, numpy, torch
+from torch.utils.data import DataLoader, Dataset
+class Rows(Dataset):
+    def __init__(self):
+        self.cache = {{}}
+    def __len__(self):
+        return 10_000
+    def __getitem__(self, index):
+        self.cache[index] = numpy.ones(4_000_000)
+        return self.cache[index].mean()
+resource.setrlimit(resource.RLIMIT_AS, ({limit}, {limit}))
+for _ in DataLoader(Rows(), num_workers=1):
+    pass
+"""
 
 
 @pytest.mark.parametrize(
@@ -71,10 +87,14 @@ def test_the_host_has_a_limit() -> None:
 
 
 def _failed(tmp_path: Path, *, follow: bool) -> dict[str, Any]:
+    return _run(tmp_path, PROGRAM.format(limit=LIMIT_BYTES), follow=follow)
+
+
+def _run(tmp_path: Path, program: str, *, follow: bool) -> dict[str, Any]:
     folder = tmp_path / "probe"
     environment = with_probe(folder, ProbeConfig(folder=str(folder), follow_memory=follow))
     script = tmp_path / "train.py"
-    script.write_text(PROGRAM.format(limit=LIMIT_BYTES))
+    script.write_text(program)
     ended = subprocess.run(
         [sys.executable, str(script)], env=environment, capture_output=True, text=True, check=False
     )
@@ -98,6 +118,31 @@ def test_a_followed_run_knows_the_line_that_holds_the_memory(tmp_path: Path) -> 
     assert value["by_class"]["earlier_steps"] > 2 * sum(others.values())
     assert value["phase"] in {"forward", "backward"}
     assert value["host"]["limit_bytes"] == LIMIT_BYTES
+    (kept,) = (one for one in value["holders"] if one["name"] == "kept")
+    assert kept["keeps_graph"]
+    _opens_in_the_viewer(next((tmp_path / "probe").glob("memory-snapshot-*.pickle")), value)
+
+
+def _opens_in_the_viewer(path: Path, value: dict[str, Any]) -> None:
+    from torch.cuda import _memory_viz
+
+    seen = pickle.loads(path.read_bytes())
+    alive = sum(segment["allocated_size"] for segment in seen["segments"])
+    assert alive == pytest.approx(sum(value["by_class"].values()), rel=0.01)
+    frames = [frame["filename"] for segment in seen["segments"] for frame in segment["frames"]]
+    assert any(name.endswith("train.py") for name in frames)
+    assert _memory_viz.trace_plot(seen)
+    assert _memory_viz.segsum(seen)
+
+
+@pytest.mark.slow
+def test_a_worker_s_cache_is_named_though_it_holds_no_tensor(tmp_path: Path) -> None:
+    found = _run(tmp_path, WORKER_PROGRAM.format(limit=LIMIT_BYTES), follow=True)
+    assert found["in_worker"]
+    first = found["holders"][0]
+    assert (first["name"], first["function"], first["kind"]) == ("self.cache", "Rows", "dict")
+    assert first["held_bytes"] > 500 << 20
+    assert any(line[2] == "__getitem__" for line in found["stack"])
 
 
 @pytest.mark.slow

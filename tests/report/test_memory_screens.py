@@ -9,7 +9,7 @@ from rich.console import Console
 
 from hotloop.model.memory_account import HeldTensor
 from hotloop.model.observation import Observation
-from hotloop.model.out_of_memory import OutOfMemory
+from hotloop.model.out_of_memory import Holder, OutOfMemory
 from hotloop.observe.profile.memory_remedies import HeldMemory, remedies
 from hotloop.report.sections.memory_account import peak_in_short, peak_tables
 from hotloop.report.sections.out_of_memory import out_of_memory_alone
@@ -33,7 +33,7 @@ def _ran_out(**changes: object) -> OutOfMemory:
     found = OutOfMemory(
         error="RuntimeError: can't allocate memory", device="cpu", asked_bytes=2 * GIB, at=lines[0], phase="forward",
         limit="the container's limit (cgroup)", limit_bytes=10 * GIB, free_bytes=GIB, held_bytes=9 * GIB,
-        by_class=by_class, lines=lines, remedies=remedies(held, GIB), method="followed",
+        by_class=by_class, lines=lines, remedies=remedies(held, (GIB, GIB)), method="followed",
     )  # fmt: skip
     return msgspec.structs.replace(found, **changes)
 
@@ -84,8 +84,41 @@ def test_a_request_that_is_larger_than_what_is_free_everywhere_is_said() -> None
 
 def test_graphs_of_past_steps_are_the_first_thing_to_release() -> None:
     kept = HeldTensor(held_bytes=4 * GIB, shape=(256, 10), dtype="float32", keeps_graph=True)
-    found = remedies(HeldMemory(by_class={"other": 4 * GIB}, others=(kept,)), GIB)
+    found = remedies(HeldMemory(by_class={"other": 4 * GIB}, others=(kept,)), (GIB, GIB))
     assert "detach" in found[0].change
+
+
+def test_what_a_name_keeps_is_told_with_its_line() -> None:
+    history = Holder(
+        name="history", path="train.py", line=7, function="<module>", kind="list", num=118, held_bytes=3.0 * GIB,
+        keeps_graph=False,
+    )  # fmt: skip
+    held = HeldMemory(by_class={"other": 4 * GIB}, holders=(history,))
+    found = remedies(held, (0, GIB))
+    assert "keep fewer entries in history" in found[0].change
+    assert found[0].enough
+    text = _screen(_ran_out(holders=(history,), remedies=found, in_worker=True, snapshot="file.pickle"))
+    assert "A loader worker of your program ran out of memory" in text
+    assert "list of 118" in text
+    assert "file.pickle, for pytorch.org/memory_viz" in text
+
+
+def test_matrices_of_scores_and_the_failing_request_count_among_what_a_change_saves() -> None:
+    scores = [
+        msgspec.structs.replace(line(name, 2 * GIB), shape=(2, 4, 4096, 4096))
+        for name in ("aten._softmax.default", "aten.div.Tensor")
+    ]
+    asked = line("aten._log_softmax.default", GIB)
+    held = HeldMemory(by_class={"activations": 5 * GIB}, lines=scores, phase="forward", asked=asked)
+    saved = {one.optimization: one.saved_bytes for one in remedies(held)}
+    assert saved["flash_attention"] == 4 * GIB
+    assert saved["chunked_cross_entropy"] == GIB
+    assert saved["gradient_accumulation"] == 3 * GIB
+
+
+def test_slack_of_a_device_is_a_change_of_its_allocator() -> None:
+    held = HeldMemory(by_class={"activations": 5 * GIB}, device="cuda:0", slack_bytes=2 * GIB)
+    assert {one.optimization: one.enough for one in remedies(held, (GIB, GIB))}["allocator_settings"]
 
 
 def test_the_peak_is_told_with_its_place_its_classes_and_its_lines() -> None:

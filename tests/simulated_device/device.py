@@ -146,6 +146,8 @@ class SimulatedCuda:
         self.num_events = 0
         self.synchronized: list[int] = []
         self.fails = False
+        self.pinned_bytes = 0
+        """That the allocator of pinned buffers holds."""
 
     # torch.cuda ----------------------------------------------------------------------------------------------------
 
@@ -184,7 +186,14 @@ class SimulatedCuda:
         return self.memories[device].peak_allocated
 
     def memory_stats(self, device: int) -> dict[str, int]:
-        return {"num_alloc_retries": self.memories[device].num_retries}
+        memory = self.memories[device]
+        return {
+            "num_alloc_retries": memory.num_retries,
+            "inactive_split_bytes.all.peak": memory.peak_inactive_split,
+        }
+
+    def host_memory_stats(self) -> dict[str, int]:
+        return {"allocated_bytes.peak": self.pinned_bytes}
 
     def mem_get_info(self, device: int) -> tuple[int, int]:
         memory = self.memories[device]

@@ -25,6 +25,8 @@ class Memory:
     """What the process that is looked at may reserve; None: as much as there is."""
     num_retries: int = 0
     """How often the process that is looked at had to give its cached blocks back."""
+    peak_inactive_split: int = 0
+    """The most that lay unused in segments of which a part was in use."""
 
     @property
     def free(self) -> int:
@@ -43,11 +45,18 @@ class Memory:
             self.allocated += num_bytes
             self.reserved += more
             self.peak_allocated = max(self.peak_allocated, self.allocated)
+            self.peak_inactive_split = max(self.peak_inactive_split, self.reserved - self.allocated)
             self.peak_reserved = max(self.peak_reserved, self.reserved)
 
     def release(self, num_bytes: int) -> None:
         """Tensors are gone; the allocator keeps their blocks."""
         self.allocated -= num_bytes
+        self.peak_inactive_split = max(self.peak_inactive_split, self.reserved - self.allocated)
+
+    def give_back(self) -> None:
+        """The allocator has no block that is large enough: it gives its cache back, and asks again."""
+        self.num_retries += 1
+        self.held[1] = self.reserved = self.allocated
 
     def end(self, pid: int) -> None:
         """The process is gone, and all that it held."""

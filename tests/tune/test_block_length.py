@@ -15,6 +15,7 @@ from hotloop.stats.pairs import MIN_BLOCKS
 from hotloop.stats.parity import MIN_STEPS
 from hotloop.tune.design.block_length import LONG_STEP_S, Blocks, shape_blocks
 from hotloop.tune.design.elapsed import elapsed_step_s, period_steps
+from hotloop.tune.prepared import design_of
 
 from .simulated import observation
 
@@ -103,6 +104,14 @@ def test_what_comes_between_steps_again_and_again_is_timed_with_them(evaluates: 
     assert (blocks.num_steps, blocks.turns, blocks.warm_steps) == (5, 1, 10)
     rollouts = shape_blocks(_with_pauses(0.0014, 0.04, [16] * 40, evaluates), None, None)
     assert (rollouts.num_steps, rollouts.turns) == (16, 6)
+
+
+def test_a_hold_is_priced_at_what_it_takes_on_the_clock() -> None:
+    rollouts = _with_pauses(0.004, 1.0, [8] * 40, evaluates=True)
+    design = design_of(rollouts, rollouts, shape_blocks(rollouts, None, None), ())
+    assert design.hold_s == pytest.approx(8 * 0.004 + 1.0, rel=0.05)
+    rare = _with_pauses(0.1, 1.0, [250] * 4, evaluates=True)
+    assert design_of(rare, rare, shape_blocks(rare, None, None), ()).hold_s == pytest.approx(0.6)
 
 
 def test_long_steps_that_neighbours_make_hide_no_rhythm_of_rollouts() -> None:

@@ -99,3 +99,14 @@ def test_a_hold_is_of_whole_periods_where_they_are_not_much_longer(
     step_s: float, period_steps: int, steps: int
 ) -> None:
     assert hold_steps(0.3, step_s, period_steps) == steps
+
+
+@pytest.mark.parametrize(
+    ("step_s", "period_steps", "elapsed_s", "steps"),
+    [(0.004, 8, 0.04, 8), (0.004, 8, 0.4, 8), (0.004, 1, 0.04, 8), (0.1, 250, 0.12, 3), (0.004, 8, None, 72)],
+)
+def test_a_hold_takes_its_time_on_the_clock_where_rollouts_lie_between_steps(
+    step_s: float, period_steps: int, elapsed_s: float | None, steps: int
+) -> None:
+    """Of 4 ms and 0.3 s of rollouts each eight steps a hold took 2.9 s: nothing was told in the time of a screening."""
+    assert hold_steps(0.3, step_s, period_steps, elapsed_s) == steps

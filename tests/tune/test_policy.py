@@ -168,6 +168,13 @@ def test_little_is_not_proven_at_length_while_much_is_untried() -> None:
     assert not isinstance(action, Confirm) or named(action.plan) != {"layout"}
 
 
+def test_a_small_gain_is_not_written_as_none() -> None:
+    action = _doing(next_action(state(LITTLE), prices(), 1200.0))
+    assert 0 < action.value < 0.005
+    assert "may bring 1.00" in action.why
+    assert "may bring 1.00x" not in action.why
+
+
 def test_every_action_says_why_in_one_line_however_many_steps_it_has() -> None:
     action = _doing(next_action(state(COMPILE, WORKERS), prices(), 600.0))
     assert "may bring 1." in action.why

@@ -272,6 +272,7 @@ def write(
         "peak_bytes": torch.cuda.max_memory_allocated(device)
         if on_device
         else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "reserved_bytes": torch.cuda.max_memory_reserved(device) if on_device else None,
         "device": torch.cuda.get_device_name(device) if on_device else "cpu",
         "torch": torch.__version__,
     }

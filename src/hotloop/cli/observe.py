@@ -56,6 +56,12 @@ _OUT = ResultFile()
 @click.option("--no-deep", is_flag=True, help="Skip detailed profiling: call sites, host samples, operators.")
 @click.option("--speedscope", type=_OUT, help="Write the host samples for speedscope.")
 @click.option("--cprofile", type=_OUT, help="Write the host samples as a cProfile file.")
+@click.option(
+    "--memory-snapshot",
+    "snapshot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the memory of a few steps for pytorch.org/memory_viz.",
+)
 @click.option("--verbose", is_flag=True, help="Show every progress line and every table.")
 @isolation_options
 @output_options
@@ -70,6 +76,7 @@ def command(
     no_deep: bool,
     speedscope: Path | None,
     cprofile: Path | None,
+    snapshot: Path | None,
     verbose: bool,
     exceptions: Exceptions,
     new_screen: NewScreen,
@@ -83,7 +90,7 @@ def command(
     With --pid, looks at a process that runs already and goes on: no times of steps, and what its Python frames tell.
     """
     rule, deadline = time_budget(steps, seconds, full=full)
-    samples = SampleFiles(speedscope=speedscope, cprofile=cprofile)
+    samples = SampleFiles(speedscope=speedscope, cprofile=cprofile, memory_snapshot=snapshot)
     samples.check(looks=not (no_deep or full))
     if json_file is not None:
         check_writable(json_file)
@@ -106,6 +113,7 @@ def command(
                     words=command,
                     rule=rule,
                     deadline=deadline,
+                    snapshot=samples.part,
                     keep=kept,
                     deep=() if no_deep else ALL,
                     exceptions=exceptions,

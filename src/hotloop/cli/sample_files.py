@@ -1,4 +1,4 @@
-"""Write the host samples in the forms that other viewers read."""
+"""Write the host samples, and the memory of a few steps, in the forms that other viewers read."""
 
 from __future__ import annotations
 
@@ -21,6 +21,12 @@ class SampleFiles:
 
     speedscope: Path | None
     cprofile: Path | None
+    memory_snapshot: Path | None = None
+
+    @property
+    def part(self) -> Path | None:
+        """Where the snapshot of memory is made; None: it was not asked for."""
+        return self.memory_snapshot and self.memory_snapshot.with_name(f"{self.memory_snapshot.name}.part")
 
     def check(self, *, looks: bool) -> None:
         """Demand that they can be written, before the program is run.
@@ -31,10 +37,11 @@ class SampleFiles:
         Raises:
             HotloopError: a file cannot be written.
         """
-        asked = [path for path in (self.speedscope, self.cprofile) if path is not None]
+        files = (self.speedscope, self.cprofile, self.memory_snapshot)
+        asked = [path for path in files if path is not None]
         if asked and not looks:
             raise click.UsageError(
-                "--speedscope and --cprofile need host samples: leave out --no-deep, --full"
+                "--speedscope, --cprofile and --memory-snapshot need detailed profiling: leave out --no-deep, --full"
             )
         for path in asked:
             check_writable(path)
@@ -45,6 +52,7 @@ class SampleFiles:
         Raises:
             HotloopError: there are no samples, or a file cannot be written.
         """
+        self._write_snapshot()
         if self.speedscope is None and self.cprofile is None:
             return
         host = observation.deep.host if observation.deep else None
@@ -57,3 +65,13 @@ class SampleFiles:
             write_json(self.speedscope, speedscope(host, shlex.join(observation.command)))
         if self.cprofile is not None:
             write_bytes(self.cprofile, cprofile(host))
+
+    def _write_snapshot(self) -> None:
+        if self.memory_snapshot is None or self.part is None:
+            return
+        if not self.part.exists():
+            raise HotloopError(
+                "memory was not looked at, so there is no snapshot to write (see `not measured` above)",
+                "give it more time: --seconds",
+            )
+        self.part.replace(self.memory_snapshot)

@@ -98,7 +98,7 @@ class HostSamples(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GrowingContainer(msgspec.Struct, frozen=True, kw_only=True):
-    """A container of the program's own that gains tensors or arrays with every step."""
+    """A container of the program's own that gains entries with every step."""
 
     name: str
     """As its owner calls it: `history`, `self.features`."""
@@ -108,11 +108,28 @@ class GrowingContainer(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     """`list`, `dict` or `deque`."""
     per_step: float
-    """Entries that it gains."""
+    """Entries that it gains; of a loader worker's container for each sample."""
     bytes_per_step: float
-    """Of the tensors in them, judged by the last entry; what a graph holds is not in it."""
+    """Of those entries, judged by the last one; what a graph holds is not in it."""
     keeps_graph: bool
     """The last entry has a graph, so that the activations of its step are kept, too."""
+    has_tensors: bool = True
+    """The last entry has tensors or arrays."""
+
+
+class CopiedContainer(msgspec.Struct, frozen=True, kw_only=True):
+    """A container of Python objects that each loader worker copies as it reads them: reading counts references."""
+
+    name: str
+    """As its owner calls it: `self.names`."""
+    path: str
+    function: str
+    """The class whose attribute it is; `<module>`: a global."""
+    kind: str
+    num: int
+    """Entries."""
+    copied_bytes: float
+    """Of pages with reference counts, judged by a few entries; data of tensors and arrays is not in it."""
 
 
 class GrowingHooks(msgspec.Struct, frozen=True, kw_only=True):
@@ -212,6 +229,10 @@ class Loading(msgspec.Struct, frozen=True, kw_only=True):
     reads_per_sample: float | None
     private_bytes_per_worker: float | None = None
     """Memory that a worker shares with no other process; None: no worker, or the system does not tell."""
+    copied: CopiedContainer | None = None
+    """The largest container of Python objects that workers copy; None: no worker, or none of a thousand entries."""
+    growing: tuple[GrowingContainer, ...] = ()
+    """Containers that grow in a worker, the largest first."""
     padding: float = 0.0
     """Share of a batch that was added to pad its samples to the longest, 0 to 1; 0: all are of one length, or are not
     padded."""

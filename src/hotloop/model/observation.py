@@ -101,6 +101,10 @@ class DeviceMemory(msgspec.Struct, frozen=True, kw_only=True):
         total_bytes: what the device has.
         reserved_bytes: the most that torch's allocators held, of all its processes together.
         beside_bytes: what was taken beside that: contexts, loaded kernels, libraries' work space, and other programs'.
+        allocated_bytes: the most that tensors took, of all processes together; None: not told.
+        inactive_split_bytes: the most that lay unused in segments of which a part was in use, so that they could be
+            neither given back nor used for a larger request; None: not told.
+        num_retries: how often an allocator gave its cached blocks back to the driver and asked again.
     """
 
     index: int
@@ -109,6 +113,19 @@ class DeviceMemory(msgspec.Struct, frozen=True, kw_only=True):
     total_bytes: int
     reserved_bytes: int
     beside_bytes: int
+    allocated_bytes: int | None = None
+    inactive_split_bytes: int | None = None
+    num_retries: int = 0
+
+    @property
+    def slack_bytes(self) -> int | None:
+        """What the allocators reserved beyond the most that tensors took; None: not told."""
+        return None if self.allocated_bytes is None else max(0, self.reserved_bytes - self.allocated_bytes)
+
+    @property
+    def used_bytes(self) -> int:
+        """Reserved, and taken beside that."""
+        return self.reserved_bytes + self.beside_bytes
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,6 +141,9 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """What a training process had taken when it had imported torch: the interpreter and libraries; None: not known."""
     tree: TreeMemory | None = None
     """Of all processes together, loader workers too, up to the last measured step; None: not measured."""
+    pinned_bytes: int | None = None
+    """The most that torch's allocator of pinned buffers held on the host, of all training processes together; None: no
+    accelerator is used, or torch does not tell (before 2.9)."""
     devices: tuple[DeviceMemory, ...] = ()
     """Each accelerator that the program uses."""
     account: PeakAccount | None = None

@@ -28,6 +28,30 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     optimization: str | None = None
 
 
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
+    """A container, an array or a tensor that a name of the program's holds, and that is part of no model.
+
+    Attributes:
+        name: `history`, `self.cache`, `logs['loss']`.
+        path: of the source.
+        line: that adds to it, or makes it; None: not found there.
+        function: the function or the class that has the name; `<module>`: a global.
+        kind: `list`, `dict`, `ndarray`, `Tensor`.
+        num: entries; None: it has none.
+        held_bytes: judged by some of its entries; what a graph keeps is not in it.
+        keeps_graph: tensors in it have a graph.
+    """
+
+    name: str
+    path: str
+    line: int | None
+    function: str
+    kind: str
+    num: int | None
+    held_bytes: float
+    keeps_graph: bool
+
+
 class OutOfMemory(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of the end of a program for want of memory.
 
@@ -42,16 +66,20 @@ class OutOfMemory(msgspec.Struct, frozen=True, kw_only=True):
         limit: what has the limit: `ulimit -v`, the container, the device's name; None: not known.
         limit_bytes: the limit.
         free_bytes: what of it was free.
+        allocated_bytes: of a device, what its tensors took by torch's own count.
         reserved_bytes: of a device, what torch's allocator held, used or not.
         resident_bytes: of the process on the host.
         held_bytes: of all tensors that were found on that device.
         by_class: the same by class.
         lines: the lines whose tensors held most.
         others: tensors of no model and no optimizer.
+        holders: what the program's own names hold, the largest first.
+        in_worker: it was a loader worker that ran out of memory.
         batch: the last batch beside the earlier ones, in words; empty: not known.
         num_steps: that it had taken.
         followed: every storage was followed in a run made for it; otherwise the tensors alone that Python can reach.
         remedies: changes that take less, the exact ones first.
+        snapshot: file for torch's viewer; None: none was made.
         method: how it was found.
     """
 
@@ -65,14 +93,18 @@ class OutOfMemory(msgspec.Struct, frozen=True, kw_only=True):
     limit: str | None
     limit_bytes: int | None
     free_bytes: int | None
+    allocated_bytes: int | None = None
     reserved_bytes: int | None = None
     resident_bytes: int | None = None
     held_bytes: int
     by_class: dict[str, int]
     lines: tuple[HeldLine, ...] = ()
     others: tuple[HeldTensor, ...] = ()
+    holders: tuple[Holder, ...] = ()
+    in_worker: bool = False
     batch: str = ""
     num_steps: int | None = None
     followed: bool = False
     remedies: tuple[Remedy, ...] = ()
+    snapshot: str | None = None
     method: str = ""

@@ -96,6 +96,8 @@ class ProgramFacts(msgspec.Struct, frozen=True, kw_only=True):
     cudnn_benchmark: bool = False
     frameworks: tuple[str, ...] = ()
     """Of `lightning`, `transformers`, `accelerate`: those imported by the program."""
+    simulators: tuple[str, ...] = ()
+    """Of `gymnasium`, `gym`: those imported by the program, which then acts in environments."""
     world_size: int = 1
     double_backward: bool = False
     """`create_graph=True` was seen."""

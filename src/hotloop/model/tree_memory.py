@@ -4,6 +4,23 @@ from __future__ import annotations
 
 import msgspec
 
+PROGRAM, WORKERS = "program", "loader_workers"
+"""Roles of processes: the workers of DataLoaders, and all others of the command."""
+
+
+class RoleMemory(msgspec.Struct, frozen=True, kw_only=True):
+    """Resident memory on the host of the processes with one role.
+
+    Attributes:
+        held_bytes: of all of them together, at the moment of the tree's peak.
+        largest_bytes: of the largest of them.
+        num: how many.
+    """
+
+    held_bytes: int
+    largest_bytes: int
+    num: int
+
 
 class TreeMemory(msgspec.Struct, frozen=True, kw_only=True):
     """Resident memory on the host of several processes together."""
@@ -13,3 +30,5 @@ class TreeMemory(msgspec.Struct, frozen=True, kw_only=True):
     method: str
     """`PSS`: shared pages are divided among those that map them; `USS`: pages that a process shares are left out."""
     num_processes: int
+    roles: dict[str, RoleMemory] = {}
+    """The same by role of the processes; empty: not told apart."""

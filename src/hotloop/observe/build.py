@@ -15,6 +15,7 @@ from hotloop.model.sites import SiteKind, Sites
 from hotloop.model.step_series import StepSeries
 from hotloop.observe.decode.processes import (
     device_memory,
+    pinned_bytes,
     program_facts,
     program_sites,
     read_processes,
@@ -99,7 +100,14 @@ def build(
         other=main.other if main else {},
         ranks=tuple(trained),
         memory=_memory(trained, program, processes),
-        run=account(lead, anchor, begin_s, end_s, on_device.get(lead.pid) if lead else None),
+        run=account(
+            lead,
+            anchor,
+            begin_s,
+            end_s,
+            on_device.get(lead.pid) if lead else None,
+            simulates=bool(program.simulators),
+        ),
         inference=inference(timed, anchor, steady_windows(timed, anchor)) if timed and anchor else None,
         clock="device" if lead and lead.pid in on_device else "host",
         coverage=tuple(_coverage(main, program, anchor, processes.get(lead.pid) if lead else None)),
@@ -156,6 +164,7 @@ def _memory(
         device=program.device,
         method=method,
         host_peak_bytes=max((peak for peak in on_host if peak is not None), default=None),
+        pinned_bytes=pinned_bytes(processes),
         devices=device_memory(processes),
     )
 

@@ -19,7 +19,7 @@ from hotloop.optimize.optimization import Optimization
 from hotloop.tune.design.block_length import Blocks, shape_blocks
 from hotloop.tune.design.candidates import conflicts
 from hotloop.tune.design.costs import expected_costs
-from hotloop.tune.design.elapsed import elapsed_step_s, period_steps
+from hotloop.tune.design.elapsed import elapsed_step_s, holds_more, period_steps
 from hotloop.tune.design.experiment import Design
 from hotloop.tune.design.neighbours import is_busy, was_busy
 from hotloop.tune.design.preflight import Hindrance
@@ -27,6 +27,7 @@ from hotloop.tune.design.switchable import has_workers, interactions, switchable
 from hotloop.tune.session.budget import Budget
 from hotloop.tune.trials.duet import DuetExecutor
 from hotloop.tune.trials.setting import Setting
+from hotloop.tune.trials.switching import hold_steps
 
 HOLD_S = 0.3
 """Of a pattern of knobs; at least two steps. Held for three steps of 42 ms each, bf16 showed 2.04x of its 2.38x, in
@@ -81,7 +82,7 @@ def design_of(
         observed_s=observation.step.median_s if observation.step is not None else None,
         observed_busy=was_busy(observation),
         usual_s=elapsed_step_s(observation),
-        hold_s=HOLD_S + 3 * step.median_s,
+        hold_s=_hold_s(expected) + 3 * step.median_s,
         max_rounds=blocks.max_rounds,
         curve_rounds=blocks.curve_rounds(),
         # Steps of a device are queued, so single ones say nothing on the host's clock.
@@ -96,6 +97,23 @@ def design_of(
         alike=lambda one: named[one.name].shortens_every_step(),
         buffered=lambda plan: has_workers(observation, plan),
     )
+
+
+def _hold_s(expected: Observation) -> float:
+    """Return what a hold takes on the clock: where rollouts come every few steps, whole periods of them are in it."""
+    assert expected.step is not None
+    elapsed_s = _held_step_s(expected)
+    if elapsed_s is None:
+        return HOLD_S
+    steps = hold_steps(HOLD_S, expected.step.median_s, period_steps(expected), elapsed_s)
+    return max(HOLD_S, steps * elapsed_s)
+
+
+def _held_step_s(expected: Observation) -> float | None:
+    """Return a step with all that lies between steps, where most holds have something of it; None: few have."""
+    assert expected.step is not None
+    often = holds_more(expected, math.ceil(HOLD_S / expected.step.median_s))
+    return elapsed_step_s(expected) if often else None
 
 
 def blocks_of(observation: Observation, budget_s: float = math.inf) -> Blocks:
@@ -160,6 +178,7 @@ def executor_of(
         startup_s=observation.run.startup_s,
         typical_s=without_neighbours(observation).step.median_s,  # type: ignore[union-attr]
         hold_s=HOLD_S,
+        elapsed_s=_held_step_s(without_neighbours(observation)),
         period_steps=period_steps(observation),
         peak_bytes=observation.memory.host_peak_bytes,
         devices=observation.memory.devices,

@@ -12,6 +12,7 @@ from hotloop.probe.probe import Probe
 
 _PROGRAM = """
 import collections
+import functools
 import torch
 
 weight = torch.ones(8, requires_grad=True)
@@ -20,6 +21,11 @@ numbers = []
 recent = collections.deque(maxlen=3)
 seen = {-1: torch.zeros(16)}
 made_anew = []
+logs = {"loss": []}
+
+@functools.cache
+def looked_up(step):
+    return b"x" * 5000
 
 class Recorder:
     def __init__(self):
@@ -49,6 +55,8 @@ def train(growing_containers, steps):
         loss = (weight * step).sum()
         everything.append(loss)
         numbers.append(loss.item())
+        logs["loss"].append(loss.item())
+        looked_up(step)
         recent.append(loss)
         seen[step] = torch.zeros(16)
         recorder.keep(loss.detach())
@@ -81,8 +89,15 @@ def found(value: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {one["name"]: one for one in value["containers"]}
 
 
-def test_it_names_what_gains_tensors_and_nothing_else(found: dict[str, dict[str, Any]]) -> None:
-    assert set(found) == {"everything", "seen", "self.features", "local"}
+def test_it_names_what_gains_entries_and_says_which_are_tensors(found: dict[str, dict[str, Any]]) -> None:
+    tensors = {name for name, one in found.items() if one["has_tensors"]}
+    assert tensors == {"everything", "seen", "self.features", "local"}
+    assert set(found) - tensors == {"numbers", "logs['loss']", "looked_up"}
+
+
+def test_a_cache_of_python_objects_has_its_size(found: dict[str, dict[str, Any]]) -> None:
+    assert found["looked_up"]["kind"] == "dict"
+    assert found["looked_up"]["bytes_per_step"] == pytest.approx(5000, rel=0.02)
 
 
 def test_it_says_what_is_kept(found: dict[str, dict[str, Any]]) -> None:

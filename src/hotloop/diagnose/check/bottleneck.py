@@ -25,6 +25,7 @@ _SAYS = {
 }
 _PARTS = {
     "evaluation_s": ("evaluation", "is evaluation"),
+    "rollout_s": ("rollout", "is rollouts (the model acts in environments)"),
     "checkpoint_s": ("checkpoint", "is saving checkpoints"),
     "epoch_boundary_s": ("epoch_boundary", "goes to starting the loader anew"),
     "irregular_step_s": (

@@ -11,7 +11,6 @@ import msgspec
 from hotloop.diagnose.check.engine import ordered
 from hotloop.diagnose.check.registry import all_rules as measured_rules
 from hotloop.diagnose.lines.forward_loops import forward_loops
-from hotloop.diagnose.lines.growing_container_line import growing_container_line
 from hotloop.diagnose.lines.setting_line import setting_line
 from hotloop.diagnose.lines.static_findings import priced
 from hotloop.diagnose.price.cost import MATERIAL
@@ -24,6 +23,7 @@ from hotloop.lint.rule import Rule
 from hotloop.model.diagnosis import Diagnosis
 from hotloop.model.errors import HotloopError
 from hotloop.model.finding import Finding, Severity
+from hotloop.observe.profile.container_line import growing_line
 
 _CAUSES = {"memory-growing": ("loss-graph-kept-alive", "outputs-kept-on-device")}
 """Static findings that say where something comes from that is measured under another name. Together they are certain:
@@ -147,7 +147,7 @@ def _held(finding: Finding, diagnosis: Diagnosis) -> Finding:
     holder = container_of(diagnosis.observation)
     if finding.path is not None or finding.code not in _CAUSES or holder is None:
         return finding
-    line = growing_container_line(holder)
+    line = growing_line(holder)
     return finding if line is None else msgspec.structs.replace(finding, path=holder.path, line=line)
 
 

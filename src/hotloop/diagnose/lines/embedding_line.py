@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from hotloop.diagnose.lines.parsed_sources import parsed, statement_at
+from hotloop.observe.profile.parsed_sources import parsed, statement_at
 
 _CLASSES = ("Embedding", "EmbeddingBag")
 

@@ -8,10 +8,10 @@ from math import inf
 
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.lines.hot_line import BELONGS, calls_a_module, samples_of
-from hotloop.diagnose.lines.parsed_sources import lines_of, parsed
 from hotloop.model.deep import Deep, HostSamples, Sample
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import Observation, Phase
+from hotloop.observe.profile.parsed_sources import lines_of, parsed
 
 TURNS = 16
 """Fewer turns are no loop over a tensor. With as many, some operator runs as often at one set of shapes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from hotloop.diagnose.lines.parsed_sources import lines_of, parsed
+from hotloop.observe.profile.parsed_sources import lines_of, parsed
 
 _ALLOCATES = frozenset(
     {"full", "zeros", "ones", "empty", "new_full", "new_zeros", "new_ones", "new_empty", "pad"}

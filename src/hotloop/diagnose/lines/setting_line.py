@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from hotloop.diagnose.lines.parsed_sources import parsed
+from hotloop.observe.profile.parsed_sources import parsed
 
 _SAYS = {
     "anomaly-mode-on": ("set_detect_anomaly", "detect_anomaly"),

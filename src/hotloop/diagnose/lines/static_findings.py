@@ -10,11 +10,11 @@ import msgspec
 
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.lines.line_price import LinePrice, line_price
-from hotloop.diagnose.lines.parsed_sources import lines_of, parsed, statement_at
 from hotloop.diagnose.price.cost import LEAST, MIDWAY, loudness
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import Observation
 from hotloop.model.quantities import duration
+from hotloop.observe.profile.parsed_sources import lines_of, parsed, statement_at
 
 WHOLE = 0.9
 """Of all samples: lines under which so much is spent hold the training itself, and are no part of it."""

@@ -130,7 +130,14 @@ def between_steps(observation: Observation, spent_s: float) -> Cost:
     return Cost(share, max(0.0, share - reach), min(1.0, share + reach), whole_s / num_steps)
 
 
-_RECURRING = ("epoch_boundary_s", "checkpoint_s", "evaluation_s", "logging_s", "irregular_step_s")
+_RECURRING = (
+    "epoch_boundary_s",
+    "checkpoint_s",
+    "evaluation_s",
+    "rollout_s",
+    "logging_s",
+    "irregular_step_s",
+)
 
 
 def steps_s(observation: Observation) -> float:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from hotloop.machine.host.processes import descendants, is_helper, read_processes
 from hotloop.machine.host.run_delay import run_delays
-from hotloop.machine.host.tree_memory import own_bytes, tree_memory
+from hotloop.machine.host.tree_memory import is_worker, own_bytes, tree_memory
 from hotloop.machine.monitor.columns import Metric
 from hotloop.machine.monitor.source import Sample, Source
+from hotloop.model.tree_memory import RoleMemory
 
 MAX_PROCESSES = 64
 """Of which memory is told, the first ones: each has a column as long as the run."""
 LARGE_BYTES = 64 << 20
 """A process that has imported torch has more; a launcher or a shell less."""
 TREE_MEMORY = "tree_memory_bytes"
+WORKER_MEMORY = "worker_memory_bytes"
+ROLE_FIELDS = RoleMemory.__struct_fields__
 MAX_COST = 0.005
 """Of one core, for counting pages: it grows with the memory that a program maps."""
 
@@ -62,7 +65,9 @@ class ProgramMemorySource:
         for pid in sorted(sizes):  # workers that are started anew in each epoch come later
             if len(self._told) < MAX_PROCESSES:
                 self._told.add(pid)
-        return {process_memory(pid): float(size) for pid, size in sizes.items() if pid in self._told}
+        sample = {process_memory(pid): float(size) for pid, size in sizes.items() if pid in self._told}
+        workers = [size for pid, size in sizes.items() if is_worker(pid, self._processes.proc)]
+        return {**sample, Metric(WORKER_MEMORY): float(sum(workers))} if workers else sample
 
 
 def process_memory(pid: int) -> Metric:
@@ -93,7 +98,18 @@ class TreeMemorySource:
         return {
             Metric(TREE_MEMORY, (("counted", found.method),)): float(found.peak_bytes),
             Metric("tree_num_processes"): float(found.num_processes),
+            **{metric: value for role, held in found.roles.items() for metric, value in _of_role(role, held)},
         }
+
+
+def _of_role(role: str, held: RoleMemory) -> Iterator[tuple[Metric, float]]:
+    for name in ROLE_FIELDS:
+        yield role_metric(role, name), float(getattr(held, name))
+
+
+def role_metric(role: str, field: str) -> Metric:
+    """Return the name of a field of `RoleMemory` of a role."""
+    return Metric(f"tree_role_{field}", (("role", role),))
 
 
 class RunDelaySource:

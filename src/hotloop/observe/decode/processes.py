@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,7 @@ def program_facts(raw: dict[str, Any] | None, script: Path | None) -> ProgramFac
         convolution_precision=raw.get("convolution_precision") or "float32",
         cudnn_benchmark=bool(raw["cudnn_benchmark"]),
         frameworks=tuple(raw["frameworks"]),
+        simulators=tuple(raw.get("simulators", ())),
         world_size=raw["world_size"],
         double_backward=raw["double_backward"],
         seeds=tuple(raw["seeds"]),
@@ -99,7 +100,20 @@ def _shared(rows: list[dict[str, Any]]) -> DeviceMemory:
         total_bytes=first["total_bytes"],
         reserved_bytes=sum(row["peak_reserved_bytes"] for row in rows),
         beside_bytes=max(0, used - sum(row["reserved_bytes"] for row in rows)),
+        allocated_bytes=sum(row["peak_bytes"] for row in rows),
+        inactive_split_bytes=_sum_of_known(row.get("inactive_split_bytes") for row in rows),
+        num_retries=sum(row["num_alloc_retries"] for row in rows),
     )
+
+
+def pinned_bytes(processes: Mapping[int, dict[str, Any]]) -> int | None:
+    """Return what all processes that trained pinned on the host; None: not told."""
+    return _sum_of_known(facts.get("pinned_bytes") for facts in processes.values() if facts["steps"])
+
+
+def _sum_of_known(sizes: Iterable[int | None]) -> int | None:
+    known = [size for size in sizes if size is not None]
+    return sum(known) if known else None
 
 
 def _device(roots: Sequence[ModuleFacts]) -> str:

@@ -8,7 +8,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hotloop.model.deep import ConstantCall, Loading, LoadingPart, OpenedFolder
+import msgspec
+
+from hotloop.model.deep import (
+    ConstantCall,
+    CopiedContainer,
+    GrowingContainer,
+    Loading,
+    LoadingPart,
+    OpenedFolder,
+)
 from hotloop.observe.decode.instrument_files import DeepFile, read_deep
 from hotloop.observe.decode.spans import NS, Timeline
 
@@ -45,11 +54,27 @@ def read_loading(folder: Path, file: DeepFile, lead: Timeline) -> Loading | None
         read_bytes_per_sample=sum(read[0] for read in reads) / samples if told else None,
         reads_per_sample=sum(read[1] for read in reads) / samples if told else None,
         private_bytes_per_worker=sum(private) / len(private) if private else None,
+        copied=_copied(workers),
+        growing=_growing(workers),
         **_padding(makers),
         folder=_folder(makers, samples),
         rows_in_memory=all(0 < one.value["of_rows"] >= one.value["batches"] for one in makers),
         constant=_constant(makers),
     )
+
+
+def _copied(workers: Sequence[DeepFile]) -> CopiedContainer | None:
+    """Return the largest container of Python objects that a worker copies."""
+    rows = [found["copied"] for one in workers if (found := one.value.get("containers"))]
+    known = msgspec.convert([row for row in rows if row is not None], list[CopiedContainer])
+    return max(known, key=lambda one: one.copied_bytes, default=None)
+
+
+def _growing(workers: Sequence[DeepFile]) -> tuple[GrowingContainer, ...]:
+    """Return the containers that grow in workers, as one worker tells of each."""
+    rows = [row for one in workers if (found := one.value.get("containers")) for row in found["growing"]]
+    known = {(one.path, one.function, one.name): one for one in msgspec.convert(rows, list[GrowingContainer])}
+    return tuple(sorted(known.values(), key=lambda one: -one.bytes_per_step))
 
 
 def _constant(files: Sequence[DeepFile]) -> tuple[ConstantCall, ...]:

@@ -8,7 +8,7 @@ import msgspec
 
 from hotloop.model.memory_account import HeldLine, HeldTensor
 from hotloop.model.optimization import Numerics
-from hotloop.model.out_of_memory import Remedy
+from hotloop.model.out_of_memory import Holder, Remedy
 
 MIN_SHARE = 0.03
 """Of all that is held: less is within the account's own error, and helps nobody."""
@@ -25,6 +25,9 @@ class HeldMemory(msgspec.Struct, frozen=True, kw_only=True):
         others: tensors of no model and no optimizer.
         phase: of the step at that moment; None: not known.
         device: whose memory.
+        asked: the request that failed: it grows and shrinks with the batch as what is held does; None: not known.
+        holders: what names of the program hold, beside models.
+        slack_bytes: what the allocator of a device has reserved and does not use.
     """
 
     by_class: Mapping[str, int]
@@ -32,6 +35,20 @@ class HeldMemory(msgspec.Struct, frozen=True, kw_only=True):
     others: Sequence[HeldTensor] = ()
     phase: str | None = None
     device: str = "cpu"
+    asked: HeldLine | None = None
+    holders: Sequence[Holder] = ()
+    slack_bytes: int = 0
+
+    @property
+    def asked_bytes(self) -> int:
+        """What the failing operation of a forward or a backward asked for; 0: it was none, or it is not known."""
+        computes = self.phase in ("forward", "backward", "evaluation")
+        return self.asked.held_bytes if self.asked is not None and computes else 0
+
+    @property
+    def all_lines(self) -> list[HeldLine]:
+        """The lines, and the one that asked."""
+        return [*self.lines, *([self.asked] if self.asked is not None else [])]
 
     @property
     def total(self) -> int:
@@ -43,23 +60,26 @@ class HeldMemory(msgspec.Struct, frozen=True, kw_only=True):
         return self.by_class.get(name, 0)
 
 
-def remedies(held: HeldMemory, missing_bytes: int | None = None) -> tuple[Remedy, ...]:
+def remedies(held: HeldMemory, missing: tuple[int, int] | None = None) -> tuple[Remedy, ...]:
     """Return the changes, exact ones first, of equal ones the larger first.
 
     Args:
         held: what is held.
-        missing_bytes: what would have to be free for the program to go on; None: not known.
+        missing: what would have to be free for the program to go on, at least and at most; None: not known.
     """
     least = MIN_SHARE * held.total
     found = [each for each in _all(held) if each.saved_bytes is None or each.saved_bytes >= least]
     found.sort(key=lambda each: (_ORDER.index(each.numerics), -(each.saved_bytes or 0)))
-    return tuple(msgspec.structs.replace(each, enough=_enough(each, missing_bytes)) for each in found)
+    return tuple(msgspec.structs.replace(each, enough=_enough(each, missing)) for each in found)
 
 
-def _enough(remedy: Remedy, missing: int | None) -> bool | None:
+def _enough(remedy: Remedy, missing: tuple[int, int] | None) -> bool | None:
     if missing is None or remedy.saved_bytes is None:
         return None
-    return remedy.saved_bytes >= missing
+    least, most = missing
+    if remedy.saved_bytes >= most:
+        return True
+    return False if remedy.saved_bytes < least else None
 
 
 def loss_lines(lines: Sequence[HeldLine]) -> list[HeldLine]:
@@ -71,6 +91,9 @@ def _all(held: HeldMemory) -> Iterator[Remedy]:
     yield from _graphs(held)
     yield from _saved_activations(held)
     yield from _loss(held)
+    yield from _attention(held)
+    yield from _kept(held)
+    yield from _fragments(held)
     yield from _gradients(held)
     yield from _optimizer(held)
     yield from _inputs(held)
@@ -78,19 +101,20 @@ def _all(held: HeldMemory) -> Iterator[Remedy]:
 
 def _graphs(held: HeldMemory) -> Iterator[Remedy]:
     kept = [each for each in held.others if each.keeps_graph]
+    keeper = _keeper(held)
     if held.of("earlier_steps"):
         yield Remedy(
             change="keep numbers or detached tensors of past steps: loss.item(), output.detach()",
             numerics=Numerics.EXACT,
             saved_bytes=held.of("earlier_steps"),
-            basis="what forwards of earlier steps made and graphs still hold",
+            basis=f"what forwards of earlier steps made and graphs still hold{keeper}",
         )
     elif kept:
         yield Remedy(
             change="keep numbers or detached tensors of past steps: loss.item(), output.detach()",
             numerics=Numerics.EXACT,
             saved_bytes=sum(each.held_bytes for each in kept),
-            basis="tensors with a graph that outlive their step, without what their graphs keep",
+            basis=f"tensors with a graph that outlive their step, without what their graphs keep{keeper}",
         )
     others = sum(each.held_bytes for each in held.others if not each.keeps_graph)
     if others and held.device != "cpu":
@@ -107,10 +131,11 @@ def _saved_activations(held: HeldMemory) -> Iterator[Remedy]:
     saved = held.of("activations")
     if not saved:
         return
+    keeper = _keeper(held)
     if held.phase == "evaluation":
         yield Remedy(
             change="evaluate under torch.no_grad()", numerics=Numerics.EXACT, saved_bytes=saved,
-            basis="activations kept for a backward that does not come", optimization="no_grad_evaluation",
+            basis=f"activations kept for a backward that does not come{keeper}", optimization="no_grad_evaluation",
         )  # fmt: skip
     within = saved - sum(each.held_bytes for each in loss_lines(held.lines))
     yield Remedy(
@@ -123,11 +148,11 @@ def _saved_activations(held: HeldMemory) -> Iterator[Remedy]:
     yield Remedy(
         change="autocast to bfloat16 around the forward",
         numerics=Numerics.TOLERANCE,
-        saved_bytes=saved // 2,
+        saved_bytes=(saved + held.asked_bytes) // 2,
         basis="half of the saved activations; what is kept in fp32 (norms, losses) saves nothing",
         optimization="autocast_bf16",
     )
-    batch = saved + held.of("inputs")
+    batch = saved + held.of("inputs") + held.asked_bytes
     yield Remedy(
         change="two micro-batches of half the size, their gradients added up",
         numerics=Numerics.TOLERANCE,
@@ -142,7 +167,7 @@ def _saved_activations(held: HeldMemory) -> Iterator[Remedy]:
 
 
 def _loss(held: HeldMemory) -> Iterator[Remedy]:
-    lines = loss_lines(held.lines)
+    lines = loss_lines(held.all_lines)
     num_bytes = sum(each.held_bytes for each in lines)
     if num_bytes:
         yield Remedy(
@@ -152,6 +177,59 @@ def _loss(held: HeldMemory) -> Iterator[Remedy]:
             basis=f"log-probabilities and gradients of the logits, made at {_place(lines[0])}",
             optimization="chunked_cross_entropy",
         )
+
+
+def _attention(held: HeldMemory) -> Iterator[Remedy]:
+    """Matrices of scores: square in their last two dimensions, with a softmax among what made them."""
+    scores = [each for each in held.all_lines if _is_square(each) or _is_softmax(each)]
+    if any(map(_is_softmax, scores)) and any(map(_is_square, scores)):
+        yield Remedy(
+            change="torch.nn.functional.scaled_dot_product_attention in place of the formula",
+            numerics=Numerics.TOLERANCE,
+            saved_bytes=sum(each.held_bytes for each in scores),
+            basis=f"matrices of scores, made at {_place(scores[0])}",
+            optimization="flash_attention",
+        )
+
+
+def _is_softmax(line: HeldLine) -> bool:
+    return "_softmax" in line.operator and "log_softmax" not in line.operator
+
+
+def _is_square(line: HeldLine) -> bool:
+    shape = line.shape or ()
+    return len(shape) >= 3 and shape[-1] == shape[-2]
+
+
+def _kept(held: HeldMemory) -> Iterator[Remedy]:
+    for one in held.holders:
+        if one.kind in ("list", "dict", "deque") and not one.keeps_graph:
+            yield Remedy(
+                change=f"keep fewer entries in {one.name}: numbers instead of tensors and arrays, or a bound",
+                numerics=Numerics.EXACT,
+                saved_bytes=round(one.held_bytes),
+                basis=f"what {one.name} ({_at(one)}) holds",
+            )
+
+
+def _fragments(held: HeldMemory) -> Iterator[Remedy]:
+    if held.slack_bytes and held.device != "cpu":
+        yield Remedy(
+            change="PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+            numerics=Numerics.EXACT,
+            saved_bytes=held.slack_bytes,
+            basis="what the allocator reserved and does not use",
+            optimization="allocator_settings",
+        )
+
+
+def _keeper(held: HeldMemory) -> str:
+    """Say which name keeps graphs; empty: none is known."""
+    return next((f", kept by {one.name} ({_at(one)})" for one in held.holders if one.keeps_graph), "")
+
+
+def _at(one: Holder) -> str:
+    return f"{one.path.rpartition('/')[2]}:{one.line}" if one.line else one.function
 
 
 def _gradients(held: HeldMemory) -> Iterator[Remedy]:

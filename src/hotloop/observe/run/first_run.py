@@ -23,6 +23,7 @@ from hotloop.model.out_of_memory import OutOfMemory
 from hotloop.observe.build import build, leading
 from hotloop.observe.coverage import no_step, with_gaps
 from hotloop.observe.decode.spans import timelines
+from hotloop.observe.profile.memory_snapshot import keep_snapshot
 from hotloop.observe.profile.profile import Seen, read_seen
 from hotloop.observe.profile.windows import Ending, by_worth, orders
 from hotloop.observe.run.blame import may_be_ours, whose
@@ -61,6 +62,7 @@ class LiveRun(msgspec.Struct, frozen=True, kw_only=True):
         changes: environment variables on top of the user's.
         record: False switches the phase timers off (the overhead benchmark).
         deep: the profilers to look with, in windows of their own, once it has been seen enough.
+        snapshot: where a snapshot of memory for torch's viewer goes; None: none is made.
         keep: where the files go that a whole run (`rule.full`) wrote; None: nowhere.
         exceptions: what of the user's files the program may change.
         warn: told before the start what cannot be covered.
@@ -76,6 +78,7 @@ class LiveRun(msgspec.Struct, frozen=True, kw_only=True):
     changes: dict[str, str] = {}
     record: bool = True
     deep: tuple[str, ...] = ()
+    snapshot: Path | None = None
     keep: Path | None = None
     exceptions: Exceptions = Exceptions()
     warn: Callable[[str], None] | None = None
@@ -187,6 +190,7 @@ def _first_run(
     pace = pace_of(lead, begin_s)
     names = by_worth(live.deep, pace.phases if pace is not None else {})
     seen = read_seen(folder, lead, names) if lead is not None else Seen({}, frozenset(), {})
+    keep_snapshot(folder, lead, seen, live.snapshot)
     look = Look(
         values=seen.values,
         cut=seen.cut,
@@ -227,6 +231,7 @@ def _variables(
         lean=live.rule.steps is None,
         device_clock=True,
         instruments=orders(live.deep),
+        memory_snapshot=live.snapshot is not None,
         sites=True,
         **guard_orders(isolation, scratch),
     ).save(told)

@@ -16,6 +16,7 @@ from hotloop.launch.log_tail import last_words
 from hotloop.launch.process import Run, start
 from hotloop.observe.build import leading
 from hotloop.observe.decode.spans import timelines
+from hotloop.observe.profile.memory_snapshot import keep_snapshot
 from hotloop.observe.profile.profile import Seen, read_seen
 from hotloop.observe.profile.windows import Course, Ending, orders, run_course
 from hotloop.observe.run.looks import Look
@@ -39,6 +40,7 @@ class Again(msgspec.Struct, frozen=True, kw_only=True):
         known: every instrument that the probe is told of.
         pace: of the first run.
         deadline: of all further runs.
+        snapshot: where a snapshot of memory for torch's viewer goes; None: none is made.
     """
 
     argv: tuple[str, ...]
@@ -48,6 +50,7 @@ class Again(msgspec.Struct, frozen=True, kw_only=True):
     known: tuple[str, ...]
     pace: Pace
     deadline: Deadline
+    snapshot: Path | None = None
 
 
 def run_again(again: Again, names: Sequence[str], scale: float, progress: Callable[[str], None]) -> Look:
@@ -90,6 +93,7 @@ def _start(again: Again, folder: Path, scratch: Path) -> Run:
         lean=False,
         device_clock=True,
         instruments=orders(again.known),
+        memory_snapshot=again.snapshot is not None,
         **guard_orders(isolation, scratch),
     ).save(told)
     variables = without_profiler_logs(quiet(again.environment, scratch))
@@ -146,6 +150,7 @@ def _read(
 ) -> Look:
     lead = leading(timelines(folder, {}))
     seen = read_seen(folder, lead, names) if lead is not None else Seen({}, frozenset(), {})
+    keep_snapshot(folder, lead, seen, again.snapshot)
     return Look(
         values=seen.values,
         cut=seen.cut,

@@ -8,10 +8,10 @@ import msgspec
 import numpy as np
 
 from hotloop.machine.monitor.columns import Columns, Metric
-from hotloop.machine.monitor.program_sources import TREE_MEMORY, process_memory
+from hotloop.machine.monitor.program_sources import ROLE_FIELDS, TREE_MEMORY, process_memory, role_metric
 from hotloop.model.monitors import Monitor, Monitors
 from hotloop.model.observation import Coverage, Memory, Observation
-from hotloop.model.tree_memory import TreeMemory
+from hotloop.model.tree_memory import PROGRAM, WORKERS, RoleMemory, TreeMemory
 from hotloop.observe.build import leading
 from hotloop.observe.decode.spans import Timeline
 from hotloop.observe.steps.ranks import steady_windows
@@ -78,8 +78,24 @@ def with_tree(memory: Memory, columns: Columns, from_s: float, until_s: float) -
         peak_bytes=round(most),
         method=dict(metric.labels)["counted"],
         num_processes=round(processes.high) if processes else 1,
+        roles=_roles(columns, metric, until_s),
     )
     return msgspec.structs.replace(memory, tree=tree)
+
+
+def _roles(columns: Columns, of: Metric, until_s: float) -> dict[str, RoleMemory]:
+    """Return what the processes of each role held in the sample in which all held most."""
+    whole = columns.column(of)
+    if whole is None or not (within := columns.times_s <= until_s).any():
+        return {}
+    at = int(np.nanargmax(np.where(within, whole, np.nan)))
+    roles = {}
+    for role in (PROGRAM, WORKERS):
+        found = [columns.column(role_metric(role, field)) for field in ROLE_FIELDS]
+        values = [float(column[at]) for column in found if column is not None]
+        if len(values) == len(ROLE_FIELDS) and not np.isnan(values).any():
+            roles[role] = RoleMemory(**dict(zip(ROLE_FIELDS, map(round, values), strict=True)))
+    return roles
 
 
 def _of_program(monitors: Monitors | None, lead_pid: int | None) -> Monitors | None:

@@ -91,6 +91,7 @@ def _again(
         known=tuple(order["name"] for order in orders(live.deep)),
         pace=pace,
         deadline=live.deadline or endless(),
+        snapshot=live.snapshot,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -15,13 +16,17 @@ from hotloop.launch.environment import probed, quiet
 from hotloop.launch.isolation.decide import Isolation, guard_orders
 from hotloop.launch.isolation.scratch import new_scratch, remove
 from hotloop.launch.process import Run, start
+from hotloop.model.errors import HotloopError
 from hotloop.model.memory_account import HeldLine, HeldTensor
-from hotloop.model.out_of_memory import OutOfMemory
+from hotloop.model.out_of_memory import Holder, OutOfMemory
 from hotloop.observe.decode.spans import Size, Timeline
+from hotloop.observe.profile.container_line import growing_line, making_line
 from hotloop.observe.profile.memory_remedies import HeldMemory, remedies
 from hotloop.probe.control.control_page import ControlPage
 from hotloop.probe.memory_failure.words import STEM
 from hotloop.probe.process.config import ProbeConfig
+from hotloop.probe.record.viewer_snapshot import snapshot_path
+from hotloop.store.session import FOLDER, session_folder
 
 KILLED = 137
 """Exit code of a process killed by signal 9."""
@@ -32,6 +37,8 @@ LONGEST_S = 120.0
 PATIENCE, MOST_S = 5.0, 60.0
 """Times what it took to fail, for a run that is followed, and seconds more."""
 POLL_S = 0.1
+MIN_NAMED_BYTES = 1 << 20
+"""Of a container or an array: what holds less is no matter where memory ends."""
 FOLLOWED = (
     "the program was run once more, each storage followed from the first one on, with the line that made it"
 )
@@ -128,9 +135,28 @@ def _followed(
         finally:
             run.end()
             page.close()
-        return _read(folder)
+        value = _read(folder)
+        return None if value is None else {**value, "snapshot": _kept_snapshot(folder)}
     finally:
         remove(scratch)
+
+
+def _kept_snapshot(folder: Path) -> str | None:
+    """Keep the largest process's snapshot beside the sessions; return where, or None: there is none, or no room."""
+    found = max(folder.glob(snapshot_path(folder, 0).name.replace("0", "*")), key=_size, default=None)
+    if found is None:
+        return None
+    kept = Path(FOLDER) / f"out-of-memory-{time.strftime('%Y%m%d-%H%M%S')}.pickle"
+    try:
+        session_folder(Path.cwd())
+        shutil.copyfile(found, kept)
+    except (OSError, HotloopError):
+        return None
+    return str(kept)
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size
 
 
 def _wait(run: Run, patience_s: float, say: Callable[[str], None]) -> None:
@@ -141,9 +167,13 @@ def _wait(run: Run, patience_s: float, say: Callable[[str], None]) -> None:
 
 
 def _read(folder: Path) -> dict[str, Any] | None:
-    """Return what the largest process told; None: none did."""
+    """Return what the largest process told, of loader workers before others; None: none did."""
     values = [json.loads(path.read_text("ascii")) for path in sorted(folder.glob(f"{STEM}-*.json"))]
-    return max(values, key=lambda value: sum(value["by_class"].values()), default=None)
+    return max(
+        values,
+        key=lambda value: (value.get("in_worker", False), sum(value["by_class"].values())),
+        default=None,
+    )
 
 
 def _told(value: Mapping[str, Any], first: Mapping[str, Any] | None, failure: Failure) -> OutOfMemory:
@@ -155,31 +185,66 @@ def _told(value: Mapping[str, Any], first: Mapping[str, Any] | None, failure: Fa
     # The run that was not followed is the user's own: its figures go before, where they are known.
     room = value.get("room") or host
     asked, free = value.get("asked_bytes"), room.get("free_bytes")
-    held = HeldMemory(by_class=by_class, lines=lines, others=others, phase=value.get("phase"), device=device)
-    missing = asked - free if asked is not None and free is not None and asked > free else asked
     stack = value.get("stack") or (first or {}).get("stack") or []
+    at = _at(stack, value, asked)
+    rows = value.get("holders", ())
+    holders = tuple(
+        _holder(row) for row in rows if row["keeps_graph"] or row["held_bytes"] >= MIN_NAMED_BYTES
+    )
+    reserved, allocated = room.get("reserved_bytes"), room.get("allocated_bytes")
+    held = HeldMemory(
+        by_class=by_class,
+        lines=lines,
+        others=others,
+        phase=value.get("phase"),
+        device=device,
+        asked=at,
+        holders=holders,
+        slack_bytes=reserved - allocated if reserved is not None and allocated is not None else 0,
+    )
     return OutOfMemory(
         error=value.get("error") or (first or {}).get("error") or "",
         killed=first is None,
         device=device,
         asked_bytes=asked,
-        at=_at(stack, value, asked),
+        at=at,
         user_line=_users(stack),
         phase=value.get("phase"),
         limit=room.get("limit"),
         limit_bytes=room.get("limit_bytes"),
         free_bytes=free,
-        reserved_bytes=room.get("reserved_bytes"),
+        allocated_bytes=allocated,
+        reserved_bytes=reserved,
         resident_bytes=failure.largest_bytes if first is None else host.get("resident_bytes"),
         held_bytes=sum(by_class.values()),
         by_class=by_class,
         lines=lines,
         others=others,
-        batch=_batch(failure.lead.sizes if failure.lead is not None else ()),
+        batch=_batch(failure.lead.sizes if failure.lead is not None else (), value.get("batch")),
         followed=bool(value.get("tracked")),
-        remedies=remedies(held, missing),
+        holders=holders,
+        in_worker=bool(value.get("in_worker")),
+        snapshot=value.get("snapshot"),
+        remedies=remedies(held, _missing(asked, free)),
         method=FOLLOWED if value.get("tracked") else WALKED,
     )
+
+
+def _missing(asked: int | None, free: int | None) -> tuple[int, int] | None:
+    """Return what was missing, at least and at most.
+
+    What the failing operation had taken for itself already is free again when one can look.
+    """
+    if asked is None:
+        return None
+    return (
+        (max(0, asked - free), asked if asked <= free else asked - free) if free is not None else (0, asked)
+    )
+
+
+def _holder(row: Mapping[str, Any]) -> Holder:
+    found = msgspec.convert({**row, "line": None}, Holder)
+    return msgspec.structs.replace(found, line=growing_line(found) or making_line(found))
 
 
 def _line(row: Mapping[str, Any]) -> HeldLine:
@@ -206,13 +271,21 @@ def _at(stack: Sequence[Sequence[Any]], value: Mapping[str, Any], asked: int | N
 
 def _users(stack: Sequence[Sequence[Any]]) -> str | None:
     """Return the innermost line outside installed packages, where it is not the innermost of all."""
-    at = next((at for at, line in enumerate(stack) if "site-packages" not in line[0]), 0)
+    own = (at for at, (path, *_) in enumerate(stack) if path.startswith("/") and "site-packages" not in path)
+    at = next(own, 0)
     return f"{stack[at][0]}:{stack[at][1]}" if at else None
 
 
-def _batch(seen: Sequence[Size]) -> str:
-    """Say how large the last batch was beside the earlier ones, where it is the largest."""
+def _batch(seen: Sequence[Size], last: Mapping[str, int] | None = None) -> str:
+    """Say how large the last batch was beside the earlier ones, where it is the largest.
+
+    Args:
+        seen: the batches of forwards that ended.
+        last: samples and tokens of the one that did not; None: not known.
+    """
     sizes = [each.tokens or each.samples for each in seen]
+    if seen and last is not None:
+        sizes.append(last["tokens" if seen[-1].tokens else "samples"])
     if len(sizes) < 2 or sizes[-1] <= max(sizes[:-1]):
         return ""
     unit = "tokens" if seen[-1].tokens else "samples"

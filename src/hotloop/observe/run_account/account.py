@@ -15,7 +15,7 @@ from hotloop.observe.decode.intervals import cut
 from hotloop.observe.decode.spans import Span, Stretch, Timeline
 from hotloop.observe.run_account.interval_names import DIRECT, Stage, Usual, name_pieces
 from hotloop.observe.steps.epochs import training_slot
-from hotloop.observe.steps.evaluation import num_evaluations
+from hotloop.observe.steps.evaluation import num_evaluations, scores_batches
 from hotloop.observe.steps.step_windows import WITHIN, Window, boundaries, windows
 from hotloop.probe.record.events import Kind
 
@@ -29,6 +29,8 @@ def account(
     begin_s: float,
     end_s: float,
     on_device: Timeline | None = None,
+    *,
+    simulates: bool = False,
 ) -> RunAccount:
     """Return where the command's wall time went, seen from its leading training process.
 
@@ -38,6 +40,7 @@ def account(
         begin_s: when the command was started, on the monotonic clock.
         end_s: when it ended or was ended.
         on_device: its records on the device's clock, which then splits the steps; None: the host's does.
+        simulates: the program uses a library of environments.
     """
     wall_s = end_s - begin_s
     if timeline is None or timeline.torch_s is None:
@@ -51,7 +54,7 @@ def account(
     spans, steps = timeline.spans, windows(timeline, anchor)
     ledger.split = on_device is not None
     split = steps if on_device is None else windows(on_device, anchor)
-    ledger.usual = _usual(timeline, steps, _shares(split), infers=anchor.infers)
+    ledger.usual = _usual(timeline, steps, _shares(split), infers=anchor.infers, acts=simulates)
     ledger.stretch(spans[: ends[0] + 1], timeline.torch_s, spans[ends[0]].end_s, Stage.HEAD)
     for step, (before, end) in zip(steps, itertools.pairwise(ends), strict=True):
         ledger.step(spans[before + 1 : end + 1], step)
@@ -80,7 +83,8 @@ class _Ledger:
             return
         pieces = cut(spans, begin_s, end_s)
         self.add(name_pieces(pieces, stage, self.usual))
-        self._num_evaluations += 0 if self.usual.infers else num_evaluations(pieces)
+        if not (self.usual.infers or self.usual.acts):
+            self._num_evaluations += num_evaluations(pieces)
         self._num_checkpoints += any(piece.kind is Kind.SAVE for piece in pieces)
 
     def step(self, spans: Sequence[Span], step: Window) -> None:
@@ -162,7 +166,9 @@ def _shares(steps: Sequence[Window]) -> dict[Phase, float]:
     )
 
 
-def _usual(timeline: Timeline, steps: Sequence[Window], shares: dict[Phase, float], *, infers: bool) -> Usual:
+def _usual(
+    timeline: Timeline, steps: Sequence[Window], shares: dict[Phase, float], *, infers: bool, acts: bool
+) -> Usual:
     named = [kind for kind in WITHIN if not (infers and kind is Kind.EVALUATE)]
     rests = [
         step.phases[Phase.OTHER] - sum(step.parts.get(kind, 0.0) for kind in named)
@@ -175,6 +181,7 @@ def _usual(timeline: Timeline, steps: Sequence[Window], shares: dict[Phase, floa
             fetches.setdefault(span.slot, []).append(span.exclusive_s)
     return Usual(
         infers=infers,
+        acts=acts and not scores_batches(timeline.spans),
         rest_s=max(0.0, median(rests)) if rests else 0.0,
         fetch_s={slot: median(spent) for slot, spent in fetches.items()},
         shares=shares,

@@ -36,6 +36,7 @@ class Usual(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         infers: the steps are forwards without gradients, so none of them is an evaluation.
+        acts: forwards without gradients between steps act in an environment.
         rest_s: what is in no span of a step.
         fetch_s: a fetch of a batch, by loader.
         shares: of each phase in a step.
@@ -43,6 +44,7 @@ class Usual(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     infers: bool = False
+    acts: bool = False
     rest_s: float = 0.0
     fetch_s: dict[int, float] = {}
     shares: dict[Phase, float] = {}
@@ -57,7 +59,7 @@ def name_pieces(pieces: Sequence[Piece], stage: Stage, usual: Usual) -> dict[str
     rest_s, fresh = 0.0, False
     for index, piece in enumerate(pieces):
         if index in evaluates:
-            parts["evaluation_s"] += piece.seconds
+            parts["rollout_s" if usual.acts else "evaluation_s"] += piece.seconds
         elif piece.kind is None and not _is_loss(pieces, index):
             if index < first:
                 parts["setup_s"] += piece.seconds

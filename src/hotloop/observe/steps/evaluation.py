@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from hotloop.observe.decode.intervals import Piece
+from hotloop.observe.decode.spans import Span
 from hotloop.probe.record.events import Kind
 
 _TRAINS = frozenset({Kind.FORWARD, Kind.BACKWARD, Kind.OPTIMIZER})
@@ -29,6 +31,12 @@ def num_evaluations(pieces: Sequence[Piece]) -> int:
     """Return how often the model was evaluated; a pass over the data counts once."""
     marks = [piece.kind is Kind.EVALUATE for piece in pieces if piece.kind in _TRAINS | {Kind.EVALUATE}]
     return sum(now and not before for before, now in zip([False, *marks], marks, strict=False))
+
+
+def scores_batches(spans: Sequence[Span]) -> bool:
+    """Whether forwards without gradients are given batches of a loader: a policy that acts is given observations."""
+    loop = [span.kind for span in spans if span.kind in _LOOP]
+    return (Kind.DATA, Kind.EVALUATE) in pairwise(loop)
 
 
 def _scores(pieces: Sequence[Piece], loop: Sequence[int]) -> Iterator[int]:

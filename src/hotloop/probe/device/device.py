@@ -94,9 +94,15 @@ class Cuda:
         """Return, for each device in use, what this process holds and what the device has (see `DeviceMemory`)."""
         return [self._memory(index) for index in self.indices()]
 
+    def pinned_bytes(self) -> int | None:
+        """Return the most that the allocator of pinned buffers held; None: no device in use, or torch does not tell."""
+        stats = getattr(self._cuda, "host_memory_stats", None)
+        return stats().get("allocated_bytes.peak") if stats is not None and self.in_use() else None
+
     def _memory(self, index: int) -> dict[str, Any]:
         cuda = self._cuda
         free, total = cuda.mem_get_info(index)
+        stats = cuda.memory_stats(index)
         properties = cuda.get_device_properties(index)
         return {
             "index": index,
@@ -108,7 +114,8 @@ class Cuda:
             "reserved_bytes": cuda.memory_reserved(index),
             "peak_reserved_bytes": cuda.max_memory_reserved(index),
             "peak_bytes": cuda.max_memory_allocated(index),
-            "num_alloc_retries": cuda.memory_stats(index).get("num_alloc_retries", 0),
+            "inactive_split_bytes": stats.get("inactive_split_bytes.all.peak"),
+            "num_alloc_retries": stats.get("num_alloc_retries", 0),
         }
 
 

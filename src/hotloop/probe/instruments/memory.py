@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from time import monotonic_ns
 from typing import Any, NamedTuple
 
+from hotloop.probe.device.memory_history import MemoryHistory, memory_history
 from hotloop.probe.instruments.dispatch_mode import remove_mode
 from hotloop.probe.instruments.engine_passes import watch_engine
 from hotloop.probe.instruments.instrument import Instrument
@@ -15,6 +17,7 @@ from hotloop.probe.instruments.storage_classes import GRADIENTS, STATE, StorageC
 from hotloop.probe.instruments.torch_profiler import TorchProfiler
 from hotloop.probe.probe import Probe
 from hotloop.probe.record.result_file import packed
+from hotloop.probe.record.viewer_snapshot import snapshot_path
 
 
 class _Allocation(NamedTuple):
@@ -54,6 +57,7 @@ class Memory(Instrument):
         self._operations: Any = None
         self._mode: Any = None
         self._engine: Callable[[], None] | None = None
+        self._history: MemoryHistory | None = None
 
     def start(self) -> None:
         """Start the profiler, then the hooks.
@@ -62,6 +66,8 @@ class Memory(Instrument):
             Unavailable: the program has a profiler of its own.
         """
         self._profiler.start(profile_memory=True)
+        with self.probe.survive("memory:snapshot"):
+            self._record()
         with self.probe.survive("memory:tensors"):
             self._base = self._classes.all_tensors()
         self._ends_ns = [monotonic_ns()]
@@ -79,6 +85,8 @@ class Memory(Instrument):
     def stop(self) -> Any:
         """Return the allocations in order, the calls of modules, and what each holds all the time."""
         self._leave()
+        with self.probe.survive("memory:snapshot"):
+            self._dump()
         profiler = self._profiler.stop()
         device, own = _busiest(_allocations(profiler.kineto_results.experimental_event_tree()))
         return {
@@ -99,6 +107,16 @@ class Memory(Instrument):
     def after_fork(self) -> None:
         """Leave a forked child's modules alone."""
         self._leave()
+
+    def _record(self) -> None:
+        self._history = memory_history() if self.probe.config.memory_snapshot else None
+        if self._history is not None:
+            self._history.start()
+
+    def _dump(self) -> None:
+        if self._history is not None and self.probe.folder is not None:
+            self._history.dump(snapshot_path(self.probe.folder, os.getpid()))
+            self._history.stop()
 
     def _watch(self) -> None:
         from torch.utils._python_dispatch import _push_mode

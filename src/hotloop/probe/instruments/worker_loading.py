@@ -13,6 +13,7 @@ from hotloop.probe.control.control_page import DEEP
 from hotloop.probe.frameless import Before
 from hotloop.probe.instruments.batch_parts import BatchParts
 from hotloop.probe.instruments.in_workers import watch_workers, write_result
+from hotloop.probe.instruments.worker_containers import WorkerContainers
 from hotloop.probe.probe import Probe
 
 NAME = "worker_loading"
@@ -34,6 +35,7 @@ class _Watch:
         self._numbers = probe.page.numbers
         self._number = number
         self._parts: BatchParts | None = None
+        self._containers: WorkerContainers | None = None
         self._begin_ns = self._written_ns = 0
 
     def install(self) -> None:
@@ -58,6 +60,7 @@ class _Watch:
 
     def _begin(self) -> None:
         self._begin_ns = self._written_ns = monotonic_ns()
+        self._containers = WorkerContainers(_dataset())
         self._parts = BatchParts()
         self._parts.install()
 
@@ -72,8 +75,17 @@ class _Watch:
         if self._parts is None:
             return
         self._written_ns = monotonic_ns()
-        value = {**self._parts.value(), "private_bytes": _private_bytes()}
+        private = _private_bytes()  # before containers are looked at, which copies some of their pages
+        value = {**self._parts.value(), "private_bytes": private}
+        if self._containers is not None:
+            value["containers"] = self._containers.value(value["samples"])
         write_result(self._probe, NAME, self._begin_ns, self._written_ns, value)
+
+
+def _dataset() -> Any:
+    from torch.utils.data import get_worker_info
+
+    return getattr(get_worker_info(), "dataset", None)
 
 
 def _private_bytes() -> int | None:

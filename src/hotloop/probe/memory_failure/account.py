@@ -53,8 +53,8 @@ def _class(row: Mapping[str, Any] | None, record: Record | None, turn: int) -> s
     if record is None:
         return "other"
     if record.phase == FORWARD and turn - record.turn > PASSES_OF_A_STEP:
-        # Python holds it, and no graph: data, not a result.
-        return "other" if row is not None and not record.in_graph else "earlier_steps"
+        # What Python holds without a graph is data that the program keeps.
+        return "other" if row is not None and not row["graph"] else "earlier_steps"
     if record.phase == FORWARD:
         return "activations" if record.in_graph else "inputs"
     return "inputs" if record.phase == LOADING else "temporaries"

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections import deque
 from collections.abc import Iterator
+from time import monotonic_ns
 from typing import Any, NamedTuple
 
 import torch
 
 from hotloop.probe.instruments.frames import Frames
 from hotloop.probe.instruments.operation_stacks import LOADING, OPTIMIZER, OperationStacks
+from hotloop.probe.memory_failure.reserve import Reserve
 
 FORWARD, BACKWARD, OTHER = "forward", "backward", "other"
+MAX_EVENTS = 20_000
+"""As rows of a snapshot they take some twenty megabytes, of which there may be few."""
 
 
 class Record(NamedTuple):
@@ -22,6 +27,7 @@ class Record(NamedTuple):
         stack: number of the lines that it was made under.
         in_graph: it was made by an operation of a graph: a backward may need it.
         turn: backward passes that had begun by then.
+        number: of the storages that were seen before.
     """
 
     num_bytes: int
@@ -33,12 +39,25 @@ class Record(NamedTuple):
     dtype: str
     in_graph: bool
     turn: int
+    number: int
+
+
+class Change(NamedTuple):
+    """A storage that was made, or with a negative size released."""
+
+    time_ns: int
+    number: int
+    num_bytes: int
+    device: str
+    stack: int
 
 
 class LiveStorages:
     """The storages of this process that operations have made and that are not released."""
 
     def __init__(self) -> None:
+        self.reserve = Reserve()
+        """For the account, when there is no memory left."""
         self._frames = Frames()
         self.stacks = OperationStacks(self._frames)
         self.live: dict[int, Record] = {}
@@ -50,6 +69,9 @@ class LiveStorages:
         self.turn = 0
         """Backward passes that have begun."""
         self._last_pass = -1
+        self._num = 0
+        self.events: deque[Change] = deque(maxlen=MAX_EVENTS)
+        """The newest."""
 
     def saw(self, result: Any, operator: str, args: Any) -> None:
         """Note the storages of an operation's results, where they are new."""
@@ -62,9 +84,10 @@ class LiveStorages:
             stack = self.stacks.number(sys._getframe(2))
             phase = self.phase(stack)
             in_graph = phase == FORWARD and (new_node or any(each.requires_grad for each in _tensors(args)))
+            self._num += 1
             self._keep(storage, Record(
                 storage.nbytes(), str(tensor.device), operator, phase, stack, tuple(tensor.shape),
-                str(tensor.dtype).removeprefix("torch."), in_graph, self.turn,
+                str(tensor.dtype).removeprefix("torch."), in_graph, self.turn, self._num,
             ))  # fmt: skip
 
     def phase(self, stack: int) -> str:
@@ -82,11 +105,15 @@ class LiveStorages:
 
     def _keep(self, storage: Any, record: Record) -> None:
         key, address = storage._cdata, storage.data_ptr()
-        live, watched = self.live, self._watched
+        live, watched, events = self.live, self._watched, self.events
+        number, num_bytes, device, stack = record.number, record.num_bytes, record.device, record.stack
 
         def released(_: Any) -> None:
             watched.pop(key, None)
             live.pop(address, None)
+            events.append(Change(monotonic_ns(), number, -num_bytes, device, stack))
+
+        events.append(Change(monotonic_ns(), number, num_bytes, device, stack))
 
         live[address] = record
         watched[key] = weakref.ref(storage, released)

@@ -6,9 +6,12 @@ import os
 import traceback
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from hotloop.probe.instruments.frames import Frames, Line, Owner, line_of
 from hotloop.probe.memory_failure.account import held_now
+from hotloop.probe.memory_failure.evaluates import batch_under_way
+from hotloop.probe.memory_failure.holders import holders
 from hotloop.probe.memory_failure.live_storages import LiveStorages
 from hotloop.probe.memory_failure.room import device_room, host_room
 from hotloop.probe.memory_failure.words import STEM, asked_bytes
@@ -26,6 +29,7 @@ def write_failure(
     operator: str | None = None,
     phase: str | None = None,
     device: str | None = None,
+    frame: FrameType | None = None,
 ) -> None:
     """Write it.
 
@@ -37,7 +41,11 @@ def write_failure(
         operator: that asked.
         phase: of the step.
         device: on which it asked; None: as the error's words say.
+        frame: the innermost of the program's then; None: the one in which the error was raised.
     """
+    room = host_room()
+    if storages is not None:
+        storages.reserve.give_back()
     text = "" if error is None else "".join(traceback.format_exception_only(type(error), error)).strip()
     on = device or _device(text)
     write_result_file(
@@ -50,11 +58,35 @@ def write_failure(
             "operator": operator,
             "phase": phase,
             "tracked": storages is not None,
-            "host": host_room(),
+            "host": room,
             "room": device_room(_index(on)) if on != "cpu" else None,
+            "holders": _holders(frame or _innermost(error)),
+            "in_worker": _in_worker(),
+            "batch": batch_under_way(frame),
             **held_now(on, storages),
         },
     )
+
+
+def _holders(frame: FrameType | None) -> list[dict[str, Any]]:
+    """Return what names hold; empty where even that needs more memory than there is."""
+    try:
+        return holders(frame)
+    except (MemoryError, RuntimeError):
+        return []
+
+
+def _innermost(error: BaseException | None) -> FrameType | None:
+    trace = error.__traceback__ if error is not None else None
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace.tb_frame if trace is not None else None
+
+
+def _in_worker() -> bool:
+    from torch.utils.data import get_worker_info
+
+    return get_worker_info() is not None
 
 
 def lines_of_traceback(error: BaseException) -> list[Line]:

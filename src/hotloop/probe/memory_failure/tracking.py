@@ -17,7 +17,10 @@ import torch
 from hotloop.probe.instruments.dispatch_mode import operator_mode
 from hotloop.probe.instruments.frames import Frames, Line, Owner
 from hotloop.probe.instruments.stacks import Stacks, lines_of
-from hotloop.probe.memory_failure.live_storages import LiveStorages
+from hotloop.probe.memory_failure import in_workers
+from hotloop.probe.memory_failure.evaluates import EVALUATION, evaluates
+from hotloop.probe.memory_failure.failure_snapshot import FailureSnapshot
+from hotloop.probe.memory_failure.live_storages import FORWARD, LiveStorages
 from hotloop.probe.memory_failure.report_file import lines_of_frame, write_failure
 from hotloop.probe.memory_failure.room import host_room
 from hotloop.probe.memory_failure.words import says_out_of_memory
@@ -33,22 +36,28 @@ def install(probe: Probe) -> None:
     from torch.utils._python_dispatch import _push_mode
 
     storages = LiveStorages()
+    last = FailureSnapshot(storages)
     limit = probe.config.ends_at_bytes
     if limit is not None:
         main = threading.get_ident()
         threading.Thread(
-            target=_watch_size, args=(probe, storages, limit, main), daemon=True, name="hotloop-size"
+            target=_watch_size, args=(probe, storages, last, limit, main), daemon=True, name="hotloop-size"
         ).start()
-    _push_mode(_mode(probe, storages))
+    with probe.survive("memory failure"):
+        in_workers.install(probe, storages)
+    _push_mode(_mode(probe, storages, last))
 
 
-def _watch_size(probe: Probe, storages: LiveStorages, limit: int, thread: int) -> None:
+def _watch_size(probe: Probe, storages: LiveStorages, last: FailureSnapshot, limit: int, thread: int) -> None:
     """End the process when it is as large as it may be."""
     while (host_room()["resident_bytes"] or 0) < limit:
         time.sleep(POLL_S)
     assert probe.folder is not None
     with probe.survive("memory failure"):
-        write_failure(probe.folder, None, _lines(thread), storages, device="cpu")
+        frame = sys._current_frames().get(thread)
+        write_failure(probe.folder, None, _lines(thread), storages, device="cpu", frame=frame)
+    with probe.survive("memory snapshot"):
+        last.write(probe.folder, "cpu")
     os._exit(ENDED)
 
 
@@ -58,17 +67,21 @@ def _lines(thread: int) -> list[Line]:
     return [line for line in lines_of(found) if frames.owner_of_line(line) in (Owner.USER, Owner.LIBRARY)]
 
 
-def _mode(probe: Probe, storages: LiveStorages) -> Any:
+def _mode(probe: Probe, storages: LiveStorages, last: FailureSnapshot) -> Any:
     def run(func: Any, args: Any, kwargs: Any) -> Any:
         try:
             out = func(*args, **kwargs)
         except (RuntimeError, MemoryError) as error:
-            if says_out_of_memory(error) is not None:
+            if says_out_of_memory(error) is not None and probe.folder is not None:
+                device = _device_of(args, kwargs)
                 with probe.survive("memory failure"):
-                    _failed(probe, storages, error, str(func), _device_of(args, kwargs))
+                    _failed(probe, storages, error, str(func), device)
+                with probe.survive("memory snapshot"):
+                    last.write(probe.folder, device or "cpu")
             raise
         with probe.survive("memory failure"):
             storages.saw(out, str(func), args)
+            last.look()
         return out
 
     return operator_mode(run)
@@ -80,8 +93,17 @@ def _failed(
     assert probe.folder is not None
     frame = sys._getframe(2)
     phase = storages.phase(storages.stacks.number(frame))
+    if phase == FORWARD and evaluates(frame):
+        phase = EVALUATION
     write_failure(
-        probe.folder, error, lines_of_frame(frame), storages, operator=operator, phase=phase, device=device
+        probe.folder,
+        error,
+        lines_of_frame(frame),
+        storages,
+        operator=operator,
+        phase=phase,
+        device=device,
+        frame=frame,
     )
 
 

@@ -38,6 +38,7 @@ class ProbeConfig:
         virtual_gpu: a device that is not there to run on, in place of all else:
             `{"device", "configurations", "workspace", "cache"}`.
         follow_memory: follow every storage from the first one on: the program ran out of memory before.
+        memory_snapshot: the instrument of memory also writes a snapshot for torch's viewer, where torch makes one.
         ends_at_bytes: resident size at which a process that is followed ends itself; None: it has no such limit.
         sites: note where the user's code calls what a patch of it has to know.
     """
@@ -61,6 +62,7 @@ class ProbeConfig:
     guard_scratch: str | None = None
     followers: tuple[dict[str, Any], ...] = ()
     follow_memory: bool = False
+    memory_snapshot: bool = False
     ends_at_bytes: int | None = None
     sites: bool = False
     virtual_gpu: dict[str, Any] | None = None

@@ -25,6 +25,8 @@ _Fact = TypeVar("_Fact")
 LIBRARIES = ("torchao", "liger_kernel")
 """Of kernels, that optimizations use where they are installed."""
 FRAMEWORKS = ("lightning", "pytorch_lightning", "transformers", "accelerate")
+SIMULATORS = ("gymnasium", "gym")
+"""Libraries of environments: a program that imports one acts in it."""
 VARIABLES = (
     "OMP_PROC_BIND", "GOMP_CPU_AFFINITY", "KMP_AFFINITY",
     "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "LD_PRELOAD",
@@ -46,6 +48,9 @@ class Device(Protocol):
 
     def peak_bytes(self) -> int | None:
         """Return the most that tensors took on any device; None: there is none in use."""
+
+    def pinned_bytes(self) -> int | None:
+        """Return the most that pinned buffers took on the host; None: not told."""
 
     def memory(self) -> list[dict[str, Any]]:
         """Return what this process holds on each device in use."""
@@ -132,8 +137,10 @@ class Facts:
             "convolution_precision": read("convolution_precision", lambda: convolution_precision(torch)),
             "cudnn_benchmark": read("cudnn_benchmark", lambda: bool(torch.backends.cudnn.benchmark)),
             "device_memory": (read("device_memory", device.memory) if device else None) or [],
+            "pinned_bytes": read("pinned_bytes", device.pinned_bytes) if device else None,
             "invariants": self.invariants,
             "frameworks": [name for name in FRAMEWORKS if name in sys.modules],
+            "simulators": [name for name in SIMULATORS if name in sys.modules],
             "environment": {name: os.environ[name] for name in VARIABLES if name in os.environ},
             **(self._peaks or self._peaks_now()),
             "page_faults": self.page_faults.per_step(),

@@ -146,7 +146,8 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         if each not in self._adopted:
             real = self._resize(each)
             there = self._on_device(real)
-            self._keep("_to_copy", there, real)
+            # Another object with the same values: one that holds its own key would live for ever.
+            self._keep("_to_copy", there, real.detach())
             self._storages.saw(there, "_to_copy")
             self._adopted[each] = there
         return self._adopted[each]

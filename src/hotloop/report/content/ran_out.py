@@ -13,5 +13,6 @@ def ran_out_told(found: OutOfMemory) -> str:
     phase = f" in the phase {found.phase}" if found.phase else ""
     if found.killed:
         return f"Your program ran out of memory: the kernel killed it. It was{where or ' not seen where'}{phase}."
+    who = "A loader worker of your program" if found.in_worker else "Your program"
     asked = f": it asked for {byte_size(found.asked_bytes)}" if found.asked_bytes is not None else ""
-    return f"Your program ran out of memory{asked}{where}{phase}."
+    return f"{who} ran out of memory{asked}{where}{phase}."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.model.quantities import byte_size
-from hotloop.model.tree_memory import TreeMemory
+from hotloop.model.quantities import byte_size, counted
+from hotloop.model.tree_memory import PROGRAM, WORKERS, TreeMemory
 from hotloop.model.tuning import TuneResult
 
 _COUNTED = {
@@ -18,7 +18,17 @@ def tree_told(tree: TreeMemory | None) -> str | None:
     """Return the peak of all processes together, and how that was counted; None: not measured."""
     if tree is None:
         return None
-    return f"{byte_size(tree.peak_bytes)} in {_whose(tree)} ({counted_as(tree)})"
+    return f"{byte_size(tree.peak_bytes)} in {_whose(tree)}{_roles_told(tree)} ({counted_as(tree)})"
+
+
+def _roles_told(tree: TreeMemory) -> str:
+    """Return what of it the loader's workers hold, where there are some."""
+    workers, program = tree.roles.get(WORKERS), tree.roles.get(PROGRAM)
+    if workers is None or program is None:
+        return ""
+    own = f"{byte_size(program.held_bytes)} the program itself"
+    largest = f", the largest {byte_size(workers.largest_bytes)}" if workers.num > 1 else ""
+    return f": {own}, {byte_size(workers.held_bytes)} {counted(workers.num, 'loader worker')}{largest}"
 
 
 def memory_told(result: TuneResult) -> Iterator[str]:

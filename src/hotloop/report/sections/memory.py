@@ -8,6 +8,7 @@ from hotloop.model.observation import Observation
 from hotloop.model.quantities import byte_size
 from hotloop.model.tuning import TuneResult
 from hotloop.report.content.content import ReportContent
+from hotloop.report.content.device_memory import device_memory
 from hotloop.report.content.figures import NOT_MEASURED
 from hotloop.report.content.tree_memory import counted_as, tree_told
 from hotloop.report.document import Block, Chart, Facts, Section, Table
@@ -29,6 +30,7 @@ def memory(content: ReportContent) -> Section | None:
     together = tree_told(seen.memory.tree)
     if together is not None:
         rows.append(("of all processes", together))
+    rows += [("beside the tensors", told) for told in device_memory(seen.memory)]
     first, last = (deep.memory if deep else None for deep in (seen.deep, content.after))
     blocks: list[Block] = [
         Facts(tuple(rows)),

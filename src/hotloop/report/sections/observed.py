@@ -10,6 +10,7 @@ from hotloop.model.deep import Deep, HostSamples
 from hotloop.model.observation import Observation, Phase, StepTime
 from hotloop.model.quantities import byte_size, counted, duration, listed, shares
 from hotloop.report.content.busy_machine import busy_machine
+from hotloop.report.content.device_memory import device_memory
 from hotloop.report.content.host_phases import host_phases, host_sentence
 from hotloop.report.content.tree_memory import tree_told
 from hotloop.report.document import Block, Document, Facts, More, Note, Section, Table
@@ -132,6 +133,7 @@ def _memory(seen: Observation) -> Iterator[str]:
         yield f"peak {byte_size(peak)} ({seen.memory.method})"
     if together is not None:
         yield together
+    yield from device_memory(seen.memory)
 
 
 def _lines(deep: Deep) -> Iterator[Block]:

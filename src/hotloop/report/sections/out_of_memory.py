@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from hotloop.model.memory_account import CLASSES, HeldLine
 from hotloop.model.observation import Observation
-from hotloop.model.out_of_memory import OutOfMemory, Remedy
+from hotloop.model.out_of_memory import Holder, OutOfMemory, Remedy
 from hotloop.model.quantities import byte_size, counted, percent
 from hotloop.report.content.ran_out import ran_out_told
 from hotloop.report.content.source_lines import source_line
@@ -62,6 +62,13 @@ def _blocks(found: OutOfMemory, command: tuple[str, ...]) -> Iterator[Block]:
             caption="The lines whose tensors held most",
             figures=(2, 3),
         )
+    if found.holders:
+        yield Table(
+            ("name", "where", "kind", "held"),
+            tuple(_holder(one) for one in found.holders[:MAX_LINES]),
+            caption="What names of the program hold, beside models and optimizers",
+            figures=(3,),
+        )
     if found.remedies:
         yield Table(
             ("change", "class", "saves at most", "fits then"),
@@ -94,7 +101,7 @@ def _facts(found: OutOfMemory) -> Iterator[tuple[str, str]]:
         free = byte_size(found.free_bytes)
         yield "limit", f"{found.limit}: {byte_size(found.limit_bytes)}, of which {free} were free"
     if found.reserved_bytes is not None:
-        slack = found.reserved_bytes - found.held_bytes
+        slack = found.reserved_bytes - (found.allocated_bytes or found.held_bytes)
         yield (
             "reserved",
             f"{byte_size(found.reserved_bytes)} by torch's allocator, {byte_size(max(0, slack))} unused",
@@ -121,12 +128,21 @@ def _line(one: HeldLine) -> tuple[str, ...]:
     return f"{backward}{place}", f"{one.operator}{shape}", byte_size(one.held_bytes), str(one.num)
 
 
+def _holder(one: Holder) -> tuple[str, ...]:
+    entries = f" of {one.num:,}" if one.num is not None else ""
+    graph = ", with their graphs" if one.keeps_graph else ""
+    where = source_line(one.path, one.line) if one.line is not None else one.function
+    return one.name, where, f"{one.kind}{entries}{graph}", byte_size(one.held_bytes)
+
+
 def _remedy(one: Remedy) -> tuple[str, ...]:
     saved = "not known" if one.saved_bytes is None else byte_size(one.saved_bytes)
     return f"{one.change}: {one.basis}", one.numerics.value, saved, _FITS[one.enough]
 
 
 def _next(found: OutOfMemory, command: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    if found.snapshot is not None:
+        yield "its history", f"{found.snapshot}, for pytorch.org/memory_viz"
     words = shlex.join(command)
     yield "what fits where", f"hotloop memory plan --device {_device(found)} {words}"
     named = next((each.optimization for each in found.remedies if each.optimization), None)

@@ -39,6 +39,8 @@ PUT_OFF = 0.15
 expected, other processes come, a program ends."""
 NAMED = 3
 """Of an action's steps, in its reason."""
+SMALL = 0.01
+"""Gain that would be written as none (1.00x, 0%) with the usual digits, or nearly so: it has one digit more."""
 NARROW = 0.05
 """Half-width of a proven plan's interval down to which time that nothing else needs is spent on it."""
 
@@ -181,11 +183,12 @@ def _unproven(state: State, prices: Prices, measuring: Sequence[Doing], left_s: 
 
 
 def _why(action: Doing, state: State) -> str:
-    by_memory = state.objective.by_memory
+    saved, ratio = -math.expm1(-action.value), math.exp(action.value)
+    digits = 1 if saved < SMALL else 0
     gain = (
-        f"save {-math.expm1(-action.value):.0%} of the peak"
-        if by_memory
-        else f"bring {math.exp(action.value):.2f}x"
+        f"save {saved:.{digits}%} of the peak"
+        if state.objective.by_memory
+        else f"bring {ratio:.{2 + digits}f}x"
     )
     said = f"may {gain}, takes about {duration(action.cost_s)}"
     names = _named(_steps(action))

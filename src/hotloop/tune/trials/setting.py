@@ -28,6 +28,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         stdin: a copy of what the command was given on standard input; None: nothing.
         typical_s: the median step of the original program.
         hold_s: how long a pattern of knobs is held.
+        elapsed_s: a step of it with all that lies between steps; None: few holds have any of that.
         period_steps: after how many steps something long comes again; 1: in no rhythm.
         grace_s: after the end of the time, until a set that has said nothing yet is given up.
         counts_memory: each arm's memory is measured before it is timed.
@@ -49,6 +50,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     stdin: Path | None = None
     typical_s: float = 0.1
     hold_s: float = 0.3
+    elapsed_s: float | None = None
     period_steps: int = 1
     grace_s: float = 30.0
     counts_memory: bool = False

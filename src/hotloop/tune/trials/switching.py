@@ -74,7 +74,7 @@ def switch_knobs(
 
 def _shape(order: SwitchOrder, setting: Setting, blocks: Blocks) -> dict[str, Any]:
     hold_s = BUFFERED_HOLD_S if order.buffered else setting.hold_s
-    steps = hold_steps(hold_s, setting.typical_s, setting.period_steps)
+    steps = hold_steps(hold_s, setting.typical_s, setting.period_steps, setting.elapsed_s)
     return {
         "warm_steps": blocks.warm_steps,
         "num_steps": steps,
@@ -85,10 +85,22 @@ def _shape(order: SwitchOrder, setting: Setting, blocks: Blocks) -> dict[str, An
     }
 
 
-def hold_steps(hold_s: float, step_s: float, period_steps: int = 1) -> int:
-    """Return the steps that a pattern is held for: whole periods, where they are not much longer."""
-    steps = max(2, round(hold_s / step_s))
-    return period_steps * max(1, round(steps / period_steps)) if 1 < period_steps <= 2 * steps else steps
+def hold_steps(hold_s: float, step_s: float, period_steps: int = 1, elapsed_s: float | None = None) -> int:
+    """Return the steps that a pattern is held for: whole periods, where they are not much longer.
+
+    Args:
+        hold_s: wanted, on the clock.
+        step_s: a step.
+        period_steps: after how many steps something long comes again; 1: in no rhythm.
+        elapsed_s: a step with all that lies between steps, where most holds have something of it; None: few have.
+    """
+    on_the_clock = max(2, round(hold_s / (elapsed_s or step_s)))
+    if period_steps == 1:
+        return on_the_clock
+    if period_steps <= 2 * on_the_clock:
+        return period_steps * max(1, round(on_the_clock / period_steps))
+    # Of a longer period no hold has more than one.
+    return min(max(2, round(hold_s / step_s)), period_steps)
 
 
 def _orders(knobs: Sequence[Candidate]) -> list[dict[str, Any]]:

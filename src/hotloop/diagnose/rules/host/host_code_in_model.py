@@ -33,12 +33,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 from hotloop.diagnose.lines.hot_line import calls_a_module, sampled_share, samples_of
-from hotloop.diagnose.lines.parsed_sources import parsed, statement_at
 from hotloop.diagnose.price.cost import MIDWAY, measured_step
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.deep import Frame
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.quantities import duration
+from hotloop.observe.profile.parsed_sources import parsed, statement_at
 
 _MODULES = frozenset(
     {

@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.lines.hot_line import HotLine, hot_line, in_hook, sampled_share, samples_of
+from hotloop.diagnose.lines.hot_line import HotLine, hot_line, in_hook, is_under, sampled_share, samples_of
 from hotloop.diagnose.price.cost import Cost, between_steps, measured_step, phase_cost, phase_share
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.host.loop_outside_phases import USUAL
@@ -60,7 +60,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     yield from _in_hooks(observation, host, own)
     outside = [one for one in own if one.phase == Phase.OTHER.value]
     found = hot_line(host, outside, own)
-    if found is None:
+    if found is None or _acts_under(observation, host, own, found):
         return
     sampled = sum(one.spent_s for one in outside) / sum(one.spent_s for one in own)
     cost, of_what = _cost(observation, found, sampled)
@@ -73,6 +73,14 @@ def check(observation: Observation) -> Iterator[Symptom]:
         cost=cost,
         gain=cost.gain(expected=MOSTLY),
         severity=Severity.INFO if cost.share < usual else None,
+    )
+
+
+def _acts_under(observation: Observation, host: HostSamples, own: list[Sample], found: HotLine) -> bool:
+    """Whether a line holds the rollouts of a program that acts in environments: it cannot come every N steps."""
+    here = range(found.line, found.line + 1)
+    return bool(observation.run.parts.get("rollout_s")) and any(
+        one.phase == "evaluation" and is_under(host, one, found.path, here) for one in own
     )
 
 
@@ -114,7 +122,7 @@ def _cost(observation: Observation, found: HotLine, sampled: float) -> tuple[Cos
     return Cost(share * found.share, share * found.low, share * found.high, rare.step_s), "loop"
 
 
-_RARE = ("irregular_step_s", "evaluation_s")
+_RARE = ("irregular_step_s", "evaluation_s", "rollout_s")
 """Parts of the run that hold what the program does in some steps only."""
 
 

@@ -29,12 +29,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.lines.growing_container_line import growing_container_line
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.memory.memory_growing import grows
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
 from hotloop.model.quantities import average
+from hotloop.observe.profile.container_line import growing_line
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -47,7 +47,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
                 evidence=f"the {holder.kind} {holder.name} of {holder.function} gains "
                 f"{average(holder.per_step, 'entry', 'entries')} a step, tensors with their graph",
                 path=holder.path,
-                line=growing_container_line(holder),
+                line=growing_line(holder),
                 severity=Severity.ERROR if grows(observation) else Severity.WARNING,
             )
 

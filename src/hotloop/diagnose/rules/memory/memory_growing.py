@@ -1,10 +1,11 @@
 """Memory grows with every step.
 
 ## What it does
-Looks at the memory of the training process over the steady steps. It is a finding where it rose all through them, from
+Looks at the memory of the training process, of its loader workers and of its device over the steady steps. It is a
+finding where it rose all through them, from
 each third to the next, at the end at a third of the middle's rate or more, and a warning where it would fill the
-machine within a day; where nothing is seen to keep it, within 200 times as long as it was watched. Lists and
-dictionaries of the program's own that gain tensors with every step are named.
+machine within a day; where nothing is seen to keep it, within 200 times as long as it was watched. Lists,
+dictionaries and caches of the program's own that gain as much with every step, or with every sample, are named.
 
 ## Why it is slow
 Something is kept of every step: a loss with its graph in a running total, outputs in a list, a cache without a bound.
@@ -43,6 +44,7 @@ from hotloop.model.finding import Severity
 from hotloop.model.monitors import Monitors
 from hotloop.model.observation import Observation
 from hotloop.model.quantities import average, byte_size
+from hotloop.observe.profile.container_line import growing_line
 
 MIN_SAMPLES = 6
 """Two for each third."""
@@ -60,7 +62,9 @@ PART = 0.3
 SOON_S = 86_400.0
 FORESEEN = 200
 """Times as long as a rise was watched: a cache that fills in its first seconds rises like a leak."""
-OF_PROGRAM, OF_GPU = "program_memory_bytes", "gpu_memory_used_bytes"
+OF_PROGRAM, OF_WORKERS, OF_GPU = "program_memory_bytes", "worker_memory_bytes", "gpu_memory_used_bytes"
+ON_HOST = (OF_PROGRAM, OF_WORKERS)
+_WHOSE = {OF_WORKERS: "the loader workers together: "}
 
 
 @dataclass(frozen=True)
@@ -77,25 +81,29 @@ class Growth:
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
-    """Fit the memory of the process, and of its device."""
+    """Fit the memory of the process, of its loader workers, and of its device."""
     step, monitors = measured_step(observation), observation.monitors
     names = [] if monitors is None else [name for name in monitors.metrics if _is_memory(name, observation)]
     if monitors is None or not names:
-        raise Abstain("the memory of the training process over its steps")
+        raise Abstain("the memory of the program over its steps")
     for name in names:
         growth = _growth(monitors, name)
         if growth is None:
             continue
         limit = _limit(observation, monitors, name, growth)
         when = f"; at this rate memory is full in {_span(limit / growth.rate)}" if limit else ""
-        held = _held(observation)
+        holder = _holder(observation, name, growth)
+        held = _told(holder, of_workers=name == OF_WORKERS)
         horizon_s = SOON_S if held else min(SOON_S, FORESEEN * growth.seen_s)
         soon = limit is not None and limit / growth.rate < horizon_s
         yield Symptom(
-            evidence=f"{byte_size(growth.rate)}/s [{byte_size(growth.low)}, {byte_size(growth.high)}], "
+            evidence=f"{_WHOSE.get(name, '')}{byte_size(growth.rate)}/s "
+            f"[{byte_size(growth.low)}, {byte_size(growth.high)}], "
             f"{byte_size(growth.rate * step.whole_s)} a step, all through {growth.seen_s:.0f} s of steady steps"
             f"{when}{held}",
             metric=f"monitors.metrics.{name}",
+            path=holder.path if holder and name == OF_WORKERS else None,
+            line=growing_line(holder) if holder and name == OF_WORKERS else None,
             severity=Severity.WARNING if soon else Severity.INFO,
         )
 
@@ -108,28 +116,41 @@ def grows(observation: Observation) -> bool:
 
 
 def container_of(observation: Observation) -> GrowingContainer | None:
-    """Return the container whose growth can be the memory's: it keeps graphs, or gains enough by itself."""
-    growing_containers = (observation.deep.growing_containers if observation.deep else None) or ()
+    """Return the container whose growth can be that of the training process."""
     growth = None if observation.monitors is None else _growth(observation.monitors, OF_PROGRAM)
-    if growth is None or observation.step is None:
+    return None if growth is None else _holder(observation, OF_PROGRAM, growth)
+
+
+def _holder(observation: Observation, name: str, growth: Growth) -> GrowingContainer | None:
+    """Return the container whose growth can be the memory's: it keeps graphs, or gains enough by itself."""
+    step, deep = observation.step, observation.deep
+    if step is None or deep is None:
         return None
-    enough = PART * growth.rate * observation.step.whole_s
-    return next((one for one in growing_containers if one.keeps_graph or one.bytes_per_step >= enough), None)
+    if name == OF_WORKERS:
+        growing = deep.loading.growing if deep.loading is not None else ()
+        turns_per_s = step.samples_per_s or 0.0
+    else:
+        growing, turns_per_s = deep.growing_containers or (), 1.0 / step.whole_s
+    enough = PART * growth.rate
+    return next(
+        (one for one in growing if one.keeps_graph or one.bytes_per_step * turns_per_s >= enough), None
+    )
 
 
-def _held(observation: Observation) -> str:
+def _told(holder: GrowingContainer | None, *, of_workers: bool) -> str:
     """Say which container grows."""
-    holder = container_of(observation)
     if holder is None:
         return ""
-    held = "tensors with their graph" if holder.keeps_graph else "tensors or arrays"
-    return f"; the {holder.kind} {holder.name} gains {average(holder.per_step, 'entry', 'entries')} a step, {held}"
+    held = "tensors or arrays" if holder.has_tensors else "Python objects"
+    held = "tensors with their graph" if holder.keeps_graph else held
+    gained = average(holder.per_step, "entry", "entries")
+    return f"; the {holder.kind} {holder.name} gains {gained} a {'sample' if of_workers else 'step'}, {held}"
 
 
 def _is_memory(name: str, observation: Observation) -> bool:
-    """Whether a metric is the program's memory: its process's, or that of a device which nobody else uses."""
-    if name == OF_PROGRAM or observation.monitors is None:
-        return name == OF_PROGRAM
+    """Whether a metric is the program's memory: of its processes, or that of a device which nobody else uses."""
+    if name in ON_HOST or observation.monitors is None:
+        return name in ON_HOST
     others = observation.monitors.metrics.get(name.replace(OF_GPU, "gpu_foreign_num_processes"))
     alone = others is not None and others.max == 0
     return name.startswith(OF_GPU) and observation.program.device != "cpu" and alone
@@ -168,7 +189,7 @@ def _rising(seen: list[tuple[float, float]]) -> float:
 
 def _limit(observation: Observation, monitors: Monitors, name: str, growth: Growth) -> float | None:
     """Return the bytes that are left; None: not known."""
-    if name == OF_PROGRAM:
+    if name in ON_HOST:
         return monitors.mean("memory_available_bytes")
     sizes = [one.get("memory_bytes") for one in observation.machine.get("accelerators") or ()]
     known = [float(size) for size in sizes if isinstance(size, int)]

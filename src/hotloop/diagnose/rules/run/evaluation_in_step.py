@@ -8,7 +8,8 @@ method may need them, so this is information.
 The validation set, or a second model, is computed in each step.
 
 ## When it is fine
-Distillation, a target network, a teacher: then it is part of the method.
+Distillation, a target network, a teacher: then it is part of the method. A program that acts in environments (it
+imports `gymnasium` or `gym`) is left out.
 
 ## Example
 ```python
@@ -41,7 +42,11 @@ from hotloop.model.observation import Observation, Phase
 def check(observation: Observation) -> Iterator[Symptom]:
     """Look for evaluation in the rhythm."""
     step = measured_step(observation)
-    if not trains(observation) or not any("evaluate" in part for part in step.rhythm):
+    if (
+        observation.program.simulators
+        or not trains(observation)
+        or not any("evaluate" in part for part in step.rhythm)
+    ):
         return
     cost = phase_cost(observation, Phase.OTHER)
     evaluated, rest = observation.other.get("evaluate"), phase_share(observation, Phase.OTHER)

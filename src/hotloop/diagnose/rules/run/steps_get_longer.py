@@ -36,12 +36,12 @@ from statistics import median
 import numpy as np
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.lines.growing_container_line import growing_container_line
 from hotloop.diagnose.price.cost import Cost, measured_step
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation
 from hotloop.model.quantities import duration
 from hotloop.model.step_series import StepKind
+from hotloop.observe.profile.container_line import growing_line
 
 PARTS = 12
 MIN_STEPS = 4 * PARTS
@@ -94,11 +94,11 @@ def _tau(values: list[float]) -> float:
 
 def _held(observation: Observation) -> tuple[str | None, int | None, str]:
     containers = (observation.deep.growing_containers if observation.deep else None) or ()
-    holder = next(iter(containers), None)
+    holder = next((one for one in containers if one.has_tensors), None)
     if holder is None:
         return None, None, ""
     said = f"; the {holder.kind} {holder.name} of {holder.function} grows with every step"
-    return holder.path, growing_container_line(holder), said
+    return holder.path, growing_line(holder), said
 
 
 rule = Rule(

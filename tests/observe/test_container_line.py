@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hotloop.diagnose.lines.growing_container_line import growing_container_line
 from hotloop.model.deep import GrowingContainer
+from hotloop.observe.profile.container_line import growing_line
 
 _TEXT = """\
 history = []
@@ -23,12 +23,26 @@ def train():
     other.append(1)
     history.append(2)
     total += [3]
+logs = {}
+logs["loss"] = []
+logs["loss"].append(4)
+@cache
+def looked_up(step):
+    return step
 """
 
 
 @pytest.mark.parametrize(
     ("name", "line"),
-    [("history", 12), ("self.kept", 7), ("self.by_step", 8), ("total", 13), ("nothing", None)],
+    [
+        ("history", 12),
+        ("self.kept", 7),
+        ("self.by_step", 8),
+        ("total", 13),
+        ("logs['loss']", 16),
+        ("looked_up", 18),
+        ("nothing", None),
+    ],
 )
 def test_it_is_the_line_that_adds_to_the_name(tmp_path: Path, name: str, line: int | None) -> None:
     path = tmp_path / "train.py"
@@ -42,4 +56,4 @@ def test_it_is_the_line_that_adds_to_the_name(tmp_path: Path, name: str, line: i
         bytes_per_step=4,
         keeps_graph=True,
     )
-    assert growing_container_line(holder) == line
+    assert growing_line(holder) == line

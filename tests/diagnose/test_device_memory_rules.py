@@ -1,0 +1,58 @@
+"""Rules of full devices and full hosts: what they say, and where they are silent."""
+
+from __future__ import annotations
+
+import pytest
+
+from hotloop.diagnose.check.engine import diagnose
+from hotloop.model.finding import Finding, Severity
+from hotloop.model.observation import Memory, Observation
+from hotloop.model.tree_memory import TreeMemory
+from tests.diagnose.device_memory_cases import CASES, GIB, SILENT, device, growing_workers, on_device, workers
+from tests.diagnose.observations import observed
+
+
+def _found(observation: Observation) -> dict[str, Finding]:
+    return {finding.code: finding for finding in diagnose(observation).findings}
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_the_pattern_is_found(code: str) -> None:
+    assert code in _found(CASES[code])
+
+
+@pytest.mark.parametrize("code", SILENT)
+def test_it_is_silent_where_the_pattern_is_not(code: str) -> None:
+    assert code not in _found(SILENT[code])
+
+
+def test_an_allocator_that_had_to_ask_again_is_full_whatever_the_figures() -> None:
+    finding = _found(on_device(device(20.0, 19.9, num_retries=3)))["near-memory-limit"]
+    assert "asked again 3 times" in finding.evidence
+    assert "20.0 GiB by torch's allocator, 512 MiB outside it" in finding.evidence
+
+
+def test_fragmentation_is_told_with_the_rests_of_split_blocks() -> None:
+    finding = _found(CASES["fragmented-memory"])["fragmented-memory"]
+    assert "17.0 GiB of slack, at most 8.50 GiB in rests of split blocks" in finding.evidence
+    assert finding.optimization == "allocator_settings"
+
+
+def test_a_host_is_full_of_all_its_processes() -> None:
+    tree = TreeMemory(peak_bytes=15 * GIB, method="PSS", num_processes=9)
+    seen = observed(memory=Memory(peak_bytes=2 * GIB, device="cpu", method="", tree=tree))
+    assert "15.0 GiB is 94% of 16.0 GiB" in _found(seen)["near-memory-limit"].evidence
+
+
+def test_copies_that_the_machine_has_no_room_for_are_a_warning() -> None:
+    room, none = (_found(workers(400e6, left=left))["memory-copied-per-worker"] for left in (8e9, 1e9))
+    assert (room.severity, none.severity) == (Severity.INFO, Severity.WARNING)
+    assert "3,000,000 entries, 381 MiB of Python objects" in room.evidence
+    assert "1.49 GiB in all" in room.evidence
+
+
+def test_growing_workers_are_told_with_the_container_that_gains_as_much() -> None:
+    named, other = (_found(growing_workers(size))["memory-growing"] for size in (100_000.0, 10.0))
+    assert "the loader workers together: 30.5 MiB/s" in named.evidence
+    assert "the dict self.cache gains 1 entry a sample, Python objects" in named.evidence
+    assert "self.cache" not in other.evidence
