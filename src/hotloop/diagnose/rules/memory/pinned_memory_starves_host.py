@@ -32,9 +32,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
+from hotloop.diagnose.memory_limit import FULL
 from hotloop.diagnose.price.facts import step_loader
 from hotloop.diagnose.rule import Rule, Symptom
-from hotloop.diagnose.rules.memory.near_memory_limit import FULL
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
 from hotloop.model.quantities import byte_size
