@@ -15,7 +15,16 @@ from hotloop.report.terminal.screen import Screen
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("90", 90), ("90s", 90), ("10m", 600), ("1h", 3600), ("0.5 h", 1800), (" 2.5m ", 150)],
+    [
+        ("90", 90),
+        ("90s", 90),
+        ("10m", 600),
+        ("1h", 3600),
+        ("0.5 h", 1800),
+        (" 2.5m ", 150),
+        ("4m30s", 270),
+        ("1h 30m", 5400),
+    ],
 )
 def test_times(text: str, seconds: float) -> None:
     assert TimeSpan().convert(text, None, None) == seconds
@@ -23,7 +32,7 @@ def test_times(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "1d", "ten", "1e3", "5 m s", "0m"])
 def test_what_is_no_time_is_said_with_what_is(text: str) -> None:
-    with pytest.raises(click.BadParameter, match="write 90, 90s, 10m, 1h or 50ms"):
+    with pytest.raises(click.BadParameter, match="write 90, 90s, 10m, 4m30s, 1h or 50ms"):
         TimeSpan().convert(text, None, None)
 
 

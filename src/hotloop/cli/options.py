@@ -23,11 +23,13 @@ COMMAND_SETTINGS: dict[str, Any] = {
     "allow_interspersed_args": False,
     "help_option_names": ["-h", "--help"],
 }
-_UNITS_S = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_NUMBER = r"\d+(?:\.\d+)?"
+_PART = rf"({_NUMBER})\s*(ms|[smh])\s*"
+_UNITS_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class TimeSpan(click.ParamType):  # type: ignore[type-arg]  # not generic in every version
-    """`90`, `90s`, `10m`, `1h` or `50ms`, in seconds."""
+    """`90`, `90s`, `10m`, `4m30s`, `1h` or `50ms`, in seconds."""
 
     name = "TIME"
 
@@ -35,10 +37,12 @@ class TimeSpan(click.ParamType):  # type: ignore[type-arg]  # not generic in eve
         """Return seconds; fail with what is allowed."""
         if isinstance(value, (int, float)):
             return float(value)
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|[smh]?)", str(value).strip())
-        if match is None or float(match[1]) <= 0:
-            self.fail(f"{value!r} is not a time; write 90, 90s, 10m, 1h or 50ms", param, ctx)
-        return float(match[1]) * _UNITS_S[match[2]]
+        text = str(value).strip()
+        text = f"{text}s" if re.fullmatch(_NUMBER, text) else text
+        seconds = sum(float(amount) * _UNITS_S[unit] for amount, unit in re.findall(_PART, text))
+        if not re.fullmatch(f"(?:{_PART})+", text) or seconds <= 0:
+            self.fail(f"{value!r} is not a time; write 90, 90s, 10m, 4m30s, 1h or 50ms", param, ctx)
+        return seconds
 
 
 _SIZE_UNITS = {
