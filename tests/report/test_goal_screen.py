@@ -107,7 +107,7 @@ def test_the_first_figure_of_the_page_is_the_peak_and_a_slower_step_is_no_speed_
     tiles = document(msgspec.structs.replace(said, tuning=result, headline=head, savings=saved)).tiles
     assert (tiles[0].name, tiles[0].value) == ("less memory at the peak", "55%")
     assert tiles[0].detail == "95% interval [55%, 55%]; 230 MiB, was 512 MiB"
-    assert (tiles[1].name, tiles[1].good) == ("confirmed speed", None)
+    assert (tiles[1].name, tiles[1].good) == ("speed", None)
     assert "time saved" not in [tile.name for tile in tiles]
 
 

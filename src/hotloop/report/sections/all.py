@@ -93,12 +93,12 @@ def _tiles(content: ReportContent) -> Iterator[Tile]:
         yield from _smaller(content.tuning)
     if head.speedup is not None:
         value, interval = speedup(head.speedup).split(" ", 1)
-        slower = head.speedup.ratio < 1
+        faster = head.speedup.low > 1  # where memory is the goal it need not be
         yield Tile(
-            name="confirmed speed" if slower else "confirmed speed-up",
+            name="confirmed speed-up" if faster else "speed",
             value=value,
             detail=f"95% interval {interval}",
-            good=None if slower else True,
+            good=True if faster else None,
         )
     if head.step_before_s is not None:
         after = head.step_after_s
@@ -108,7 +108,7 @@ def _tiles(content: ReportContent) -> Iterator[Tile]:
             )
         else:
             yield Tile(name="a step", value=duration(head.step_before_s), detail="mean")
-    if content.savings is not None and content.savings.saved_s > 0:
+    if content.savings is not None and content.savings.low_s > 0:
         yield _saved(content.savings)
         if content.savings.money is not None:
             unit = _unit(content.savings)
