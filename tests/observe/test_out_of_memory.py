@@ -95,6 +95,15 @@ def test_a_batch_larger_than_all_before_is_named() -> None:
     assert _batch(sizes[:3], {"samples": 8, "tokens": 600}) == ""
 
 
+def test_a_batch_of_as_many_samples_that_are_longer_is_named() -> None:
+    sizes = [Size(0.0, Kind.FORWARD, 0, 0, 8, 0)] * 3
+    last = {"samples": 8, "tokens": 160_000, "shape": [8, 20_000]}
+    said = "the last batch is 8 x 20,000, more than any before of another shape: 8 x 140 at most"
+    assert _batch(sizes, last, (8, 140)) == said
+    assert _batch(sizes, last, (16, 20_000)) == ""
+    assert _batch(sizes, last) == ""
+
+
 def test_a_device_is_asked_where_the_program_uses_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert device_room() is None
     for name, value in {

@@ -34,7 +34,7 @@ def test_the_outermost_module_decides() -> None:
     model(torch.ones(1))
     assert inner.seen == [False, True, False]
     assert not evaluates(sys._getframe())
-    assert inner.batches[-1] == {"samples": 1, "tokens": 0}
+    assert inner.batches[-1] == {"samples": 1, "tokens": 0, "shape": [1]}
     model(torch.zeros(8, 20, dtype=torch.long))
-    assert inner.batches[-1] == {"samples": 8, "tokens": 160}
+    assert inner.batches[-1] == {"samples": 8, "tokens": 160, "shape": [8, 20]}
     assert batch_under_way(sys._getframe()) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -220,7 +221,11 @@ def _told(value: Mapping[str, Any], first: Mapping[str, Any] | None, failure: Fa
         by_class=by_class,
         lines=lines,
         others=others,
-        batch=_batch(failure.lead.sizes if failure.lead is not None else (), value.get("batch")),
+        batch=_batch(
+            failure.lead.sizes if failure.lead is not None else (),
+            value.get("batch"),
+            value.get("largest_shape"),
+        ),
         followed=bool(value.get("tracked")),
         holders=holders,
         in_worker=bool(value.get("in_worker")),
@@ -276,20 +281,31 @@ def _users(stack: Sequence[Sequence[Any]]) -> str | None:
     return f"{stack[at][0]}:{stack[at][1]}" if at else None
 
 
-def _batch(seen: Sequence[Size], last: Mapping[str, int] | None = None) -> str:
+def _batch(
+    seen: Sequence[Size], last: Mapping[str, Any] | None = None, largest: Sequence[int] | None = None
+) -> str:
     """Say how large the last batch was beside the earlier ones, where it is the largest.
 
     Args:
         seen: the batches of forwards that ended.
-        last: samples and tokens of the one that did not; None: not known.
+        last: samples, tokens and shape of the one that did not; None: not known.
+        largest: shape of the largest batch that had another one; None: all had the same.
     """
     sizes = [each.tokens or each.samples for each in seen]
     if seen and last is not None:
         sizes.append(last["tokens" if seen[-1].tokens else "samples"])
     if len(sizes) < 2 or sizes[-1] <= max(sizes[:-1]):
-        return ""
+        return _longer(last, largest)
     unit = "tokens" if seen[-1].tokens else "samples"
     return (
         f"the last batch has {sizes[-1]:,} {unit}, more than any before: at most {max(sizes[:-1]):,}, "
         f"{median(sizes[:-1]):,.0f} in the median"
     )
+
+
+def _longer(last: Mapping[str, Any] | None, largest: Sequence[int] | None) -> str:
+    """Say that as many samples are longer, or larger, than before."""
+    if last is None or largest is None or math.prod(last["shape"]) <= math.prod(largest):
+        return ""
+    shape, before = (" x ".join(f"{size:,}" for size in one) for one in (last["shape"], largest))
+    return f"the last batch is {shape}, more than any before of another shape: {before} at most"

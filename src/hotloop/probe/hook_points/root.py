@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from functools import partial
 from time import monotonic_ns
@@ -297,8 +298,11 @@ class Root:
         self._probe.recorder.raw(event)
         if not trains and not never_trained:
             return  # batches of an evaluation are often of another size
-        if self._shape and shape[1:] != self._shape[1:] and self.slot < len(self._probe.facts.roots):
-            self._probe.facts.roots[self.slot]["shapes_vary"] = True
+        if self._shape and self.slot < len(self._probe.facts.roots):
+            facts = self._probe.facts.roots[self.slot]
+            facts["largest_shape"] = max(facts.get("largest_shape", ()), tuple(self._shape), key=math.prod)
+            if shape[1:] != self._shape[1:]:
+                facts["shapes_vary"] = True
         self._shape, self._size_event = shape, event
 
     def _reads_text(self, kwargs: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import FrameType
+from typing import Any
 
 EVALUATION = "evaluation"
 """The phase of a forward in evaluation mode that keeps a graph."""
@@ -14,8 +15,8 @@ def evaluates(frame: FrameType | None) -> bool:
     return call is not None and not getattr(call.f_locals.get("self"), "training", True)
 
 
-def batch_under_way(frame: FrameType | None) -> dict[str, int] | None:
-    """Return samples and tokens of the batch that the outermost module was given; None: none is known."""
+def batch_under_way(frame: FrameType | None) -> dict[str, Any] | None:
+    """Return samples, tokens and shape of the batch that the outermost module was given; None: none is known."""
     call = _outermost_call(frame)
     given = (
         (*call.f_locals.get("args", ()), *call.f_locals.get("kwargs", {}).values())
@@ -26,7 +27,11 @@ def batch_under_way(frame: FrameType | None) -> dict[str, int] | None:
     if first is None:
         return None
     whole = first.dim() == 2 and not first.is_floating_point()
-    return {"samples": int(first.shape[0]), "tokens": int(first.numel()) if whole else 0}
+    return {
+        "samples": int(first.shape[0]),
+        "tokens": int(first.numel()) if whole else 0,
+        "shape": list(first.shape),
+    }
 
 
 def _outermost_call(frame: FrameType | None) -> FrameType | None:

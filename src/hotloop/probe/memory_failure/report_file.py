@@ -30,6 +30,7 @@ def write_failure(
     phase: str | None = None,
     device: str | None = None,
     frame: FrameType | None = None,
+    largest_shape: tuple[int, ...] | None = None,
 ) -> None:
     """Write it.
 
@@ -42,6 +43,7 @@ def write_failure(
         phase: of the step.
         device: on which it asked; None: as the error's words say.
         frame: the innermost of the program's then; None: the one in which the error was raised.
+        largest_shape: of earlier batches with another shape; None: there was none.
     """
     room = host_room()
     if storages is not None:
@@ -63,6 +65,7 @@ def write_failure(
             "holders": _holders(frame or _innermost(error)),
             "in_worker": _in_worker(),
             "batch": batch_under_way(frame),
+            "largest_shape": largest_shape,
             **held_now(on, storages),
         },
     )

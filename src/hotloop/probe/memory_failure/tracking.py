@@ -6,6 +6,7 @@ that what held the memory is known and nobody else is killed this time.
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
@@ -104,7 +105,13 @@ def _failed(
         phase=phase,
         device=device,
         frame=frame,
+        largest_shape=_largest_shape(probe),
     )
+
+
+def _largest_shape(probe: Probe) -> tuple[int, ...] | None:
+    shapes = [root["largest_shape"] for root in probe.facts.roots if "largest_shape" in root]
+    return max(shapes, key=math.prod, default=None)
 
 
 def _device_of(args: Any, kwargs: Any) -> str | None:
