@@ -15,6 +15,7 @@ from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize import registry
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.pages import page
+from hotloop.optimize.pages import page as optimizations_page
 from hotloop.probe.activation.activation import Activation
 
 from .harness import loader, observation, optimizer, root
@@ -96,11 +97,16 @@ def test_unknown_parameters_are_refused(family: str, cls: type[Optimization]) ->
         cls().validate({"no_such": 1})
 
 
-def test_names_are_unique_and_conflicts_are_mutual_and_real() -> None:
+def test_names_are_unique_and_conflicts_are_real_and_on_both_pages() -> None:
     classes = {cls.name: cls for _, cls in BUILT_IN}
     assert len(classes) == len(BUILT_IN)
+    pages = optimizations_page().split("\n### ")
+    entries = {page.partition("\n")[0]: page for page in pages}
     for name, cls in classes.items():
-        assert all(name in classes[other].conflicts for other in cls.conflicts)
+        for other in cls.conflicts:
+            assert other in classes
+            assert f"`{other}`" in entries[name]
+            assert f"`{name}`" in entries[other], "one of the two says it"
 
 
 def test_the_catalogue_is_imported_without_torch() -> None:

@@ -43,7 +43,7 @@ class Optimization(ABC):
     saves_memory: ClassVar[bool] = False
     """Whether it is tried where memory is the goal, or a limit has to be met; of the family `memory` only there."""
     conflicts: ClassVar[frozenset[str]] = frozenset()
-    """Names of optimizations that cannot be on together with this one."""
+    """Names of optimizations that cannot be on together with this one; one of the two says it."""
     moot_on_cpu: ClassVar[frozenset[str]] = frozenset()
     """Names of optimizations beside which this one brings nothing on a CPU: there they are not tried together."""
     proven_alone: ClassVar[bool] = False

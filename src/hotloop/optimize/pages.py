@@ -46,10 +46,16 @@ def _entry(cls: type[Optimization]) -> str:
     text = cls.manual()
     summary, _, rest = text.partition("\n\n")
     facts = f"*Numerics:* {NUMERICS[cls.numerics.value]}."
-    if cls.conflicts:
-        names = ", ".join(f"`{name}`" for name in sorted(cls.conflicts))
+    if others := _not_together(cls):
+        names = ", ".join(f"`{name}`" for name in sorted(others))
         facts += f" *Not together with* {names}."
     return f"### {cls.name}\n\n**{summary}**\n\n{facts}\n\n{_emphasized(rest)}"
+
+
+def _not_together(cls: type[Optimization]) -> set[str]:
+    """Return the names of what cannot be on beside one, whichever of the two says so."""
+    rows = [row for family in built_in().values() for row in family]
+    return {*cls.conflicts, *(row.name for row in rows if cls.name in row.conflicts)}
 
 
 def _emphasized(text: str) -> str:

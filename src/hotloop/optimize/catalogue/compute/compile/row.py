@@ -73,17 +73,7 @@ class Compile(Optimization):
     family: ClassVar[str] = "compute"
     numerics: ClassVar[Numerics] = Numerics.TOLERANCE
     conflicts: ClassVar[frozenset[str]] = frozenset(
-        {
-            "activation_checkpointing",
-            "activation_memory_budget",
-            "activation_offloading",
-            "chunked_cross_entropy",
-            "compiled_chains",
-            "conv_bias_off",
-            "created_on_device",
-            "cuda_graphs",
-            "gradient_accumulation",
-        }
+        {"compiled_chains", "conv_bias_off", "created_on_device", "cuda_graphs"}
     )
     interacts: ClassVar[frozenset[str]] = frozenset({"autocast_bf16", "autocast_fp16"})
 

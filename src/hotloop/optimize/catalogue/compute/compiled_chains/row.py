@@ -56,17 +56,7 @@ class CompiledChains(Optimization):
     name: ClassVar[str] = "compiled_chains"
     family: ClassVar[str] = "compute"
     numerics: ClassVar[Numerics] = Numerics.TOLERANCE
-    conflicts: ClassVar[frozenset[str]] = frozenset(
-        {
-            "activation_checkpointing",
-            "activation_memory_budget",
-            "activation_offloading",
-            "compile",
-            "cuda_graphs",
-            "fused_pointwise",
-            "gradient_accumulation",
-        }
-    )
+    conflicts: ClassVar[frozenset[str]] = frozenset({"compile", "cuda_graphs", "fused_pointwise"})
     interacts: ClassVar[frozenset[str]] = frozenset({"autocast_bf16", "autocast_fp16"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:

@@ -47,7 +47,7 @@ class ConvBiasOff(Optimization):
     name: ClassVar[str] = "conv_bias_off"
     family: ClassVar[str] = "compute"
     numerics: ClassVar[Numerics] = Numerics.TOLERANCE
-    conflicts: ClassVar[frozenset[str]] = frozenset({"activation_memory_budget", "compile"})
+    conflicts: ClassVar[frozenset[str]] = frozenset({"compile"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the one candidate where a trained model has such a bias."""

@@ -49,7 +49,7 @@ class CreatedOnDevice(Optimization):
     family: ClassVar[str] = "compute"
     numerics: ClassVar[Numerics] = Numerics.EXACT
     edits_source: ClassVar[bool] = True
-    conflicts: ClassVar[frozenset[str]] = frozenset({"activation_memory_budget", "compile"})
+    conflicts: ClassVar[frozenset[str]] = frozenset({"compile"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the one candidate where the step makes or moves such a tensor."""

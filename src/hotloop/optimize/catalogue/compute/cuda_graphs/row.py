@@ -56,16 +56,7 @@ class CudaGraphs(Optimization):
     name: ClassVar[str] = "cuda_graphs"
     family: ClassVar[str] = "compute"
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    conflicts: ClassVar[frozenset[str]] = frozenset(
-        {
-            "activation_checkpointing",
-            "activation_memory_budget",
-            "activation_offloading",
-            "compile",
-            "compiled_chains",
-            "gradient_accumulation",
-        }
-    )
+    conflicts: ClassVar[frozenset[str]] = frozenset({"compile", "compiled_chains"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the one candidate, for a step that launches more than it computes."""

@@ -47,7 +47,6 @@ class FusedOptimizer(Optimization):
     name: ClassVar[str] = "fused_optimizer"
     family: ClassVar[str] = "compute"
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    conflicts: ClassVar[frozenset[str]] = frozenset({"optimizer_memory"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return fused, and on the CPU also foreach."""

@@ -48,7 +48,7 @@ class LigerKernels(Optimization):
     name: ClassVar[str] = "liger_kernels"
     family: ClassVar[str] = "compute"
     numerics: ClassVar[Numerics] = Numerics.TOLERANCE
-    conflicts: ClassVar[frozenset[str]] = frozenset({"chunked_cross_entropy", "fused_layers"})
+    conflicts: ClassVar[frozenset[str]] = frozenset({"fused_layers"})
     interacts: ClassVar[frozenset[str]] = frozenset({"autocast_bf16", "autocast_fp16", "compile"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:

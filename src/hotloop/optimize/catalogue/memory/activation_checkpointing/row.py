@@ -50,16 +50,7 @@ class ActivationCheckpointing(Optimization):
     family: ClassVar[str] = "memory"
     numerics: ClassVar[Numerics] = Numerics.EXACT
     saves_memory: ClassVar[bool] = True
-    conflicts: ClassVar[frozenset[str]] = frozenset(
-        {
-            "activation_memory_budget",
-            "activation_offloading",
-            "compile",
-            "compiled_chains",
-            "cuda_graphs",
-            "gradient_accumulation",
-        }
-    )
+    conflicts: ClassVar[frozenset[str]] = frozenset({"compile", "compiled_chains", "cuda_graphs"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return all blocks, by the path of their container where they are equal, and the cheapest ones."""

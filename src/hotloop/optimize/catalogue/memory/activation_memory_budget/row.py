@@ -62,14 +62,11 @@ class ActivationMemoryBudget(Optimization):
     conflicts: ClassVar[frozenset[str]] = frozenset(
         {
             "activation_checkpointing",
-            "activation_offloading",
-            "chunked_cross_entropy",
             "compile",
             "compiled_chains",
             "conv_bias_off",
             "created_on_device",
             "cuda_graphs",
-            "gradient_accumulation",
         }
     )
 

@@ -52,14 +52,7 @@ class ActivationOffloading(Optimization):
     numerics: ClassVar[Numerics] = Numerics.EXACT
     saves_memory: ClassVar[bool] = True
     conflicts: ClassVar[frozenset[str]] = frozenset(
-        {
-            "activation_checkpointing",
-            "activation_memory_budget",
-            "compile",
-            "compiled_chains",
-            "cuda_graphs",
-            "gradient_accumulation",
-        }
+        {"activation_checkpointing", "activation_memory_budget", "compile", "compiled_chains", "cuda_graphs"}
     )
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
