@@ -124,12 +124,14 @@ class Confirmer:
             return (), ""
         return seen.beside.heeding, why_open(seen)
 
-    def take(self, order: SetOrder, record: SetRecord, chosen: PlanSteps) -> None:
-        """Take a set of arms as one of the proof of a plan that was chosen before it."""
+    def take(self, order: SetOrder, record: SetRecord, chosen: PlanSteps) -> list[Dropped]:
+        """Take a set of arms as one of the proof of a plan that was chosen before it; return what has to go."""
         seen = self.sets.standing(chosen) if chosen in order.plans else None
         held = seen is not None and seen.held
-        if chosen and chosen in order.plans and not order.passive and not held:
-            self.sets.add(order, record, (chosen,))
+        if not chosen or chosen not in order.plans or order.passive or held:
+            return []
+        self.sets.add(order, record, (chosen,))
+        return self._to_blame(chosen)
 
     def confirm(self, plan: PlanSteps) -> tuple[SetOrder, SetRecord, list[Dropped]]:
         """Run one set of a plan's proof; return it, and the steps that have to go."""
@@ -166,11 +168,7 @@ class Confirmer:
             for step in plan
             if (reason := next((one.reason for one in idle if one.name == step.label), None)) is not None
         ]
-        culprit = self._culprit()
-        if culprit is not None and culprit.num_suspects > 1 and labels(plan) not in self._split and not gone:
-            self.split(plan)  # which step it is, a set with the plan's beginnings tells
-            culprit = None
-        return order, record, gone or ([culprit] if culprit is not None else [])
+        return order, record, gone or self._to_blame(plan)
 
     def _least(self, plan: PlanSteps) -> int:
         """The fewest rounds of a set; until it is known if the plan learns the same they leave a curve of losses."""
@@ -229,11 +227,21 @@ class Confirmer:
         fits = self._runner.room(num_arms) >= num_arms
         return (exact,) if exact and exact != plan and exact == plan[: len(exact)] and fits else ()
 
-    def _culprit(self) -> Dropped | None:
-        """Return the step with which the latest set failed or departed."""
+    def _to_blame(self, plan: PlanSteps) -> list[Dropped]:
+        """Return the step with which a plan failed or departed in the latest set, if it did and that can be told."""
+        culprit = self._culprit(plan)
+        if culprit is None:
+            return []
+        if culprit.num_suspects > 1 and labels(plan) not in self._split:
+            self.split(plan)  # which step it is, a set with the plan's beginnings tells
+            return []
+        return [culprit]
+
+    def _culprit(self, plan: PlanSteps) -> Dropped | None:
         order, record = self.sets.latest
         before: PlanSteps = ()
-        for at, end in enumerate(order.plans):
+        until = order.plans.index(plan) + 1 if plan in order.plans else len(order.plans)
+        for at, end in enumerate(order.plans[:until]):
             if end == before:
                 continue
             arm, failure = record.arm(at), record.failure(at)

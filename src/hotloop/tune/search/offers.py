@@ -33,8 +33,10 @@ SEEDS = 3
 """Candidates that sets of arms are grown around."""
 
 
-def proof_offer(state: State, prices: Prices, plan: PlanSteps, proof: Proof) -> Confirm | None:
-    """Return what proving a plan may bring, in as many sets as bring most per second; None: nothing."""
+def proof_offer(
+    state: State, prices: Prices, plan: PlanSteps, proof: Proof, until_s: float
+) -> Confirm | None:
+    """Return what proving a plan may bring, in as many sets as bring most per second and fit; None: nothing."""
     mean, deviation = state.gains.gain({step.label for step in plan})
     more = mean - state.proven
     if not plan or proof.held or proof.hopeless or more <= 0:
@@ -48,28 +50,28 @@ def proof_offer(state: State, prices: Prices, plan: PlanSteps, proof: Proof) -> 
         first_s += set_s(state, prices, plan, prices.num_originals)
         cost_s = first_s + (to_come - 1) * set_s(state, prices, plan, rounds=LEAST_ROUNDS + 2)
         offer = Confirm(plan=plan, value=chance * held * more, cost_s=cost_s)
-        if best is None or offer.rate > best.rate:
+        if cost_s <= until_s and (best is None or offer.rate > best.rate):
             best = offer
     return best
 
 
-def proof_offers(state: State, prices: Prices) -> Iterator[tuple[Confirm, Proof]]:
+def proof_offers(state: State, prices: Prices, until_s: float) -> Iterator[Confirm]:
     """Yield the proof of the plan, and those that were begun: one that is nearly proven is not left for more."""
     begun = [(plan, proof) for plan, proof in state.begun if plan != state.plan]
     for plan, proof in ((state.plan, state.proof), *begun):
-        offer = proof_offer(state, prices, plan, proof)
+        offer = proof_offer(state, prices, plan, proof, until_s)
         if offer is not None:
-            yield offer, proof
+            yield offer
 
 
-def guess_offers(state: State, prices: Prices) -> Iterator[Confirm]:
+def guess_offers(state: State, prices: Prices, until_s: float) -> Iterator[Confirm]:
     """Yield proofs of single candidates that nothing shows to help yet: of one alone that is all that is needed."""
     if state.plan or state.proven:
         return
     for one in state.known:
         if one.status.can_be_tried and not other_sizes(state, one):
             proof = state.guesses.get(one.label, Proof())
-            offer = proof_offer(state, prices, (one.candidate,), proof)
+            offer = proof_offer(state, prices, (one.candidate,), proof, until_s)
             if offer is not None:
                 yield offer
 

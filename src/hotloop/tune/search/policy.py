@@ -63,11 +63,11 @@ def _chosen(state: State, prices: Prices, left_s: float) -> Doing | Stop:
     measuring: list[Doing] = [*screen_offers(state, prices), *compare_offers(state, prices)]
     until_s = left_s + prices.grace_s  # the last set of a proof is worth being a little late
     offers: list[Doing] = [one for one in measuring if one.cost_s + _keep_s(one, state, prices) <= until_s]
-    offers += [one for one in guess_offers(state, prices) if one.cost_s <= until_s]
+    offers += guess_offers(state, prices, until_s)
     offers = [one for one in _of_most_knobs(offers) if _is_worth(one, left_s)]
     best = max(offers, key=lambda one: one.rate, default=None)
-    proofs = [one for one, so_far in proof_offers(state, prices) if _fits(one, so_far, state, prices, left_s)]
-    proof = max((one for one in proofs if _is_worth(one, left_s)), key=lambda one: one.rate, default=None)
+    proofs = [one for one in proof_offers(state, prices, until_s) if _is_worth(one, left_s)]
+    proof = max(proofs, key=lambda one: one.rate, default=None)
     if proof is not None:
         later_s = left_s - keep_s(state, prices, state.plan, state.gain_beside(state.plan))
         lost = _worth_of(offers, later_s) - _worth_of(offers, later_s - proof.cost_s)
@@ -94,12 +94,6 @@ def _base(screen: Screen) -> str:
 def _is_worth(action: Doing, left_s: float) -> bool:
     """Whether the time that is left would bring anything at the rate of an action."""
     return action.rate * max(left_s, action.cost_s) >= LEAST_VALUE
-
-
-def _fits(offer: Confirm, proof: Proof, state: State, prices: Prices, left_s: float) -> bool:
-    """Whether one set more fits; the last one of a proof is worth being a little late."""
-    late_s = prices.grace_s if proof.num_sets == MIN_SETS - 1 else 0.0
-    return set_s(state, prices, offer.plan, rounds=LEAST_ROUNDS) <= left_s + late_s
 
 
 def _worth_of(offers: Sequence[Doing], seconds: float) -> float:

@@ -222,7 +222,8 @@ class Search:
     def _compared(self, number: int, action: Compare) -> State:
         result = self.comparison.run(f"compare|{number}", action)
         state = self.state
-        self._confirmer.take(result.order, result.record, action.base)
+        for gone in self._confirmer.take(result.order, result.record, action.base):
+            state = self._with_dropped(state, gone)
         for trial in result.trials:
             state = self._with_arm(state, trial)
         self.trials += result.trials
