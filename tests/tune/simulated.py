@@ -453,7 +453,7 @@ class _Process:
 
     def _peak_bytes(self) -> int:
         if not self._truth.memory:
-            return (512 - 64 * len(self.plan)) << 20
+            return max(64, 512 - 64 * len(self.plan)) << 20
         return int(PEAK * math.prod(left for name, left in self._truth.memory.items() if name in self._on))
 
 
