@@ -44,14 +44,13 @@ from hotloop.report.sections.all import document
 from hotloop.report.sections.comparison import comparison_document
 from hotloop.report.sections.lines import call_sites, host_lines
 from hotloop.report.sections.observed import attached
+from hotloop.report.sections.sessions import StoredSession, stored_sessions
 from hotloop.report.terminal.compared import render_next as render_compared
 from hotloop.report.terminal.data import render_bench, render_check, render_pack
 from hotloop.report.terminal.lint import render_text
 from hotloop.report.terminal.machine import render as render_machine
 from hotloop.report.terminal.machine import render_next as machine_next
 from hotloop.report.terminal.report import render as render_report
-from hotloop.report.terminal.sessions import StoredSession
-from hotloop.report.terminal.sessions import render as render_sessions
 from hotloop.report.terminal.trace_diff import show_diff
 from hotloop.report.terminal.tuning import what_is_on
 from hotloop.report.terminal.walk import render_blocks
@@ -95,8 +94,8 @@ def test_sessions() -> None:
             size_bytes=200 << 10,
         ),
     ]
-    assert matches("sessions", render_sessions(found))
-    assert matches("sessions_none", render_sessions([]))
+    assert matches("sessions", render_blocks(list(stored_sessions(found))))
+    assert matches("sessions_none", render_blocks(list(stored_sessions([]))))
 
 
 def test_a_session_with_a_long_name_leaves_the_columns_of_others_where_they_are() -> None:
@@ -104,9 +103,9 @@ def test_a_session_with_a_long_name_leaves_the_columns_of_others_where_they_are(
         name="a", when="2026-11-22 03:32", kind="tune", command=None, verdict="1.2x as fast", size_bytes=1
     )
     long = msgspec.structs.replace(short, name="n" * 70, verdict="cannot be read: " + "no such table " * 9)
-    lines = shown(render_sessions([short, long])).splitlines()
+    lines = shown(render_blocks(list(stored_sessions([short, long])))).splitlines()
     assert all(len(line) <= 80 for line in lines)
-    assert lines[1].index("2026") == lines[2].index("2026") == lines[0].index("updated")
+    assert lines[0].index("2026") == lines[1].index("2026")
 
 
 def _of_step(step_s: float, data_s: float) -> Observation:
