@@ -10,9 +10,8 @@ from rich.text import Text
 
 from hotloop.model.data import BenchReport, CheckReport, PackReport
 from hotloop.model.foreign_text import shown
-from hotloop.model.quantities import byte_size, counted, duration, rate, significant
+from hotloop.model.quantities import byte_size, counted, duration, rate, significant, span
 from hotloop.report.terminal.layout import facts, next_steps
-from hotloop.report.terminal.machine import span
 from hotloop.stats.reading import in_order_against_random
 
 MIB = 1 << 20
