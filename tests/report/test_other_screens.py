@@ -42,11 +42,11 @@ from hotloop.patch.rewrite_plan import Patch, StepOutcome
 from hotloop.report.document import Table
 from hotloop.report.sections.all import document
 from hotloop.report.sections.comparison import comparison_document
+from hotloop.report.sections.data import checked, packed, storage
 from hotloop.report.sections.lines import call_sites, host_lines
 from hotloop.report.sections.observed import attached
 from hotloop.report.sections.sessions import StoredSession, stored_sessions
 from hotloop.report.terminal.compared import render_next as render_compared
-from hotloop.report.terminal.data import render_bench, render_check, render_pack
 from hotloop.report.terminal.lint import render_text
 from hotloop.report.terminal.machine import render as render_machine
 from hotloop.report.terminal.machine import render_next as machine_next
@@ -204,10 +204,10 @@ def test_packed_data() -> None:
         samples_per_shard=10_000,
         classes=tuple(map(str, range(1000))),
     )
-    packed = PackReport(
+    report = PackReport(
         plan=plan, folder="/data/packed", num_kept=1, num_written=128, total_bytes=138 << 30, wall_s=812.0
     )
-    assert matches("data_pack", render_pack(packed))
+    assert matches("data_pack", render_blocks(list(packed(report))))
     check = CheckReport(
         folder="/data/packed",
         format="tar",
@@ -223,7 +223,7 @@ def test_packed_data() -> None:
         packed_samples_per_s=Rate(median=1640.0, low=1600.0, high=1700.0, num=6, method="in turns"),
         speedup=Rate(median=4.0, low=3.8, high=4.2, num=6, method="blocks of 2 s in turns, warm"),
     )
-    assert matches("data_check", render_check(check))
+    assert matches("data_check", render_blocks(list(checked(check))))
 
 
 def test_what_storage_gives() -> None:
@@ -258,7 +258,7 @@ def test_what_storage_gives() -> None:
         block_bytes=1 << 20,
         rates=rates,
     )
-    assert matches("data_bench", render_bench(report))
+    assert matches("data_bench", render_blocks(list(storage(report))))
 
 
 def test_the_machine() -> None:
