@@ -46,12 +46,12 @@ from hotloop.report.sections.data import checked, packed, storage
 from hotloop.report.sections.lines import call_sites, host_lines
 from hotloop.report.sections.observed import attached
 from hotloop.report.sections.sessions import StoredSession, stored_sessions
+from hotloop.report.sections.trace.diff import differences
 from hotloop.report.terminal.compared import render_next as render_compared
 from hotloop.report.terminal.lint import render_text
 from hotloop.report.terminal.machine import render as render_machine
 from hotloop.report.terminal.machine import render_next as machine_next
 from hotloop.report.terminal.report import render as render_report
-from hotloop.report.terminal.trace_diff import show_diff
 from hotloop.report.terminal.tuning import what_is_on
 from hotloop.report.terminal.walk import render_blocks
 from hotloop.source.outcome import AlreadySo, Edited, Refused
@@ -63,7 +63,6 @@ from .results import full, shown
 from .rich_session import content
 from .snapshots import matches, reads
 from .test_observation_screen import STEP, observation
-from .test_trace_screen import Kept
 
 COMMAND = ("python", "train.py", "--epochs", "3")
 RATE = Rate(median=1.234e9, low=1.1e9, high=1.3e9, num=5, method="median of 5 repeats")
@@ -407,9 +406,7 @@ def test_a_trace_comparison() -> None:
             change("aten::sum", 100.0, 180.0, types_before="float", types_after="c10::BFloat16"),
         ),
     )
-    kept = Kept()
-    show_diff(kept, diff, 10)
-    assert matches("trace_diff", Group(*kept.parts))  # type: ignore[arg-type]
+    assert matches("trace_diff", render_blocks(list(differences(diff, 10))))
 
 
 def test_a_process_that_is_looked_at() -> None:
