@@ -96,12 +96,14 @@ def read(path):
 _TRACES = """
 from hotloop.trace.ranks.study import analyze
 from hotloop.report.terminal.screen import Screen
-from hotloop.report.terminal.trace import show_report
+from hotloop.report.sections.trace.report import trace_document
+from hotloop.report.terminal import walk
 import io
 def read(path):
     screen = Screen(quiet=True)
     screen.out.file = io.StringIO()
-    show_report(screen, analyze(path, jobs=1, window=None, limit=50, progress=lambda _: None), 5)
+    report = analyze(path, jobs=1, window=None, limit=50, progress=lambda _: None)
+    screen.show(walk.render(trace_document(report, (), 5), verbose=True))
 """
 
 

@@ -30,7 +30,8 @@ from hotloop.model.machine import (
     NotMeasured,
     Rate,
 )
-from hotloop.report.terminal.machine import render, span
+from hotloop.model.quantities import span
+from hotloop.report.terminal.machine import render
 
 
 def _rate(median: float) -> Rate:
@@ -131,26 +132,30 @@ cuda:0 matmul bf16           250 TFLOP/s          225 to 275
 cuda:0 convolution bf16      130 TFLOP/s          117 to 143
 
 gpu 0: NVIDIA A100-SXM4-40GB, 40 GiB, PCIe gen 4 x16 of gen 4 x16, 12 links
-  class A100: try bf16 first, tf32
-  num_workers 4-8, pin_memory=True, persistent_workers=True, prefetch_factor=3
-  a start, not a measurement: Feilian-3D performance guide, 8.4
+class   A100: try bf16 first, tf32
+loader  num_workers 4-8, pin_memory=True, persistent_workers=True,
+        prefetch_factor=3
+source  a start, not a measurement: Feilian-3D performance guide, 8.4
 
-disk: tmpfs, mounted at /dev/shm
-its files came from memory: these are memory's rates
-to compare: a hard disk reads about 140 MiB/s in order, an NVMe disk 2,900 MiB/s
-
-not measured
-  convolution: torch is not installed
-    pip install "hotloop[torch]"
+disk          tmpfs, mounted at /dev/shm
+              its files came from memory: these are memory's rates
+to compare    a hard disk reads about 140 MiB/s in order, an NVMe disk 2,900
+not measured  convolution: torch is not installed
+              pip install "hotloop[torch]"
 
 what was looked at on this machine, now
-  warning swap: 1 GB
-          slow
-          free it
-  info    seeds: no
-          because
-          set it
-  ok      clock (tsc)
+
+warning: swap
+  seen  1 GB
+  why   slow
+  do    free it
+
+info: seeds
+  seen  no
+  why   because
+  do    set it
+
+ok  clock (tsc)
 """
 
 
@@ -178,7 +183,7 @@ def test_a_machine_without_anything_special() -> None:
     )
     text = _text(_report(plain))
     assert "no torch" in text
-    assert "a loader for inference on this CPU, as a start: num_workers=0, pin_memory=False" in text
+    assert "loader      for inference on this CPU, as a start: num_workers=0" in text
     assert "not measured" not in text
 
 

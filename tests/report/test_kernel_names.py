@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hotloop.report.terminal.kernel_names import columns
+from hotloop.report.content.kernel_names import columns
 
 
 def test_return_types_and_parameters_are_left_out() -> None:

@@ -42,17 +42,16 @@ from hotloop.patch.rewrite_plan import Patch, StepOutcome
 from hotloop.report.document import Table
 from hotloop.report.sections.all import document
 from hotloop.report.sections.comparison import comparison_document
+from hotloop.report.sections.data import checked, packed, storage
 from hotloop.report.sections.lines import call_sites, host_lines
 from hotloop.report.sections.observed import attached
+from hotloop.report.sections.sessions import StoredSession, stored_sessions
+from hotloop.report.sections.trace.diff import differences
 from hotloop.report.terminal.compared import render_next as render_compared
-from hotloop.report.terminal.data import render_bench, render_check, render_pack
 from hotloop.report.terminal.lint import render_text
 from hotloop.report.terminal.machine import render as render_machine
 from hotloop.report.terminal.machine import render_next as machine_next
 from hotloop.report.terminal.report import render as render_report
-from hotloop.report.terminal.sessions import StoredSession
-from hotloop.report.terminal.sessions import render as render_sessions
-from hotloop.report.terminal.trace_diff import show_diff
 from hotloop.report.terminal.tuning import what_is_on
 from hotloop.report.terminal.walk import render_blocks
 from hotloop.source.outcome import AlreadySo, Edited, Refused
@@ -64,7 +63,6 @@ from .results import full, shown
 from .rich_session import content
 from .snapshots import matches, reads
 from .test_observation_screen import STEP, observation
-from .test_trace_screen import Kept
 
 COMMAND = ("python", "train.py", "--epochs", "3")
 RATE = Rate(median=1.234e9, low=1.1e9, high=1.3e9, num=5, method="median of 5 repeats")
@@ -95,8 +93,8 @@ def test_sessions() -> None:
             size_bytes=200 << 10,
         ),
     ]
-    assert matches("sessions", render_sessions(found))
-    assert matches("sessions_none", render_sessions([]))
+    assert matches("sessions", render_blocks(list(stored_sessions(found))))
+    assert matches("sessions_none", render_blocks(list(stored_sessions([]))))
 
 
 def test_a_session_with_a_long_name_leaves_the_columns_of_others_where_they_are() -> None:
@@ -104,9 +102,9 @@ def test_a_session_with_a_long_name_leaves_the_columns_of_others_where_they_are(
         name="a", when="2026-11-22 03:32", kind="tune", command=None, verdict="1.2x as fast", size_bytes=1
     )
     long = msgspec.structs.replace(short, name="n" * 70, verdict="cannot be read: " + "no such table " * 9)
-    lines = shown(render_sessions([short, long])).splitlines()
+    lines = shown(render_blocks(list(stored_sessions([short, long])))).splitlines()
     assert all(len(line) <= 80 for line in lines)
-    assert lines[1].index("2026") == lines[2].index("2026") == lines[0].index("updated")
+    assert lines[0].index("2026") == lines[1].index("2026")
 
 
 def _of_step(step_s: float, data_s: float) -> Observation:
@@ -205,10 +203,10 @@ def test_packed_data() -> None:
         samples_per_shard=10_000,
         classes=tuple(map(str, range(1000))),
     )
-    packed = PackReport(
+    report = PackReport(
         plan=plan, folder="/data/packed", num_kept=1, num_written=128, total_bytes=138 << 30, wall_s=812.0
     )
-    assert matches("data_pack", render_pack(packed))
+    assert matches("data_pack", render_blocks(list(packed(report))))
     check = CheckReport(
         folder="/data/packed",
         format="tar",
@@ -224,7 +222,7 @@ def test_packed_data() -> None:
         packed_samples_per_s=Rate(median=1640.0, low=1600.0, high=1700.0, num=6, method="in turns"),
         speedup=Rate(median=4.0, low=3.8, high=4.2, num=6, method="blocks of 2 s in turns, warm"),
     )
-    assert matches("data_check", render_check(check))
+    assert matches("data_check", render_blocks(list(checked(check))))
 
 
 def test_what_storage_gives() -> None:
@@ -259,7 +257,7 @@ def test_what_storage_gives() -> None:
         block_bytes=1 << 20,
         rates=rates,
     )
-    assert matches("data_bench", render_bench(report))
+    assert matches("data_bench", render_blocks(list(storage(report))))
 
 
 def test_the_machine() -> None:
@@ -408,9 +406,7 @@ def test_a_trace_comparison() -> None:
             change("aten::sum", 100.0, 180.0, types_before="float", types_after="c10::BFloat16"),
         ),
     )
-    kept = Kept()
-    show_diff(kept, diff, 10)
-    assert matches("trace_diff", Group(*kept.parts))  # type: ignore[arg-type]
+    assert matches("trace_diff", render_blocks(list(differences(diff, 10))))
 
 
 def test_a_process_that_is_looked_at() -> None:

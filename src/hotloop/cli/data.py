@@ -9,8 +9,10 @@ import click
 from hotloop.cli.files import write_json
 from hotloop.cli.options import NewScreen, ResultFile, output_options
 from hotloop.model.errors import ExitCode, HotloopError
-from hotloop.report.terminal.data import render_bench, render_check, render_pack
+from hotloop.report.sections.data import checked, packed, storage
+from hotloop.report.terminal.layout import next_steps
 from hotloop.report.terminal.screen import Screen
+from hotloop.report.terminal.walk import render_blocks
 
 FORMATS = ("tar", "hdf5", "lmdb", "arrow")
 _json = click.option("--json", "json_file", type=ResultFile(), help="Write the report.")
@@ -61,7 +63,8 @@ def pack_command(
         screen.done()
     if json_file is not None:
         write_json(json_file, report)
-    screen.show(render_pack(report))
+    screen.show(render_blocks(list(packed(report))))
+    screen.show(next_steps([("compare with the original", ["hotloop", "data", "check", report.folder])]))
     return ExitCode.DONE
 
 
@@ -98,7 +101,10 @@ def check_command(places: tuple[str, ...], json_file: Path | None, new_screen: N
         screen.done()
     if json_file is not None:
         write_json(json_file, report)
-    screen.show(render_check(report))
+    screen.show(render_blocks(list(checked(report))))
+    again = ("pack what is missing or damaged anew", ["hotloop", "data", "pack", "SRC", report.folder])
+    timed = ("time its storage", ["hotloop", "data", "bench", report.folder])
+    screen.show(next_steps([timed if report.passed else again]))
     return ExitCode.DONE if report.passed else ExitCode.GATE
 
 
@@ -120,5 +126,7 @@ def bench_command(src: Path, seconds: float, json_file: Path | None, new_screen:
         screen.done()
     if json_file is not None:
         write_json(json_file, report)
-    screen.show(render_bench(report))
+    screen.show(render_blocks(list(storage(report))))
+    pack = ["hotloop", "data", "pack", report.folder, "DEST"]
+    screen.show(next_steps([("into shards, which are read in order", pack)]))
     return ExitCode.DONE

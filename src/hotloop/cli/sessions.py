@@ -20,7 +20,9 @@ from hotloop.model.quantities import duration
 from hotloop.model.tuning import TuneResult
 from hotloop.observe.run.origin import ORIGIN
 from hotloop.report.content.figures import as_fast
-from hotloop.report.terminal.sessions import StoredSession, render
+from hotloop.report.sections.sessions import StoredSession, stored_sessions
+from hotloop.report.terminal import walk
+from hotloop.report.terminal.layout import next_steps
 from hotloop.store.keys import OBSERVATION, RESULT
 from hotloop.store.lock import InUseError
 from hotloop.store.nearest import folder_of_sessions
@@ -56,7 +58,9 @@ def command(
     found = tuple(_stored(base))
     if json_file is not None:
         write_json(json_file, {"sessions": msgspec.to_builtins(found)})
-    screen.show(render(found))
+    screen.show(walk.render_blocks(list(stored_sessions(found))))
+    if found:
+        screen.show(next_steps([("show one", ["hotloop", "report", found[0].name])]))
     return ExitCode.DONE
 
 

@@ -64,7 +64,8 @@ def analyze_command(
     new_screen: NewScreen,
 ) -> int:
     """Health, device timeline, idle causes, kernels, operators, findings, ranks."""
-    from hotloop.report.terminal.trace import render_next, show_report, show_verdicts
+    from hotloop.report.sections.trace.report import trace_document
+    from hotloop.report.terminal import walk
     from hotloop.trace.compare.budget import check_gate, parse_gate
     from hotloop.trace.facts.health import failure
     from hotloop.trace.ranks.study import analyze
@@ -85,10 +86,12 @@ def analyze_command(
         raise _refused(files, failures)
     if json_file is not None:
         write_json(json_file, report)
-    show_report(screen, report, top)
     verdicts = [check_gate(gate, analysis) for gate in gates for analysis in report.traces]
-    show_verdicts(screen, verdicts)
-    screen.show(render_next(report, str(files[0])))
+    screen.show(walk.render(trace_document(report, verdicts, top), verbose=True))
+    found = [finding.code for analysis in report.traces for finding in analysis.findings]
+    explain = [("the manual of a finding", ["hotloop", "explain", found[0]])] if found else []
+    diff = ["hotloop", "trace", "diff", str(files[0]), "AFTER"]
+    screen.show(next_steps([*explain, ("what a change of the program did", diff)]))
     return of_all(verdict.outcome for verdict in verdicts).exit_code
 
 
@@ -118,13 +121,17 @@ def diff_command(
     before: Path, after: Path, *, json_file: Path | None, top: int, new_screen: NewScreen
 ) -> int:
     """What changed from trace A to trace B, by operator and module, matched by call tree."""
-    from hotloop.report.terminal.trace_diff import show_diff
+    from hotloop.report.sections.trace.diff import differences
+    from hotloop.report.terminal import walk
     from hotloop.trace.compare.diff import diff_traces
 
     diff = diff_traces(_single(before), _single(after))
     if json_file is not None:
         write_json(json_file, diff)
-    show_diff(new_screen(), diff, top)
+    screen = new_screen()
+    screen.show(walk.render_blocks(list(differences(diff, top))))
+    again = ["hotloop", "trace", "analyze", diff.after]
+    screen.show(next_steps([("what the device waits for now", again)]))
     return ExitCode.DONE
 
 

@@ -9,6 +9,7 @@ _TIMES = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 _SIZES = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 _PREFIXES = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
 _MINUTES_FROM_S = 120.0
+_LONG_TIMES = (("years", 365.25 * 86400), ("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0))
 
 
 def duration(seconds: float) -> str:
@@ -17,6 +18,12 @@ def duration(seconds: float) -> str:
         return f"{seconds / 60:.1f} min"
     unit, factor = _unit(seconds)
     return f"{significant(seconds / factor)} {unit}" if seconds else "0 s"
+
+
+def span(seconds: float) -> str:
+    """Return a time that may be long in the unit that suits it: `4.50 days`."""
+    unit, size = next((one for one in _LONG_TIMES if seconds >= one[1]), ("s", 1.0))
+    return f"{significant(seconds / size)} {unit}"
 
 
 def _unit(seconds: float) -> tuple[str, float]:

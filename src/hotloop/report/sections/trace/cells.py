@@ -4,44 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.table import Table
-from rich.text import Text
-
 from hotloop.model.foreign_text import shown
+from hotloop.report.document import Table
 
-NAME_WIDTH = 38
+WIDTH = 80
+MIN_NAME = 20
 MAX_NAME = 1000
 """Characters looked at: names of a megabyte were seen in damaged traces, and one screen shows 80 columns."""
 
 
-def table_of(first: str, *columns: tuple[str, str]) -> Table:
-    """Return a table with a column of names and columns of figures, each with its justification."""
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", pad_edge=False)
-    table.add_column(first, no_wrap=True, overflow="ellipsis")
-    for name, justify in columns:
-        table.add_column(name, justify="right" if justify == "right" else "left", no_wrap=True)
-    return table
+def table(header: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:
+    """Return a table of names and figures without the columns in which no row says anything.
 
-
-def add_row(table: Table, *cells: str) -> None:
-    """A row whose brackets are brackets, not styles."""
-    table.add_row(*(Text(shown(cell)) for cell in cells))
-
-
-def filled_table(first: str, columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:
-    """Return a table of names and figures without the columns in which no row says anything."""
-    said = [at for at in range(len(columns)) if any(row[at + 1] for row in rows)]
-    table = table_of(first, *((columns[at], "right") for at in said))
-    for row in rows:
-        add_row(table, row[0], *(row[at + 1] for at in said))
-    return table
-
-
-def bullet(text: str, style: str = "") -> Table:
-    """Return a line of the list, which goes on under itself."""
-    grid = Table.grid(padding=(0, 1))
-    grid.add_row(Text("-", style=style), Text(shown(text), style=style))
-    return grid
+    Names are cut to what the figures leave of the screen.
+    """
+    said = [at for at in range(1, len(header)) if any(row[at] for row in rows)]
+    room = WIDTH - sum(2 + max(len(row[at]) for row in (header, *rows)) for at in said)
+    return Table(
+        (header[0], *(header[at] for at in said)),
+        tuple((shortened(row[0], max(MIN_NAME, room)), *(row[at] for at in said)) for row in rows),
+        figures=tuple(range(1, len(said) + 1)),
+    )
 
 
 def compact_shapes(text: str) -> str:

@@ -1,0 +1,1 @@
+"""Trace reports as documents: `report` is of one trace or several, `diff` is of two."""
