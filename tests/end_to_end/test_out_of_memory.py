@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from ..tune.plans import WORKERS, write_plan
+
 LIMIT_BYTES = 3 << 30
 PROGRAM = """
 import torch
@@ -56,3 +58,21 @@ def test_a_program_that_runs_out_of_memory_is_answered_and_kept(tmp_path: Path) 
         assert found["followed"]
         assert found["by_class"]["earlier_steps"] > found["by_class"]["activations"]
         assert "detach" in found["remedies"][0]["change"]
+
+
+@pytest.mark.slow
+def test_a_run_with_a_plan_that_runs_out_of_memory_says_what_held_it(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(PROGRAM)
+    write_plan(tmp_path, script, WORKERS)
+    ended = _hotloop(tmp_path, "run", sys.executable, "train.py", limited=True)
+    assert ended.returncode == 1  # the program's own
+    assert ended.stdout == ""
+    before, _, told = ended.stderr.partition(
+        "Your program ran out of memory: it asked for 117 MiB at train.py:"
+    )
+    assert "Traceback" in before
+    assert "ulimit -v" in told
+    assert "outputs" in told
+    shown = _hotloop(tmp_path, "report", limited=False)
+    assert "ran out of memory" in shown.stdout

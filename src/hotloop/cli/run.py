@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
+import hotloop
 from hotloop.cli.live_options import followers, live_options
 from hotloop.cli.options import COMMAND_SETTINGS, NewScreen, command_argument, output_options
 from hotloop.launch.command import resolve, script_of
@@ -28,6 +30,11 @@ from hotloop.tune.plan.likely_plan import likely_plan
 from hotloop.tune.plan.orders import activation_orders, with_plan
 from hotloop.tune.plan.plan_file import read_plan
 from hotloop.tune.plan.plan_folder import folder_of_plan
+
+_TELL = (
+    "import sys; sys.path[:0] = sys.argv[1:3]; from hotloop.cli.run_failure import main; "
+    "main(sys.argv[3:-1], sys.argv[-1])"
+)
 
 
 @click.command(
@@ -66,7 +73,8 @@ def command(
     """Run COMMAND for real with a plan switched on.
 
     The program keeps its output, its files and its exit code; this process becomes the program, so nothing of hotloop
-    waits beside it.
+    waits beside it. Where it runs out of memory, its own process says at the end what held it, and stores that as a
+    session.
     """
     seen_by = followers(metrics, otlp, nvtx=nvtx)
     argv = resolve(command)
@@ -77,7 +85,7 @@ def command(
         steps, infers = planned(plan_file, argv, screen, likely=likely, force=force)
     environment = with_plan(os.environ, steps)
     sys.stdout.flush()
-    os.execvpe(argv[0], argv, _with_probe(environment, steps, seen_by, infers=infers))
+    os.execvpe(argv[0], argv, _with_probe(environment, steps, seen_by, command, infers=infers))
 
 
 def planned(
@@ -127,6 +135,7 @@ def _with_probe(
     environment: dict[str, str],
     steps: tuple[Candidate, ...],
     seen_by: tuple[dict[str, Any], ...],
+    command: Sequence[str],
     *,
     infers: bool,
 ) -> dict[str, str]:
@@ -138,5 +147,13 @@ def _with_probe(
         record=False,
         lean=not seen_by,
         followers=seen_by,
+        memory_reporter=_reporter(command),
     )
     return probed(environment, config.inline()) if steps or seen_by else environment
+
+
+def _reporter(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the command that tells of a program that ran out of memory (`cli/run_failure.py`)."""
+    # Isolated: a module of the current folder or the user's environment must not take the place of a library's.
+    places = [str(Path(module.__file__ or "").parents[1]) for module in (hotloop, msgspec)]
+    return (sys.executable, "-I", "-c", _TELL, *places, *words)

@@ -23,7 +23,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     """Where a session comes from."""
 
     kind: str
-    """`observe`, `diagnose` or `tune`."""
+    """`observe`, `diagnose`, `tune`, or `run` where it ran out of memory."""
     words: tuple[str, ...]
     folder: str
     began: str

@@ -108,6 +108,12 @@ def out_of_memory(
     return _told(value, first, failure)
 
 
+def as_it_ended(failure: Failure) -> OutOfMemory:
+    """Return what the program itself told at its end: it is not run again."""
+    first = _read(failure.folder)
+    return _told(first or {}, first, failure)
+
+
 def _followed(
     failure: Failure,
     argv: Sequence[str],

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import atexit
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 from hotloop.probe.memory_failure.words import says_out_of_memory
 from hotloop.probe.probe import Probe
@@ -22,10 +24,27 @@ def _look(probe: Probe) -> None:
     with probe.survive("memory failure"):
         last = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
         error = says_out_of_memory(last)
-        if error is None or probe.folder is None:
+        if error is None:
             return
-        from hotloop.probe.memory_failure.report_file import lines_of_traceback, write_failure
-        from hotloop.probe.memory_failure.words import STEM
+        if probe.folder is not None:
+            _write(probe.folder, error)
+        elif probe.config.memory_reporter:
+            _report(probe.config.memory_reporter, error)
 
-        if not any(probe.folder.glob(f"{STEM}-*.json")):
-            write_failure(probe.folder, error, lines_of_traceback(error), None)
+
+def _write(folder: Path, error: BaseException) -> None:
+    from hotloop.probe.memory_failure.report_file import lines_of_traceback, write_failure
+    from hotloop.probe.memory_failure.words import STEM
+
+    if not any(folder.glob(f"{STEM}-*.json")):
+        write_failure(folder, error, lines_of_traceback(error), None)
+
+
+def _report(command: Sequence[str], error: BaseException) -> None:
+    """Let another process tell the user, on standard error."""
+    import subprocess
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="hotloop-") as folder:
+        _write(Path(folder), error)
+        subprocess.run([*command, folder], stdin=subprocess.DEVNULL, stdout=2, check=False)

@@ -34,6 +34,8 @@ class ProbeConfig:
         guard: folders that Python code must not write to, where nothing better protects them.
         guard_free: folders in them that it may write to.
         guard_scratch: where it writes instead.
+        memory_reporter: command that tells the user of a program that ran out of memory, where `folder` is None; the
+            folder of what is known follows it. Empty: nobody does.
         followers: what shows the events to other tools as they happen, and keeps none: `{"name", "module", "params"}`.
         virtual_gpu: a device that is not there to run on, in place of all else:
             `{"device", "configurations", "workspace", "cache"}`.
@@ -60,6 +62,7 @@ class ProbeConfig:
     guard: tuple[str, ...] = ()
     guard_free: tuple[str, ...] = ()
     guard_scratch: str | None = None
+    memory_reporter: tuple[str, ...] = ()
     followers: tuple[dict[str, Any], ...] = ()
     follow_memory: bool = False
     memory_snapshot: bool = False
@@ -84,6 +87,7 @@ def load() -> ProbeConfig | None:
     raw = json.loads(value if value.startswith("{") else Path(value).read_text())
     raw["anchor"] = tuple(raw["anchor"]) if raw["anchor"] else None
     raw["activations"] = tuple(raw["activations"])
+    raw["memory_reporter"] = tuple(raw["memory_reporter"])
     raw["followers"] = tuple(raw["followers"])
     raw["instruments"] = tuple(raw["instruments"])
     raw["program_seeds"] = None if raw["program_seeds"] is None else tuple(raw["program_seeds"])

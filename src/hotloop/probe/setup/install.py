@@ -127,7 +127,7 @@ def _install_points(probe: Probe, edited: EditedSources | None = None) -> None:
     ):
         with probe.survive(point.__name__):
             point.install(probe)
-    if probe.folder is not None and probe.config.record:
+    if (probe.folder is not None and probe.config.record) or probe.config.memory_reporter:
         _await_memory_failure(probe)
     waiting = imports.both(libraries.waiting(probe), trainers.waiting(probe))
     with probe.survive(forward.__name__):

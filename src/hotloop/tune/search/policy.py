@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from hotloop.model.quantities import counted, duration, listed
-from hotloop.tune.confirm.set_pairs import MAX_SETS, MIN_SETS
+from hotloop.tune.confirm.set_pairs import MAX_SETS
 from hotloop.tune.executor import PlanSteps
 from hotloop.tune.search.actions import Compare, Confirm, Doing, Screen, Stop
 from hotloop.tune.search.offers import (
@@ -24,7 +24,7 @@ from hotloop.tune.search.offers import (
     screen_offers,
     set_s,
 )
-from hotloop.tune.search.state import Prices, Proof, State
+from hotloop.tune.search.state import Prices, State
 
 LEAST_VALUE = 0.001
 """Expected log gain of all the time that is left, at an action's rate, below which the action is not worth its seconds:
