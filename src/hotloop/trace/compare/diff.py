@@ -118,11 +118,12 @@ def _types(linked: LinkedTrace, row: int) -> str | None:
 
 
 def _match(before: dict[tuple[str, ...], _Place], after: dict[tuple[str, ...], _Place]) -> Iterator[Change]:
-    for path in before.keys() & after.keys():
-        yield _change(path, "changed", before[path], after[path])
+    for path in before:
+        if path in after:
+            yield _change(path, "changed", before[path], after[path])
     old = _by_module(path for path in before if path not in after)
     new = _by_module(path for path in after if path not in before)
-    for key in old.keys() | new.keys():
+    for key in {**old, **new}:  # in their order, so that ties come out alike each time
         # One of each: the same operator of the same module, moved by a layer that came or went around it.
         if len(old.get(key, ())) == 1 and len(new.get(key, ())) == 1:
             yield _change(new[key][0], "changed", before[old[key][0]], after[new[key][0]])
