@@ -4,7 +4,7 @@ from hotloop.memory.devices import device_named
 from hotloop.memory.plan import plan_for
 from hotloop.memory.virtual_report import FoundBatch, Look, VirtualPeak, VirtualReport, Wanted
 from hotloop.model.memory_plan import MemoryPlan, PlannedDevice
-from hotloop.report.terminal.later_peak import said_later
+from hotloop.report.content.later_peak import said_later
 
 GIB = 1 << 30
 

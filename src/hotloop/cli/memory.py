@@ -28,7 +28,8 @@ from hotloop.memory.virtual_report import VirtualReport, Wanted
 from hotloop.memory.virtual_run import VirtualMachine, plan_virtually
 from hotloop.model.errors import ExitCode
 from hotloop.model.memory_plan import PlannedDevice
-from hotloop.report.terminal.memory_plan import render
+from hotloop.report.sections.memory_plan import memory_plan
+from hotloop.report.terminal import walk
 
 DEFAULT_DEVICES = ("T4", "RTX 4090", "A100 40GB", "H100 80GB")
 DEFAULT_SECONDS = 300.0
@@ -103,7 +104,7 @@ def plan_command(
         screen.done()
     if json_file is not None:
         write_json(json_file, plan)
-    screen.show(render(plan))
+    screen.show(walk.render_blocks(tuple(memory_plan(plan))))
     return ExitCode.DONE
 
 

@@ -118,9 +118,9 @@ def _types(linked: LinkedTrace, row: int) -> str | None:
 
 
 def _match(before: dict[tuple[str, ...], _Place], after: dict[tuple[str, ...], _Place]) -> Iterator[Change]:
-    for path in before:
+    for path, was in before.items():
         if path in after:
-            yield _change(path, "changed", before[path], after[path])
+            yield _change(path, "changed", was, after[path])
     old = _by_module(path for path in before if path not in after)
     new = _by_module(path for path in after if path not in before)
     for key in {**old, **new}:  # in their order, so that ties come out alike each time

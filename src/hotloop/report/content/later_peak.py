@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hotloop.model.foreign_text import shown
 from hotloop.model.memory_plan import LaterPeak, MemoryPlan
 from hotloop.model.quantities import byte_size
 
@@ -29,14 +28,12 @@ def said_later(plan: MemoryPlan) -> list[tuple[str, str]]:
             )
         )
     if later.failure is not None:
-        rows.append(
-            ("ended", f"after {later.num_steps:,} steps the program failed there{shown(later.failure)}")
-        )
+        rows.append(("ended", f"after {later.num_steps:,} steps the program failed there{later.failure}"))
     return rows
 
 
 def _reached(later: LaterPeak) -> str:
-    where = f" ({shown(short_place(later.line))})" if later.line else ""
+    where = f" ({short_place(later.line)})" if later.line else ""
     phase = {"between": "outside the training steps", "start": "before the first step"}.get(later.phase)
     step = f"in the {later.phase} of step {later.step:,}" if phase is None else phase
     if later.phase == "between":
@@ -46,7 +43,7 @@ def _reached(later: LaterPeak) -> str:
 
 
 def _grows(plan: MemoryPlan, later: LaterPeak, per_step: float) -> str:
-    line = f", most of it made in {shown(short_place(later.growing_line))}" if later.growing_line else ""
+    line = f", most of it made in {short_place(later.growing_line)}" if later.growing_line else ""
     rooms = {device.name: device.total_bytes - device.outside_bytes for device in plan.devices}
     until = [
         f"{name} about {max(0, int((room - later.allocated_bytes) // per_step)) + later.num_steps:,}"
