@@ -915,13 +915,12 @@ def test_a_set_leaves_the_other_sets_of_a_proof_their_time(factor: float) -> Non
 def test_a_plan_that_departs_beside_what_is_compared_with_it_loses_the_step_that_departs() -> None:
     """The set counted as one of its proof: the plan was given up, and nothing was proven in the rest of the time."""
     half = Candidate(name="half", prior=1.5, numerics=Numerics.TOLERANCE)
-    others = [Candidate(name="allocator", prior=1.3), Candidate(name="workers", prior=1.4)]
-    truth = Truth(
-        factors={"half": 1.5, "allocator": 1.3, "workers": 1.4}, departing={frozenset({"half"}): 0.3}
-    )
+    allocator = Candidate(name="allocator", prior=1.3)
+    arms = [Candidate(name=f"arm{number}", prior=1.5) for number in range(4)]
+    truth = Truth(factors={"half": 1.5, "allocator": 1.3}, departing={frozenset({"half"}): 0.3})
     session = Simulation(
         truth, budget_s=300.0, switchable=lambda one: one.name in {"half", "allocator"}, curve_rounds=1
     )
-    result = session.run([half, *others])
-    assert names(result) == ["allocator", "workers"]
+    result = session.run([half, allocator, *arms])
+    assert names(result) == ["allocator"]
     assert "parity" in reasons(result)["half"]
