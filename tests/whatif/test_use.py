@@ -11,7 +11,7 @@ from hotloop.model.ceilings import Ceilings, Prediction
 from hotloop.model.optimization import Candidate
 from hotloop.model.ratio import Ratio
 from hotloop.model.tuning import Failure, FailureKind, Trial
-from hotloop.report.content.prediction_error import prediction_error
+from hotloop.report.content.prediction_error import prediction_error, with_prediction
 from hotloop.tune.design.candidates import promising_first
 from hotloop.whatif.unswitched import predictions
 from tests.diagnose.observations import with_phases
@@ -76,6 +76,13 @@ def test_the_prediction_error_names_the_worst() -> None:
     assert prediction_error(trials) == (
         "2 gains predicted before the trial, median error 41%, largest 100% (bad)"
     )
+
+
+def test_a_trial_beside_other_changes_is_held_against_no_prediction() -> None:
+    """bf16 was predicted 1.84x alone, and measured 1.23x beside a fused recurrence."""
+    alone = _trial("alone", 1.5, 1.5)
+    beside = msgspec.structs.replace(_trial("bf16", 1.84, 1.23), incumbent=(Candidate(name="fused"),))
+    assert with_prediction([alone, beside, _trial("none", None, 2.0)]) == [alone]
 
 
 def test_without_predictions_nothing_is_said() -> None:

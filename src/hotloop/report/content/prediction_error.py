@@ -9,13 +9,22 @@ from statistics import median
 from hotloop.model.tuning import Trial
 
 
+def with_prediction(trials: Sequence[Trial]) -> list[Trial]:
+    """Return the trials that a prediction can be held against.
+
+    A prediction is of the program as it was; beside other changes a different gain is to be expected.
+    """
+    return [
+        one for one in trials if one.predicted is not None and one.ratio is not None and not one.incumbent
+    ]
+
+
 def prediction_error(trials: Sequence[Trial]) -> str | None:
     """Return the prediction error in a sentence; None: no trial against the program as it was had a prediction."""
     errors = {
-        trial.candidate.label: abs(math.log(trial.predicted.ratio / trial.ratio.ratio))
-        for trial in trials
-        # A prediction is of the program as it was; beside other changes another gain is to be expected.
-        if trial.predicted is not None and trial.ratio is not None and not trial.incumbent
+        one.candidate.label: abs(math.log(one.predicted.ratio / one.ratio.ratio))
+        for one in with_prediction(trials)
+        if one.predicted is not None and one.ratio is not None
     }
     if not errors:
         return None

@@ -9,15 +9,15 @@ from hotloop.model.quantities import byte_size, counted, duration, percent
 from hotloop.model.tuning import Choice, Measured, Switched, Trial
 from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import speedup
-from hotloop.report.content.prediction_error import prediction_error
+from hotloop.report.content.prediction_error import prediction_error, with_prediction
 from hotloop.report.document import Block, Chart, Code, Details, Facts, Note, Section, Table
 from hotloop.report.sections.holds import MAX_SAMPLES, holds
 
 
 def predictions(content: ReportContent) -> Section | None:
-    """Return the section of predictions against measurements; None: nothing that was predicted was tried."""
+    """Return the section of predictions against measurements; None: nothing that was predicted was tried alone."""
     trials = content.tuning.trials if content.tuning else ()
-    both = [one for one in trials if one.predicted is not None and one.ratio is not None]
+    both = with_prediction(trials)
     if not both:
         return None
     return Section(
@@ -49,7 +49,7 @@ def _scatter(both: Sequence[Trial]) -> Chart:
     return Chart(
         kind="predictions",
         title="Predicted and measured gain",
-        summary=f"{len(both)} trials; on the diagonal a prediction was right.",
+        summary=f"{len(both)} trials against the program as it was; on the diagonal a prediction was right.",
         data={"points": points},
         table=Table(("candidate", "predicted", "measured"), tuple(rows), figures=(1, 2)),
     )
