@@ -34,7 +34,7 @@ class _Known(Optimization):
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         if self._prior is None:
             raise DoesNotApply("the program has no DataLoader")
-        return [Candidate(name=self.name, numerics=self.numerics, prior=self._prior)]
+        return [self.candidate(prior=self._prior)]
 
     def validate(self, params: Mapping[str, Any]) -> None: ...
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
+from hotloop.optimize.parameters import only
 from hotloop.probe.activation.description import NotDescribable, described
 
 if TYPE_CHECKING:
@@ -63,13 +64,41 @@ class Optimization(ABC):
             DoesNotApply: with the reason, as a clause: "the program has no DataLoader".
         """
 
-    @abstractmethod
+    def candidate(
+        self,
+        params: Mapping[str, Any] | None = None,
+        *,
+        prior: float = 1.0,
+        numerics: Numerics | None = None,
+        touches_numbers: bool | None = None,
+        max_gain: float | None = None,
+        one_off_s: float | None = None,
+        saved_bytes: int | None = None,
+        samples: float = 1.0,
+        caution: str = "",
+    ) -> Candidate:
+        """Return this row with parameters, ready to be tried; None: as the row says (see `Candidate`)."""
+        return Candidate(
+            name=self.name,
+            params=dict(params or {}),
+            numerics=self.numerics if numerics is None else numerics,
+            touches_numbers=self.touches_numbers if touches_numbers is None else touches_numbers,
+            max_gain=max_gain,
+            prior=prior,
+            one_off_s=one_off_s,
+            saves_memory=self.saves_memory,
+            saved_bytes=saved_bytes,
+            samples=samples,
+            caution=caution,
+        )
+
     def validate(self, params: Mapping[str, Any]) -> None:
-        """Check the parameters of a plan.
+        """Check the parameters of a plan; a row that does not say otherwise has none.
 
         Raises:
             ValueError: what is out of range, with the value and what is allowed.
         """
+        only(params)
 
     def environment(self, params: Mapping[str, Any]) -> Mapping[str, str]:
         """Return environment variables of the user's processes; `LD_PRELOAD` is prepended to theirs."""

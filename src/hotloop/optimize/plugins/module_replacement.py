@@ -13,7 +13,6 @@ from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.sites import SiteKind, Sites
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.optimize.plugins.replaced_modules import ReplacedModules
 from hotloop.optimize.program.bounds import expected, share
 from hotloop.probe.activation.activation import Activation
@@ -50,11 +49,7 @@ class ModuleReplacement(Optimization):
         if any(root.compiled for root in observation.program.roots):
             raise DoesNotApply("the program compiles its model, which fixes the classes of its modules")
         part = share(observation, Phase.FORWARD, Phase.BACKWARD)
-        return [Candidate(name=self.name, numerics=self.numerics, prior=expected(part, self.guess))]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """Check that there are no parameters."""
-        only(params)
+        return [self.candidate(prior=expected(part, self.guess))]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what compares and exchanges."""

@@ -74,8 +74,7 @@ def propose(
         except DoesNotApply as why:
             refused.append(Refusal(optimization.name, f"does not apply: {why}"))
             continue
-        saves = optimization.saves_memory
-        for candidate in (msgspec.structs.replace(one, saves_memory=saves) for one in found):
+        for candidate in found:
             wanted = optimization.name in wishes.only or _costs_time(candidate, wishes)
             if candidate.prior < HOPELESS and not wanted:
                 hint = f"to measure it anyway: --only {optimization.name}"

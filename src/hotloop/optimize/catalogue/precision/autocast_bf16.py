@@ -9,7 +9,6 @@ from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.knobs.within_forward import Gated
 from hotloop.optimize.optimization import Optimization
-from hotloop.optimize.parameters import only
 from hotloop.optimize.reduced_precision.autocast import Autocast
 from hotloop.optimize.reduced_precision.bfloat16 import expected_of_bfloat16
 from hotloop.probe.activation.activation import Activation
@@ -55,11 +54,7 @@ class AutocastBf16(Optimization):
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the one candidate, for a full-precision model."""
-        return [Candidate(name=self.name, numerics=self.numerics, prior=expected_of_bfloat16(observation))]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """It has no parameters."""
-        only(params)
+        return [self.candidate(prior=expected_of_bfloat16(observation))]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return autocast to bfloat16."""

@@ -62,13 +62,7 @@ class ThreadCount(Optimization):
             seen = f"{num_processes(observation)} processes on {num_cores(observation)} cores"
             raise DoesNotApply(f"there is no other count to try for {seen}")
         return [
-            Candidate(
-                name=self.name,
-                params={"num_threads": n},
-                numerics=self.numerics,
-                prior=_prior(observation, current, n),
-            )
-            for n in counts
+            self.candidate(params={"num_threads": n}, prior=_prior(observation, current, n)) for n in counts
         ]
 
     def validate(self, params: Mapping[str, Any]) -> None:

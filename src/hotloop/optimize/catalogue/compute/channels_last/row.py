@@ -11,7 +11,6 @@ from hotloop.model.program import ModuleFacts
 from hotloop.optimize.catalogue.compute.channels_last.activation import MemoryFormat
 from hotloop.optimize.catalogue.compute.channels_last.knob import MemoryFormatKnob
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import expected, share
 from hotloop.optimize.program.source_calls import model_texts
 from hotloop.probe.activation.activation import Activation
@@ -66,11 +65,7 @@ class ChannelsLast(Optimization):
         # Published scripts gave 0.9-1.3 by hand; 1.1 on forward and backward is the middle of it.
         prior = expected(share(observation, Phase.FORWARD, Phase.BACKWARD), 1.1)
         numerics = Numerics.TOLERANCE if _drops(program.roots) else self.numerics
-        return [Candidate(name=self.name, numerics=numerics, prior=prior)]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """It has no parameters."""
-        only(params)
+        return [self.candidate(numerics=numerics, prior=prior)]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what changes the layout."""

@@ -104,13 +104,7 @@ class Compile(Optimization):
         if recurrent:
             wanted = [(params, min(factor, RECURRENT), one_off_s) for params, factor, one_off_s in wanted]
         return [
-            Candidate(
-                name=self.name,
-                params=params,
-                numerics=self.numerics,
-                prior=expected(part, factor),
-                one_off_s=one_off_s,
-            )
+            self.candidate(params, prior=expected(part, factor), one_off_s=one_off_s)
             for params, factor, one_off_s in wanted
         ]
 

@@ -10,7 +10,6 @@ from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.compute.compiled_chains.activation import ChainSwap
 from hotloop.optimize.catalogue.compute.compiled_chains.pattern import Chain, chains
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import expected, share
 from hotloop.optimize.program.compilable import require_compilable
 from hotloop.optimize.program.source_calls import model_texts
@@ -67,13 +66,7 @@ class CompiledChains(Optimization):
             raise DoesNotApply("the model's code has no chain of pointwise operations")
         part = share(observation, Phase.FORWARD, Phase.BACKWARD)
         prior = expected(part, USUAL)
-        return [
-            Candidate(name=self.name, numerics=self.numerics, prior=prior, one_off_s=CHAIN_S * len(names))
-        ]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """Check that there are no parameters."""
-        only(params)
+        return [self.candidate(prior=prior, one_off_s=CHAIN_S * len(names))]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what compares, compiles and exchanges."""

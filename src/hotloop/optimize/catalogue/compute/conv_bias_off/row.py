@@ -9,7 +9,6 @@ from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.compute.conv_bias_off.activation import BiasSkip
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import expected, share
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
@@ -65,11 +64,7 @@ class ConvBiasOff(Optimization):
         if any(root.compiled for root in biased):
             raise DoesNotApply("the program compiles its model, whose code then has the bias in it")
         part = share(observation, Phase.FORWARD, Phase.BACKWARD)
-        return [Candidate(name=self.name, numerics=self.numerics, prior=expected(part, 1.03))]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """Check that there are no parameters."""
-        only(params)
+        return [self.candidate(prior=expected(part, 1.03))]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what looks, compares and leaves out."""

@@ -12,7 +12,6 @@ from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.compute.created_on_device.activation import DeviceMade
 from hotloop.optimize.catalogue.compute.created_on_device.pattern import moves_of
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import expected
 from hotloop.optimize.program.source_calls import program_files
 from hotloop.probe.activation.activation import Activation
@@ -67,17 +66,7 @@ class CreatedOnDevice(Optimization):
         if seconds == 0.0:
             raise DoesNotApply("the lines that make and move tensors were not seen in the step")
         share = min(seconds / step, 0.5) if step and seconds else None
-        return [
-            Candidate(
-                name=self.name,
-                numerics=self.numerics,
-                prior=expected(share, 10.0) if share is not None else 1.02,
-            )
-        ]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """Check that there are no parameters."""
-        only(params)
+        return [self.candidate(prior=expected(share, 10.0) if share is not None else 1.02)]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what changes the source as it is read."""

@@ -11,7 +11,6 @@ from hotloop.model.quantities import duration
 from hotloop.optimize.catalogue.compute.cuda_graphs.activation import GraphedForward
 from hotloop.optimize.knobs.within_forward import Gated
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import expected, share
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
@@ -71,11 +70,7 @@ class CudaGraphs(Optimization):
                 )
             prior = 1.3
         part = share(observation, Phase.FORWARD, Phase.BACKWARD)
-        return [Candidate(name=self.name, numerics=self.numerics, prior=expected(part, prior))]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """Check that there are no parameters."""
-        only(params)
+        return [self.candidate(prior=expected(part, prior))]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what captures and replays."""

@@ -10,7 +10,6 @@ from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.compute.debug_apis_off.activation import DebugCalls
 from hotloop.optimize.catalogue.compute.debug_apis_off.knob import AnomalyKnob
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
 
@@ -52,13 +51,7 @@ class DebugApisOff(Optimization):
         if not observation.program.anomaly_mode:
             raise DoesNotApply("no debugging API was seen on (anomaly detection is off)")
         # 3.0x was measured on a small script with a deep loop (peers), 1.2x is usual on larger operations.
-        return [
-            Candidate(name=self.name, numerics=self.numerics, touches_numbers=self.touches_numbers, prior=2.0)
-        ]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """It has no parameters."""
-        only(params)
+        return [self.candidate(prior=2.0)]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what intercepts the calls."""

@@ -13,7 +13,6 @@ from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.compute.deferred_sync.activation import LaterValues
 from hotloop.optimize.catalogue.compute.deferred_sync.source_edit import plans_of
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import expected
 from hotloop.optimize.program.source_calls import program_files
 from hotloop.probe.activation.activation import Activation
@@ -80,18 +79,7 @@ class DeferredSync(Optimization):
         step = observation.step.median_s if observation.step is not None else None
         seconds = sum(site.time_per_step_s for place, site in (waits or {}).items() if place in at)
         share = min(WAITING_HELPS * seconds / step, 0.5) if step and waits else None
-        return [
-            Candidate(
-                name=self.name,
-                numerics=self.numerics,
-                touches_numbers=self.touches_numbers,
-                prior=expected(share, 1e9) if share is not None else 1.05,
-            )
-        ]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """Check that there are no parameters."""
-        only(params)
+        return [self.candidate(prior=expected(share, 1e9) if share is not None else 1.05)]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what changes the source as it is read."""

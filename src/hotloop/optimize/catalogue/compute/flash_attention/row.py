@@ -9,7 +9,6 @@ from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.compute.flash_attention.activation import AttentionSwap
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import expected, share
 from hotloop.optimize.program.source_calls import model_texts
 from hotloop.patterns.attention.pattern import Attention, attentions
@@ -67,11 +66,7 @@ class FlashAttention(Optimization):
             reasons = {f"{each.function} (line {each.line}): {each.refused}" for each in found}
             raise DoesNotApply(f"its attention cannot be replaced: {'; '.join(sorted(reasons))}")
         part = share(observation, Phase.FORWARD, Phase.BACKWARD)
-        return [Candidate(name=self.name, numerics=self.numerics, prior=expected(part, 1.2))]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """Check that there are no parameters."""
-        only(params)
+        return [self.candidate(prior=expected(part, 1.2))]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what compares and exchanges."""

@@ -9,7 +9,6 @@ from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.compute.foreach_clipping.activation import ClippingTogether
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import expected, share
 from hotloop.optimize.program.source_calls import calls_of, says_foreach
 from hotloop.probe.activation.activation import Activation
@@ -54,11 +53,7 @@ class ForeachClipping(Optimization):
         if False not in said:
             raise DoesNotApply("torch clips all gradients at once by itself, where nothing else is said")
         part = share(observation, Phase.OPTIMIZER, Phase.OTHER)
-        return [Candidate(name=self.name, numerics=self.numerics, prior=expected(part, 1.05))]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """Check that there are no parameters."""
-        only(params)
+        return [self.candidate(prior=expected(part, 1.05))]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what changes how torch clips."""

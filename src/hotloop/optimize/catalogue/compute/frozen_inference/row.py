@@ -67,10 +67,7 @@ class FrozenInference(Optimization):
             norms = why if any(root.training for root in roots) else "the model has no batch norm to fold"
             raise DoesNotApply(f"{norms}, and it runs under inference_mode already")
         part = share(observation, Phase.FORWARD)
-        return [
-            Candidate(name=self.name, params=params, numerics=self.numerics, prior=expected(part, factor))
-            for params, factor in wanted
-        ]
+        return [self.candidate(params, prior=expected(part, factor)) for params, factor in wanted]
 
     def validate(self, params: Mapping[str, Any]) -> None:
         """Check the parameter."""

@@ -11,7 +11,6 @@ from hotloop.model.program import ModuleFacts
 from hotloop.optimize.catalogue.compute.fused_layers.activation import NormSwap
 from hotloop.optimize.catalogue.compute.fused_layers.pattern import RMS_NORM, WrittenNorm, written_norms
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import expected, share
 from hotloop.optimize.program.source_calls import model_texts
 from hotloop.probe.activation.activation import Activation
@@ -67,11 +66,7 @@ class FusedLayers(Optimization):
         if program.device == "cpu" and all(each.name == RMS_NORM for each in found):
             raise DoesNotApply("torch has no kernel of its own for RMS norm on the CPU")
         part = share(observation, Phase.FORWARD, Phase.BACKWARD)
-        return [Candidate(name=self.name, numerics=self.numerics, prior=expected(part, USUAL))]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """Check that there are no parameters."""
-        only(params)
+        return [self.candidate(prior=expected(part, USUAL))]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what compares and exchanges."""

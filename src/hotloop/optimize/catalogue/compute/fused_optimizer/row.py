@@ -60,10 +60,8 @@ class FusedOptimizer(Optimization):
             del factors["foreach"]
         part = share(observation, Phase.OPTIMIZER)
         return [
-            Candidate(
-                name=self.name,
+            self.candidate(
                 params={"implementation": implementation},
-                numerics=self.numerics,
                 max_gain=bound(observation, Phase.OPTIMIZER),
                 prior=expected(part, factor),
             )

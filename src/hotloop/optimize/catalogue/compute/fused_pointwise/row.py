@@ -9,7 +9,6 @@ from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.compute.fused_pointwise.activation import PointwiseSwap
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import expected, share
 from hotloop.optimize.program.source_calls import model_texts
 from hotloop.patterns.activations.pattern import written_out
@@ -62,11 +61,7 @@ class FusedPointwise(Optimization):
         if not any(map(written_out, model_texts(*observation.program.roots))):
             raise DoesNotApply("the model's code writes no activation function out")
         part = share(observation, Phase.FORWARD, Phase.BACKWARD)
-        return [Candidate(name=self.name, numerics=self.numerics, prior=expected(part, USUAL))]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """Check that there are no parameters."""
-        only(params)
+        return [self.candidate(prior=expected(part, USUAL))]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what compares and exchanges."""

@@ -69,7 +69,7 @@ class KernelAutotune(Optimization):
         params = {"miopen_find_mode": "NORMAL", "tunable_op": True} if on_rocm else {}
         # Published advice promises 10-30% of convolution time.
         prior = expected(share(observation, Phase.FORWARD, Phase.BACKWARD), 1.2)
-        return [Candidate(name=self.name, params=params, numerics=self.numerics, prior=prior)]
+        return [self.candidate(params, prior=prior)]
 
     def validate(self, params: Mapping[str, Any]) -> None:
         """Check the words that MIOpen knows."""

@@ -62,12 +62,7 @@ class LigerKernels(Optimization):
             raise DoesNotApply("liger-kernel is not installed beside the program: pip install liger-kernel")
         part = share(observation, Phase.FORWARD, Phase.BACKWARD)
         return [
-            Candidate(
-                name=self.name,
-                params={"fused_loss": fused},
-                numerics=self.numerics,
-                prior=expected(part, USUAL[fused]),
-            )
+            self.candidate(params={"fused_loss": fused}, prior=expected(part, USUAL[fused]))
             for fused in (True, False)
         ]
 

@@ -9,7 +9,6 @@ from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.compute.no_grad_evaluation.activation import GraphFree
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import expected
 from hotloop.probe.activation.activation import Activation
 
@@ -60,11 +59,7 @@ class NoGradEvaluation(Optimization):
             share = between_steps(observation, spent).share
         except Abstain as missing:
             raise DoesNotApply(f"what evaluation costs is not known without {missing}") from missing
-        return [Candidate(name=self.name, numerics=self.numerics, prior=expected(share, FASTER))]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """Check that there are no parameters."""
-        only(params)
+        return [self.candidate(prior=expected(share, FASTER))]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what watches the first evaluation, and takes the graph from the next ones."""

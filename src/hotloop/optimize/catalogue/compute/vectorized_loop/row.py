@@ -12,7 +12,6 @@ from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.compute.vectorized_loop.activation import BatchedTurns
 from hotloop.optimize.catalogue.compute.vectorized_loop.pattern import row_loops
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import MIN_SHARE, expected
 from hotloop.optimize.program.sampled_lines import Lines, sampled_share
 from hotloop.optimize.program.source_calls import program_files
@@ -69,11 +68,7 @@ class VectorizedLoop(Optimization):
         if share is not None and share < MIN_SHARE:
             raise DoesNotApply(f"its loops over rows take {share:.1%} of the step: there is nothing to gain")
         part = min(share * WITH_BACKWARD, 0.9) if share is not None else 0.1
-        return [Candidate(name=self.name, numerics=self.numerics, prior=expected(part, FASTER))]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """Check that there are no parameters."""
-        only(params)
+        return [self.candidate(prior=expected(part, FASTER))]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what changes the source as it is read."""

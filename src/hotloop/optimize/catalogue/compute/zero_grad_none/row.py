@@ -9,7 +9,6 @@ from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.compute.zero_grad_none.activation import GradientsLetGo
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.optimize.program.source_calls import calls_of, keeps_gradients
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
@@ -48,11 +47,7 @@ class ZeroGradNone(Optimization):
         """Return the one candidate where the source keeps gradients."""
         if not any(keeps_gradients(call) for _, call in calls_of(observation, "zero_grad")):
             raise DoesNotApply("no zero_grad(set_to_none=False) stands in the program")
-        return [Candidate(name=self.name, numerics=self.numerics, prior=1.02)]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """Check that there are no parameters."""
-        only(params)
+        return [self.candidate(prior=1.02)]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what changes the calls."""

@@ -71,15 +71,7 @@ class CachedPreprocessing(Optimization):
         prior = expected(share(observation, Phase.DATA), 2.0)
         limit = None if any(loader.num_workers for loader in loaders) else bound(observation, Phase.DATA)
         one_off_s = fill_s(observation, loaders)
-        return [
-            Candidate(
-                name=self.name,
-                numerics=self.numerics,
-                max_gain=limit,
-                prior=prior,
-                one_off_s=one_off_s,
-            )
-        ]
+        return [self.candidate(max_gain=limit, prior=prior, one_off_s=one_off_s)]
 
     def validate(self, params: Mapping[str, Any]) -> None:
         """Check the share of the memory."""

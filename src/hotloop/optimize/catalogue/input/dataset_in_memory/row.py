@@ -74,11 +74,8 @@ class DatasetInMemory(Optimization):
         # From memory loading takes next to nothing: a tenth of the wait is a guess that orders trials.
         prior = expected(share(observation, Phase.DATA), 10.0)
         return [
-            Candidate(
-                name=self.name,
+            self.candidate(
                 params={"in_process": in_process} if workers else {},
-                numerics=self.numerics,
-                # In the training process the cores of the workers are free for every phase.
                 max_gain=None if workers else limit,
                 prior=prior,
                 one_off_s=fill_s(observation, loaders),

@@ -11,7 +11,6 @@ from hotloop.optimize.catalogue.input.device_augmentation.activation import Augm
 from hotloop.optimize.catalogue.input.device_augmentation.batch_transforms import NAMES, is_installed
 from hotloop.optimize.loaders.training_loaders import training_loaders
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import expected, require_share, share
 from hotloop.probe.activation.activation import Activation
 
@@ -70,17 +69,7 @@ class DeviceAugmentation(Optimization):
         if not is_installed():
             raise DoesNotApply(f"transforms take {part:.0%} of a sample's time, and Kornia is not installed")
         whole = share(observation, Phase.DATA)
-        return [
-            Candidate(
-                name=self.name,
-                numerics=self.numerics,
-                prior=expected(whole * part if whole is not None else None, 4.0),
-            )
-        ]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """It has no parameters."""
-        only(params)
+        return [self.candidate(prior=expected(whole * part if whole is not None else None, 4.0))]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what transforms batches."""

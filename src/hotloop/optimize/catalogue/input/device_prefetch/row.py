@@ -10,7 +10,6 @@ from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.input.device_prefetch.activation import NextBatch
 from hotloop.optimize.loaders.training_loaders import refuse_random_samples, training_loaders
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import MIN_SHARE, bound, share
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
@@ -76,18 +75,10 @@ class DevicePrefetch(Optimization):
         # Beside each other the longer of the two sets the pace; on a CPU they share its cores: half of that.
         best = 1.0 if part is None else 1.0 / max(part, 1.0 - part)
         return [
-            Candidate(
-                name=self.name,
-                numerics=self.numerics,
-                touches_numbers=self.touches_numbers,
-                max_gain=bound(observation, *phases),
-                prior=best if on_device else 1.0 + (best - 1.0) / 2,
+            self.candidate(
+                max_gain=bound(observation, *phases), prior=best if on_device else 1.0 + (best - 1.0) / 2
             )
         ]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """It has no parameters."""
-        only(params)
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what makes batches ahead."""

@@ -68,15 +68,7 @@ class FasterDecode(Optimization):
                 "(pip install simplejpeg)"
             )
         prior = expected(whole * part if whole is not None else None, FASTER)
-        return [
-            Candidate(
-                name=self.name,
-                params={"decoder": names[0]},
-                numerics=self.numerics,
-                max_gain=limit,
-                prior=prior,
-            )
-        ]
+        return [self.candidate(params={"decoder": names[0]}, max_gain=limit, prior=prior)]
 
     def validate(self, params: Mapping[str, Any]) -> None:
         """Check the decoder's name."""

@@ -10,7 +10,6 @@ from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.input.length_bucketing.activation import BucketedLoaders
 from hotloop.optimize.loaders.training_loaders import training_loaders
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.probe.activation.activation import Activation
 
 if TYPE_CHECKING:
@@ -84,11 +83,7 @@ class LengthBucketing(Optimization):
         if seen.padding < LEAST:
             raise DoesNotApply(f"{seen.padding:.1%} of a batch is padding: there is nothing to gain")
         # Sorting leaves about a fifth of the padding; the step is taken to shrink with its batch.
-        return [Candidate(name=self.name, numerics=self.numerics, prior=1.0 / (1.0 - 0.8 * seen.padding))]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """It has no parameters."""
-        only(params)
+        return [self.candidate(prior=1.0 / (1.0 - 0.8 * seen.padding))]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what gives the loaders their order."""

@@ -55,14 +55,7 @@ class LoaderPrefetch(Optimization):
         prior = expected(share(observation, Phase.DATA), 1.1)
         limit = bound(observation, Phase.DATA)
         return [
-            Candidate(
-                name=self.name,
-                params={"prefetch_factor": n},
-                numerics=self.numerics,
-                touches_numbers=self.touches_numbers,
-                max_gain=limit,
-                prior=prior,
-            )
+            self.candidate(params={"prefetch_factor": n}, max_gain=limit, prior=prior)
             for n in (2 * current, 4 * current)
         ]
 

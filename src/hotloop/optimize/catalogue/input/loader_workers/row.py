@@ -95,12 +95,8 @@ class LoaderWorkers(Optimization):
         if threads is not None:
             params["num_threads"] = threads
         current = max(loader.num_workers for loader in loaders)
-        return Candidate(
-            name=self.name,
+        return self.candidate(
             params=params,
-            numerics=self.numerics,
-            touches_numbers=self.touches_numbers,
-            # Fewer workers or threads free cores for every phase, which the wait for data does not bound.
             max_gain=None if workers < current or threads else bound(observation, Phase.DATA),
             prior=_prior(observation, current, workers, threads),
         )

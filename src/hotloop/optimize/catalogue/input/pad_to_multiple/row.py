@@ -59,10 +59,7 @@ class PadToMultiple(Optimization):
         seen = observation.deep.loading if observation.deep else None
         if seen is None or not seen.padding:
             raise DoesNotApply("no batch was seen to be padded")
-        return [
-            Candidate(name=self.name, params={"multiple": multiple}, numerics=self.numerics, prior=1.02)
-            for multiple in (8, 64)
-        ]
+        return [self.candidate(params={"multiple": multiple}, prior=1.02) for multiple in (8, 64)]
 
     def validate(self, params: Mapping[str, Any]) -> None:
         """Check the multiple."""

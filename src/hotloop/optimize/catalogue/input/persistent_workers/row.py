@@ -10,7 +10,6 @@ from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.input.persistent_workers.activation import KeptWorkers
 from hotloop.optimize.loaders.training_loaders import loaders_with_workers
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.probe.activation.activation import Activation
 
 if TYPE_CHECKING:
@@ -55,18 +54,7 @@ class PersistentWorkers(Optimization):
             raise DoesNotApply("the workers are persistent already")
         if all(loader.num_iterators <= 1 for loader in loaders if not loader.persistent_workers):
             raise DoesNotApply("no loader with workers was iterated a second time while it was observed")
-        return [
-            Candidate(
-                name=self.name,
-                numerics=self.numerics,
-                touches_numbers=self.touches_numbers,
-                prior=max(USUAL, _without_boundaries(observation)),
-            )
-        ]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """It has no parameters."""
-        only(params)
+        return [self.candidate(prior=max(USUAL, _without_boundaries(observation)))]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what changes the loaders' keywords."""

@@ -10,7 +10,6 @@ from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.input.pinned_memory.activation import PinnedCopies
 from hotloop.optimize.loaders.training_loaders import training_loaders
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import bound, expected, share
 from hotloop.probe.activation.activation import Activation
 
@@ -54,19 +53,7 @@ class PinnedMemory(Optimization):
         # Page-locked copies run at about twice the rate of pageable ones.
         prior = expected(share(observation, Phase.TRANSFER), 2.0)
         limit = bound(observation, Phase.DATA, Phase.TRANSFER)
-        return [
-            Candidate(
-                name=self.name,
-                numerics=self.numerics,
-                touches_numbers=self.touches_numbers,
-                max_gain=limit,
-                prior=prior,
-            )
-        ]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """It has no parameters."""
-        only(params)
+        return [self.candidate(max_gain=limit, prior=prior)]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what pins and copies."""

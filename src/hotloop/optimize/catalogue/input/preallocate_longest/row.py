@@ -10,7 +10,6 @@ from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.input.preallocate_longest.activation import LongestFirst
 from hotloop.optimize.loaders.training_loaders import training_loaders
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.probe.activation.activation import Activation
 
 if TYPE_CHECKING:
@@ -65,11 +64,7 @@ class PreallocateLongest(Optimization):
         if not any(root.shapes_vary for root in observation.program.roots) and not (seen and seen.padding):
             raise DoesNotApply("its batches were seen in one length")
         # What it saves is in the first epoch; a percent is a guess that orders trials.
-        return [Candidate(name=self.name, numerics=self.numerics, touches_numbers=True, prior=1.01)]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """It has no parameters."""
-        only(params)
+        return [self.candidate(prior=1.01)]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what runs the longest batch."""

@@ -69,11 +69,8 @@ class RamDisk(Optimization):
         # Files that the system has in memory are as fast: half of the reading is a guess that orders trials.
         prior = expected(whole * part if whole is not None else None, 2.0)
         return [
-            Candidate(
-                name=self.name,
+            self.candidate(
                 params={"folder": folder.path},
-                numerics=self.numerics,
-                touches_numbers=self.touches_numbers,
                 max_gain=1.0 / (1.0 - whole) if whole is not None and whole < 1.0 else None,
                 prior=prior,
             )

@@ -75,11 +75,8 @@ class RemoteLoading(Optimization):
         _require_remote(Path(folder.path), file_s(seen, folder))
         whole = share(observation, Phase.DATA)
         return [
-            Candidate(
-                name=self.name,
+            self.candidate(
                 params={"folder": folder.path},
-                numerics=self.numerics,
-                touches_numbers=self.touches_numbers,
                 max_gain=1.0 / (1.0 - whole) if whole is not None and whole < 1.0 else None,
                 prior=expected(whole * part if whole is not None else None, FASTER),
             )

@@ -77,10 +77,8 @@ class SequentialShards(Optimization):
         whole = share(observation, Phase.DATA)
         workers = any(loader.num_workers for loader in loaders)
         return [
-            Candidate(
-                name=self.name,
+            self.candidate(
                 params={"shard_size": SHARD},
-                numerics=self.numerics,
                 max_gain=None if workers else bound(observation, Phase.DATA),
                 prior=expected(whole * part if whole is not None else None, 2.0),
             )

@@ -11,7 +11,6 @@ from hotloop.optimize.catalogue.input.vectorized_fetch.activation import Batched
 from hotloop.optimize.catalogue.input.vectorized_fetch.whole_batches import WholeBatches
 from hotloop.optimize.loaders.training_loaders import refuse_random_samples, training_loaders
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import bound, expected, require_share, share
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
@@ -68,11 +67,7 @@ class VectorizedFetch(Optimization):
         # A fifth of the wait stays: a guess that orders trials.
         prior = expected(share(observation, Phase.DATA), 5.0)
         limit = None if workers else bound(observation, Phase.DATA)
-        return [Candidate(name=self.name, numerics=self.numerics, max_gain=limit, prior=prior)]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """It has no parameters."""
-        only(params)
+        return [self.candidate(max_gain=limit, prior=prior)]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what reads whole batches."""

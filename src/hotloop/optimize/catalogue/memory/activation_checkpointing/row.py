@@ -59,12 +59,9 @@ class ActivationCheckpointing(Optimization):
         named = list(roots[0].blocks) if len(roots) == 1 and not _has_statistics(observation) else []
         forward = share(observation, Phase.FORWARD)
         return [
-            Candidate(
-                name=self.name,
+            self.candidate(
                 params={"blocks": wanted},
-                numerics=self.numerics,
                 prior=1.0 / (1.0 + part * (EXPECTED if forward is None else forward)),
-                saves_memory=True,
             )
             for wanted, part in ((named or "all", 1.0), *((part, part) for part in PARTS))
         ]

@@ -81,13 +81,10 @@ class ActivationMemoryBudget(Optimization):
         forward = share(observation, Phase.FORWARD)
         part = EXPECTED_FORWARD if forward is None else forward
         return [
-            Candidate(
-                name=self.name,
+            self.candidate(
                 params={"budget": budget} if own else {"budget": budget, "compile": True},
-                numerics=self.numerics,
                 prior=1.0 / (1.0 + part * (1 - budget)),
                 one_off_s=COMPILE_S,
-                saves_memory=True,
             )
             for budget in BUDGETS
         ]

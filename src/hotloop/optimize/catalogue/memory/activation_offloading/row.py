@@ -67,13 +67,7 @@ class ActivationOffloading(Optimization):
         if most < MIB:
             raise DoesNotApply("the link carries less than 1 MiB in the time of a forward and a backward")
         return [
-            Candidate(
-                name=self.name,
-                params={"mib": max(1, int(share * most) // MIB)},
-                numerics=self.numerics,
-                saves_memory=True,
-                saved_bytes=int(share * most),
-            )
+            self.candidate(params={"mib": max(1, int(share * most) // MIB)}, saved_bytes=int(share * most))
             for share in SHARES
         ]
 

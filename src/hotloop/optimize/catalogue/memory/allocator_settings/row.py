@@ -9,7 +9,6 @@ from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.memory.allocator_settings.activation import ExpandableSegments
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.probe.activation.activation import Activation
 
 if TYPE_CHECKING:
@@ -57,18 +56,7 @@ class AllocatorSettings(Optimization):
         taken = sorted(set(NAMES) & set(program.environment))
         if taken:
             raise DoesNotApply(f"the program chooses its own settings ({', '.join(taken)})")
-        return [
-            Candidate(
-                name=self.name,
-                numerics=self.numerics,
-                touches_numbers=self.touches_numbers,
-                saves_memory=True,
-            )
-        ]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """It has no parameters."""
-        only(params)
+        return [self.candidate()]
 
     def environment(self, params: Mapping[str, Any]) -> Mapping[str, str]:
         """Return the allocator's setting."""

@@ -9,7 +9,6 @@ from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.memory.chunked_cross_entropy.activation import ChunkedLoss
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.optimize.program.recomputable import require_recomputable
 from hotloop.optimize.program.source_calls import calls_of
 from hotloop.probe.activation.activation import Activation
@@ -60,11 +59,7 @@ class ChunkedCrossEntropy(Optimization):
         names = ("cross_entropy", "CrossEntropyLoss")
         if not any(True for name in names for _ in calls_of(observation, name)):
             raise DoesNotApply("the program's source calls no cross_entropy")
-        return [Candidate(name=self.name, numerics=self.numerics, prior=EXPECTED, saves_memory=True)]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """It has no parameters."""
-        only(params)
+        return [self.candidate(prior=EXPECTED)]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what computes the loss."""

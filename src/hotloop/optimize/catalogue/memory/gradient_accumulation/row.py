@@ -86,12 +86,10 @@ class GradientAccumulation(Optimization):
         forward = share(observation, Phase.FORWARD)
         numerics = Numerics.TOLERANCE if any("Drop" in name for name in layers) else self.numerics
         return [
-            Candidate(
-                name=self.name,
+            self.candidate(
                 params={"micro_batches": num},
                 numerics=numerics,
                 prior=1.0 / (1.0 + (EXPECTED if forward is None else forward)),
-                saves_memory=True,
             )
             for num in parts
         ]

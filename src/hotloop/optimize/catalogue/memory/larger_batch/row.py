@@ -81,10 +81,8 @@ class LargerBatch(Optimization):
         if not roomy:
             raise DoesNotApply(f"twice the batch is expected to take more than {FULL:.0%} of memory")
         return [
-            Candidate(
-                name=self.name,
+            self.candidate(
                 params={"batch_size": factor * size, "instead_of": size},
-                numerics=self.numerics,
                 prior=EXPECTED ** math.log2(factor),
                 samples=_mean_batch(factor * size, num) / _mean_batch(size, num),
                 caution=CAUTION,

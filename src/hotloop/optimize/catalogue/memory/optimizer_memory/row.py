@@ -74,12 +74,10 @@ class OptimizerMemory(Optimization):
             )
         part = share(observation, Phase.OPTIMIZER)
         return [
-            Candidate(
-                name=self.name,
+            self.candidate(
                 params={"kind": kind},
                 numerics=Numerics.EXACT if kind == ONE_BY_ONE else self.numerics,
                 prior=expected(part, SLOWER[kind]),
-                saves_memory=True,
                 saved_bytes=SAVED_BYTES[kind] * max(one.num_parameters for one in optimizers),
             )
             for kind, optimizers in found.items()

@@ -10,7 +10,6 @@ from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.precision.autocast_fp16.activation import ScaledAutocast
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import expected, share
 from hotloop.optimize.reduced_precision.full_precision import require_full_precision
 from hotloop.probe.activation.activation import Activation
@@ -64,11 +63,7 @@ class AutocastFp16(Optimization):
         # Published advice promises 1.5-2x; where bfloat16 is as fast it needs no scaling, and comes first.
         factor = 1.6 if _only_fp16(observation) else 1.35
         prior = expected(share(observation, Phase.FORWARD, Phase.BACKWARD), factor)
-        return [Candidate(name=self.name, numerics=self.numerics, prior=prior)]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """It has no parameters."""
-        only(params)
+        return [self.candidate(prior=prior)]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return autocast to float16 with scaled gradients."""

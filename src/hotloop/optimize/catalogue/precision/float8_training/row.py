@@ -71,11 +71,8 @@ class Float8Training(Optimization):
         compiled = any(root.compiled for root in program.roots)
         part = share(observation, Phase.FORWARD, Phase.BACKWARD)
         return [
-            Candidate(
-                name=self.name,
-                params={"recipe": recipe},
-                numerics=self.numerics,
-                prior=expected(part, USUAL[recipe] * (1.0 if compiled else EAGER)),
+            self.candidate(
+                params={"recipe": recipe}, prior=expected(part, USUAL[recipe] * (1.0 if compiled else EAGER))
             )
             for recipe in RECIPES
         ]

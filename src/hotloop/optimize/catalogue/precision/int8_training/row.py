@@ -10,7 +10,6 @@ from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.sites import Sites
 from hotloop.optimize.catalogue.precision.int8_training.activation import Int8Layers
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import expected, share
 from hotloop.optimize.reduced_precision.eight_bit_layers import FITS
 from hotloop.optimize.reduced_precision.eight_bit_need import require_layers
@@ -70,11 +69,7 @@ class Int8Training(Optimization):
         require_layers(program, "Int8MixedPrecisionTrainingLinear")
         part = share(observation, Phase.FORWARD, Phase.BACKWARD)
         factor = USUAL * (1.0 if any(root.compiled for root in program.roots) else EAGER)
-        return [Candidate(name=self.name, params={}, numerics=self.numerics, prior=expected(part, factor))]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """It has no parameters."""
-        only(params)
+        return [self.candidate(params={}, prior=expected(part, factor))]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what exchanges the layers."""

@@ -9,7 +9,6 @@ from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.precision.lossy_in_half.activation import LossyModules
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.optimize.reduced_precision.bfloat16 import require_bfloat16
 from hotloop.probe.activation.activation import Activation
 
@@ -62,11 +61,7 @@ class LossyInHalf(Optimization):
             < LEAST_LAYERS
         ):
             raise DoesNotApply("the model has too few layers to leave one out")
-        return [Candidate(name=self.name, numerics=self.numerics, prior=MORE)]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """It has no parameters."""
-        only(params)
+        return [self.candidate(prior=MORE)]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return autocast with modules left out."""

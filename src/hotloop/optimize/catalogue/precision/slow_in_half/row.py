@@ -9,7 +9,6 @@ from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.precision.slow_in_half.activation import SlowModules
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.optimize.reduced_precision.bfloat16 import require_bfloat16
 from hotloop.probe.activation.activation import Activation
 
@@ -60,11 +59,7 @@ class SlowInHalf(Optimization):
             raise DoesNotApply(
                 f"the model's layers ({', '.join(sorted(layers)) or 'none'}) are not slower in half"
             )
-        return [Candidate(name=self.name, numerics=self.numerics, prior=MORE)]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """It has no parameters."""
-        only(params)
+        return [self.candidate(prior=MORE)]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return autocast with modules left out."""

@@ -14,7 +14,6 @@ from hotloop.optimize.catalogue.precision.tf32_matmul.activation import (
 )
 from hotloop.optimize.knobs.flag import FlagKnob
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.optimize.program.bounds import expected, share
 from hotloop.optimize.reduced_precision.full_precision import require_full_precision
 from hotloop.probe.activation.activation import Activation
@@ -67,11 +66,7 @@ class Tf32Matmul(Optimization):
         require_full_precision(observation)
         convolves = any(_convolves(root.layer_counts) for root in program.roots)
         prior = expected(share(observation, Phase.FORWARD, Phase.BACKWARD), BESIDE if convolves else ALONE)
-        return [Candidate(name=self.name, numerics=self.numerics, prior=prior)]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """It has no parameters."""
-        only(params)
+        return [self.candidate(prior=prior)]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what sets the precision."""

@@ -66,13 +66,7 @@ class CpuAffinity(Optimization):
                 "each core has one hardware thread, and one process without loader workers uses them"
             )
         return [
-            Candidate(
-                name=self.name,
-                params=params,
-                numerics=self.numerics,
-                touches_numbers=params["cores"] == "apart",
-                prior=prior,
-            )
+            self.candidate(params, touches_numbers=params["cores"] == "apart", prior=prior)
             for params, prior in wanted
         ]
 

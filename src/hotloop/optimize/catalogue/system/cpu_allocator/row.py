@@ -91,16 +91,7 @@ class CpuAllocator(Optimization):
             )
         if not names:
             raise DoesNotApply("this C library has no switches, and no other allocator was found")
-        return [
-            Candidate(
-                name=self.name,
-                params={"allocator": name},
-                numerics=self.numerics,
-                touches_numbers=self.touches_numbers,
-                prior=priors[name],
-            )
-            for name in names
-        ]
+        return [self.candidate(params={"allocator": name}, prior=priors[name]) for name in names]
 
     def validate(self, params: Mapping[str, Any]) -> None:
         """Check the name."""

@@ -63,14 +63,7 @@ class DeviceSelection(Optimization):
             wired = wiring(nvml)
         used = [use.uuid.removeprefix("GPU-").lower() for use in observation.memory.devices if use.uuid]
         best = best_set(wired, used)
-        return [
-            Candidate(
-                name=self.name,
-                params={"devices": ",".join(map(str, best))},
-                numerics=self.numerics,
-                prior=1.1,
-            )
-        ]
+        return [self.candidate(params={"devices": ",".join(map(str, best))}, prior=1.1)]
 
     def validate(self, params: Mapping[str, Any]) -> None:
         """Check the list."""

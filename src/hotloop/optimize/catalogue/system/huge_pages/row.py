@@ -12,7 +12,6 @@ from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.page_faults import faulting
 from hotloop.optimize.catalogue.system.huge_pages.activation import PagesInUse
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.probe.activation.activation import Activation
 
 if TYPE_CHECKING:
@@ -67,15 +66,7 @@ class HugePages(Optimization):
                 f"the kernel's setting is {chosen or 'not readable'}: only with madvise it waits to be asked"
             )
         gain = max(LEAST, 1.0 / (1.0 - (faulting(observation) or 0.0)))
-        return [
-            Candidate(
-                name=self.name, numerics=self.numerics, touches_numbers=self.touches_numbers, prior=gain
-            )
-        ]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """Check that there are no parameters."""
-        only(params)
+        return [self.candidate(prior=gain)]
 
     def environment(self, params: Mapping[str, Any]) -> Mapping[str, str]:
         """Return what torch reads."""

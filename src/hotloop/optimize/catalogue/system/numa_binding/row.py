@@ -59,10 +59,7 @@ class NumaBinding(Optimization):
         near = _near_device(observation)
         largest = sorted(nodes, key=lambda node: -len(nodes[node]))[:2]
         wanted = largest if near is None or near not in nodes else [near]
-        return [
-            Candidate(name=self.name, params={"node": node}, numerics=self.numerics, prior=1.05)
-            for node in wanted
-        ]
+        return [self.candidate(params={"node": node}, prior=1.05) for node in wanted]
 
     def validate(self, params: Mapping[str, Any]) -> None:
         """Check the number of the node."""

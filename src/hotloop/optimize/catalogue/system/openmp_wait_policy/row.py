@@ -10,7 +10,6 @@ from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.system.openmp_wait_policy.activation import BarrierSleep
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.parameters import only
 from hotloop.optimize.program.cores import num_cores, num_processes
 from hotloop.probe.activation.activation import Activation
 from hotloop.stats.quietness import is_busy
@@ -60,15 +59,7 @@ class OpenmpWaitPolicy(Optimization):
         if is_busy(observation.foreign_share):
             # 2.5-5x was measured with a busy neighbour. Tried before all else, it also steadies what comes after.
             prior = 5.0
-        return [
-            Candidate(
-                name=self.name, numerics=self.numerics, touches_numbers=self.touches_numbers, prior=prior
-            )
-        ]
-
-    def validate(self, params: Mapping[str, Any]) -> None:
-        """It has no parameters."""
-        only(params)
+        return [self.candidate(prior=prior)]
 
     def environment(self, params: Mapping[str, Any]) -> Mapping[str, str]:
         """Return what the OpenMP runtimes read when they are loaded."""
