@@ -106,12 +106,16 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
         """Return what a run with one more change, which cannot touch a number, is held to: the run without it.
 
         What else is on in both may part from the original by rounding; a wait policy was refused for an optimizer's.
+        It is repeated as far away as the original was: where processes of a sampler race for the order of batches, huge
+        pages were refused for that.
         """
-        if not run.losses:
+        if not run.losses or not self.originals:
             return self
+        first, *others = self.originals
+        repeats = tuple(_as_far_away(run.losses, first, other) for other in others)
         return msgspec.structs.replace(
             self,
-            originals=(run.losses,),
+            originals=(run.losses, *repeats),
             invariants=(run.invariants,) if run.invariants is not None else (),
         )
 
@@ -181,6 +185,12 @@ class ReferenceLosses(msgspec.Struct, frozen=True, kw_only=True):
         curves = [[at for at in range(num) if sites[at] == site] for site in dict.fromkeys(sites)]
         long = [curve for curve in curves if len(curve) >= MIN_STEPS]
         return long or [list(range(num))]
+
+
+def _as_far_away(run: Sequence[float], first: Sequence[float], other: Sequence[float]) -> tuple[float, ...]:
+    """Return a run moved as far, relatively, as one of two equal runs is from the other."""
+    together = zip(run, first, other, strict=False)
+    return tuple(mine * after / before if before else mine for mine, before, after in together)
 
 
 def _at(run: Sequence[float], places: Sequence[int]) -> tuple[float, ...]:
