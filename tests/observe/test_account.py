@@ -80,6 +80,19 @@ def test_a_policy_that_acts_in_an_environment_is_not_evaluated(tmp_path: Path) -
     assert run.num_evaluations == 0
 
 
+@pytest.mark.parametrize(("num_calls", "name"), [(60, "rollout_s"), (20, "evaluation_s")])
+def test_a_model_that_acts_more_often_than_it_learns_plays(tmp_path: Path, num_calls: int, name: str) -> None:
+    """PPO on poles of the program's own: 64 steps of its environment, 16 of the optimizer, no library and no loader."""
+    script = Script(tmp_path)
+    for _ in range(2):
+        for _ in range(8):
+            script.span(Kind.FORWARD, 2).span(Kind.BACKWARD, 4).span(Kind.OPTIMIZER, 1).wait(1)
+        for _ in range(num_calls // 2):
+            script.span(Kind.EVALUATE, 1).wait(1)
+    run = _account(script)
+    assert {"rollout_s", "evaluation_s"} & run.parts.keys() == {name}
+
+
 def test_batches_of_a_loader_are_evaluated_whatever_the_program_imports(tmp_path: Path) -> None:
     script = Script(tmp_path).train(5).span(Kind.DATA, 2, 1).span(Kind.EVALUATE, 4).train(5)
     assert "evaluation_s" in _account(script, simulates=True).parts

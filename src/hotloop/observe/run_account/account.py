@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import median
 
@@ -16,6 +16,7 @@ from hotloop.observe.decode.spans import Span, Stretch, Timeline
 from hotloop.observe.run_account.interval_names import DIRECT, Stage, Usual, name_pieces
 from hotloop.observe.steps.epochs import training_slot
 from hotloop.observe.steps.evaluation import num_evaluations, scores_batches
+from hotloop.observe.steps.rates import CALLS
 from hotloop.observe.steps.step_windows import WITHIN, Window, boundaries, windows
 from hotloop.probe.record.events import Kind
 
@@ -54,12 +55,22 @@ def account(
     spans, steps = timeline.spans, windows(timeline, anchor)
     ledger.split = on_device is not None
     split = steps if on_device is None else windows(on_device, anchor)
-    ledger.usual = _usual(timeline, steps, _shares(split), infers=anchor.infers, acts=simulates)
+    acts = simulates or _plays(timeline, len(ends))
+    ledger.usual = _usual(timeline, steps, _shares(split), infers=anchor.infers, acts=acts)
     ledger.stretch(spans[: ends[0] + 1], timeline.torch_s, spans[ends[0]].end_s, Stage.HEAD)
     for step, (before, end) in zip(steps, itertools.pairwise(ends), strict=True):
         ledger.step(spans[before + 1 : end + 1], step)
     _add_tail(ledger, timeline, ends[-1], end_s)
     return _counted(ledger.closed(wall_s), timeline, ends)
+
+
+def _plays(timeline: Timeline, num_steps: int) -> bool:
+    """Whether the model is called without gradients far more often than it learns, on what no loader gives.
+
+    It then acts in an environment of the program's own: what is evaluated is a share of what is learned from.
+    """
+    num = Counter(span.kind for span in timeline.spans)
+    return not num[Kind.DATA] and num[Kind.EVALUATE] > CALLS * num_steps
 
 
 class _Ledger:
