@@ -16,6 +16,7 @@ from hotloop.model.finding import Finding, Severity
 from hotloop.model.ratio import Ratio
 
 from ..report.test_observation_screen import observation
+from .observations import with_parts
 
 
 @pytest.mark.parametrize(
@@ -72,3 +73,16 @@ def test_a_cost_is_at_least_what_was_predicted_to_go(
     assert finding.cost_s == pytest.approx(cost_share * 0.1)
     assert finding.gain is not None
     assert finding.gain.ratio == pytest.approx(gain)
+
+
+@pytest.mark.parametrize(("of_loop", "expected"), [(False, 1.5 / 1.25), (True, 1.5)])
+def test_a_gain_is_one_of_steps_and_rollouts_together(of_loop: bool, expected: float) -> None:
+    """Fused, Adam took a third of a PPO's update less; half of its loop are rollouts, and `tune` measured 1.05x."""
+    acting = with_parts(rollout_s=9.0)  # as long as all steps
+    assert acting.step is not None
+    cost = Cost(1 / 3, 0.2, 0.4, acting.step.whole_s * (2.0 if of_loop else 1.0))
+    symptom = Symptom(evidence="seen", cost=cost, gain=cost.gain(), by_hand=True)
+    rule = dataclasses.replace(all_rules()[0], check=lambda _: [symptom], explains=())
+    (finding,) = diagnose(acting, rules=[rule]).findings
+    assert finding.gain is not None
+    assert finding.gain.ratio == pytest.approx(expected)

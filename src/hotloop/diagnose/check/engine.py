@@ -11,7 +11,7 @@ from hotloop.diagnose.check.bottleneck import bottleneck
 from hotloop.diagnose.check.device_idle import capped_by_idle
 from hotloop.diagnose.check.registry import all_rules
 from hotloop.diagnose.check.same_line import one_price_a_line
-from hotloop.diagnose.price.cost import LEAST, MATERIAL, NO_STEP_LEFT, Cost, loudness
+from hotloop.diagnose.price.cost import LEAST, MATERIAL, NO_STEP_LEFT, Cost, loudness, steps_s
 from hotloop.diagnose.price.facts import contended
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.diagnosis import Abstention, Diagnosis
@@ -108,6 +108,15 @@ def _priced_anew(rule: Rule, symptom: Symptom, observation: Observation) -> tupl
     return symptom, surest
 
 
+def _of_loop(gain: Ratio | None, cost: Cost | None, observation: Observation) -> Ratio | None:
+    """Return a gain of the step as one of a loop that acts, too: `tune` measures steps together with their rollouts."""
+    rollouts_s, step = observation.run.parts.get("rollout_s", 0.0), observation.step
+    if gain is None or not rollouts_s or step is None or (cost is not None and cost.step_s > step.whole_s):
+        return gain
+    part = steps_s(observation) / (steps_s(observation) + rollouts_s)
+    return Ratio(*(1.0 / (1.0 - part * (1.0 - 1.0 / one)) for one in (gain.ratio, gain.low, gain.high)))
+
+
 def _severity(rule: Rule, symptom: Symptom, gain: Ratio | None, observation: Observation) -> Severity:
     """Return how loud a finding is: one that a busy machine makes by itself is information there.
 
@@ -132,7 +141,7 @@ def _finding(rule: Rule, symptom: Symptom, gain: Ratio | None, observation: Obse
         cost_s=seconds[0],
         cost_low_s=seconds[1],
         cost_high_s=seconds[2],
-        gain=gain,
+        gain=_of_loop(gain, symptom.cost, observation),
         evidence=symptom.evidence,
         advice=symptom.advice or rule.advice,
         optimization=None if symptom.by_hand else rule.optimization,
