@@ -63,6 +63,21 @@ for batch, in DataLoader(TensorDataset(words), 128):
     loss.backward()
     optimizer.step()
 """
+FLAT_LABELS = """
+import torch
+from torch import nn
+
+words = torch.randint(0, 50, (10_000,))
+model = nn.Sequential(nn.Embedding(50, 64), nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 50))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(30):
+    at = torch.randint(0, 9_000, (16,))
+    x, y = (torch.stack([words[i + more : i + more + 128] for i in at]) for more in (0, 1))
+    loss = nn.functional.cross_entropy(model(x).flatten(0, 1), y.flatten())
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
 BY_HAND = """
 import torch
 weight = torch.randn(512, 512, device="cuda", requires_grad=True)
@@ -158,3 +173,15 @@ def test_whole_numbers_of_a_loader_are_let_go_with_their_batch(tmp_path: Path) -
     found = plan(tmp_path, "train.py")
     assert found["later"]["grows_bytes"] is None
     assert found["by_name"]["as it is"]["held"]["by_class"].get("inputs", 0) < 2 * 128 * 64 * 8
+
+
+def test_labels_that_are_flattened_before_the_loss_have_the_batch_that_is_tried(tmp_path: Path) -> None:
+    """A language model whose batches are made by hand: torch compares the number of labels before anything runs."""
+    (tmp_path / "train.py").write_text(FLAT_LABELS)
+    found = plan(tmp_path, "train.py")
+    half, base, double = (
+        found["by_name"][name]["allocated"]["num_bytes"]
+        for name in ("accumulation 2", "as it is", "batch x2")
+    )
+    assert half < 0.8 * base
+    assert double > 1.5 * base

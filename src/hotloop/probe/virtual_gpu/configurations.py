@@ -59,14 +59,8 @@ class Configuration:
     def resize(self, tensor: Any) -> Any:
         """Return a tensor that goes to the device, with the batch that is wanted."""
         factor = self.order.get("batch", 1) / self.order.get("accumulation", 1)
-        size = self._training.batch_size
-        if (
-            factor == 1
-            or not tensor.dim()
-            or size is None
-            or tensor.shape[0] != size
-            or (tensor.is_leaf and tensor.requires_grad)
-        ):
+        size = tensor.shape[0] if tensor.dim() else None
+        if factor == 1 or size not in self._training.row_counts or (tensor.is_leaf and tensor.requires_grad):
             return tensor
         wanted = max(1, round(size * factor))
         self.num_resized += 1

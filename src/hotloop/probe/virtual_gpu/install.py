@@ -63,6 +63,7 @@ def install(
     world = World(storages, lambda tensor: steps.current.resize(tensor) if steps.current else tensor)
     training.adopt = world.adopt
     world.adopt_batches()
+    world.adopt_labels()
     world.give_arrays()
     steps.assumptions = lambda: world.assumptions
     steps.look.num_epochs = lambda: world.num_epochs

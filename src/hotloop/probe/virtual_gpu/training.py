@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -26,6 +27,8 @@ class Training:
         """The outermost module of the latest forward with gradients."""
         self.batch_size: int | None = None
         """Size of the first dimension of its first tensor, as the program has it."""
+        self.row_counts: set[int] = set()
+        """First dimensions of what has a row for each sample, or for each token of all samples (flattened labels)."""
         self.input_sizes: list[int] = []
         """The smallest and the largest number of elements of that tensor, over the steps."""
         self.watches_batch = True
@@ -99,6 +102,8 @@ class Training:
         first = next((each for each in given if isinstance(each, torch.Tensor) and each.dim()), None)
         if first is not None and self.watches_batch:
             self.batch_size = first.shape[0]
+            tokens = 1 if first.is_floating_point() else 2
+            self.row_counts = {first.shape[0], math.prod(first.shape[:tokens])}
             sizes = [*self.input_sizes, first.numel()]
             self.input_sizes = [min(sizes), max(sizes)]
         self._phase = "forward"

@@ -128,6 +128,20 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
 
         iterator.__next__ = following
 
+    def adopt_labels(self) -> None:
+        """Move labels that are given to a loss: torch compares their number with that of the outputs before it runs."""
+        functions: Any = torch._C._nn
+        for name in ("cross_entropy_loss", "nll_loss_nd"):
+            setattr(functions, name, self._adopting(getattr(functions, name)))
+
+    def _adopting(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def loss(outputs: Any, labels: Any, *args: Any, **kwargs: Any) -> Any:
+            is_ours = self.one_device and isinstance(outputs, FakeTensor)
+            return original(outputs, self._adopt(labels) if is_ours else labels, *args, **kwargs)
+
+        return loss
+
     def _adopt_batch(self, batch: Any) -> Any:
         if isinstance(batch, MutableMapping) and not isinstance(batch, dict):  # transformers' BatchEncoding
             for name, value in batch.items():
