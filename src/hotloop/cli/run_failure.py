@@ -29,13 +29,13 @@ from hotloop.report.terminal.screen import Screen
 
 def main(words: Sequence[str], folder: str) -> None:
     """Say what held the memory, and store it as a session where that can be done."""
-    observation = _observed(words, Path(folder))
-    screen = Screen()
-    rank = os.environ.get("LOCAL_RANK", "0")
-    if rank != "0":
-        found = observation.out_of_memory
-        screen.alert(f"hotloop: rank {rank}: {ran_out_told(found)}" if found is not None else "")
+    screen, rank = Screen(), os.environ.get("LOCAL_RANK", "0")
+    failure = _failure(Path(folder))
+    found = as_it_ended(failure)
+    if rank != "0":  # ranks run out together: one of them says it at length
+        screen.alert(f"hotloop: rank {rank}: {ran_out_told(found)}")
         return
+    observation = msgspec.structs.replace(_observed(words, failure), out_of_memory=found)
     show_out_of_memory(screen, observation)
     session = stored_or_told(screen, observation, origin("run", words))
     if session is not None:
@@ -43,19 +43,23 @@ def main(words: Sequence[str], folder: str) -> None:
     screen.note(f"hotloop: what each line of the program holds: hotloop observe {shlex.join(words)}")
 
 
-def _observed(words: Sequence[str], folder: Path) -> Observation:
-    now_s, lived_s = time.monotonic(), 0.0
+def _failure(folder: Path) -> Failure:
+    lived_s = 0.0
     with contextlib.suppress(psutil.Error):
         lived_s = time.time() - psutil.Process(os.getppid()).create_time()
-    failure = Failure(folder=folder, code=1, lived_s=lived_s, largest_bytes=None, num_kills=None, lead=None)
-    observation = build(
+    # An exception that nothing caught ends Python with 1.
+    return Failure(folder=folder, code=1, lived_s=lived_s, largest_bytes=None, num_kills=None, lead=None)
+
+
+def _observed(words: Sequence[str], failure: Failure) -> Observation:
+    now_s = time.monotonic()
+    return build(
         words,
-        folder,
+        failure.folder,
         {},
         script=script_of(resolve(words)),
         machine=msgspec.to_builtins(identity()),
-        begin_s=now_s - lived_s,
+        begin_s=now_s - failure.lived_s,
         end_s=now_s,
-        exit_code=1,
+        exit_code=failure.code,
     )
-    return msgspec.structs.replace(observation, out_of_memory=as_it_ended(failure))
