@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -80,13 +80,14 @@ def tune_result(observation: Observation, found: Found) -> TuneResult:
     steps = found.factors().steps(proven) if proven else ()
     before, after = _last_arms(found, proven)
     ground = found.runner.originals.baseline() if found.runner.originals.measured else None
+    likely = tuple(_likely(observation, found, proven))
     return TuneResult(
         command=observation.command,
         baseline=_baseline(observation),
         floor=ground.floor if ground else None,
         plan=_plan(observation, proven, steps),
-        likely=tuple(_likely(observation, found, proven)),
-        refused=(*found.refused, *(_as_it_was(found, one) for one in _refusals(found, proven))),
+        likely=likely,
+        refused=(*found.refused, *(_as_it_was(found, one) for one in _refusals(found, proven, likely))),
         trials=tuple(_by_goal(found, proven)),
         peak_bytes=(before.peak_bytes if before else None, after.peak_bytes if after else None),
         tree_peak=(before.tree_peak if before else None, after.tree_peak if after else None),
@@ -195,23 +196,27 @@ def _search_ratio(found: Found, plan: PlanSteps) -> tuple[Ratio, str]:
     return ratio_of(mean, 1.96 * deviation), SWITCHED if switched else METHOD
 
 
-def _refusals(found: Found, proven: Standing | None) -> list[Refusal]:
+def _refusals(found: Found, proven: Standing | None, likely: Sequence[LikelyPlan]) -> list[Refusal]:
     """Every candidate that is not in the plan, with the last thing that is known of it."""
     planned = {step.label for step in proven.plan} if proven else set()
+    promising = {step.label for step in found.search.state.plan}
+    promising |= {
+        Candidate(name=step.name, params=step.params).label for plan in likely for step in plan.steps
+    }
     return [
-        Refusal(one.label, _why_not(found, one))
+        Refusal(one.label, _why_not(found, one, one.label in promising))
         for one in found.search.state.known
         if one.label not in planned
     ]
 
 
-def _why_not(found: Found, one: Known) -> str:
+def _why_not(found: Found, one: Known, is_promising: bool) -> str:
+    if is_promising:
+        return _open(found, one.label)
     if one.status is Status.UNTRIED and one.reason == NO_TIME:
         if found.interrupted:
             return NOT_TRIED
         return NOT_WORTH if found.search.is_done else NO_TIME
-    if one.candidate in found.search.state.plan:
-        return _open(found, one.label)
     return one.reason
 
 

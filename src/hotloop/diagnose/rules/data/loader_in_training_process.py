@@ -2,7 +2,8 @@
 
 ## What it does
 Finds a loader with `num_workers=0` whose batches the step waits for. The gain is that of a pipeline: with a worker
-the slower of loading and computing sets the pace, and on a CPU both share the cores.
+the slower of loading and computing sets the pace, and on a CPU both share the cores: a worker takes one from what
+computes on several threads.
 
 ## Why it is slow
 Reading, decoding, augmenting and collating run between two steps, while the device waits.
@@ -29,10 +30,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.price.cost import phase_cost
-from hotloop.diagnose.price.facts import cores_per_process, on_cpu, step_loader
+from hotloop.diagnose.price.cost import LEAST, phase_cost
+from hotloop.diagnose.price.facts import cores_per_process, step_loader
+from hotloop.diagnose.price.threads import pipelined
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.data.handing_over import BATCH_S
+from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.quantities import duration
 from hotloop.model.ratio import Ratio
@@ -44,27 +47,29 @@ def check(observation: Observation) -> Iterator[Symptom]:
     loader = step_loader(observation)
     if loader is None or loader.num_workers or loader.iterable or cost.seconds[0] < BATCH_S:
         return
+    gain = _best(observation, cost.share, cost.gain().high)
+    helps = gain.ratio > 1.0 + LEAST
+    evidence = (
+        f"num_workers=0, and {cost.share:.0%} of the step ({duration(cost.seconds[0])}) "
+        f"is making the batch from {loader.dataset}"
+    )
     yield Symptom(
-        evidence=(
-            f"num_workers=0, and {cost.share:.0%} of the step ({duration(cost.seconds[0])}) "
-            f"is making the batch from {loader.dataset}"
-        ),
+        evidence=evidence if helps else f"{evidence}; workers would take the cores that compute",
         metric="phases.data.share",
         path=loader.path,
         line=loader.line,
         cost=cost,
-        gain=_pipelined(observation, cost.share, cost.gain()),
+        gain=gain,
+        severity=None if helps else Severity.INFO,
     )
 
 
-def _pipelined(observation: Observation, wait: float, bound: Ratio) -> Ratio:
-    """With as many workers as cores; the lower end is no gain at all, the upper one Amdahl's bound."""
+def _best(observation: Observation, wait: float, most: float) -> Ratio:
+    """Return the gain of the best numbers of workers and threads; the lower end is none, the upper Amdahl's bound."""
     cores = cores_per_process(observation)
-    compute = 1.0 - wait
-    busy = min(cores, observation.program.num_threads or cores)
-    shared = (wait + compute * busy) / cores if on_cpu(observation) else 0.0
-    expected = 1.0 / max(compute, wait / cores, shared, 1e-2)
-    return Ratio(max(1.0, min(expected, bound.high)), 1.0, bound.high)
+    forms = [(n, threads) for n in range(1, cores + 1) for threads in (None, max(1, cores - n))]
+    best = max(pipelined(observation, wait, cores, n, threads) for n, threads in forms)
+    return Ratio(max(1.0, min(best, most)), 1.0, most)
 
 
 rule = Rule(

@@ -34,14 +34,11 @@ from collections.abc import Iterator
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.price.cost import phase_share
 from hotloop.diagnose.price.facts import contended, cores_per_process, on_cpu, step_loader
+from hotloop.diagnose.price.threads import with_threads
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.ratio import Ratio
-
-LONG_S = 2e-4
-"""Of one call: waking a team of threads and waiting for the last one takes some 10 us, and torch divides no operation
-of less than 32,768 elements, which take about 20 us."""
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -57,11 +54,12 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if threads >= free:
         return
     computing = phase_share(observation, Phase.FORWARD, Phase.BACKWARD, Phase.OPTIMIZER)
+    less = computing * (1.0 - with_threads(observation, threads, free))
     yield Symptom(
         evidence=f"{threads} computing threads {_of(observation, free)}, and {computing:.0%} of the step computes",
         metric="program.num_threads",
         severity=Severity.INFO,
-        gain=_gain(observation, computing * (1.0 - threads / free)),
+        gain=Ratio(1.0 / (1.0 - less), 1.0, 1.0 / (1.0 - computing * (1.0 - threads / free))),
     )
 
 
@@ -69,16 +67,6 @@ def _of(observation: Observation, free: int) -> str:
     if contended(observation):
         return f"of {free} cores, which others used {observation.foreign_share:.0%} of meanwhile"
     return f"where {free} cores are free"
-
-
-def _gain(observation: Observation, most: float) -> Ratio:
-    """Return what more threads bring, of a share of the step that would go if all of it ran in parallel."""
-    operators = observation.deep.operators if observation.deep else None
-    divided = 0.0
-    if operators is not None:
-        long = (one for one in operators.operators if one.self_s >= LONG_S * one.count)
-        divided = min(1.0, sum(one.share for one in long))
-    return Ratio(1.0 / (1.0 - most * divided), 1.0, 1.0 / (1.0 - most))
 
 
 rule = Rule(

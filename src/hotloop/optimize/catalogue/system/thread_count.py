@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from hotloop.diagnose.price.threads import with_threads
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.knobs.threads import ThreadKnob
@@ -114,11 +115,11 @@ def _prior(observation: Observation, current: int | None, wanted: int) -> float:
     """Return a guess that orders trials.
 
     Oversubscription costs a factor of 4 to 10 (two processes of two threads on two cores); idle cores cost
-    what the parallel part gains from them, put at half of the step here.
+    what the parallel part gains from them.
     """
     if current is None or observation.program.device != "cpu":
         return 1.0
     cores = cores_per_process(observation)
     if current > cores >= wanted:
         return 4.0 if wanted == cores else 2.0
-    return (0.5 + 0.5 / current) / (0.5 + 0.5 / wanted)
+    return 1.0 / with_threads(observation, current, wanted)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from hotloop.diagnose.price.threads import pipelined
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.program import LoaderFacts
@@ -29,9 +29,6 @@ MAX_WORKERS = 16
 """More is not proposed: published advice and the PyTorch forum see diminishing returns after about 8."""
 SHORT_EPOCH_S = 100.0
 """Starting two workers took about 1 s on two cores: 1% of such an epoch."""
-CROWDED = 1.5
-"""How much slower a step is whose threads wait at barriers for one that lost its core to a worker. Measured on two
-cores: one worker beside two threads 0.84, one and two workers beside one thread 1.3 and 1.5 times as fast."""
 
 
 class LoaderWorkers(Optimization):
@@ -188,10 +185,7 @@ def _threads(observation: Observation, workers: int) -> list[int | None]:
 
 
 def _prior(observation: Observation, current: int, workers: int, threads: int | None) -> float:
-    """Return the speed ratio of a simple pipeline: the slower of loading and computing sets the pace.
-
-    On the CPU both share the cores, so their work together is a second limit. A guess that orders trials.
-    """
+    """Return the speed ratio that is expected, a guess that orders trials."""
     wait = share(observation, Phase.DATA)
     if wait is None:
         return 1.0
@@ -199,14 +193,4 @@ def _prior(observation: Observation, current: int, workers: int, threads: int | 
         return 1.0 - wait / 2  # rarely helps: it is tried after the others
     if current:
         return 1.0 / (1.0 - wait + wait * min(1.0, current / workers))
-    compute, cores = 1.0 - wait, cores_per_process(observation)
-    if threads is not None and observation.program.num_threads:
-        # Half of what more threads promise is what they were seen to bring on small models.
-        slower = math.sqrt(observation.program.num_threads / threads)
-        return 1.0 / max(compute * slower, wait / workers)
-    shared, slower = 0.0, 1.0
-    if observation.program.device == "cpu":
-        num_threads = min(cores, observation.program.num_threads or cores)
-        shared = (wait + compute * num_threads) / cores
-        slower = CROWDED if num_threads > 1 and num_threads + workers > cores else 1.0
-    return 1.0 / (slower * max(compute, wait / workers, shared))
+    return pipelined(observation, wait, cores_per_process(observation), workers, threads)
