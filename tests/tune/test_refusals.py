@@ -9,7 +9,7 @@ from hotloop.model.tuning import LikelyPlan, PlanStep
 from hotloop.tune.result import _refusals
 from hotloop.tune.search.status import Known, Status
 
-from .sessions import candidates
+from .simulated import candidates
 
 BF16 = candidates("bf16")[0]
 
