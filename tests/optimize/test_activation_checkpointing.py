@@ -193,11 +193,12 @@ def test_it_does_not_apply(program: dict[str, Any], reason: str) -> None:
 
 def test_candidates_say_that_they_save_memory_for_time() -> None:
     seen = observation(roots=(root(blocks={"layers": 3}),))
-    named, half, quarter = ActivationCheckpointing().candidates(seen)
+    named, *parts = ActivationCheckpointing().candidates(seen)
     assert named.params == {"blocks": ["layers"]}
     assert named.saves_memory
     assert named.prior == pytest.approx(1 / 1.3)
-    assert named.prior < half.prior < quarter.prior < 1
+    assert [one.params["blocks"] for one in parts] == [0.75, 0.5, 0.25]
+    assert named.prior < parts[0].prior < parts[1].prior < parts[2].prior < 1
     norms = observation(roots=(root(blocks={"layers": 3}, layer_counts={"BatchNorm2d": 1}),))
     assert ActivationCheckpointing().candidates(norms)[0].params == {"blocks": "all"}
 

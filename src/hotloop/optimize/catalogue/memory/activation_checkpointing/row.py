@@ -89,7 +89,7 @@ class ActivationCheckpointing(Optimization):
         return rewrite_blocks(source, sites, params.get("blocks", "all"))
 
 
-PARTS = (0.5, 0.25)
+PARTS = (0.75, 0.5, 0.25)
 """Shares of what all blocks save that are tried beside all of them."""
 EXPECTED = 0.3
 """Share of the forward where it was not measured: 1 / 1.3 is 0.77 of the speed. A backward costs about two forwards."""
