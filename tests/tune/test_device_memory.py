@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import pytest
 
-from hotloop.launch.isolation.decide import Isolation
 from hotloop.launch.process import Run
 from hotloop.machine.devices.free_memory import FreeMemory
 from hotloop.model.observation import Anchor, DeviceMemory
@@ -28,6 +27,7 @@ from hotloop.tune.trials.out_of_memory import ran_out_of_memory
 from hotloop.tune.trials.setting import Setting
 from hotloop.tune.trials.void_blocks import ContentionWatch
 from tests.simulated_device.memory import CONTEXT, GIB, Memory
+from tests.tune.settings import setting
 from tests.tune.test_void_blocks import _Load
 
 LARGER = Candidate(name="larger")
@@ -126,20 +126,9 @@ class _Executor(DuetExecutor):
             reserved_bytes=each,
             beside_bytes=device.total - device.free + CONTEXT,
         )
-        setting = Setting(
-            argv=(),
-            environment={},
-            isolation=cast("Isolation", None),
-            anchor=Anchor("optimizer", 0, 1),
-            num_ranks=num_ranks,
-            step_s=0.01,
-            startup_s=1.0,
-            peak_bytes=None,
-            devices=(need,),
-        )
         self.said: list[str] = []
         blocks = Blocks(num_steps=4, discard=1, warm_steps=3, max_rounds=None)
-        self.crew = _ArmProcesses(setting, blocks, device, each, grown)
+        self.crew = _ArmProcesses(setting(num_ranks=num_ranks, devices=(need,)), blocks, device, each, grown)
         super().__init__(
             setting,
             blocks,

@@ -7,8 +7,6 @@ from typing import cast
 
 import pytest
 
-from hotloop.launch.isolation.decide import Isolation
-from hotloop.model.observation import Anchor
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.tune.design.block_length import Blocks
 from hotloop.tune.executor import PlanSteps
@@ -18,10 +16,10 @@ from hotloop.tune.search.state import Proof, State
 from hotloop.tune.search.status import Known, Status
 from hotloop.tune.trials.arm import Arm
 from hotloop.tune.trials.arm_processes import ArmProcesses
-from hotloop.tune.trials.setting import Setting
 
 from ..stats.simulated import Noise
 from .sessions import Simulation, names
+from .settings import setting
 from .simulated import Truth
 
 QUIET = Noise(pair_sd=0.01, block_sd=0.01, rho=0.0, spike_share=0.0)
@@ -105,23 +103,10 @@ class _Arm:
 
 def test_the_time_of_a_step_is_that_of_as_many_samples_as_the_programs_own_has() -> None:
     crew = ArmProcesses(
-        setting(), Blocks(num_steps=8, discard=1, warm_steps=3, max_rounds=None), lambda: 100.0
+        setting(step_s=0.1), Blocks(num_steps=8, discard=1, warm_steps=3, max_rounds=None), lambda: 100.0
     )
     own, larger = _Arm(()), _Arm((sizes()[1],))
     assert crew.turn(cast("Arm", own)) == pytest.approx(0.3)
     assert crew.turn(cast("Arm", larger)) == pytest.approx(0.3 / 4)
     assert (own.asked, larger.asked) == ([9], [3])
     crew.close()
-
-
-def setting() -> Setting:
-    return Setting(
-        argv=(),
-        environment={},
-        isolation=cast("Isolation", None),
-        anchor=Anchor("optimizer", 0, 1),
-        num_ranks=1,
-        step_s=0.1,
-        startup_s=1.0,
-        peak_bytes=None,
-    )

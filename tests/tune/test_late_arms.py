@@ -8,8 +8,6 @@ from typing import Any, cast
 
 import pytest
 
-from hotloop.launch.isolation.decide import Isolation
-from hotloop.model.observation import Anchor
 from hotloop.model.optimization import Candidate
 from hotloop.model.tuning import Failure, FailureKind
 from hotloop.tune.design.block_length import Blocks
@@ -17,7 +15,8 @@ from hotloop.tune.executor import PlanSteps, SetOrder
 from hotloop.tune.trials import arm_processes
 from hotloop.tune.trials.arm import Arm, ArmFailed
 from hotloop.tune.trials.arm_processes import ArmProcesses
-from hotloop.tune.trials.setting import Setting
+
+from .settings import setting
 
 QUICK, SLOW = (
     Candidate(name="fused_optimizer"),
@@ -72,19 +71,8 @@ def _started(
     """Return the seconds that the start of a set took with 150 s left, what failed, and the arms."""
     clock = _Clock()
     monkeypatch.setattr(arm_processes, "time", clock)
-    setting = Setting(
-        argv=(),
-        environment={},
-        isolation=cast("Isolation", None),
-        anchor=Anchor("optimizer", 0, 1),
-        num_ranks=1,
-        step_s=0.01,
-        startup_s=1.0,
-        peak_bytes=None,
-        devices=(),
-    )
     blocks = Blocks(num_steps=4, discard=1, warm_steps=3, max_rounds=None)
-    crew = _ArmProcesses(setting, blocks, lambda: 150.0 - clock.now)
+    crew = _ArmProcesses(setting(), blocks, lambda: 150.0 - clock.now)
     crew.clock = clock
     arms: list[Arm] = []
     failed: dict[int, FailureKind] = {}

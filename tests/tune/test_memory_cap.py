@@ -8,7 +8,6 @@ from typing import cast
 
 import pytest
 
-from hotloop.launch.isolation.decide import Isolation
 from hotloop.launch.process import Run
 from hotloop.model.observation import Anchor, DeviceMemory
 from hotloop.model.optimization import Candidate
@@ -24,28 +23,18 @@ from hotloop.tune.trials.out_of_memory import refused_by_limit
 from hotloop.tune.trials.setting import Setting
 from tests.simulated_device import SimulatedCuda
 from tests.simulated_device.memory import GIB
+from tests.tune.settings import setting
 
 HALF: PlanSteps = (Candidate(name="autocast_bf16"),)
 LARGER: PlanSteps = (Candidate(name="larger_batch", samples=4.0),)
 LIMIT = 24 * GIB
 
 
-def setting(fit_bytes: int | None = LIMIT, *, on_device: bool = True) -> Setting:
+def on_a_device(fit_bytes: int | None = LIMIT, *, on_device: bool = True) -> Setting:
     device = DeviceMemory(
         index=0, uuid=None, name="", total_bytes=80 * GIB, reserved_bytes=GIB, beside_bytes=0
     )
-    return Setting(
-        argv=(),
-        environment={},
-        isolation=cast("Isolation", None),
-        anchor=Anchor("optimizer", 0, 1),
-        num_ranks=1,
-        step_s=0.01,
-        startup_s=1.0,
-        peak_bytes=None,
-        devices=(device,) if on_device else (),
-        fit_bytes=fit_bytes,
-    )
+    return setting(fit_bytes=fit_bytes, devices=(device,) if on_device else ())
 
 
 def proof(plan: PlanSteps) -> SetOrder:
@@ -55,22 +44,22 @@ def proof(plan: PlanSteps) -> SetOrder:
 
 def test_a_plan_has_the_limit_in_its_proof_and_nothing_else_has() -> None:
     order = proof((*HALF, *HALF))
-    assert [cap_bytes(setting(), order, at) for at in range(3)] == [None, None, LIMIT]
-    assert cap_bytes(setting(None), order, 2) is None
-    assert cap_bytes(setting(200 * GIB), order, 2) is None
-    assert cap_bytes(setting(on_device=False), order, 2) is None
-    assert cap_orders(setting(), order, 1) == []
+    assert [cap_bytes(on_a_device(), order, at) for at in range(3)] == [None, None, LIMIT]
+    assert cap_bytes(on_a_device(None), order, 2) is None
+    assert cap_bytes(on_a_device(200 * GIB), order, 2) is None
+    assert cap_bytes(on_a_device(on_device=False), order, 2) is None
+    assert cap_orders(on_a_device(), order, 1) == []
 
 
 def test_a_larger_batch_leaves_head_room() -> None:
     compared = SetOrder(plans=((), LARGER), max_rounds=4)
-    assert cap_bytes(setting(None), compared, 1) == 72 * GIB
-    assert cap_bytes(setting(), compared, 1) == 72 * GIB
-    assert cap_bytes(setting(), proof(LARGER), 2) == LIMIT
+    assert cap_bytes(on_a_device(None), compared, 1) == 72 * GIB
+    assert cap_bytes(on_a_device(), compared, 1) == 72 * GIB
+    assert cap_bytes(on_a_device(), proof(LARGER), 2) == LIMIT
 
 
 def test_the_limit_acts_where_the_model_is() -> None:
-    (order,) = cap_orders(setting(), proof(HALF), 2)
+    (order,) = cap_orders(on_a_device(), proof(HALF), 2)
     cap, cuda = made_from(order["make"]), SimulatedCuda(2)
     assert isinstance(cap, DeviceMemoryCap)
     assert not cap.effect()[0]
