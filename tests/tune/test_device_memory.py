@@ -128,13 +128,14 @@ class _Executor(DuetExecutor):
         )
         self.said: list[str] = []
         blocks = Blocks(num_steps=4, discard=1, warm_steps=3, max_rounds=None)
-        self.crew = _ArmProcesses(setting(num_ranks=num_ranks, devices=(need,)), blocks, device, each, grown)
+        shared = setting(num_ranks=num_ranks, devices=(need,))
+        self.crew = _ArmProcesses(shared, blocks, device, each, grown)
         super().__init__(
-            setting,
+            shared,
             blocks,
             self.said.append,
             watch=lambda say, num: ContentionWatch(say, num, _Load((), 0.0), lambda _: None),
-            device_budget=DeviceBudget(setting.devices, self._driver, lambda _: None),
+            device_budget=DeviceBudget(shared.devices, self._driver, lambda _: None),
             crew=self.crew,
         )
 
