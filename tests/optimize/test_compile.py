@@ -237,3 +237,9 @@ def test_parameters_out_of_range_are_refused() -> None:
         Compile().validate({"blocks": "a b"})
     with pytest.raises(ValueError, match="dynamic is 3"):
         Compile().validate({"dynamic": 3})
+
+
+def test_more_layers_are_expected_to_take_longer_to_compile() -> None:
+    small, large = (observation(roots=(root(layer_counts={"Conv2d": num}),)) for num in (15, 120))
+    (quick,), (slow,) = (Compile().candidates(seen) for seen in (small, large))
+    assert (quick.one_off_s, slow.one_off_s) == (pytest.approx(20, abs=2), pytest.approx(75, abs=6))

@@ -13,7 +13,7 @@ from hotloop.optimize.knobs.within_forward import Gated
 from hotloop.optimize.optimization import Optimization
 from hotloop.optimize.parameters import boolean, choice, only
 from hotloop.optimize.program.bounds import expected, share
-from hotloop.optimize.program.compilable import require_compilable
+from hotloop.optimize.program.compilable import compile_s, require_compilable
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
 
@@ -35,10 +35,6 @@ RECURRENT = 1.05
 0.95 times as fast compiled, and 0.96 with `dynamic`, which took 100 s of 600 before anything else was tried."""
 ON_A_GPU = {"default": 1.4, "reduce-overhead": 1.38, "max-autotune": 1.34, "max-autotune-no-cudagraphs": 1.32}
 """Expected of forward and backward."""
-COMPILE_S = 45.0
-"""Of a small convolutional network, forward and backward, in the two threads of a two-core machine."""
-COMPILE_ON_A_GPU_S = 25.0
-"""A GPT of six layers took 13 s for training and as long for its evaluation (H200, sixteen cores, cold caches)."""
 BLOCKS_LESS, BLOCKS_LESS_ON_A_GPU = 0.05, 0.2
 """Factor that compiling each block is expected to bring less than the whole: each has a call, guards and kernels of its
 own. With the host as the limit of that GPT its blocks were 0.94 [0.85, 1.04], the whole 1.18 and 1.28 by hand."""
@@ -86,7 +82,7 @@ class Compile(Optimization):
         recurrent = _RECURRENT & {name for root in observation.program.roots for name in root.layer_counts}
         on_gpu = observation.program.device == "cuda"
         modes = ON_A_GPU if on_gpu else {"default": 1.3}
-        whole_s = COMPILE_ON_A_GPU_S if on_gpu else COMPILE_S
+        whole_s = compile_s(observation)
         blocks_less = BLOCKS_LESS_ON_A_GPU if on_gpu else BLOCKS_LESS
         wanted: list[tuple[dict[str, Any], float, float]] = [
             ({"mode": mode}, factor, whole_s) for mode, factor in modes.items()

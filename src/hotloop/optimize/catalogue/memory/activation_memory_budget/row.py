@@ -14,7 +14,7 @@ from hotloop.optimize.catalogue.memory.activation_memory_budget.activation impor
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import boolean, only, required
 from hotloop.optimize.program.bounds import share
-from hotloop.optimize.program.compilable import require_compilable
+from hotloop.optimize.program.compilable import compile_s, require_compilable
 from hotloop.probe.activation.activation import Activation
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ BUDGETS = (0.7, 0.5, 0.3, 0.1)
 """Swept, each of them measured: neither peak nor time has to follow the budget from one to the next."""
 EXPECTED_FORWARD = 0.3
 """Share of the forward where it was not measured."""
-COMPILE_S = 60.0
-"""Of a small network on two cores; see compile, and the partitioner's search comes on top."""
 SETTING = "torch._functorch.config"
 
 
@@ -84,7 +82,7 @@ class ActivationMemoryBudget(Optimization):
             self.candidate(
                 params={"budget": budget} if own else {"budget": budget, "compile": True},
                 prior=1.0 / (1.0 + part * (1 - budget)),
-                one_off_s=COMPILE_S,
+                one_off_s=compile_s(observation),
             )
             for budget in BUDGETS
         ]
