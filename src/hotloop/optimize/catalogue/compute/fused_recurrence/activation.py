@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from hotloop.optimize.catalogue.compute.fused_recurrence.cells import fused
 from hotloop.optimize.catalogue.compute.fused_recurrence.one_call import Fused
 from hotloop.optimize.catalogue.compute.fused_recurrence.pattern import ROW, time_loops
 from hotloop.optimize.catalogue.compute.fused_recurrence.source_edit import CALL, put_before
+from hotloop.optimize.comparison.replaced_loops import ReplacedLoops
 from hotloop.optimize.comparison.same_values import along, require_same
-from hotloop.optimize.comparison.unseen import ends_a_recomputation, is_kept, unseen
-from hotloop.optimize.evidence import evidence
 from hotloop.optimize.program.containers import map_tensors
 from hotloop.patterns.refusal import NotThis
-from hotloop.probe.activation.knob import Knob
 
-PROOFS = 2
-"""Times that a loop runs as it is and is compared, before the one call takes its place."""
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 Told = tuple[Any, int, tuple[Any, ...], bool]
 """A cell, the number of the one whose output it is given, its states, and whether `state[0]` alone is read."""
@@ -58,84 +53,48 @@ Make = Callable[[Any, Sequence[Told]], Steps]
 """Makes the steps of some cells, of rows."""
 
 
-class RecurrentCalls(Knob):
-    """Makes the steps of loops over time in one call.
+class RecurrentCalls(ReplacedLoops):
+    """Makes the steps of loops over time in one call."""
 
-    Args:
-        at_once: from the third run of a loop on; else when it is switched.
-    """
-
-    settle_steps = 1
+    loops: ClassVar[str] = "loop that calls a recurrent cell for every time step"
 
     def __init__(self, *, at_once: bool) -> None:
-        self._is_on = at_once
-        self._places: list[str] = []
-        self._unread: list[str] = []
+        super().__init__(at_once=at_once)
         self._known: weakref.WeakKeyDictionary[Any, tuple[int, Fused]] = weakref.WeakKeyDictionary()
         """Of each cell a number of its own, and what takes its place."""
         self._num_known = 0
-        self._proofs: dict[Any, int] = {}
-        self._settled: set[Any] = set()
-        """What was proven before the forward that is under way."""
-        self._left: dict[int, str] = {}
-        self._differences: list[float] = []
-        self._num_loops: dict[int, int] = {}
         self._kinds: dict[int, str] = {}
 
     def on_source(self, path: str, tree: Any, names: dict[str, Any]) -> bool:
         """Put the one call before each loop that it may replace."""
         loops, left = time_loops(tree)
-        short = os.path.basename(path)
-        self._unread += [f"{short}:{line}: {reason}" for line, reason in left.items()]
-        for loop in loops:
-            put_before(loop, len(self._places))
-            self._places.append(f"{short}:{loop.node.lineno}")
         names[CALL] = self.all_steps
-        return bool(loops)
-
-    def on_forward_inputs(
-        self,
-        module: Any,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> tuple[Any, Any]:
-        """Let what is proven by now go on in checkpointed blocks, too."""
-        self._settled |= {key for key, num in self._proofs.items() if num >= PROOFS}
-        return args, kwargs
-
-    def switch(self, on: bool) -> None:
-        """Make them in one call, or one by one."""
-        self._is_on = on
+        return self._put(path, loops, left, put_before)
 
     def all_steps(self, site: int, over: Any, dim: int, num: Any, cells: Sequence[Told]) -> Steps | None:
         """Return what all steps of a loop give; None: the loop is to run."""
-        import torch
+        made: Steps | None = self._instead(site, lambda: self._made(site, over, dim, num, cells))
+        return made
 
-        if torch.compiler.is_compiling() or torch.jit.is_tracing() or site in self._left:
+    def _made(self, site: int, over: Any, dim: int, num: Any, cells: Sequence[Told]) -> Steps | None:
+        rows = _rows(over, dim, num)
+        if rows is None:
             return None
-        try:
-            rows = _rows(over, dim, num)
-            if rows is None:
-                return None
+        with _own_random_numbers(rows):
+            ways = [self._way(each) for each in cells]
+
+        def prove() -> None:
             with _own_random_numbers(rows):
-                ways = [self._way(each) for each in cells]
-            key = (site, *_circumstances(rows, cells), *(self._known[each[0]][0] for each in cells))
-            if self._proofs.get(key, 0) < PROOFS:
-                with _own_random_numbers(rows), unseen():
-                    self._prove(rows, cells, ways)
-                self._proofs[key] = self._proofs.get(key, 0) + 1
-            elif self._is_on and (key in self._settled or not is_kept()):
-                steps = _in_one_call(rows, cells, ways)
-                self._num_loops[site] = self._num_loops.get(site, 0) + 1
-                self._kinds[site] = ", ".join(dict.fromkeys(each.kind for each in ways))
-                return steps
-        except NotThis as reason:
-            self._left[site] = str(reason)
-        except Exception as error:  # whatever the program's cell raises: the loop then runs as it is
-            if ends_a_recomputation(error):
-                raise
-            self._left[site] = f"{type(error).__name__}: {str(error).strip()[:200]}"
-        return None
+                self._prove(rows, cells, ways)
+
+        key = (site, *_circumstances(rows, cells), *(self._known[each[0]][0] for each in cells))
+        if not self._is_proven(key, prove):
+            return None
+        self._kinds[site] = ", ".join(dict.fromkeys(each.kind for each in ways))
+        return _in_one_call(rows, cells, ways)
+
+    def _how(self, site: int) -> str:
+        return f" ({self._kinds[site]})"
 
     def _way(self, told: Told) -> Fused:
         cell, _, states, reads_first = told
@@ -172,18 +131,6 @@ class RecurrentCalls(Knob):
         together, other = _values_and_gradients(make, rows, cells, learns=learns)
         self._differences.append(require_same("results", alone, together, coarse))
         self._differences.append(require_same("gradients", own, other, coarse))
-
-    def effect(self) -> tuple[bool, str]:
-        """Return whether loops were made in one call, and how near it came."""
-        left = [*(f"{self._places[site]}: {reason}" for site, reason in self._left.items()), *self._unread]
-        acted = {site: num for site, num in self._num_loops.items() if site not in self._left}
-        if not acted:
-            return False, evidence("", left, "no loop that calls a recurrent cell for every time step ran")
-        done = ", ".join(
-            f"{self._places[site]} {num}x ({self._kinds[site]})" for site, num in sorted(acted.items())
-        )
-        within = max(self._differences, default=0.0)
-        return True, evidence(f"in one call: {done}, within {within:.1e} of the loop's own results", left)
 
 
 def _rows(over: Any, dim: int, num: Any) -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,9 +10,7 @@ from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.compute.fused_recurrence.activation import RecurrentCalls
 from hotloop.optimize.catalogue.compute.fused_recurrence.pattern import time_loops
 from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.program.bounds import MIN_SHARE, expected
-from hotloop.optimize.program.sampled_lines import Lines, sampled_share
-from hotloop.optimize.program.source_calls import program_files
+from hotloop.optimize.program.loops_of_source import faster_loops
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
 
@@ -23,10 +19,6 @@ if TYPE_CHECKING:
     from hotloop.source.draft import Editor
     from hotloop.source.outcome import Rewrite
 
-SHOWN = 4
-"""Reasons that a refusal names."""
-WITH_BACKWARD = 2.0
-"""What a loop costs beside its own time: the backward goes through as many operations."""
 FASTER = 1.5
 """What the order of trials goes by; small cells gain more."""
 
@@ -71,16 +63,14 @@ class FusedRecurrence(Optimization):
             raise DoesNotApply("the program compiles its model, loops over time with it")
         if observation.program.double_backward:
             raise DoesNotApply("the program differentiates a gradient, which torch's fused recurrence cannot")
-        found, left = _loops(observation)
-        if not found:
-            raise DoesNotApply(
-                "; ".join(left[:SHOWN]) or "no loop of the program calls a recurrent cell step by step"
-            )
-        share = sampled_share(observation, found)
-        if share is not None and share < MIN_SHARE:
-            raise DoesNotApply(f"its loops over time take {share:.1%} of the step: there is nothing to gain")
-        part = min(share * WITH_BACKWARD, 0.9) if share is not None else 0.1
-        return [self.candidate(prior=expected(part, FASTER))]
+        prior = faster_loops(
+            observation,
+            time_loops,
+            "loops over time",
+            "no loop of the program calls a recurrent cell step by step",
+            FASTER,
+        )
+        return [self.candidate(prior=prior)]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what changes the source as it is read."""
@@ -99,18 +89,3 @@ class FusedRecurrence(Optimization):
             "self.rnn = nn.LSTM(inputs, width, batch_first=True)  # in __init__, for nn.LSTMCell(inputs, width)\n"
             "outputs, (h, c) = self.rnn(x, (h[None], c[None]))  # in the place of the loop over x[:, t]",
         )
-
-
-def _loops(observation: Observation) -> tuple[list[Lines], list[str]]:
-    """Return path, first and last line of the loops, and why others are left."""
-    found: list[Lines] = []
-    left: dict[str, None] = {}
-    for name, text in program_files(observation):
-        path = os.path.abspath(name)
-        try:
-            loops, reasons = time_loops(ast.parse(text))
-        except SyntaxError:
-            continue
-        found += [(path, each.node.lineno, each.node.end_lineno or each.node.lineno) for each in loops]
-        left |= {f"{os.path.basename(path)}:{line}: {reason}": None for line, reason in reasons.items()}
-    return found, list(left)

@@ -2,100 +2,51 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from hotloop.optimize.catalogue.compute.vectorized_loop.pattern import row_loops
 from hotloop.optimize.catalogue.compute.vectorized_loop.source_edit import CALL, put_beside
 from hotloop.optimize.comparison.compare import ROUNDINGS
-from hotloop.optimize.comparison.unseen import ends_a_recomputation, is_kept, unseen
-from hotloop.optimize.evidence import evidence
+from hotloop.optimize.comparison.replaced_loops import ReplacedLoops
 from hotloop.patterns.refusal import NotThis
-from hotloop.probe.activation.knob import Knob
 
-PROOFS = 2
-"""Times that a loop runs as it is and is compared, before the one call takes its place."""
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _SUMS = ("float", "complex", "int64")
 """Types that summing up keeps."""
 
 
-class BatchedTurns(Knob):
-    """Makes the turns of loops over rows in one call.
+class BatchedTurns(ReplacedLoops):
+    """Makes the turns of loops over rows in one call."""
 
-    Args:
-        at_once: from the third run of a loop on; else when it is switched.
-    """
-
-    settle_steps = 1
+    loops: ClassVar[str] = "loop over rows whose turns are independent"
 
     def __init__(self, *, at_once: bool) -> None:
-        self._is_on = at_once
-        self._places: list[str] = []
+        super().__init__(at_once=at_once)
         self._kinds: list[list[str]] = []
-        self._unread: list[str] = []
-        self._proofs: dict[int, int] = {}
-        self._settled: set[int] = set()
-        """What was proven before the forward that is under way."""
-        self._left: dict[int, str] = {}
-        self._differences: list[float] = []
-        self._num_loops: dict[int, int] = {}
 
     def on_source(self, path: str, tree: Any, names: dict[str, Any]) -> bool:
         """Put the one call beside each loop that it may replace."""
         loops, left = row_loops(tree)
-        short = os.path.basename(path)
-        self._unread += [f"{short}:{line}: {reason}" for line, reason in left.items()]
-        for loop in loops:
-            put_beside(loop, len(self._places))
-            self._places.append(f"{short}:{loop.node.lineno}")
-            self._kinds.append([each.kind for each in loop.results])
+        self._kinds += [[each.kind for each in loop.results] for loop in loops]
         names[CALL] = self.all_rows
-        return bool(loops)
-
-    def on_forward_inputs(
-        self,
-        module: Any,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> tuple[Any, Any]:
-        """Let what is proven by now go on in checkpointed blocks, too."""
-        self._settled |= {key for key, num in self._proofs.items() if num >= PROOFS}
-        return args, kwargs
-
-    def switch(self, on: bool) -> None:
-        """Make them in one call, or one by one."""
-        self._is_on = on
+        return self._put(path, loops, left, put_beside)
 
     def all_rows(
         self, site: int, turn: Callable[..., Any], over: Sequence[Any], num: Any, called: Sequence[Any]
     ) -> Any:
         """Return what all turns of a loop give, each result by row; None: the loop is to run."""
+        return self._instead(site, lambda: self._made(site, turn, over, num, called))
+
+    def _made(
+        self, site: int, turn: Callable[..., Any], over: Sequence[Any], num: Any, called: Sequence[Any]
+    ) -> Any:
         import torch
 
-        if torch.compiler.is_compiling() or site in self._left:
+        rows = _rows(over, num)
+        if rows is None or not self._is_proven(site, lambda: self._prove(site, turn, rows, called)):
             return None
-        try:
-            rows = _rows(over, num)
-            if rows is None:
-                return None
-            if self._proofs.get(site, 0) < PROOFS:
-                with unseen():
-                    self._prove(site, turn, rows, called)
-            elif self._is_on and (site in self._settled or not is_kept()):
-                results = torch.vmap(turn)(*rows)
-                self._num_loops[site] = self._num_loops.get(site, 0) + 1
-                return results
-        except NotThis as reason:
-            self._left[site] = str(reason)
-        except (
-            Exception
-        ) as error:  # whatever vmap or the program's own code raises: the loop then runs as it is
-            if ends_a_recomputation(error):
-                raise
-            self._left[site] = f"{type(error).__name__}: {str(error).strip()[:200]}"
-        return None
+        return torch.vmap(turn)(*rows)
 
     def _prove(self, site: int, turn: Callable[..., Any], rows: Sequence[Any], called: Sequence[Any]) -> None:
         """See whether one call gives the values and the gradients that the turns give one by one.
@@ -119,7 +70,6 @@ class BatchedTurns(Knob):
             self._compare("results", one, other)
         for one, other in zip(*_gradients(alone, together, rows, called), strict=True):
             self._compare("gradients", one, other)
-        self._proofs[site] = self._proofs.get(site, 0) + 1
 
     def _compare(self, what: str, one: Any, other: Any) -> None:
         import torch
@@ -135,16 +85,6 @@ class BatchedTurns(Knob):
         if not apart <= ROUNDINGS * torch.finfo(one.dtype).eps:
             raise NotThis(f"its {what} differ by {apart:.1e}, more than rounding")
         self._differences.append(apart)
-
-    def effect(self) -> tuple[bool, str]:
-        """Return whether loops were made in one call, and how near it came."""
-        left = [*(f"{self._places[site]}: {reason}" for site, reason in self._left.items()), *self._unread]
-        acted = {site: num for site, num in self._num_loops.items() if site not in self._left}
-        if not acted:
-            return False, evidence("", left, "no loop over rows whose turns are independent ran")
-        done = ", ".join(f"{self._places[site]} {num}x" for site, num in sorted(acted.items()))
-        within = max(self._differences, default=0.0)
-        return True, evidence(f"in one call: {done}, within {within:.1e} of the loop's own results", left)
 
 
 def _rows(over: Sequence[Any], num: Any) -> list[Any] | None:

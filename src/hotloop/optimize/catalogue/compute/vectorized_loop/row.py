@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,10 +9,8 @@ from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.compute.vectorized_loop.activation import BatchedTurns
 from hotloop.optimize.catalogue.compute.vectorized_loop.pattern import row_loops
-from hotloop.optimize.optimization import DoesNotApply, Optimization
-from hotloop.optimize.program.bounds import MIN_SHARE, expected
-from hotloop.optimize.program.sampled_lines import Lines, sampled_share
-from hotloop.optimize.program.source_calls import program_files
+from hotloop.optimize.optimization import Optimization
+from hotloop.optimize.program.loops_of_source import faster_loops
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
 
@@ -23,10 +19,6 @@ if TYPE_CHECKING:
     from hotloop.source.draft import Editor
     from hotloop.source.outcome import Rewrite
 
-SHOWN = 4
-"""Reasons that a refusal names."""
-WITH_BACKWARD = 2.0
-"""What a loop costs beside its own time: the backward goes through as many operations."""
 FASTER = 5.0
 """A script with a loss by rows took steps 5.2 times as fast when it was written as one operation."""
 
@@ -60,15 +52,14 @@ class VectorizedLoop(Optimization):
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:
         """Return the one candidate where such a loop takes a part of the step."""
-        found, left = _loops(observation)
-        if not found:
-            said = "; ".join(left[:SHOWN])
-            raise DoesNotApply(said or "no loop of the program goes over the rows of a tensor")
-        share = sampled_share(observation, found)
-        if share is not None and share < MIN_SHARE:
-            raise DoesNotApply(f"its loops over rows take {share:.1%} of the step: there is nothing to gain")
-        part = min(share * WITH_BACKWARD, 0.9) if share is not None else 0.1
-        return [self.candidate(prior=expected(part, FASTER))]
+        prior = faster_loops(
+            observation,
+            row_loops,
+            "loops over rows",
+            "no loop of the program goes over the rows of a tensor",
+            FASTER,
+        )
+        return [self.candidate(prior=prior)]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:
         """Return what changes the source as it is read."""
@@ -83,18 +74,3 @@ class VectorizedLoop(Optimization):
         from hotloop.optimize.catalogue.compute.vectorized_loop.rewrite import vectorize
 
         return vectorize(source)
-
-
-def _loops(observation: Observation) -> tuple[list[Lines], list[str]]:
-    """Return path, first and last line of the loops, and why others are left."""
-    found: list[Lines] = []
-    left: dict[str, None] = {}
-    for name, text in program_files(observation):
-        path = os.path.abspath(name)
-        try:
-            loops, reasons = row_loops(ast.parse(text))
-        except SyntaxError:
-            continue
-        found += [(path, each.node.lineno, each.node.end_lineno or each.node.lineno) for each in loops]
-        left |= {f"{os.path.basename(path)}:{line}: {reason}": None for line, reason in reasons.items()}
-    return found, list(left)
