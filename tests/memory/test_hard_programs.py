@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
+from torch import nn
 
 from ..cli.commands import hotloop
 from .planning import plan
@@ -185,3 +187,117 @@ def test_labels_that_are_flattened_before_the_loss_have_the_batch_that_is_tried(
     )
     assert half < 0.9 * base  # eight MiB are a workspace
     assert double > 1.3 * base
+
+
+STAGES = """
+import torch
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        convolution = lambda: nn.Conv2d(width, width, 3, padding=1)
+        self.body = nn.Sequential(convolution(), nn.BatchNorm2d(width), nn.ReLU(), convolution())
+
+    def forward(self, x):
+        return x + self.body(x)
+
+stage = lambda before, width: [nn.Conv2d(before, width, 3, 2, 1), nn.Sequential(*[Block(width) for _ in range(4)])]
+model = nn.Sequential(*stage(3, 32), *stage(32, 64), *stage(64, 128)).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+images = torch.randn(32, 3, 64, 64).cuda()
+for step in range(60):
+    loss = model(images).square().mean()
+    images = torch.randn(32, 3, 64, 64).cuda()  # the next batch, while this one is alive
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_a_batch_that_is_fetched_ahead_and_stages_of_blocks(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(STAGES)
+    found = plan(tmp_path, "train.py")
+    base, half, quarter, recomputed = (
+        found["by_name"][name]["allocated"]["num_bytes"]
+        for name in ("as it is", "accumulation 2", "accumulation 4", "checkpointing")
+    )
+    assert half < 0.75 * base
+    assert quarter < 0.75 * half
+    assert recomputed < 0.6 * base
+
+
+LOADS = """
+optimizer.zero_grad()
+model.load_state_dict(torch.load("before.pt", map_location="cuda"))
+encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(64, 4, batch_first=True), 2).cuda()
+padding = torch.zeros(8, 16, dtype=torch.bool)
+padding[:, 12:] = True
+for epoch in range(9):
+    for step in range(6):
+        train(64)
+    encoder.eval()
+    with torch.no_grad():
+        encoder(torch.randn(8, 16, 64).cuda(), src_key_padding_mask=padding.cuda())
+"""
+
+
+def test_a_checkpoint_for_the_device_is_loaded_and_padding_needs_no_nested_tensors(tmp_path: Path) -> None:
+    weights = nn.Sequential(nn.Linear(256, 1024), nn.ReLU(), nn.Linear(1024, 256))
+    torch.save(weights.state_dict(), tmp_path / "before.pt")
+    found = plan(tmp_path, str(written(tmp_path, LOADS)))
+    assert found["later"]["failure"] is None
+    assert all("fails" not in (peak["missing"] or "") for peak in found["peaks"])
+
+
+AUTOCAST = """
+import contextlib, sys
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Embedding(8000, 64), nn.Linear(64, 8000)).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+half = sys.argv[1] == "half"
+for step in range(40):
+    words = torch.randint(0, 8000, (4, 512)).cuda()
+    with torch.autocast("cuda", torch.bfloat16) if half else contextlib.nullcontext():
+        loss = nn.functional.cross_entropy(model(words).flatten(0, 1), words.flatten())
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_autocast_has_the_loss_in_it_as_a_program_would_write_it(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(AUTOCAST)
+    planned, own = (plan(tmp_path, "train.py", word)["by_name"] for word in ("full", "half"))
+    assert planned["bf16 autocast"]["allocated"]["num_bytes"] == pytest.approx(
+        own["as it is"]["allocated"]["num_bytes"], rel=0.02
+    )
+
+
+LBFGS = """
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(256, 1024), nn.Tanh(), nn.Linear(1024, 1)).cuda()
+optimizer = torch.optim.LBFGS(model.parameters())
+x = torch.randn(64, 256).cuda()
+
+def closure():
+    optimizer.zero_grad()
+    loss = model(x).square().mean()
+    loss.backward()
+    return loss
+
+for step in range(8):
+    optimizer.step(closure)
+"""
+
+
+def test_a_tolerance_is_not_taken_to_be_reached(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(LBFGS)
+    found = plan(tmp_path, "train.py")
+    weights = 4 * (256 * 1024 + 1024 + 1024 + 1)
+    assert allocated(found) > 20 * weights  # the history of LBFGS
+    assert "numbers computed on the device are taken not to be below a threshold" in found["assumptions"]

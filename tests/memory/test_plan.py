@@ -1,7 +1,7 @@
 """From peaks on a virtual GPU to what fits where."""
 
 from hotloop.memory.devices import device_named
-from hotloop.memory.plan import plan_for
+from hotloop.memory.plan import look_on, plan_for
 from hotloop.memory.virtual_report import FoundBatch, Look, VirtualPeak, VirtualReport, Wanted
 from hotloop.model.memory_plan import MemoryPlan, PlannedDevice
 from hotloop.report.content.later_peak import said_later
@@ -118,3 +118,26 @@ def test_assumed_values_widen_the_interval() -> None:
     assert exact is not None
     assert assumed is not None
     assert assumed.high - assumed.low > exact.high - exact.low
+
+
+def test_an_evaluation_that_does_not_fit_is_one_of_every_configuration() -> None:
+    look = Look(
+        num_steps=9, peak_allocated_bytes=20 * GIB, peak_reserved_bytes=20 * GIB, step=9, phase="between"
+    )
+    plan, _ = planned("T4", one_gib=1, look=look)
+    fits = {peak.configuration: peak.fits for peak in plan.peaks if peak.missing is None}
+    assert fits.pop("as it is") == "no"
+    assert set(fits.values()) == {"unsure"}
+    assert {peak.fits for peak in planned("A100 40GB", look=look)[0].peaks[1:] if not peak.missing} == {"yes"}
+
+
+def test_a_later_peak_is_scaled_to_devices_with_other_kernels() -> None:
+    look = Look(num_steps=9, peak_allocated_bytes=GIB, peak_reserved_bytes=GIB, step=9, phase="between")
+    first, other = (
+        VirtualReport(configurations=(VirtualPeak(name="as it is", peak_allocated_bytes=size),), look=seen)
+        for size, seen in ((GIB // 2, look), (GIB // 4, None))
+    )
+    there = look_on(first, other)
+    assert there is not None
+    assert there.peak_reserved_bytes == GIB // 2
+    assert look_on(first, first) == look

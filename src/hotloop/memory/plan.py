@@ -48,12 +48,13 @@ def plan_for(command: Sequence[str], devices: Sequence[PlannedDevice], run: Runn
     peaks = [
         _planned(
             device,
-            _with_later(peak, first.look),
+            _with_later(peak, look),
             reports[_kind(device)],
             formulas.get(peak.name),
-            grows=grows,
+            may_be_more=grows or (look is not None and _is_outside_steps(look) and not _holds(device, look)),
         )
         for device in devices
+        for look in [look_on(first, reports[_kind(device)])]
         for peak in reports[_kind(device)].configurations
     ]
     largest = [found for device in devices if (found := _largest(device, reports[_kind(device)]))]
@@ -89,6 +90,28 @@ def _kind(device: PlannedDevice) -> tuple[bool, int]:
 
 def _room(device: PlannedDevice) -> int:
     return device.total_bytes - device.outside_bytes
+
+
+def look_on(first: VirtualReport, report: VirtualReport) -> Look | None:
+    """Return the look of the first kind of device as it would be on another: its steps differ by a factor."""
+    look, steps, others = first.look, first.configurations[0], report.configurations[0]
+    if look is None or report is first or not steps.peak_allocated_bytes or not others.peak_allocated_bytes:
+        return look
+    factor = others.peak_allocated_bytes / steps.peak_allocated_bytes
+    return msgspec.structs.replace(
+        look,
+        peak_allocated_bytes=round(look.peak_allocated_bytes * factor),
+        peak_reserved_bytes=round(look.peak_reserved_bytes * factor),
+    )
+
+
+def _is_outside_steps(look: Look) -> bool:
+    """Whether the peak of all steps is that of an evaluation, which other configurations of training have, too."""
+    return look.phase == "between"
+
+
+def _holds(device: PlannedDevice, look: Look) -> bool:
+    return look.peak_reserved_bytes * (1 + ERROR) <= _room(device)
 
 
 def _with_later(peak: VirtualPeak, look: Look | None) -> VirtualPeak:
@@ -130,7 +153,12 @@ def _later(report: VirtualReport) -> LaterPeak | None:
 
 
 def _planned(
-    device: PlannedDevice, peak: VirtualPeak, report: VirtualReport, formula: str | None, *, grows: bool
+    device: PlannedDevice,
+    peak: VirtualPeak,
+    report: VirtualReport,
+    formula: str | None,
+    *,
+    may_be_more: bool,
 ) -> PlannedPeak:
     if peak.peak_allocated_bytes is None or peak.peak_reserved_bytes is None:
         return PlannedPeak(configuration=peak.name, device=device.name, missing=peak.missing)
@@ -142,7 +170,7 @@ def _planned(
         device=device.name,
         allocated=_interval(peak.peak_allocated_bytes, error),
         reserved=reserved,
-        fits="unsure" if fits == "yes" and grows else fits,
+        fits="unsure" if fits == "yes" and may_be_more else fits,
         held=peak.held,
         formula=formula,
     )

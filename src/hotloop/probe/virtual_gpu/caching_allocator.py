@@ -93,6 +93,9 @@ class CachingAllocator:
         self.reserved = 0
         self.peak_allocated = 0
         self.peak_reserved = 0
+        self.told_allocated = 0
+        """The peak since the program reset it, as is the next one."""
+        self.told_reserved = 0
         self.num_retries = 0
         """Times that free segments were given back to the device because a request did not fit."""
 
@@ -116,6 +119,7 @@ class CachingAllocator:
         self._used[key] = block
         self.allocated += block.size
         self.peak_allocated = max(self.peak_allocated, self.allocated)
+        self.told_allocated = max(self.told_allocated, self.allocated)
 
     def free(self, key: int) -> None:
         """Give a block back, merged with its free neighbours."""
@@ -141,8 +145,8 @@ class CachingAllocator:
         pool.add(block)
 
     def reset_peaks(self) -> None:
-        """Forget the peaks, as `reset_peak_memory_stats` does."""
-        self.peak_allocated, self.peak_reserved = self.allocated, self.reserved
+        """Forget the peaks that the program is told, as `reset_peak_memory_stats` does."""
+        self.told_allocated, self.told_reserved = self.allocated, self.reserved
 
     def empty_cache(self) -> None:
         """Give segments that nothing uses back to the device."""
@@ -165,6 +169,7 @@ class CachingAllocator:
                 raise OutOfMemory(size, self.allocated, self.reserved)
         self.reserved += wanted
         self.peak_reserved = max(self.peak_reserved, self.reserved)
+        self.told_reserved = max(self.told_reserved, self.reserved)
         return _Block(wanted, small=small)
 
     def _split(self, block: _Block, size: int) -> None:

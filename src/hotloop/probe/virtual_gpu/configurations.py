@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -73,14 +74,26 @@ class Configuration:
         return tensor.detach().repeat(-(-wanted // size), *[1] * (tensor.dim() - 1))[:wanted]
 
     def _autocast(self, dtype: torch.dtype) -> None:
+        own: list[tuple[bool, torch.dtype]] = []
+
         def around(begins: bool) -> None:
-            torch.set_autocast_enabled("cuda", begins)
-            torch.set_autocast_dtype("cuda", dtype)
+            now = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
+            if begins:
+                own.append(now)
+                torch.set_autocast_enabled("cuda", True)
+                torch.set_autocast_dtype("cuda", dtype)
+            elif own and now == (
+                True,
+                dtype,
+            ):  # else the program's own has ended since, and put back what was before
+                torch.set_autocast_enabled("cuda", own[0][0])
+                torch.set_autocast_dtype("cuda", own[0][1])
             if not begins:
+                own.clear()
                 torch.clear_autocast_cache()
 
-        self._training.around_forward.append(around)
-        self._undo.append(lambda: self._training.around_forward.remove(around))
+        self._training.around_loss.append(around)
+        self._undo.append(lambda: self._training.around_loss.remove(around))
 
     def _checkpoint(self) -> None:
         from torch.utils.checkpoint import checkpoint
@@ -107,12 +120,20 @@ class Configuration:
 
 
 def repeated_blocks(root: Any) -> list[Any]:
-    """Return the repeated blocks of a model: children of one class, with parts of their own, that hold most of it."""
-    groups: list[list[Any]] = [[]]
-    for module in root.modules() if root is not None else ():
-        by_class: dict[type, list[Any]] = {}
-        for child in module.children():
-            if any(True for _ in child.children()) and any(True for _ in child.parameters()):
-                by_class.setdefault(type(child), []).append(child)
-        groups += [alike for alike in by_class.values() if len(alike) >= MIN_BLOCKS]
-    return max(groups, key=lambda alike: sum(each.numel() for one in alike for each in one.parameters()))
+    """Return a model's repeated blocks: children of one class, with parts of their own; of nested ones the outer."""
+    if root is None:
+        return []
+    children = list(root.children())
+    alike = Counter(type(child) for child in children if _is_block(child))
+    found: list[Any] = []
+    for child in children:
+        is_repeated = _is_block(child) and alike[type(child)] >= MIN_BLOCKS
+        found += [child] if is_repeated else repeated_blocks(child)
+    return found
+
+
+def _is_block(module: Any) -> bool:
+    """Whether it computes with parts of its own; a container is called part by part, or is a stage of blocks."""
+    if isinstance(module, (nn.Sequential, nn.ModuleList, nn.ModuleDict)):
+        return False
+    return any(True for _ in module.children()) and any(True for _ in module.parameters())

@@ -72,5 +72,6 @@ def install(
     )  # `torch.tensor(0.0, device="cuda")` is made on the CPU and copied
     world.__enter__()
     kernels.install()
+    torch.backends.mha.set_fastpath_enabled(False)  # nested tensors cannot be fake; for inference alone
     # The device would have a thread of its own, which knows nothing of the world.
     torch.autograd.set_multithreading_enabled(False)

@@ -22,6 +22,7 @@ from hotloop.probe.virtual_gpu.training import Training
 BASE_STEPS = 3
 """Optimizer state appears in the first; gradients of one step may live into the next forward."""
 STEPS_EACH = 2
+"""The last of them counts: in the first, batches and outputs of the configuration before may still be alive."""
 WRITTEN_EVERY_S = 1.0
 SEARCH_S = 20.0
 """Time after which no further batch is tried; what was seen to fit by then is told as at least that."""
@@ -59,7 +60,7 @@ class VirtualSteps:
         self._folder = folder
         self._steps = 0
         self._started_at = 0
-        """Event with which the current configuration began."""
+        """Event from which the current configuration is accounted for."""
         self._kept: list[int] = []
         """Storages that were alive then."""
         self.done: list[dict[str, Any]] = []
@@ -94,18 +95,24 @@ class VirtualSteps:
         self._steps += 1
         if not self.done and self._steps == 1:
             self._began_at = time.monotonic()  # what came before was the program's start
+        if self.done and self._steps == STEPS_EACH - 1:
+            self._account_from_here()
         if self._steps < (STEPS_EACH if self.done else BASE_STEPS):
             return
         self._finish(current)
         self._training.watches_batch = False
         while self._todo or self._seek():
-            self._steps, self._started_at, self._kept = 0, len(self._storages.events), self._storages.live()
+            self._steps = 0
+            self._account_from_here()
             self._began_at = time.monotonic()
             self._todo[0].on()
             if self._todo[0].missing is None:
                 return
             self._finish(self._todo[0])
         self._end()
+
+    def _account_from_here(self) -> None:
+        self._started_at, self._kept = len(self._storages.events), self._storages.live()
 
     def _write_now_and_then(self) -> None:
         if not self.done and time.monotonic() - self._written_at > WRITTEN_EVERY_S:

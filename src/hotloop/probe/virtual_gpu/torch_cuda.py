@@ -81,13 +81,13 @@ def answer_for(device: Device, allocator: CachingAllocator) -> None:
                 setattr(module, name, answer)
     for name, read in {
         "memory_allocated": lambda: allocator.allocated,
-        "max_memory_allocated": lambda: allocator.peak_allocated,
+        "max_memory_allocated": lambda: allocator.told_allocated,
         "memory_reserved": lambda: allocator.reserved,
-        "max_memory_reserved": lambda: allocator.peak_reserved,
+        "max_memory_reserved": lambda: allocator.told_reserved,
         "reset_peak_memory_stats": allocator.reset_peaks,
         "empty_cache": allocator.empty_cache,
         "memory_cached": lambda: allocator.reserved,
-        "max_memory_cached": lambda: allocator.peak_reserved,
+        "max_memory_cached": lambda: allocator.told_reserved,
         "memory_stats": lambda: _statistics(allocator),
         "reset_peak_host_memory_stats": lambda: None,
         "mem_get_info": lambda: (device.total_bytes - allocator.reserved, device.total_bytes),
@@ -104,9 +104,9 @@ def _statistics(allocator: CachingAllocator) -> dict[str, int]:
     figures: dict[str, int] = defaultdict(int)
     figures["num_alloc_retries"] = allocator.num_retries
     for name, now, peak in (
-        ("allocated", allocator.allocated, allocator.peak_allocated),
-        ("active", allocator.allocated, allocator.peak_allocated),
-        ("reserved", allocator.reserved, allocator.peak_reserved),
+        ("allocated", allocator.allocated, allocator.told_allocated),
+        ("active", allocator.allocated, allocator.told_allocated),
+        ("reserved", allocator.reserved, allocator.told_reserved),
     ):
         figures[f"{name}_bytes.all.current"], figures[f"{name}_bytes.all.peak"] = now, peak
     return figures

@@ -37,8 +37,10 @@ class Training:
         self.parameters: set[int] = set()
         self.gradients: set[int] = set()
         self.states: set[int] = set()
-        self.around_forward: list[Callable[[bool], None]] = []
-        """Called with True before a forward of the root, and with False after it."""
+        self.around_loss: list[Callable[[bool], None]] = []
+        """Called with True before a forward of the root, and with False before the backward of what it gave."""
+        self._makes_loss = False
+        """Since a forward of the root, until its backward."""
         self.adopt: Callable[[Any], None] = lambda _: None
         """Given each module that is called from outside a model (`World.adopt`)."""
         self.on_step: Callable[[], None] = lambda: None
@@ -73,6 +75,8 @@ class Training:
 
         def run_backward(*args: Any, **kwargs: Any) -> Any:
             outer, self._phase = self._phase, "backward"
+            if outer != "backward":
+                self._tell_loss(False)
             if self.storages is not None:
                 self.storages.backward_begins()
             try:
@@ -107,17 +111,19 @@ class Training:
             sizes = [*self.input_sizes, first.numel()]
             self.input_sizes = [min(sizes), max(sizes)]
         self._phase = "forward"
-        for tell in self.around_forward:
-            tell(True)
+        self._tell_loss(True)
 
-    def _leave(self, module: Any, *_: Any) -> None:
+    def _leave(self, *_: Any) -> None:
         if self._path:
             self._path.pop()
-        if not self._path and self._phase == "forward" and module is self.root:
-            for tell in self.around_forward:
-                tell(False)
         if not self._path:
             self.after_forward()
+
+    def _tell_loss(self, begins: bool) -> None:
+        if begins != self._makes_loss:
+            self._makes_loss = begins
+            for tell in self.around_loss:
+                tell(begins)
 
     def _step_by_hand(self) -> None:
         """A backward of a program without an optimizer is a step: what it does with the gradients comes after."""

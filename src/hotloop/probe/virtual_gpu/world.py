@@ -193,6 +193,10 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
             return None
         leaves = [each for each in pytree.tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor)]
         known = [_known(each) for each in leaves]
+        if any(each is None for each in known) and _is_below(name, args):
+            return _assumed(torch.tensor(False))
+        if any(getattr(each, "_hotloop_assumed", False) for each in known):
+            return None  # it answers a question that is asked of it alone, not one about many numbers
         if any(each is None for each in known) or sum(_held(each) for each in known) > VALUES_UP_TO:
             return None
         if not leaves and _elements(args) > VALUES_UP_TO:
@@ -222,6 +226,8 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
     def _values(self, tensor: Any, name: str, kwargs: Any) -> Any:
         """Return real values of a fake tensor: those that are known, else plausible ones."""
         known = _known(tensor)
+        if getattr(known, "_hotloop_assumed", False):
+            self.assumptions.add("numbers computed on the device are taken not to be below a threshold")
         if known is None:
             dtype = kwargs.get("dtype") or tensor.dtype
             if not dtype.is_floating_point:
@@ -284,6 +290,18 @@ def _as_finite(name: str, args: Any) -> bool | None:
     if args[1] is args[0]:
         return name == "eq"
     return name == "ne" if isinstance(args[1], float) and math.isinf(args[1]) else None
+
+
+def _is_below(name: str, args: Any) -> bool:
+    """Whether one number is asked to be below another: a tolerance that ends a loop is taken not to be reached."""
+    return name in {"lt", "le"} and all(
+        not isinstance(each, torch.Tensor) or each.numel() == 1 for each in args
+    )
+
+
+def _assumed(value: torch.Tensor) -> torch.Tensor:
+    value._hotloop_assumed = True  # type: ignore[attr-defined]
+    return value
 
 
 def _known(tensor: Any) -> Any:

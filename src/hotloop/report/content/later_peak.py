@@ -17,6 +17,8 @@ def said_later(plan: MemoryPlan) -> list[tuple[str, str]]:
     if later is None:
         return []
     rows = [("reached", _reached(later))] if later.num_steps else []
+    if later.phase == "between":
+        rows.append(("evaluation", "other configurations have that peak, too, where it is above theirs"))
     if later.grows_bytes is not None:
         rows.append(("grows", _grows(plan, later, later.grows_bytes)))
     if len(later.sizes) == 2 and later.sizes[0] < later.sizes[1]:
