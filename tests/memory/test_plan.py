@@ -141,3 +141,13 @@ def test_a_later_peak_is_scaled_to_devices_with_other_kernels() -> None:
     assert there is not None
     assert there.peak_reserved_bytes == GIB // 2
     assert look_on(first, first) == look
+
+
+def test_a_step_that_needs_more_than_the_first_ones_leaves_other_configurations_unsure() -> None:
+    look = Look(
+        num_steps=9, peak_allocated_bytes=3 * GIB, peak_reserved_bytes=3 * GIB, step=9, phase="backward"
+    )
+    plan, _ = planned("T4", one_gib=1, look=look)
+    fits = {peak.configuration: peak.fits for peak in plan.peaks if peak.missing is None}
+    assert fits.pop("as it is") == "yes"
+    assert set(fits.values()) == {"unsure"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -44,14 +45,13 @@ def plan_for(command: Sequence[str], devices: Sequence[PlannedDevice], run: Runn
         reports[kind] = run(alike[0], _wanted(alike, look_s=None if reports else LOOK_S))
     first = reports[_kind(devices[0])]
     formulas = {each.name: each.formula for half in SHORT.values() for each in _computed(half)}
-    grows = first.look is not None and _grows(first.look)
     peaks = [
         _planned(
             device,
             _with_later(peak, look),
             reports[_kind(device)],
             formulas.get(peak.name),
-            may_be_more=grows or (look is not None and _is_outside_steps(look) and not _holds(device, look)),
+            may_be_more=look is not None and _may_be_more(peak, reports[_kind(device)], look, device),
         )
         for device in devices
         for look in [look_on(first, reports[_kind(device)])]
@@ -105,15 +105,6 @@ def look_on(first: VirtualReport, report: VirtualReport) -> Look | None:
     )
 
 
-def _is_outside_steps(look: Look) -> bool:
-    """Whether the peak of all steps is that of an evaluation, which other configurations of training have, too."""
-    return look.phase == "between"
-
-
-def _holds(device: PlannedDevice, look: Look) -> bool:
-    return look.peak_reserved_bytes * (1 + ERROR) <= _room(device)
-
-
 def _with_later(peak: VirtualPeak, look: Look | None) -> VirtualPeak:
     """Return the peak of the program as it is over all steps that were seen."""
     if peak.name != AS_IT_IS or look is None or peak.peak_allocated_bytes is None:
@@ -128,10 +119,21 @@ def _with_later(peak: VirtualPeak, look: Look | None) -> VirtualPeak:
     )
 
 
-def _grows(look: Look) -> bool:
-    """Whether what was seen to grow is more than the estimator's own error."""
-    growth = (look.grows_bytes or 0) * look.num_steps
-    return growth > ERROR * look.peak_allocated_bytes
+def _may_be_more(peak: VirtualPeak, report: VirtualReport, look: Look, device: PlannedDevice) -> bool:
+    """Whether more is needed than the steps of a configuration showed.
+
+    What grows is more in the end. Where a later step of the program as it is needed more than its first ones, by more
+    than the estimator's own error, so may one of any configuration; an evaluation is the same in all of them.
+    """
+    if (look.grows_bytes or 0) * look.num_steps > ERROR * look.peak_allocated_bytes:
+        return True
+    if peak.name == AS_IT_IS:  # its peak is the one that was looked for
+        return False
+    if look.phase == "between":
+        return look.peak_reserved_bytes * (1 + ERROR) > _room(device)
+    return look.peak_allocated_bytes > (1 + ERROR) * (
+        report.configurations[0].peak_allocated_bytes or math.inf
+    )
 
 
 def _later(report: VirtualReport) -> LaterPeak | None:

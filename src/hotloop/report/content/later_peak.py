@@ -26,7 +26,8 @@ def said_later(plan: MemoryPlan) -> list[tuple[str, str]]:
             (
                 "batches",
                 f"the model's input had {later.sizes[0]:,} to {later.sizes[1]:,} elements in {later.num_steps:,} "
-                "steps: the peak is that of the largest seen; a larger one needs more",
+                "steps: the peak is that of the largest seen, a larger one needs more; other configurations have the "
+                "peaks of their own steps",
             )
         )
     if later.failure is not None:
