@@ -76,3 +76,15 @@ def test_a_set_that_takes_long_to_start_is_worth_more_rounds() -> None:
     quick, slow = Costs(start_s=0.1, round_s=1.0, num_cores=1), Costs(start_s=10.0, round_s=1.0, num_cores=1)
     assert slow.telling_rounds(2) == pytest.approx(2 * math.sqrt(10), abs=1)
     assert quick.telling_rounds(2) == 1
+
+
+def test_an_arm_that_failed_alone_makes_no_other_set_longer() -> None:
+    """Whole processes, one at a time: the candidate died after the original's half of the rounds."""
+    costs = Costs(start_s=5.0, round_s=0.5, num_cores=1)
+    usual = costs.set_s(2, 5)
+    failed = Failure(kind=FailureKind.OUT_OF_MEMORY, message="out of memory")
+    record = SetRecord(
+        rounds=(), arms=(ArmRecord(step_s=math.nan), failed), contention=Contention(num_blocks=0, num_void=0)
+    )
+    costs.learn(SetOrder(plans=((), (Candidate(name="huge_pages"),)), max_rounds=5), record, 40.0)
+    assert costs.set_s(2, 5) == usual

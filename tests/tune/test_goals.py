@@ -58,6 +58,15 @@ def test_changes_that_save_memory_go_together_as_long_as_the_step_is_not_too_slo
     assert reasons(result)["slow"].startswith("too slow: ")
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_plan_at_the_edge_of_what_is_allowed_gives_way_to_one_that_can_be_proven(seed: int) -> None:
+    """One is 0.78x as fast, and 0.77x is allowed: no interval after eight sets is above that."""
+    truth = Truth(factors={"a": 0.78, "b": 0.9}, memory={"a": 0.5, "b": 0.7})
+    noise = Noise(pair_sd=0.03, block_sd=0.03, rho=0.0, spike_share=0.0)
+    result = Simulation(truth, noise, aim=MEMORY, budget_s=1200.0, seed=seed).run(savers("a", "b"))
+    assert names(result) == ["b"]
+
+
 def test_how_much_slower_is_the_users_to_say() -> None:
     truth = Truth(factors={"slow": 0.6}, memory={"slow": 0.2})
     result = tuned(truth, savers("slow"), Aim(goal=Goal.MEMORY, max_slowdown=1.0))

@@ -159,3 +159,12 @@ def test_a_finished_session_is_told_again_without_a_run() -> None:
     again = _resumable(journal)
     _assert_the_same(again.run(TRIED), whole, journal)
     assert again.executor.orders == []
+
+
+def test_a_session_goes_on_although_something_is_not_to_be_tried_any_more() -> None:
+    journal = Memory()
+    Simulation(TRUTH, journal=journal, before=_At(3, KeyboardInterrupt)).run(TRIED)
+    fewer = [one for one in TRIED if one.label != "a"]
+    result = Simulation(TRUTH, journal=journal, free=True).run(fewer)
+    assert names(result)
+    assert "a" not in names(result)

@@ -191,3 +191,20 @@ def test_a_proof_whose_sets_do_not_all_fit_promises_nothing() -> None:
         action = next_action(known, prices(start_s=15.0), float(left_s))
         if isinstance(action, Confirm) and action.value:
             assert action.cost_s <= left_s + prices().grace_s
+
+
+def test_batch_sizes_are_compared_although_not_all_of_them_have_room_beside_one_another() -> None:
+    sizes = [
+        Candidate(name="larger_batch", params={"batch_size": 32 * factor}, samples=float(factor), prior=1.2)
+        for factor in (8, 4, 2)
+    ]
+    action = next_action(state(*sizes), msgspec.structs.replace(prices(), room=2), 600.0)
+    assert isinstance(action, Compare)
+    assert len(action.tried) == 1
+    assert len(_compared(state(*sizes)).tried) == 3
+
+
+def _compared(known: State) -> Compare:
+    action = next_action(known, prices(), 600.0)
+    assert isinstance(action, Compare)
+    return action

@@ -695,6 +695,24 @@ class TestConfirmation:
         assert result.plan.speedup is not None
         assert result.plan.speedup.ratio == pytest.approx(1.5 * 1.3 * 1.2, rel=0.03)
 
+    @pytest.mark.parametrize("kind", [FailureKind.LATE, FailureKind.CRASH])
+    def test_a_first_set_that_fails_once_does_not_end_the_proof(self, kind: FailureKind) -> None:
+        """A neighbour slowed the starts, or took the memory: the next set runs."""
+        broken = Truth(factors=self.FACTORS, failures={frozenset({"b"}): kind, frozenset({"a"}): kind})
+        session = Simulation(Truth(factors=self.FACTORS), budget_s=DEFAULT_BUDGET_S)
+        num = 0
+
+        def listen(text: str) -> None:
+            nonlocal num
+            if text.startswith("confirming"):
+                num += 1
+                session.executor.truth = broken if num == 1 else Truth(factors=self.FACTORS)
+
+        session.listen(listen)
+        result = session.run(candidates(*self.TRIED))
+        assert num > 1
+        assert set(names(result)) == {"a", "b", "c"}
+
     def test_losses_that_depart_drop_the_step_that_did_it(self) -> None:
         truth = Truth(factors=self.FACTORS, departing={frozenset({"b"}): 0.2})
         result = self._session(truth).run(candidates(*self.TRIED))

@@ -12,7 +12,7 @@ from hotloop.model.deep import Deep
 from hotloop.model.learned import Learned
 from hotloop.model.optimization import Candidate, Effect
 from hotloop.model.tree_memory import TreeMemory
-from hotloop.model.tuning import Contention, Failure
+from hotloop.model.tuning import Contention, Failure, FailureKind
 from hotloop.stats.pairs import telling
 
 PlanSteps = tuple[Candidate, ...]
@@ -135,6 +135,11 @@ class SetRecord(msgspec.Struct, frozen=True, kw_only=True, tag="measured"):
         """Return how an arm failed, or None where it did not."""
         arm = self.arms[at]
         return arm if isinstance(arm, Failure) else None
+
+    def is_late(self, at: int) -> bool:
+        """Whether an arm was given up because it did not become warm in time: nothing is known of it then."""
+        failure = self.failure(at)
+        return failure is not None and failure.kind is FailureKind.LATE
 
     def same(self, order: SetOrder, plan: PlanSteps) -> tuple[int, ...]:
         """Return the arms that had this plan on and did not fail: their mean is steadier than one."""

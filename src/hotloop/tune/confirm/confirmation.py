@@ -82,7 +82,7 @@ class Confirmer:
         return self.sets.held(plan)
 
     def standing(self, plan: PlanSteps) -> Standing | None:
-        """Return where a plan stands; None: it was in no set, or failed in one."""
+        """Return where a plan stands; None: it was in no set, or failed."""
         return self.sets.standing(plan)
 
     def is_hopeless(self, plan: PlanSteps) -> bool:

@@ -10,7 +10,7 @@ import msgspec
 from hotloop.model.goal import Aim, Goal
 from hotloop.model.optimization import Refusal
 from hotloop.model.ratio import Ratio
-from hotloop.model.tuning import FailureKind, ParityEvidence
+from hotloop.model.tuning import ParityEvidence
 from hotloop.stats.verdict import Decision, Verdict
 from hotloop.tune.confirm.contention_filter import Beside, ContentionFilter
 from hotloop.tune.confirm.set_pairs import MAX_SETS, MIN_SETS, SetPair, counted_pairs, decision
@@ -23,6 +23,9 @@ LEAST_GAIN = 1.01
 """Less than this is no gain worth a step."""
 TELLING = 1.0
 """Relative half-width of an interval beyond which it tells nothing: it spans a factor of four."""
+
+MOST_FAILED = 1
+"""Sets in which a plan may fail, where it runs in others: a neighbour may have taken memory, or a port."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,11 +155,13 @@ class ConfirmedSets:
         return len(self.of(plan))
 
     def of(self, plan: PlanSteps) -> list[tuple[SetOrder, SetRecord]]:
-        """Return the sets in which a plan was an arm."""
+        """Return the sets in which a plan was an arm; one in which it did not become warm in time says nothing."""
         return [
             (order, record)
             for (order, record), told in zip(self._sets, self._told, strict=True)
-            if plan in order.plans and order.plans.index(plan) in told
+            if plan in order.plans
+            and order.plans.index(plan) in told
+            and not record.is_late(order.plans.index(plan))
         ]
 
     def num_run(self, plan: PlanSteps) -> int:
@@ -172,7 +177,7 @@ class ConfirmedSets:
         ]
 
     def standing(self, plan: PlanSteps) -> Standing | None:
-        """Return where a plan stands; None: it was in no set, or failed in one.
+        """Return where a plan stands; None: it was in no set, failed in all of them, or in two.
 
         Sets beside neighbours that made another program of it do not count where others tell.
         """
@@ -186,14 +191,14 @@ class ConfirmedSets:
     def _standing(self, plan: PlanSteps, ground: NoiseBaseline) -> Standing | None:
         pairs: list[SetPair] = []
         parities = []
+        num_failed = 0
         peaks: list[tuple[float | None, int | None, int | None]] = []
         for order, record in self.of(plan):
             at = order.plans.index(plan)
-            arm, failure = record.arm(at), record.failure(at)
-            if failure is not None and failure.kind is FailureKind.LATE:
-                continue
+            arm = record.arm(at)
             if arm is None:
-                return None
+                num_failed += 1
+                continue
             pairs.append(
                 SetPair(
                     record.log_ratios(record.originals(order), at),
@@ -206,7 +211,7 @@ class ConfirmedSets:
             before = max((found[0] for one in originals if (found := record.peak(one))), default=None)
             peaks.append((record.memory_gain(originals, at), before, arm.peak_bytes))
         pairs = counted_pairs(pairs)
-        if not pairs:
+        if not pairs or num_failed > MOST_FAILED:
             return None
         total = decision(pairs, ground)
         return Standing(

@@ -45,12 +45,13 @@ class Costs:
     def learn(self, order: SetOrder, record: SetRecord, seconds: float) -> None:
         """Take what a set took; one-off costs (compilation) are no other set's, nor is waiting for them in vain."""
         arms = len(order.plans)
-        if _waited_in_vain(order, record):
-            return
+        if _waited_in_vain(order, record) or not (record.rounds or record.start_s):
+            return  # an arm that failed alone says neither what starts nor what rounds take
         start_s = max(0.1, record.start_s - _one_off_s(record)) / arms
         finite = sum(math.isfinite(spent) for times in record.rounds for spent in times)
         blocks = max(1, finite + record.contention.num_void * arms)
-        round_s = max(SWITCH_S, (seconds - record.start_s - record.look_s - record.wait_s) / blocks)
+        turns_s = (seconds - record.start_s - record.look_s - record.wait_s) / blocks
+        round_s = max(SWITCH_S, turns_s) if record.rounds else self._round_s
         # What was learned before counts half: one set beside a neighbour does not set the rule.
         share = 0.5 if self._learned else 1.0
         self._warm_s = 0.0  # it is part of what was learned

@@ -44,18 +44,20 @@ class Objective(msgspec.Struct, frozen=True, kw_only=True):
         open_limit = self.aim.fit_bytes is not None and not self.reached
         return open_limit and (self.original_bytes is None or self.must_shrink)
 
-    def limit(self, speeds: Gains, peaks: Gains | None) -> Limit | None:
+    def limit(self, speeds: Gains, peaks: Gains | None, half_width: float) -> Limit | None:
         """Return what a plan has to stay within; None: nothing.
 
         Args:
             speeds: log gains of time.
             peaks: log gains of memory; None: not counted.
+            half_width: of the interval of a log gain of time after as many sets as a proof may have: a plan nearer to
+                the slowest that is allowed could not be shown to keep to it.
         """
         if peaks is None:
             return None
         if self.aim.fit_bytes is not None:
             return Limit(peaks, self.needed)
-        return Limit(speeds, -math.log1p(self.aim.max_slowdown))
+        return Limit(speeds, half_width - math.log1p(self.aim.max_slowdown))
 
     def least(self, proven: float) -> float | None:
         """Return the log gain below which a proof says nothing; None: that of the least gain that is claimed.

@@ -64,3 +64,15 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Doing = Screen | Compare | Confirm
+
+
+def steps_of(action: Doing) -> PlanSteps:
+    """Return what an action tells of."""
+    if isinstance(action, Screen):
+        return action.knobs
+    return action.tried if isinstance(action, Compare) else action.plan
+
+
+def base_of(action: Doing) -> PlanSteps:
+    """Return what is on all the time."""
+    return () if isinstance(action, Confirm) else action.base

@@ -89,7 +89,7 @@ class ArmComparison:
         ground = self._runner.originals.baseline()
         base = order.plans.index(action.base) if action.base in order.plans else 0
         trials = []
-        for at, arm_plan in enumerate(order.plans):
+        for at, arm_plan in enumerate(order.plans if not record.is_late(base) else ()):
             added = [step for step in arm_plan if step not in action.base]
             if at == base or len(added) != 1:
                 continue
@@ -100,9 +100,13 @@ class ArmComparison:
     def _order(self, action: Compare) -> SetOrder:
         plans = self.arm_plans(action.base, action.tried)
         originals, perturbed = self._runner.first_originals(plans, undecided=self.wants_perturbed)
-        room = self._runner.room(len(originals) + len(plans)) - len(originals)
+        room = self._runner.room(len(originals) + len(plans))
+        if (
+            room < len(originals) + bool(action.base) + 1
+        ):  # a candidate comes before a run with rounding noise
+            originals, perturbed = originals[:1], ()
         return SetOrder(
-            plans=(*originals, *plans[: max(1, room)]),
+            plans=(*originals, *plans[: max(1, room - len(originals))]),
             max_rounds=min(action.rounds, self._max_rounds or action.rounds),
             perturbed=perturbed,
             passive=action.passive,
@@ -173,9 +177,6 @@ class ArmComparison:
         ground: NoiseBaseline,
     ) -> Measured | Failure:
         arm, before = record.arm(at), record.arm(base)
-        late = record.failure(base)
-        if late is not None and late.kind is FailureKind.LATE:
-            return late
         if arm is None or before is None:
             message = "the plan that it is compared with failed"
             return Failure(kind=FailureKind.CRASH, message=message)

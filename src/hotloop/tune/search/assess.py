@@ -11,6 +11,7 @@ import msgspec
 from hotloop.model.goal import Goal
 from hotloop.model.optimization import Candidate
 from hotloop.model.quantities import byte_size
+from hotloop.tune.confirm.set_pairs import MAX_SETS
 from hotloop.tune.executor import PlanSteps
 from hotloop.tune.goals.gains import Gains
 from hotloop.tune.search.evidence import Evidence, believed, believed_peaks, measured_at
@@ -39,7 +40,7 @@ def assessed(state: State, prior: Priors, evidence: Sequence[Evidence] = ()) -> 
     speeds = believed(prior.speeds, every, passive=state.passive)
     peaks = believed_peaks(prior.peaks, every) if prior.peaks is not None else None
     objective = state.objective
-    limit = objective.limit(speeds, peaks)
+    limit = objective.limit(speeds, peaks, state.half_width(MAX_SETS))
     # What is nearest to a limit of memory is the fastest of all within it, whatever is looked for meanwhile.
     wanted = peaks if objective.aim.goal is Goal.MEMORY and peaks is not None else speeds
     able = [one.candidate for one in state.known if one.num_measured and _may_be_planned(one)]
@@ -91,15 +92,16 @@ def _status(state: State, one: Known, mean: float, deviation: float) -> tuple[St
 def _over(state: State, candidate: Candidate) -> str | None:
     """Return why the plan with a candidate is not within its limit, where it is within it without; None: it is."""
     objective, speeds = state.objective, state.speeds
-    limit = objective.limit(speeds, state.peaks) if speeds is not None else None
+    half_width = state.half_width(MAX_SETS)
+    limit = objective.limit(speeds, state.peaks, half_width) if speeds is not None else None
     base = _without(state, candidate)
     plan = (*base, candidate)
     if limit is None or is_within(limit, plan) or not is_within(limit, base):
         return None
     gain, _ = limit.gains.gain({step.label for step in plan})
     if objective.aim.fit_bytes is None or objective.original_bytes is None:
-        least = math.exp(limit.least)
-        return f"too slow: the plan with it is {math.exp(gain):.2f}x as fast, less than {least:.2f}x (--max-slowdown)"
+        seen, least = math.exp(gain), math.exp(limit.least)
+        return f"too slow: the plan with it is {seen:.2f}x as fast; from {least:.2f}x on --max-slowdown can be proven"
     peak, most = int(objective.original_bytes / math.exp(gain)), objective.aim.fit_bytes
     return f"does not fit: the plan with it has a peak of {byte_size(peak)}, more than {byte_size(most)}"
 

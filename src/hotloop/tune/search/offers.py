@@ -81,7 +81,7 @@ def _chance_held(state: State, proof: Proof, mean: float, deviation: float, num:
     to_come = num - proof.num_sets
     if to_come <= 0:
         return 0.0
-    pair = state.pair_error
+    pair = state.error
     share = to_come / num
     expected = (1 - share) * proof.log_gain + share * mean
     spread = share * math.hypot(deviation, pair / math.sqrt(to_come))
@@ -129,7 +129,7 @@ def _sets_needed(state: State, gain: float) -> int:
 
 def _edge(state: State, num: int) -> float:
     """Return the estimate from which a plan is proven after so many sets."""
-    half = needed_errors(num, MIN_SETS, MAX_SETS) * state.pair_error / math.sqrt(num)
+    half = needed_errors(num, MIN_SETS, MAX_SETS) * state.error / math.sqrt(num)
     least = state.least
     return (math.log(margin(state.floor) + 1) if least is None else least) + half
 
@@ -177,11 +177,16 @@ def compare_offers(state: State, prices: Prices) -> Iterator[Compare]:
     base = state.plan if prices.room >= 3 else ()
     able = [one for one in state.known if _can_be_an_arm(one, base)]
     alone = sorted(
-        (_compared(state, prices, base, [one, *other_sizes(state, one)]) for one in able),
+        (_compared(state, prices, base, [one, *_beside(state, prices, base, one)]) for one in able),
         key=lambda offer: -offer.rate,
     )
     for seed in alone[:SEEDS]:
         yield from _grown(state, prices, base, seed, [one for one in able if one.candidate not in seed.tried])
+
+
+def _beside(state: State, prices: Prices, base: PlanSteps, one: Known) -> list[Known]:
+    """Return what is measured with a candidate wherever there is room for it: the other sizes of a batch."""
+    return other_sizes(state, one)[: max(0, prices.room - prices.num_originals - bool(base) - 1)]
 
 
 def _grown(
@@ -223,7 +228,7 @@ def _compared(state: State, prices: Prices, base: PlanSteps, tried: Sequence[Kno
 
 def _compare_value(state: State, tried: Sequence[Known], base: PlanSteps) -> float:
     """A single pair of processes may show too little of a candidate; a share of what several would is worth as much."""
-    return max(together(state, tried, state.pair_error / math.sqrt(num), base) / num for num in REPEATS)
+    return max(together(state, tried, state.error / math.sqrt(num), base) / num for num in REPEATS)
 
 
 def together(state: State, tried: Sequence[Known], error: float, base: PlanSteps) -> float:

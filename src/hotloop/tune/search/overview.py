@@ -15,7 +15,7 @@ from hotloop.tune.executor import PlanSteps
 from hotloop.tune.goals.objective import Objective
 from hotloop.tune.plan.exact_first import is_loose
 from hotloop.tune.search.assess import Priors, assessed
-from hotloop.tune.search.evidence import PEAK_SD, Compared, Evidence
+from hotloop.tune.search.evidence import Compared, Evidence
 from hotloop.tune.search.state import Proof, State
 from hotloop.tune.search.status import Status
 from hotloop.tune.search.updates import changed
@@ -48,7 +48,7 @@ class Overview:
             state,
             num_measured=num_measured(state),
             objective=objective,
-            pair_error=PEAK_SD if objective.by_memory else _pair_error(state, evidence),
+            pair_error=_pair_error(state, evidence),
             floor=ground.floor,
             passive=self._passive(),
         )

@@ -14,7 +14,7 @@ import msgspec
 from hotloop.model.quantities import counted, duration, listed
 from hotloop.tune.confirm.set_pairs import MAX_SETS
 from hotloop.tune.executor import PlanSteps
-from hotloop.tune.search.actions import Compare, Confirm, Doing, Screen, Stop
+from hotloop.tune.search.actions import Compare, Confirm, Doing, Screen, Stop, steps_of
 from hotloop.tune.search.offers import (
     LEAST_ROUNDS,
     compare_offers,
@@ -100,7 +100,7 @@ def _worth_of(offers: Sequence[Doing], seconds: float) -> float:
     """Return what can be added in so many seconds, the best per second first."""
     total, done = 0.0, set[str]()
     for one in sorted(offers, key=lambda one: -one.rate):
-        labels = {step.label for step in _steps(one)}
+        labels = {step.label for step in steps_of(one)}
         if labels & done or one.cost_s > seconds:
             continue
         done |= labels
@@ -109,15 +109,9 @@ def _worth_of(offers: Sequence[Doing], seconds: float) -> float:
     return total
 
 
-def _steps(action: Doing) -> PlanSteps:
-    if isinstance(action, Screen):
-        return action.knobs
-    return action.tried if isinstance(action, Compare) else action.plan
-
-
 def _keep_s(offer: Doing, state: State, prices: Prices) -> float:
     """Return the time that a proof of what an action may find takes, if it finds something."""
-    tried = _steps(offer)
+    tried = steps_of(offer)
     known = [state.of(step) for step in tried]
     slowest = max(tried, key=lambda one: state.of(one).start_s, default=None)
     added = (
@@ -134,7 +128,9 @@ def _keep_s(offer: Doing, state: State, prices: Prices) -> float:
 
 def _told(best: Doing, offers: Sequence[Doing], left_s: float, kept_s: float) -> Doing:
     """Return an action that knows when its time is better spent elsewhere."""
-    others = [one for one in offers if not {s.label for s in _steps(one)} & {s.label for s in _steps(best)}]
+    others = [
+        one for one in offers if not {s.label for s in steps_of(one)} & {s.label for s in steps_of(best)}
+    ]
     price = max((one.rate for one in others), default=0.0)
     most_s = left_s - kept_s
     if isinstance(best, Screen):
@@ -185,7 +181,7 @@ def _why(action: Doing, state: State) -> str:
         else f"bring {ratio:.{2 + digits}f}x"
     )
     said = f"may {gain}, takes about {duration(action.cost_s)}"
-    names = _named(_steps(action))
+    names = _named(steps_of(action))
     if isinstance(action, Confirm):
         return f"confirm {names}: {said}"
     beside = f" beside {_named(action.base)}" if action.base else ""

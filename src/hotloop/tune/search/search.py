@@ -20,7 +20,7 @@ from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
 from hotloop.tune.goals.gains import Gains, prior
 from hotloop.tune.goals.objective import Objective
 from hotloop.tune.goals.savings import peaks_prior
-from hotloop.tune.search.actions import Compare, Confirm, Doing, Screen, Stop
+from hotloop.tune.search.actions import Compare, Confirm, Doing, Screen, Stop, base_of, steps_of
 from hotloop.tune.search.arm_comparison import ArmComparison, step_by_step
 from hotloop.tune.search.arm_verdict import decide
 from hotloop.tune.search.assess import Priors
@@ -103,6 +103,7 @@ class Search:
             self._runner.measure_floor([tuple(candidates)], rounds)
         number = 0
         while True:
+            number = self._first_known(number)
             action = self._decided(number)
             self._tell(action)
             if isinstance(action, Stop):
@@ -139,6 +140,15 @@ class Search:
             interactions=design.interactions,
         )
         return self._overview(state, self._prior, ())
+
+    def _first_known(self, number: int) -> int:
+        """Return the next decision; one of an earlier session about what is not to be tried any more is left out."""
+        labels = {one.label for one in self.state.known}
+        while (action := self._ledger.look(f"decision|{number}", Doing)) is not None:
+            if all(step.label in labels for step in (*base_of(action), *steps_of(action))):
+                break
+            number += 1
+        return number
 
     def _decided(self, number: int) -> Doing | Stop:
         """Return the next action; one that was decided before the session was killed is not decided again."""
@@ -226,6 +236,7 @@ class Search:
             state = self._with_dropped(state, gone)
         for trial in result.trials:
             state = self._with_arm(state, trial)
+        state = _if_late(state, result.order, result.record, action.base)
         self.trials += result.trials
         state = self._overview(state, self._prior, result.evidence)
         told = without_beyond_plateau(state)
@@ -236,9 +247,7 @@ class Search:
         status, _, _ = decide(trial.candidate, trial.outcome, self._runner.originals.baseline())
         state = with_verdict(state, trial, status)
         if status is Status.LATE:
-            known = state.of(trial.candidate)
-            least = 2 * max(known.start_s, 1.0)  # it takes longer than it was waited for
-            state = changed(state, (trial.candidate,), start_s=least)
+            state = _later(state, trial.candidate)
         return self._with_substitutes(state, trial.candidate, parity=status is Status.PARITY)
 
     def _with_substitutes(self, state: State, gone: Candidate, *, parity: bool) -> State:
@@ -260,6 +269,7 @@ class Search:
         if not gone and action.plan in order.plans:
             evidence = self._observed(order, record, action.plan)
             state = self._acted(state, record, order, action.plan)
+        state = _if_late(state, order, record, action.plan)
         return self._overview(state, self._prior, evidence)
 
     def _observed(self, order: SetOrder, record: SetRecord, plan: PlanSteps) -> tuple[Evidence, ...]:
@@ -306,6 +316,18 @@ class Search:
             of_memory=self._design.aim.goal is Goal.MEMORY,
         )
         self._tell_standing(line)
+
+
+def _if_late(state: State, order: SetOrder, record: SetRecord, plan: PlanSteps) -> State:
+    """Expect a plan that did not become warm in time to take longer, for the step that takes longest."""
+    if not plan or plan not in order.plans or not record.is_late(order.plans.index(plan)):
+        return state
+    return _later(state, max(plan, key=lambda step: state.of(step).start_s))
+
+
+def _later(state: State, candidate: Candidate) -> State:
+    """Expect a candidate to take longer to become warm than it was waited for."""
+    return changed(state, (candidate,), start_s=2 * max(state.of(candidate).start_s, 1.0))
 
 
 def _ratio(seen: Standing | None) -> Ratio | None:

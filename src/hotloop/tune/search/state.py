@@ -8,12 +8,14 @@ from collections.abc import Mapping
 import msgspec
 
 from hotloop.model.optimization import Candidate
+from hotloop.stats.verdict import needed_errors
+from hotloop.tune.confirm.set_pairs import MAX_SETS, MIN_SETS
 from hotloop.tune.design.costs import Costs
 from hotloop.tune.design.patterns import exclude
 from hotloop.tune.executor import PlanSteps
 from hotloop.tune.goals.gains import Gains
 from hotloop.tune.goals.objective import Objective
-from hotloop.tune.search.evidence import Evidence, shifted
+from hotloop.tune.search.evidence import PEAK_SD, Evidence, shifted
 from hotloop.tune.search.status import Known
 
 
@@ -62,13 +64,22 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     num_measured: int = 0
     """Candidates that were measured, among which any plan was picked."""
     pair_error: float = 0.035
-    """Standard deviation of what one pair of processes shows of a log ratio."""
+    """Standard deviation of what one pair of processes shows of a log ratio of times."""
     hold_sd: float = 0.05
     """Of the log time of a hold."""
     floor: float = 0.0
     """Relative difference below which nothing is claimed."""
     passive: bool = False
     """Screening waits passively at barriers."""
+
+    @property
+    def error(self) -> float:
+        """Standard deviation of what one pair of processes shows of what is wanted now."""
+        return PEAK_SD if self.objective.by_memory else self.pair_error
+
+    def half_width(self, num: int) -> float:
+        """Return half of the interval of a log gain of time after so many sets."""
+        return needed_errors(num, MIN_SETS, MAX_SETS) * self.pair_error / math.sqrt(num)
 
     @property
     def least(self) -> float | None:

@@ -22,6 +22,8 @@ def changed(state: State, steps: PlanSteps, **changes: object) -> State:
 def with_verdict(state: State, trial: Trial, status: Status) -> State:
     """Return the state with what a trial told of its candidate."""
     known, outcome = state.of(trial.candidate), trial.outcome
+    if status is Status.LATE and known.num_measured:
+        return state  # what was measured of it before stays
     measured = not isinstance(outcome, Failure) and trial.ratio is not None and not status.is_refused
     cost_s = None if isinstance(outcome, Failure) else outcome.one_off_s
     parity = outcome.parity if isinstance(outcome, Measured) else None

@@ -129,19 +129,26 @@ class DuetExecutor:
                 "copies of your program have no room beside one another: whole processes take turns"
             )
             return self._whole.run(order)
+        began = time.monotonic()
         course = self._beside(order, steer)
         if any(_for_want_of_room(one) for one in course.failures.values()):
             self._progress(
                 "no room beside others (memory, or a fixed port): each copy of your program again, alone"
             )
-            return self._whole.run(order)
+            return self._alone(order, began)
         if any(record.num_alloc_retries for record in course.records.values()):
             self._cramped = True
             self._progress(
                 "a device's memory ran short beside another copy (allocator retries): each copy again, alone"
             )
-            return self._whole.run(order)
+            return self._alone(order, began)
         return self._recorded(course)
+
+    def _alone(self, order: SetOrder, began: float) -> SetRecord | SetFailed:
+        """Run the arms again one at a time; what was in vain is no part of what such a set takes."""
+        in_vain_s = time.monotonic() - began
+        found = self._whole.run(order)
+        return found if isinstance(found, SetFailed) else msgspec.structs.replace(found, wait_s=in_vain_s)
 
     def _beside(self, order: SetOrder, steer: Steer) -> _Course:
         began = time.monotonic()

@@ -126,7 +126,7 @@ def record_of(
         settled |= report.settled
     for gap in gaps:
         name, _, why = gap.partition(": ")
-        if any(name == knob.label for knob in knobs) and name not in effects:
+        if any(name == knob.label for knob in knobs) and name not in effects and why != whatif.TIME_OVER:
             failed.setdefault(name, why)
     costs = {knob.label: one_off_s(reports, knob.label) for knob in knobs}
     return SwitchRecord(
