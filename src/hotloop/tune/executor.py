@@ -23,6 +23,11 @@ Steer = Callable[[Rounds], Collection[int]]
 """Given the rounds so far, the arms that go on; fewer than two: it is enough."""
 
 
+def plan_key(plan: PlanSteps) -> str:
+    """Return a plan as one word: its steps' labels."""
+    return "+".join(step.label for step in plan)
+
+
 class SetOrder(msgspec.Struct, frozen=True, kw_only=True):
     """A set of fresh processes to run beside one another, all of them held but one.
 

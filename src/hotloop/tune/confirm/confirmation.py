@@ -19,7 +19,7 @@ from hotloop.tune.confirm.likely import why_open
 from hotloop.tune.confirm.set_pairs import MAX_SETS, MIN_SETS
 from hotloop.tune.confirm.standing import TELLING, ConfirmedSets, Standing
 from hotloop.tune.design.costs import AGAIN
-from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
+from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord, plan_key
 from hotloop.tune.sets.set_runner import SetRunner, while_time
 from hotloop.tune.verdict.reasons import PARITY, blamed, failure_reason
 
@@ -92,22 +92,22 @@ class Confirmer:
         seen = self.sets.standing(plan)
         if self.sets.num(plan) and (seen is None or _departs(seen) or seen.is_over):
             return True
-        num = self._in_vain[labels(plan)]
+        num = self._in_vain[plan_key(plan)]
         in_vain = num >= MAX_SETS or (num >= MIN_SETS and self._runner.noisy())
         return in_vain or len(self.sets.counted(plan)) >= MAX_SETS
 
     def may_be_told_later(self, plan: PlanSteps) -> bool:
         """Whether only neighbours kept the sets of a plan from telling of it, and not in all that it may have."""
         seen = self.sets.standing(plan)
-        return seen is not None and seen.beside is not None and self._in_vain[labels(plan)] < MAX_SETS
+        return seen is not None and seen.beside is not None and self._in_vain[plan_key(plan)] < MAX_SETS
 
     def split(self, plan: PlanSteps) -> None:
         """Let the next set hold every beginning of a plan: something of it is not what its parts have shown."""
         if len(plan) > 1:
-            self._split.setdefault(labels(plan), False)
+            self._split.setdefault(plan_key(plan), False)
 
     def _is_split_next(self, plan: PlanSteps) -> bool:
-        return self._split.get(labels(plan)) is False
+        return self._split.get(plan_key(plan)) is False
 
     def _split_if_affordable(self, plan: PlanSteps, num_originals: int, to_come: int) -> None:
         """Ask which step is to blame only where the rest of the proof has its time all the same."""
@@ -115,7 +115,7 @@ class Confirmer:
         split_s = costs.set_s(num_originals + len(plan), MIN_ROUNDS)
         rest_s = to_come * costs.set_s(2, MIN_ROUNDS)
         if self._is_split_next(plan) and split_s + rest_s > self._runner.left_s():
-            self._split[labels(plan)] = True
+            self._split[plan_key(plan)] = True
 
     def beside(self, plan: PlanSteps) -> tuple[PlanSteps, str]:
         """Return the steps of a plan of which no set tells, because neighbours gave them what they gain, and why."""
@@ -143,7 +143,7 @@ class Confirmer:
         of = " in peak memory" if seen is not None and seen.aim.goal is Goal.MEMORY else ""
         so_far = f", so far {seen.ratio}{of}" if seen is not None and known else ""
         self._progress(f"confirming the plan in fresh processes ({number + 1}){so_far}")
-        key = f"confirm|{labels(plan)}|{number}"
+        key = f"confirm|{plan_key(plan)}|{number}"
         to_come = max(1, MIN_SETS - len(self.sets.counted(plan)))
         order = self._order(plan, to_come)
         steer = while_time(
@@ -159,10 +159,10 @@ class Confirmer:
         split = self._is_split_next(plan)
         order, record = self._runner.run(key, order, steer)
         if split:
-            self._split[labels(plan)] = True
+            self._split[plan_key(plan)] = True
         idle = self.sets.add(order, record, order.plans, own=True)
         if fresh and plan in order.plans and self._pace.beside(order, record, plan) is not None:
-            self._in_vain[labels(plan)] += 1
+            self._in_vain[plan_key(plan)] += 1
         gone = [
             Dropped(step, reason, effect=False)
             for step in plan
@@ -232,7 +232,7 @@ class Confirmer:
         culprit = self._culprit(plan)
         if culprit is None:
             return []
-        if culprit.num_suspects > 1 and labels(plan) not in self._split:
+        if culprit.num_suspects > 1 and plan_key(plan) not in self._split:
             self.split(plan)  # which step it is, a set with the plan's beginnings tells
             return []
         return [culprit]
@@ -258,11 +258,6 @@ class Confirmer:
                 return Dropped(blamed(added), reason, parity=True, num_suspects=len(touching))
             before = end
         return None
-
-
-def labels(plan: PlanSteps) -> str:
-    """Return a plan as one word of a key."""
-    return "+".join(step.label for step in plan)
 
 
 def _departs(seen: Standing) -> bool:

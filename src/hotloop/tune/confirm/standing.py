@@ -14,7 +14,7 @@ from hotloop.model.tuning import ParityEvidence
 from hotloop.stats.verdict import Decision, Verdict
 from hotloop.tune.confirm.contention_filter import Beside, ContentionFilter
 from hotloop.tune.confirm.set_pairs import MAX_SETS, MIN_SETS, SetPair, counted_pairs, decision
-from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
+from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord, plan_key
 from hotloop.tune.goals.judge import Judged, judged
 from hotloop.tune.verdict.baseline import NoiseBaseline, Originals
 from hotloop.tune.verdict.reasons import not_proven
@@ -124,20 +124,20 @@ class ConfirmedSets:
         for at in self._told[-1]:
             self._keep(plans[at])
         if own:
-            last = _name(order.plans[-1])
+            last = plan_key(order.plans[-1])
             self._num_run[last] = self._num_run.get(last, 0) + 1
         return list(idle.values())
 
     def _keep(self, plan: PlanSteps) -> None:
-        seen, before = self.standing(plan), self._held.get(_name(plan))
+        seen, before = self.standing(plan), self._held.get(plan_key(plan))
         if seen is None or (seen.parity.decided and not seen.parity.passed):
-            self._held.pop(_name(plan), None)
+            self._held.pop(plan_key(plan), None)
         elif seen.held and (before is None or seen.width <= before.width):
-            self._held[_name(plan)] = seen
+            self._held[plan_key(plan)] = seen
 
     def held(self, plan: PlanSteps) -> Standing | None:
         """Return a plan with the narrowest interval that it held with; None: it did not."""
-        found = self._held.get(_name(plan))
+        found = self._held.get(plan_key(plan))
         return found if found is not None and found.plan == plan else None
 
     def looked_at(self, plan: PlanSteps) -> bool:
@@ -166,7 +166,7 @@ class ConfirmedSets:
 
     def num_run(self, plan: PlanSteps) -> int:
         """Return how many sets were run for a plan's own proof."""
-        return self._num_run.get(_name(plan), 0)
+        return self._num_run.get(plan_key(plan), 0)
 
     def counted(self, plan: PlanSteps) -> list[tuple[SetOrder, SetRecord]]:
         """Return the sets that tell what a plan gains when the user runs it."""
@@ -182,7 +182,7 @@ class ConfirmedSets:
         Sets beside neighbours that made another program of it do not count where others tell.
         """
         ground = self._originals.baseline()
-        key = _name(plan)
+        key = plan_key(plan)
         known = self._known.get(key)
         if known is None or known[0] is not ground or known[1] != len(self._sets) or known[2] != plan:
             self._known[key] = (ground, len(self._sets), plan, self._standing(plan, ground))
@@ -251,7 +251,7 @@ class ConfirmedSets:
             (
                 one
                 for one in self._all()
-                if _name(one.plan) not in self._held
+                if plan_key(one.plan) not in self._held
                 and not one.beside
                 and (one.parity.passed or not one.parity.decided)
                 and one.speed > edge
@@ -264,16 +264,12 @@ class ConfirmedSets:
 
     def _all(self) -> list[Standing]:
         plans = {
-            _name(plan): plan
+            plan_key(plan): plan
             for (order, _), told in zip(self._sets, self._told, strict=True)
             for at, plan in enumerate(order.plans)
             if at in told and plan
         }
         return [seen for seen in map(self.standing, plans.values()) if seen is not None]
-
-
-def _name(plan: PlanSteps) -> str:
-    return "+".join(step.label for step in plan)
 
 
 def _speed(one: Standing) -> float:

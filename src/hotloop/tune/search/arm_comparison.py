@@ -11,7 +11,7 @@ from hotloop.model.tuning import Failure, FailureKind, Measured, Trial
 from hotloop.stats.log_ratio import half_width
 from hotloop.stats.pairs import MIN_BLOCKS, ratio_interval
 from hotloop.tune.design.patterns import with_candidate
-from hotloop.tune.executor import PlanSteps, Rounds, SetOrder, SetRecord
+from hotloop.tune.executor import PlanSteps, Rounds, SetOrder, SetRecord, plan_key
 from hotloop.tune.search.actions import Compare
 from hotloop.tune.search.arm_verdict import PRUNE_AFTER, clearly_slower, decide, parity_beside
 from hotloop.tune.search.evidence import Compared
@@ -267,4 +267,4 @@ def _label(base: PlanSteps, plan: PlanSteps, candidate: Candidate) -> str:
     """A candidate beside a plan without what it may hinder is something else than beside the plan."""
     kept = [step for step in base if step.name != candidate.name]
     beside = all(step in plan for step in kept)
-    return candidate.label if beside else "+".join(step.label for step in plan)
+    return candidate.label if beside else plan_key(plan)

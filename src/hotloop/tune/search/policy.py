@@ -13,7 +13,7 @@ import msgspec
 
 from hotloop.model.quantities import counted, duration, listed
 from hotloop.tune.confirm.set_pairs import MAX_SETS
-from hotloop.tune.executor import PlanSteps
+from hotloop.tune.executor import PlanSteps, plan_key
 from hotloop.tune.search.actions import Compare, Confirm, Doing, Screen, Stop, steps_of
 from hotloop.tune.search.offers import (
     LEAST_ROUNDS,
@@ -83,12 +83,10 @@ def _of_most_knobs(offers: Sequence[Doing]) -> list[Doing]:
     most: dict[str, int] = {}
     for one in offers:
         if isinstance(one, Screen):
-            most[_base(one)] = max(most.get(_base(one), 0), len(one.knobs))
-    return [one for one in offers if not isinstance(one, Screen) or len(one.knobs) == most[_base(one)]]
-
-
-def _base(screen: Screen) -> str:
-    return "+".join(step.label for step in screen.base)
+            most[plan_key(one.base)] = max(most.get(plan_key(one.base), 0), len(one.knobs))
+    return [
+        one for one in offers if not isinstance(one, Screen) or len(one.knobs) == most[plan_key(one.base)]
+    ]
 
 
 def _is_worth(action: Doing, left_s: float) -> bool:

@@ -15,7 +15,7 @@ from hotloop.observe.profile.windows import orders
 from hotloop.probe.control.control_page import ControlPage
 from hotloop.probe.process.config import ProbeConfig
 from hotloop.stats.parity import perturbation
-from hotloop.tune.executor import PlanSteps, SetOrder
+from hotloop.tune.executor import PlanSteps, SetOrder, plan_key
 from hotloop.tune.plan.orders import activation_orders, with_plan
 from hotloop.tune.trials.arm import Arm
 from hotloop.tune.trials.counted_memory import ORDER as COUNTER
@@ -104,4 +104,4 @@ def compiled_in(caches: Path) -> Path:
 
 def _caches_of(plan: PlanSteps, caches: Path) -> Path:
     """What libraries tune for one plan: cold in its first arm, warm in its later ones, never another plan's."""
-    return caches / hashlib.sha256("+".join(step.label for step in plan).encode()).hexdigest()[:16]
+    return caches / hashlib.sha256(plan_key(plan).encode()).hexdigest()[:16]
