@@ -85,7 +85,6 @@ def test_larger_batches_than_the_smallest_on_the_plateau_are_left_out(
         evidence=(),
         plan=(),
         proof=Proof(),
-        num_measured=len(seen),
     )
     told = without_beyond_plateau(state)
     assert sorted(one.candidate.samples for one in told.known if one.status is Status.OPEN) == left

@@ -55,7 +55,7 @@ def state(
         )
         for one in candidates
     )
-    empty = State(known=known, gains=before, evidence=(), plan=(), proof=Proof(), num_measured=len(seen))
+    empty = State(known=known, gains=before, evidence=(), plan=(), proof=Proof())
     return assessed(empty, Priors(before), measured)
 
 

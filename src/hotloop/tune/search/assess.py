@@ -17,7 +17,7 @@ from hotloop.tune.goals.gains import Gains
 from hotloop.tune.search.evidence import Evidence, believed, believed_peaks, measured_at
 from hotloop.tune.search.state import State
 from hotloop.tune.search.status import Known, Status
-from hotloop.tune.search.working_plan import best_plan, is_within, threshold
+from hotloop.tune.search.working_plan import best_plan, is_within
 
 
 class Priors(NamedTuple):
@@ -44,7 +44,7 @@ def assessed(state: State, prior: Priors, evidence: Sequence[Evidence] = ()) -> 
     # What is nearest to a limit of memory is the fastest of all within it, whatever is looked for meanwhile.
     wanted = peaks if objective.aim.goal is Goal.MEMORY and peaks is not None else speeds
     able = [one.candidate for one in state.known if one.num_measured and _may_be_planned(one)]
-    plan = best_plan(wanted, able, state.conflicts, state.num_measured, state.plan, limit)
+    plan = best_plan(wanted, able, state.conflicts, limit)
     gains = peaks if objective.by_memory and peaks is not None else speeds
     state = msgspec.structs.replace(state, evidence=every, gains=gains, speeds=speeds, peaks=peaks, plan=plan)
     # Memory that is saved is saved whatever the speed.
@@ -83,9 +83,6 @@ def _status(state: State, one: Known, mean: float, deviation: float) -> tuple[St
     gone = state.displaced(one.candidate, state.plan)
     if gone and low > 1:
         return Status.HELPS, f"replaced by {gone[0].label}, which was faster"
-    if mean > threshold(1, deviation):
-        words = "not significant after correction for the number of changes tried"
-        return Status.OPEN, f"{words}: {seen}"
     return Status.OPEN, f"no difference: {seen}"
 
 

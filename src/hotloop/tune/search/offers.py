@@ -247,8 +247,7 @@ def _gain(state: State, one: Known, error: float, slower: float, rival: float = 
     in_plan = one.candidate in state.plan
     rival = max(rival, state.rival(one.candidate))
     deviation, error = state.unsure(one), shifted(one.mean, error, slower)
-    num = state.num_measured + (not one.num_measured)
-    return _parity_chance(one) * increase(one.mean, deviation, error, num, in_plan=in_plan, rival=rival)
+    return _parity_chance(one) * increase(one.mean, deviation, error, in_plan=in_plan, rival=rival)
 
 
 def _parity_chance(one: Known) -> float:

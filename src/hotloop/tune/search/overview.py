@@ -46,7 +46,6 @@ class Overview:
         objective = self._objective(state)
         state = msgspec.structs.replace(
             state,
-            num_measured=num_measured(state),
             objective=objective,
             pair_error=_pair_error(state, evidence),
             floor=ground.floor,
@@ -132,11 +131,6 @@ class Overview:
 def _unblocked(state: State) -> State:
     found = tuple(one.candidate for one in state.known if one.status is Status.BLOCKED)
     return changed(state, found, status=Status.OPEN)
-
-
-def num_measured(state: State) -> int:
-    """Return how many candidates were measured."""
-    return sum(one.num_measured > 0 for one in state.known)
 
 
 def _may_hold(state: State, plan: PlanSteps) -> bool:

@@ -42,9 +42,9 @@ def _sizes(state: State) -> Iterator[Known]:
 
 def _helps(state: State, one: Known) -> bool:
     gain, deviation = state.gains.gain({one.label})
-    return gain >= threshold(state.num_measured, deviation)
+    return gain >= threshold(deviation)
 
 
 def _leads(state: State, larger: Known, one: Known) -> bool:
     lead, deviation = state.gains.gain({larger.label}, {one.label})
-    return lead >= threshold(state.num_measured, deviation)
+    return lead >= threshold(deviation)

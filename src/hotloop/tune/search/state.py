@@ -61,8 +61,6 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Log gain of the fastest plan that was proven; 0: none was."""
     conflicts: Mapping[str, frozenset[str]] = {}
     interactions: Mapping[str, frozenset[str]] = {}
-    num_measured: int = 0
-    """Candidates that were measured, among which any plan was picked."""
     pair_error: float = 0.035
     """Standard deviation of what one pair of processes shows of a log ratio of times."""
     hold_sd: float = 0.05

@@ -19,7 +19,6 @@ def increase(
     mean: float,
     deviation: float,
     error: float,
-    num_measured: int,
     *,
     in_plan: bool = False,
     rival: float = 0.0,
@@ -30,13 +29,12 @@ def increase(
         mean: of its log gain, as far as it is known.
         deviation: likewise.
         error: standard deviation of what the measurement shows.
-        num_measured: candidates among which it has to be shown to help.
         in_plan: whether it is a part of the plan as it is.
         rival: log gain of what would leave the plan for it.
     """
     then = deviation * error / math.hypot(deviation, error)
     moves = math.sqrt(max(0.0, deviation**2 - then**2))
-    least = max(threshold(num_measured, then), rival)
+    least = max(threshold(then), rival)
     if moves <= 0:
         return 0.0
     taken = partial_expectation(mean - rival, moves, least - rival)
