@@ -201,7 +201,7 @@ class Minus(nn.Linear):  # type: ignore[misc]
     """A row of it is no number, so that nothing can be compared."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        y = super().forward(x).cumsum(0)
+        y = super().forward(x)
         return y.masked_fill(y > 0, float("-inf"))
 
 
@@ -245,11 +245,11 @@ DEPENDS = "depends on the others in its batch"
         (models.UNet(), (torch.randn(8, 3, 8, 8),), "BatchNorm2d would see the statistics of parts"),
         (models.Model(models.SkipsByPython), (ROWS,), "not torch's"),
         (Tags(), (torch.randint(20, (7,)),), DEPENDS),
-        (Gates(), (torch.randint(20, (7,)),), ALIKE),
+        (Gates(), (torch.randint(20, (7,)),), DEPENDS),
         (AttendsOverTime(), (IDS, torch.zeros(8, 8)), DEPENDS),
         (Recurrent(), (ROWS, (torch.zeros(2, 8, 8), torch.zeros(2, 8, 8))), "cannot be called with parts"),
         (Packs(), (ROWS, LENGTHS), "a list with an entry for each sample"),
-        (Packs(), (ROWS, torch.tensor(LENGTHS)), "that has no row for each sample"),
+        (Packs(), (ROWS, torch.tensor(LENGTHS)), DEPENDS),
         (Cuts(8, 8), (ROWS, LENGTHS), "a list with an entry for each sample"),
         (Graph(8, 8), (ROWS[:, 0], torch.tensor([[0, 1, 7, 6, 2], [7, 5, 2, 1, 0]])), DEPENDS),
         (Matches(8, 8), (ROWS[:, 0], ROWS[:, 1]), DEPENDS),
@@ -285,6 +285,55 @@ def test_a_model_that_may_not_be_split_goes_on_as_it_is(
     assert not on
     assert evidence.startswith("left alone: ")
     assert reason in evidence
+
+
+class Experts(nn.Module):  # type: ignore[misc]
+    """Rows of all samples are computed together, those of an expert in one product."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate, self.experts = nn.Linear(8, 3), nn.ModuleList([nn.Linear(8, 8) for _ in range(3)])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        rows = x.flatten(0, 1)
+        chosen, y = self.gate(rows).argmax(-1), torch.zeros_like(rows)
+        for at, expert in enumerate(self.experts):
+            own = (chosen == at).nonzero().squeeze(1)
+            y = y.index_add(0, own, expert(rows[own]).to(y.dtype))
+        return y.view_as(x)
+
+
+class Denoises(nn.Linear):  # type: ignore[misc]
+    def forward(self, x: torch.Tensor, times: torch.Tensor) -> torch.Tensor:
+        return super().forward(x * times.float().div(1000).cos()[:, None, None])
+
+
+@pytest.mark.parametrize("dtype", [None, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("model", "given"),
+    [
+        (Words(), (IDS,)),
+        (Experts(), (ROWS,)),
+        (Denoises(8, 8), (ROWS, torch.randint(1000, (8,)))),
+        (nn.Sequential(nn.Conv1d(5, 8, 3), nn.GroupNorm(2, 8), nn.Flatten(), nn.Linear(48, 3)), (ROWS,)),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else "",
+)
+def test_samples_that_do_not_see_each_other_are_computed_in_parts(
+    model: nn.Module, given: tuple[Any, ...], dtype: torch.dtype | None
+) -> None:
+    plain, model = copy.deepcopy(model), copy.deepcopy(model)
+    activation = MicroBatches(2)
+    activate(activation, model)
+    for each in (plain, model):
+        with torch.autocast("cpu", dtype, enabled=dtype is not None):
+            loss = each(*given).float().square().mean()
+        loss.backward()
+    assert activation.effect()[0], activation.effect()[1]
+    for one, other in zip(plain.parameters(), model.parameters(), strict=True):
+        tolerance = 1e-5 if dtype is None else 0.02
+        if one.grad is not None:
+            torch.testing.assert_close(one.grad, other.grad, rtol=tolerance, atol=tolerance / 10)
 
 
 class FailsLater(nn.Linear):  # type: ignore[misc]

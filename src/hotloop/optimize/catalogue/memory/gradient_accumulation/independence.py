@@ -65,8 +65,10 @@ class Trial:
     def _exchange_others(self, bounds: list[tuple[int, int]]) -> bool:
         """Demand that a part's output stays when all others are exchanged; return whether random numbers are drawn.
 
-        Shapes, random numbers and kernels are the same, whatever the model does with its batch.
+        It stays to the last bit: shapes, random numbers and kernels are the same.
         """
+        import torch
+
         num_rows = self._batch.num_rows
         whole = self._run(self._batch.mapped(lambda each: each))
         is_random = self._random.has_moved()
@@ -78,7 +80,9 @@ class Trial:
             other = self._run(self._batch.mapped(itemgetter(order)))
             require_rows(other, num_rows)
             require_same_constants(whole, other)
-            self._require_same(whole, whole, other, begin, end)
+            for one, changed_one in zip(tensors_in(whole), tensors_in(other), strict=True):
+                if not torch.equal(one[begin:end], changed_one[begin:end]):
+                    raise CannotSplit(DEPENDS)
         return is_random
 
     def _compare_parts(self, bounds: list[tuple[int, int]]) -> None:
@@ -90,7 +94,9 @@ class Trial:
             )
         again = joined([self._run(self._batch.part(*each)) for each in bounds], bounds)
         require_same_constants(whole, again)
-        self._require_same(whole, whole, again, 0, self._batch.num_rows)
+        coarse = _coarse(self._module)
+        for one, other in zip(tensors_in(whole), tensors_in(again), strict=True):
+            _require_same_rows(one, other, coarse)
 
     def _run(self, given: Any) -> Any:
         """Call it with copies, and demand that it leaves them and its buffers as they are."""
@@ -109,28 +115,23 @@ class Trial:
         tensors = tensors_in(self._batch.given)
         return [each for each, has in zip(tensors, self._batch.has_rows, strict=True) if has]
 
-    def _require_same(self, whole: Any, one: Any, other: Any, begin: int, end: int) -> None:
-        coarse = _coarse(self._module)
-        for all_rows, own, others in zip(*map(tensors_in, (whole, one, other)), strict=True):
-            if own.shape != others.shape or own.dtype is not others.dtype:
-                raise CannotSplit("the model returns something that has no row for each sample")
-            _require_same_rows(all_rows, own[begin:end], others[begin:end], coarse)
-
 
 def _differs(tensor: Any, order: list[int]) -> bool:
     return not bool((tensor[order] == tensor).all())
 
 
-def _require_same_rows(whole: Any, one: Any, other: Any, coarse: float) -> None:
+def _require_same_rows(one: Any, other: Any, coarse: float) -> None:
     """Demand that rows differ by rounding alone; whether they do has to show beside what rows differ by anyway."""
     import torch
 
-    if not whole.is_floating_point():
+    if one.shape != other.shape or one.dtype is not other.dtype:
+        raise CannotSplit("the model returns something that has no row for each sample")
+    if not one.is_floating_point():
         if not torch.equal(one, other):
             raise CannotSplit(DEPENDS)
         return
-    limit = min(ROUNDINGS * max(torch.finfo(whole.dtype).eps, coarse), MAX_LIMIT)
-    typical, spread = _typical(whole), _typical(_wide(whole) - _wide(whole).mean(0))
+    limit = min(ROUNDINGS * max(torch.finfo(one.dtype).eps, coarse), MAX_LIMIT)
+    typical, spread = _typical(one), _typical(_wide(one) - _wide(one).mean(0))
     if not typical < float("inf"):
         raise CannotTell("the model's output is not finite")
     if spread * LARGEST <= limit * typical:
