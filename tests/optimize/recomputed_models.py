@@ -97,6 +97,39 @@ class ChangesABuffer(Block):
         return y
 
 
+class CollectsByAnotherName(Block):
+    seen: ClassVar[list[Any]] = []
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        seen = self.seen
+        seen.append(x.shape)
+        return super().forward(x)
+
+
+class BeginsWithRelu(Block):
+    """Its backward needs its input, which a recomputation reads."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.body(x.relu().square())
+
+
+class OwnBatchNorm(nn.Module):  # type: ignore[misc]
+    """Its statistics change within a kernel: their versions stay."""
+
+    def __init__(self, width: int = 8) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(width, width), nn.Linear(width, width))
+        self.register_buffer("stored_mean", torch.zeros(width))
+        self.register_buffer("stored_var", torch.ones(width))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        rows = self.body(x).flatten(0, 1)
+        normal = nn.functional.batch_norm(
+            rows, self.stored_mean, self.stored_var, training=self.training, momentum=0.1
+        )
+        return x + normal.view_as(x)
+
+
 class Model(nn.Module):  # type: ignore[misc]
     def __init__(self, block: type[nn.Module] = Block, num: int = 3) -> None:
         super().__init__()
@@ -124,3 +157,60 @@ class UNet(nn.Module):  # type: ignore[misc]
         top = self.inc(x)
         low = self.down(nn.functional.max_pool2d(top, 2))
         return self.head(self.outc(torch.cat([self.up(low), top], 1)))
+
+
+class AddsInPlace(Model):
+    """Each block's input is changed after it."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.first(x)
+        for layer in self.layers:
+            x += layer(x)
+        return self.head(x)
+
+
+class Cache:
+    """Keys of the blocks, as decoders keep them."""
+
+    def __init__(self) -> None:
+        self.keys: dict[int, torch.Tensor] = {}
+
+    def update(self, at: int, key: torch.Tensor) -> torch.Tensor:
+        self.keys[at] = torch.cat([self.keys[at], key], 1) if at in self.keys else key
+        return self.keys[at]
+
+
+class Attends(Block):
+    def forward(self, x: torch.Tensor, at: int, cache: Any) -> torch.Tensor:  # type: ignore[override]
+        keys = cache.update(at, self.norm(x))
+        return x + self.body((x @ keys.mT).softmax(-1) @ keys)
+
+
+class Lists(Block):
+    def forward(self, x: torch.Tensor, seen: list[torch.Tensor]) -> torch.Tensor:  # type: ignore[override]
+        seen.append(self.norm(x))
+        return x + self.body(sum(seen))
+
+
+class WithCache(Model):
+    def __init__(self) -> None:
+        super().__init__(Attends)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        cache, x = Cache(), self.first(x)
+        for at, layer in enumerate(self.layers):
+            x = layer(x, at, cache)
+        return self.head(x)
+
+
+class WithList(Model):
+    def __init__(self) -> None:
+        super().__init__(Lists)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        seen: list[torch.Tensor] = []
+        x = self.first(x)
+        for layer in self.layers:
+            x = layer(x, seen)
+        assert len(seen) == len(self.layers)
+        return self.head(x)

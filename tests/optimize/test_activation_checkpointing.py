@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from torch import nn
 from hotloop.optimize.catalogue.memory.activation_checkpointing.activation import CheckpointedBlocks, cheapest
 from hotloop.optimize.catalogue.memory.activation_checkpointing.row import ActivationCheckpointing
 from hotloop.optimize.optimization import DoesNotApply
+from hotloop.optimize.recomputation.copies import Copies
 from hotloop.optimize.recomputation.model_blocks import blocks
 from hotloop.optimize.recomputation.recomputed_call import RecomputedCall
 
@@ -105,6 +107,7 @@ def test_fewer_tensors_are_saved() -> None:
     [
         (models.Counts, "assigns to self.num"),
         (models.Collects, r"calls self.seen.append\(\)"),
+        (models.CollectsByAnotherName, r"calls seen.append\(\)"),
         (models.SkipsByPython, "draws random numbers that are not torch's"),
         (models.SkipsByOwnGenerator, "draws random numbers that are not torch's"),
         (models.DrawsByOwnGenerator, "a generator of its own"),
@@ -138,7 +141,87 @@ def test_what_is_changed_in_place_is_computed_from_what_it_was(block: type[nn.Mo
     """The first step is right already, and the block is left alone after it."""
     activation = CheckpointedBlocks("all")
     assert same(models.Model(block), ROWS, activation)
-    assert "changes its inputs or buffers in place" in activation.effect()[1]
+    assert "its inputs or buffers are changed in place" in activation.effect()[1]
+
+
+@pytest.mark.parametrize("wanted", ["all", ["layers"], 0.5])
+def test_what_the_program_changes_after_a_block_is_computed_from_what_it_was(wanted: Any) -> None:
+    activation = CheckpointedBlocks(wanted)
+    assert same(models.AddsInPlace(models.BeginsWithRelu), ROWS, activation)
+    assert "its inputs or buffers are changed in place" in activation.effect()[1]
+
+
+def test_statistics_that_a_kernel_updates_are_updated_once() -> None:
+    activation = CheckpointedBlocks("all")
+    assert same(models.Model(models.OwnBatchNorm), ROWS, activation)
+    assert activation.effect()[0]
+
+
+@pytest.mark.parametrize("wanted", ["all", ["layers"], 0.5])
+def test_blocks_that_are_given_a_cache_are_left_alone(wanted: Any) -> None:
+    activation = CheckpointedBlocks(wanted)
+    assert same(models.WithCache(), ROWS, activation)
+    assert activation.effect()[0] is False
+    assert "it is given a Cache, which a second run might change" in activation.effect()[1]
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_decoders_of_transformers_train_with_and_without_their_cache(use_cache: bool) -> None:
+    transformers = pytest.importorskip("transformers")
+    config = transformers.GPT2Config(
+        vocab_size=64, n_positions=32, n_embd=32, n_layer=3, n_head=2, use_cache=use_cache
+    )
+    plain = transformers.GPT2LMHeadModel(config)
+    model = copy.deepcopy(plain)
+    activation = CheckpointedBlocks("all")
+    activate(activation, model)
+    ids = torch.randint(64, (2, 8))
+    for each in (plain, model):
+        torch.manual_seed(0)
+        each.train()
+        each(ids, labels=ids).loss.backward()
+    for one, other in zip(plain.parameters(), model.parameters(), strict=True):
+        assert torch.equal(one.grad, other.grad)
+    on, evidence = activation.effect()
+    assert on is not use_cache
+    assert ("it is given a DynamicCache" in evidence) is use_cache
+
+
+def test_a_list_that_a_block_appends_to_grows_once() -> None:
+    activation = CheckpointedBlocks("all")
+    assert same(models.WithList(), ROWS, activation)
+    assert activation.effect()[0]
+
+
+def test_random_state_is_kept_of_the_devices_of_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block may move its inputs, or be given them in something that torch does not look into."""
+    shown: list[Any] = []
+
+    def checkpoint(function: Any, *given: Any, use_reentrant: bool) -> Any:
+        shown.append(torch.utils._pytree.tree_leaves(given))
+        return function(*given)
+
+    device = SimpleNamespace(device=torch.device("cuda", 1), is_cuda=False)
+    block = nn.Linear(8, 8)
+    monkeypatch.setattr(torch.utils.checkpoint, "checkpoint", checkpoint)
+    monkeypatch.setattr(block, "parameters", lambda: iter([device, device]))
+    call = RecomputedCall(block, block._call_impl)
+    call(ROWS)
+    assert shown == [[device]]
+
+
+def test_copies_of_what_many_blocks_are_given_are_shared_and_expanded_ones_stay_small() -> None:
+    copies = Copies()
+    mask = torch.ones(1, 4).expand(1000, 4)
+    kept = copies.of(mask)
+    assert kept is copies.of(mask)
+    assert torch.equal(kept, mask)
+    assert kept.untyped_storage().nbytes() == 16
+    changes = torch.zeros(4)
+    before = copies.of(changes)
+    changes += 1
+    assert not before.any()
+    assert copies.of(changes).all()
 
 
 def test_autocast_and_gradient_accumulation_of_the_program() -> None:

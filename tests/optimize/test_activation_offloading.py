@@ -89,6 +89,34 @@ def test_gradients_are_the_same_to_the_last_bit(mib: int) -> None:
     assert is_on == (mib > 1), said
 
 
+class Complex(nn.Module):  # type: ignore[misc]
+    """One storage is saved as complex numbers, as pairs of real ones, and through lazy conjugates and negatives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(512, 512, dtype=torch.complex64))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = x * self.weight
+        product = y * y.conj() * y
+        pairs = torch.view_as_real(y)
+        mirrored = y.conj().imag
+        return (product.abs() + (pairs * pairs).sum(-1) + mirrored * mirrored * y.real).square()
+
+
+def test_conjugates_and_other_types_of_one_storage_come_back_as_they_were() -> None:
+    grads = []
+    for activation in (OnHost(1000 * MIB), None):
+        torch.manual_seed(0)
+        model, x = Complex(), torch.randn(512, 512, dtype=torch.complex64)
+        if activation is not None:
+            activate(activation, model)
+        model(x).mean().backward()
+        grads.append(model.weight.grad)
+        assert activation is None or activation.effect()[0]
+    assert torch.equal(*grads)
+
+
 def test_a_storage_goes_out_once_and_no_more_than_the_link_carries() -> None:
     """Each layer's input is saved by the layer and by the product, through a view and as it is."""
     activation = OnHost(1000 * MIB)

@@ -3,35 +3,43 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from time import perf_counter
 from typing import Any
 
-from hotloop.optimize.program.containers import map_tensors, tensors_in
+from hotloop.optimize.program.containers import tensors_in
+from hotloop.optimize.recomputation.buffers import Buffers, Taken, exchanged
+from hotloop.optimize.recomputation.copies import Copies, clone
+from hotloop.optimize.recomputation.plain_values import NotPlain, rebuilt
 
 MIB = 1 << 20
 
 
 class RecomputedCall:
-    """Calls a module under `torch.utils.checkpoint`, with the same random numbers; buffers are left as they are.
+    """Calls a module under `torch.utils.checkpoint`, with the same random numbers.
 
-    A recomputation must see the inputs and buffers that the forward saw. In the first call copies are held while the
-    module runs: a module that has changed them is recomputed from the copies, and never again after that.
+    A recomputation sees the inputs and buffers that the forward saw: copies of them are kept in their place, so that it
+    does not matter what the module, or the program after it, changes. What it changes itself is dropped. One whose
+    inputs are seen to change is called plainly from then on: the same under a plain checkpoint would be an error.
 
     Args:
         module: that is called.
         own: its own call.
+        copies: of tensors that other modules are given, too.
     """
 
-    def __init__(self, module: Any, own: Callable[..., Any]) -> None:
+    def __init__(self, module: Any, own: Callable[..., Any], copies: Copies | None = None) -> None:
         self._module = weakref.ref(module)
         self._own = own
+        self._copies = copies or Copies()
+        self.buffers = Buffers(module, self._copies)
         self.is_on = True
         self._counts = False
         self.reason = ""
         """Why it is not recomputed any more."""
-        self._checked = False
+        self.is_first = True
+        """Whether it was not called yet."""
         self.num_calls = 0
         self.num_recomputed = 0
         self.saved_bytes = 0
@@ -43,71 +51,65 @@ class RecomputedCall:
 
         if self.reason or not self.is_on or not torch.is_grad_enabled() or torch.compiler.is_compiling():
             return self._own(*args, **kwargs)
+        twice = self._twice(args, kwargs)
+        if twice is None:
+            return self._own(*args, **kwargs)
         from torch.utils.checkpoint import checkpoint
 
         self.num_calls += 1
-        # Keywords travel as one argument: checkpoint has keywords of its own.
-        return checkpoint(_Twice(self), args, kwargs, use_reentrant=False)
+        return checkpoint(twice, self._of_each_device(args, kwargs), use_reentrant=False)
 
     def measure(self, on: bool) -> None:
         """Count from now on what would have been saved, and how long the forward takes; or no more."""
         self._counts = on
 
-    def forward(self, args: Any, kwargs: Any, copies: list[tuple[Any, Any]]) -> Any:
-        """Run the forward; fill in copies of what it has changed: each with its original."""
-        watched = [*tensors_in((args, kwargs)), *self._constant_buffers()]
-        before = [(each, each._version) for each in watched if not each.is_inference()]
-        held = [] if self._checked else [_copy(each) for each, _ in before]
-        with self._counted(before) if self._counts else nullcontext():
+    def forward(self, args: Any, kwargs: Any, taken: Taken) -> Any:
+        """Run the forward."""
+        with self._counted((args, kwargs)) if self._counts else nullcontext():
             output = self._own(*args, **kwargs)
-        self._checked = True
-        if any(each._version != version for each, version in before):
-            self.reason = "it changes its inputs or buffers in place"
-            copies += [(each, copy) for (each, _), copy in zip(before, held, strict=False)]
+        self.is_first = False
+        self.buffers.compare(taken)
         return output
 
-    def again(self, args: Any, kwargs: Any, copies: list[tuple[Any, Any]]) -> Any:
-        """Run it once more: buffers that it updates are exchanged for copies, which are dropped afterwards."""
+    def look(self, watched: Watched) -> None:
+        """Give the recomputation up where something was changed that should not."""
+        if watched.have_changed():
+            self.reason = "its inputs or buffers are changed in place"
+
+    def again(self, args: Any, kwargs: Any, taken: Taken) -> Any:
+        """Run it once more."""
         self.num_recomputed += 1
-        # A clone is no leaf, which may not be changed in place, and leaves the copy as it is for a second backward.
-        by_id = {id(each): copy.clone() for each, copy in copies}
-        if by_id:
-            args, kwargs = (map_tensors(given, lambda t: by_id.get(id(t), t)) for given in (args, kwargs))
-        with self._buffers_apart(by_id):
+        with exchanged(taken):
             return self._own(*args, **kwargs)
 
-    @contextmanager
-    def _buffers_apart(self, by_id: dict[int, Any]) -> Iterator[None]:
-        exchanged: list[tuple[Any, str, Any]] = []
-        for part in self._parts():
-            for name, buffer in part._buffers.items():
-                if buffer is not None and (id(buffer) in by_id or _keeps_statistics(part)):
-                    exchanged.append((part, name, buffer))
+    def _twice(self, args: Any, kwargs: Any) -> _Twice | None:
+        """Return what is called twice; None: it cannot be, and the reason is kept."""
         try:
-            for part, name, buffer in exchanged:
-                part._buffers[name] = by_id.get(id(buffer), buffer).clone()
-            yield
-        finally:
-            for part, name, buffer in exchanged:
-                part._buffers[name] = buffer
+            kept = rebuilt((args, kwargs), self._copies.of)
+            return _Twice(self, (args, kwargs), kept, self.buffers.taken())
+        except NotPlain as value:
+            self.reason = f"it is given a {value}, which a second run might change"
+        except Exception as error:  # the program goes on: memory is short, or a tensor cannot be copied
+            self.reason = f"its inputs and buffers cannot be copied: {type(error).__name__}"
+        return None
 
-    def _parts(self) -> Iterator[Any]:
+    def _of_each_device(self, args: Any, kwargs: Any) -> list[Any]:
+        """Return a tensor of each device that it may draw on: checkpoint keeps the random state of those it is shown.
+
+        In a list: of what it is given directly, it demands that nobody changes it.
+        """
         module = self._module()
-        return iter(()) if module is None else module.modules()
-
-    def _constant_buffers(self) -> Iterator[Any]:
-        """Yield the buffers that are not expected to change; running statistics are."""
-        for part in self._parts():
-            if not _keeps_statistics(part):
-                yield from (buffer for buffer in part._buffers.values() if buffer is not None)
+        own = [] if module is None else [*module.parameters(), *module.buffers()]
+        return one_per_device([*own, *tensors_in((args, kwargs))])
 
     @contextmanager
-    def _counted(self, given: list[tuple[Any, int]]) -> Iterator[None]:
+    def _counted(self, given: Any) -> Iterator[None]:
         """Count the storages that autograd would keep for this call alone, and the seconds of the forward."""
         import torch
 
         module = self._module()
-        kept = [each for each, _ in given] + list(module.parameters() if module is not None else ())
+        own = [] if module is None else [*module.parameters(), *module.buffers()]
+        kept = [*tensors_in(given), *own]
         with _storages_counted(kept) as count:
             wait = torch.cuda.synchronize if any(each.is_cuda for each in kept) else lambda: None
             wait()
@@ -119,28 +121,67 @@ class RecomputedCall:
 
 
 class _Twice:
-    """What is called in the forward, and again in the backward."""
+    """What is called in the forward, and again in each backward.
 
-    def __init__(self, call: RecomputedCall) -> None:
+    Args:
+        call: of the module.
+        given: to the forward; let go after it.
+        kept: the same, copied.
+        taken: copies of the buffers.
+    """
+
+    def __init__(self, call: RecomputedCall, given: Any, kept: Any, taken: Taken) -> None:
         self._call = call
-        self._ran = False
-        self._copies: list[tuple[Any, Any]] = []
+        self._given = given
+        self._watched = Watched([*tensors_in(given), *call.buffers.constant()])
+        """Let go after the forward; that of the first step, which does what all steps do, in the backward."""
+        self._kept = kept
+        self._taken = taken
 
-    def __call__(self, args: Any, kwargs: Any) -> Any:
-        if self._ran:
-            return self._call.again(args, kwargs, self._copies)
-        self._ran = True
-        return self._call.forward(args, kwargs, self._copies)
+    def __call__(self, _: list[Any]) -> Any:
+        if self._given is not None:
+            return self._first()
+        self._call.look(self._watched)
+        self._watched = Watched(())
+        # A clone is no leaf, which may not be changed in place, and leaves the copy as it is for another backward.
+        args, kwargs = rebuilt(self._kept, _cloned)
+        return self._call.again(args, kwargs, self._taken)
+
+    def _first(self) -> Any:
+        is_first = self._call.is_first
+        args, kwargs = self._given
+        self._given = None
+        output = self._call.forward(args, kwargs, self._taken)
+        self._call.look(self._watched)
+        if not is_first:
+            self._watched = Watched(())
+        return output
 
 
-def _keeps_statistics(part: Any) -> bool:
-    from torch.nn.modules.batchnorm import _NormBase
+class Watched:
+    """Tensors that should stay as they are.
 
-    return isinstance(part, _NormBase) and part.track_running_stats
+    Args:
+        tensors: as they are now.
+    """
+
+    def __init__(self, tensors: Iterable[Any]) -> None:
+        self._versions = [(each.detach(), each._version) for each in tensors if not each.is_inference()]
+
+    def have_changed(self) -> bool:
+        """Whether one of them was changed in place."""
+        return any(tensor._version != version for tensor, version in self._versions)
 
 
-def _copy(tensor: Any) -> Any:
-    return tensor.detach().clone().requires_grad_(tensor.requires_grad)
+def one_per_device(tensors: Iterable[Any]) -> list[Any]:
+    """Return a tensor of each device other than the host."""
+    return list({each.device: each for each in tensors if each.device.type not in {"cpu", "meta"}}.values())
+
+
+def _cloned(tensor: Any) -> Any:
+    from torch.nn import Parameter
+
+    return tensor if isinstance(tensor, Parameter) or tensor.is_inference() else clone(tensor)
 
 
 def _storages_counted(known: list[Any]) -> AbstractContextManager[Callable[[], int]]:

@@ -98,11 +98,15 @@ class _Code:
         self._function = function
         self._globals = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
         self._nodes = list(ast.walk(tree))
-        arguments = inspect.signature(function).parameters
+        arguments = [
+            each.arg for each in self._nodes if isinstance(each, ast.arg)
+        ]  # of functions within it, too
         stored = {
             each.id for each in self._nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
         }
         self._locals = {*arguments, *stored} - {"self"}
+        self._aliases = {name for each in self._nodes for name in self._names_of_kept(each)}
+        """Names that stand for what outlives the call: `seen = self.seen`."""
 
     def reason(self) -> str:
         """Return what it does beside computing; empty: nothing that can be read in it."""
@@ -141,6 +145,8 @@ class _Code:
             return "recomputes by itself"
         if last in {"backward", "manual_seed"} or name.endswith("autograd.grad"):
             return f"calls {last}()"
+        if isinstance(call.func, ast.Attribute) and last in _MUTATING and _root(call.func) in self._aliases:
+            return f"calls {name}()"
         changes = last in _MUTATING or (last.endswith("_") and not last.endswith("__"))
         if changes and isinstance(call.func, ast.Attribute) and self._is_kept(call.func.value):
             return f"calls {name}()"
@@ -152,6 +158,17 @@ class _Code:
         if root is None or root in self._locals:
             return False
         return root == "self" or not isinstance(self._globals.get(root), ModuleType)
+
+    def _names_of_kept(self, node: ast.AST) -> Iterator[str]:
+        """Yield the name that a statement gives to something that outlives the call."""
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr)):
+            targets, value = node.targets if isinstance(node, ast.Assign) else [node.target], node.value
+        elif isinstance(node, (ast.For, ast.comprehension)):
+            targets, value = [node.target], node.iter
+        else:
+            return
+        if value is not None and any(map(self._is_kept, _chosen(value))):
+            yield from (each.id for each in targets if isinstance(each, ast.Name))
 
     def _draws(self, node: ast.Name | ast.Attribute) -> bool:
         value = self._value(node)
@@ -171,6 +188,13 @@ class _Code:
             owner = self._value(node.value)
             return getattr(owner, node.attr, None) if isinstance(owner, ModuleType) else None
         return None
+
+
+def _chosen(value: ast.AST) -> list[Any]:
+    """Return the expressions one of which a value is: both of `a if condition else b`, and of `a or b`."""
+    if isinstance(value, ast.IfExp):
+        return [value.body, value.orelse]
+    return value.values if isinstance(value, ast.BoolOp) else [value]
 
 
 def _root(node: ast.AST) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hotloop.optimize.recomputation.copies import Copies
 from hotloop.optimize.recomputation.model_blocks import blocks, unwrapped
 from hotloop.optimize.recomputation.recomputed_call import MIB, RecomputedCall
 from hotloop.optimize.recomputation.side_effects import side_effect
@@ -25,6 +26,7 @@ class CheckpointedBlocks(Activation):
     def __init__(self, wanted: str | float | list[str]) -> None:
         self._wanted = wanted
         self._calls: dict[str, RecomputedCall] = {}
+        self._copies = Copies()
         self._refused: dict[str, str] = {}
         self._num_forwards = 0
         self._reason = ""
@@ -42,7 +44,7 @@ class CheckpointedBlocks(Activation):
             if reason := side_effect(block):
                 self._refused[path] = reason
                 continue
-            call = RecomputedCall(block, block._call_impl)
+            call = RecomputedCall(block, block._call_impl, self._copies)
             self._calls[path] = call
             block.__dict__[PLACE] = InnerCall(call, block._call_impl)
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import libcst as cst
+
 from hotloop.model.sites import SiteKind, Sites
 from hotloop.optimize.rewriting.model import add_loop, named_model
 from hotloop.optimize.rewriting.outcomes import not_observed, summed_up
+from hotloop.source.calls import code
 from hotloop.source.draft import Editor
 from hotloop.source.imports import module_name
 from hotloop.source.outcome import Refused, Rewrite
@@ -34,6 +37,8 @@ def rewrite_blocks(source: Editor, sites: Sites, wanted: str | float | Sequence[
         )
     if any(path.rpartition(".")[2].isdigit() for path in wanted):
         return Refused("the plan names single blocks", _BY_HAND)
+    if any(_is_batch_norm(call) for file in source.draft.files.values() for call in file.all(cst.Call)):
+        return Refused("the program calls batch_norm, which would update its statistics twice", _BY_HAND)
     models = sites.of(SiteKind.MODEL)
     if len(models) != 1:
         return not_observed("construction of one model", _BY_HAND)
@@ -45,6 +50,10 @@ def rewrite_blocks(source: Editor, sites: Sites, wanted: str | float | Sequence[
     for path in wanted:
         notes += add_loop(source, model, f"{model.name}{_written(path.removeprefix('module.'))}", line)
     return summed_up(notes, "the blocks are under checkpoint already")
+
+
+def _is_batch_norm(call: cst.Call) -> bool:
+    return code(call.func).rpartition(".")[2] == "batch_norm"
 
 
 def _written(path: str) -> str:

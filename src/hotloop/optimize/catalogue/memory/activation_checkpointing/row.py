@@ -29,14 +29,16 @@ class ActivationCheckpointing(Optimization):
     what all of them would. Bytes and milliseconds of each block are measured in the second step; in the first ones all
     are recomputed, so that no step reaches the old peak.
 
-    Why it is faster: it is not; it is smaller. Of each block its input stays in memory until the backward, nothing
-    else. A batch that did not fit may fit, and a larger batch may use the device better.
+    Why it is faster: it is not; it is smaller. Of each block a copy of its input stays in memory until the backward,
+    nothing else. A batch that did not fit may fit, and a larger batch may use the device better.
 
     When it does not help: models whose peak is parameters and optimizer state; a peak outside the blocks (logits of a
     large vocabulary). Blocks are left alone that would do something twice: those that assign to attributes, print,
-    have hooks, draw from generators that are not torch's, or change their inputs in place. Running statistics of batch
-    norm are updated once: the recomputation works on copies. It works under DDP, autocast and gradient scaling. Not
-    together with compiled code, which decides by itself what it recomputes
+    have hooks, draw from generators that are not torch's, or are given what is no tensor and may change, such as the
+    cache of a decoder (`use_cache=False` leaves it out). Where inputs of a block are changed in place, by itself or by
+    the program behind it, the first step is computed from copies and the block is left alone after it. Running
+    statistics of batch norm are updated once: the recomputation works on copies. It works under DDP, autocast and
+    gradient scaling. Not together with compiled code, which decides by itself what it recomputes
     (`torch._functorch.config.activation_memory_budget`), nor with FSDP, whose own wrappers do it.
 
     Effect on numerics: none: the same operations on the same numbers. Dropout draws the same mask again.

@@ -56,6 +56,8 @@ class OffloadedActivations(Activation):
 
     def pack(self, tensor: Any) -> Any:
         """Return what autograd keeps: the tensor, or its place in a storage on its way to the host."""
+        import torch
+
         if not self.may_leave(tensor):
             return tensor
         storage = tensor.untyped_storage()
@@ -68,7 +70,7 @@ class OffloadedActivations(Activation):
             return tensor
         self._left -= storage.nbytes()
         self._moved_bytes += storage.nbytes()
-        flat = tensor.new_empty(0).set_(storage)
+        flat = torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(storage)
         offloaded = Offloaded(self.link(tensor.device), flat, self._latest())
         self._latest = weakref.ref(offloaded)
         self._seen[storage._cdata] = (weakref.ref(storage), tensor._version, self._latest)
@@ -82,12 +84,15 @@ class OffloadedActivations(Activation):
         return kept.get()
 
     def may_leave(self, tensor: Any) -> bool:
-        """Whether a saved tensor is an activation on the device, large enough for a copy."""
+        """Whether a saved tensor is an activation on the device, large enough for a copy, and nothing but its bytes."""
         import torch
 
         if (
             type(tensor) is not torch.Tensor
             or tensor.layout is not torch.strided
+            or tensor.is_quantized
+            or tensor.is_conj()
+            or tensor.is_neg()
             or torch.compiler.is_compiling()
         ):
             return False

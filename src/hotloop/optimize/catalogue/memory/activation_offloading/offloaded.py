@@ -17,7 +17,7 @@ class Offloaded:
 
     Args:
         link: to the host.
-        flat: all of it, as a tensor of one dimension.
+        flat: all of it, as a tensor of bytes.
         before: what was offloaded before it in the same forward: the backward asks for that next.
     """
 
@@ -74,8 +74,9 @@ class View:
     def __init__(self, storage: Offloaded, tensor: Any) -> None:
         self._storage = storage
         storage.num_views += 1
+        self._dtype = tensor.dtype
         self._place = (tensor.shape, tensor.stride(), tensor.storage_offset())
 
     def get(self) -> Any:
         """Return the tensor."""
-        return self._storage.get().as_strided(*self._place)
+        return self._storage.get().view(self._dtype).as_strided(*self._place)

@@ -9,10 +9,11 @@ import libcst as cst
 from hotloop.model.sites import SiteKind, Sites
 from hotloop.optimize.rewriting.forward import forward_place
 from hotloop.optimize.rewriting.outcomes import not_observed, summed_up
-from hotloop.source.calls import code
+from hotloop.source.calls import code, method_call
 from hotloop.source.draft import Editor
 from hotloop.source.imports import module_name
 from hotloop.source.outcome import Refused, Rewrite
+from hotloop.source.source_file import below
 
 _BY_HAND = """for part, target in zip(x.chunk({parts}), y.chunk({parts})):
     loss = criterion(model(part), target) * (len(part) / len(x))  # a mean over tokens: by its share of the tokens
@@ -43,13 +44,19 @@ def rewrite_calls(source: Editor, sites: Sites, num_parts: int) -> Rewrite:
         if "checkpoint(" in code(call):
             continue
         plain = len(call.args) == 1 and call.args[0].keyword is None and not call.args[0].star
-        if not plain or site.returns is None or site.returns.is_tuple or not site.returns.rank:
+        argument = call.args[0].value if plain else None
+        if argument is None or site.returns is None or site.returns.is_tuple or not site.returns.rank:
             return Refused("the model is given, or returns, more than one tensor", by_hand)
+        if any(isinstance(each, cst.NamedExpr) for each in [argument, *below(argument)]):
+            return Refused(
+                "the model is given a name that the call assigns, which no comprehension may", by_hand
+            )
         torch = module_name(source, place.path, "torch")
         checkpoint = module_name(source, place.path, "torch.utils.checkpoint")
+        parts = code(method_call(argument, "chunk", cst.Arg(cst.Integer(str(num_parts)))))
         text = (
             f"{torch}.cat([{checkpoint}.checkpoint({code(call.func)}, part, use_reentrant=False) "
-            f"for part in {code(call.args[0].value)}.chunk({num_parts})])"
+            f"for part in {parts}])"
         )
         source.change(place.path, source.call(place), partial(_instead, text))
         notes.append(f"{place.path}:{source.line(place)}: the model is called in {num_parts} parts")

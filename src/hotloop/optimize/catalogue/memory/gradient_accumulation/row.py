@@ -37,10 +37,12 @@ class GradientAccumulation(Optimization):
 
     When it does not help: models that return their own loss, which would have to be reweighed (a transformers model
     given labels); a peak outside the model. Refused with batch norm, whose statistics would be those of a part (that is
-    another problem: semantic); where samples of a batch see each other; under DDP, which expects one forward for each
-    backward. A loop that accumulates by itself saves the second forward: divide the batch by hand, weight each loss
-    with its part's share of the samples (of the tokens, if that is what the mean is over), and call `no_sync` in all
-    parts but the last.
+    another problem: semantic), and under DDP, which expects one forward for each backward. Before the first batch is
+    seen in parts, the model is called with all samples but those of a part exchanged for others, and in parts: where a
+    sample's output changes by more than rounding, where that cannot be told, or where a call fails, the program goes
+    on with the whole batch. A loop that accumulates by itself saves the second forward: divide the batch by hand,
+    weight each loss with its part's share of the samples (of the tokens, if that is what the mean is over), and call
+    `no_sync` in all parts but the last.
 
     Effect on numerics: the order in which gradients are summed up. Dropout draws one mask for each part instead of one
     for the batch: such a model is held to the curve of its loss.
