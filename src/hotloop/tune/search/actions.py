@@ -50,7 +50,7 @@ class Compare(Action, frozen=True, kw_only=True, tag="compare"):
 
 
 class Confirm(Action, frozen=True, kw_only=True, tag="confirm"):
-    """Run one set of fresh processes with a plan against the original."""
+    """Run one set of fresh processes with a plan against the original; value and cost are those of all sets to come."""
 
     plan: PlanSteps
 

@@ -30,7 +30,8 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     half_width: float = math.inf
     """Of the interval of the log gain."""
     hopeless: bool = False
-    """No more sets are run: it failed, or other processes keep them from telling."""
+    """No more sets are run: it failed, departed, is over the limit, had as many as there may be, or other processes keep
+    them from telling."""
     parity: bool | None = None
     """Whether it learns the same; None: not decided."""
 
@@ -40,7 +41,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
     known: tuple[Known, ...]
     gains: Gains
-    """Log gains of what is wanted now: time, or memory."""
+    """Log gains of what is wanted now: `speeds`, or `peaks` where memory is (`Objective.by_memory`); with a limit of
+    memory first the one, then the other."""
     speeds: Gains | None = None
     """Of time; None: nothing was assessed yet."""
     peaks: Gains | None = None
@@ -52,13 +54,14 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     proof: Proof
     """Of that plan."""
     begun: tuple[tuple[PlanSteps, Proof], ...] = ()
-    """Plans whose proof was begun, and none of whose steps is likelier to cost time than to gain."""
+    """Plans for which sets of their own were run, and none of whose steps is likelier to cost what is wanted now than to
+    gain it."""
     guesses: Mapping[str, Proof] = {}
-    """Of plans of one step that was not measured, by its label."""
+    """Of each candidate as a plan of its own, by its label: what one alone is proven by needs no other measurement."""
     blocked: PlanSteps = ()
     """The plan that would be proven if other processes left the machine; empty: none keep a plan from its proof."""
     proven: float = 0.0
-    """Log gain of the fastest plan that was proven; 0: none was."""
+    """Log gain of the best plan that was proven; 0 as long as none was."""
     conflicts: Mapping[str, frozenset[str]] = {}
     interactions: Mapping[str, frozenset[str]] = {}
     pair_error: float = 0.035
