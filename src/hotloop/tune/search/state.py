@@ -30,7 +30,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     half_width: float = math.inf
     """Of the interval of the log gain."""
     hopeless: bool = False
-    """No more sets are run: it failed, departed, is over the limit, had as many as there may be, or other processes keep
+    """No more sets are run: it failed, departed, is over the limit, had as many as may be, or other processes keep
     them from telling."""
     parity: bool | None = None
     """Whether it learns the same; None: not decided."""
@@ -54,7 +54,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     proof: Proof
     """Of that plan."""
     begun: tuple[tuple[PlanSteps, Proof], ...] = ()
-    """Plans for which sets of their own were run, and none of whose steps is likelier to cost what is wanted now than to
+    """Plans for which sets of their own were run, and none of whose steps is likelier to cost what is wanted than to
     gain it."""
     guesses: Mapping[str, Proof] = {}
     """Of each candidate as a plan of its own, by its label: what one alone is proven by needs no other measurement."""
