@@ -31,6 +31,8 @@ def test_blocks_of_all_stages_are_recomputed_and_of_nested_ones_the_outer() -> N
     model = nn.Sequential(nn.Linear(4, 4), *stages, nn.ModuleList(Outer() for _ in range(2)))
     assert [type(each).__name__ for each in repeated_blocks(model)] == ["Block"] * 5 + ["Outer"] * 2
     assert repeated_blocks(nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))) == []
+    written_inline = nn.Sequential(*(nn.Sequential(nn.Linear(4, 4), nn.ReLU()) for _ in range(3)))
+    assert len(repeated_blocks(written_inline)) == 3
     assert repeated_blocks(None) == []
 
 

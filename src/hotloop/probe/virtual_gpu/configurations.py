@@ -133,7 +133,9 @@ def repeated_blocks(root: Any) -> list[Any]:
 
 
 def _is_block(module: Any) -> bool:
-    """Whether it computes with parts of its own; a container is called part by part, or is a stage of blocks."""
-    if isinstance(module, (nn.Sequential, nn.ModuleList, nn.ModuleDict)):
+    """Whether it computes with parts of its own; a list is called part by part, a sequence of blocks is a stage."""
+    if isinstance(module, (nn.ModuleList, nn.ModuleDict)):
+        return False
+    if isinstance(module, nn.Sequential) and repeated_blocks(module):
         return False
     return any(True for _ in module.children()) and any(True for _ in module.parameters())
