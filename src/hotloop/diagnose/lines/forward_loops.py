@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from math import inf
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.lines.carried import needs_earlier_turns
 from hotloop.diagnose.lines.hot_line import BELONGS, calls_a_module, samples_of
 from hotloop.model.deep import Deep, HostSamples, Sample
 from hotloop.model.finding import Finding, Severity
@@ -112,9 +111,10 @@ def _is_natural(loop: Loop, *, many: bool) -> bool:
     if isinstance(loop, ast.While):
         return True
     if isinstance(loop, ast.For):
-        if needs_earlier_turns(loop):
-            return True
         counters = {name.id for name in _names(loop.target)}
+        made = {name.id for part in loop.body for name in _names(part) if isinstance(name.ctx, ast.Store)}
+        if _carried(loop.body, made - counters, set()):
+            return True
         parts: list[ast.AST] = list(loop.body)
     else:
         counters = {name.id for each in loop.generators for name in _names(each.target)}
@@ -128,6 +128,53 @@ def _called(call: ast.Call) -> set[str]:
     if isinstance(call.func, ast.Name):
         return {call.func.id}
     return {name.id for name in _names(call.func.slice)} if isinstance(call.func, ast.Subscript) else set()
+
+
+def _carried(body: list[ast.stmt], made: set[str], known: set[str]) -> set[str]:
+    """Return the names that a turn reads before it has made them itself.
+
+    Args:
+        body: statements of a turn, or of a block within it.
+        made: the names that a turn makes.
+        known: those that it has made so far; grows.
+    """
+    carried: set[str] = set()
+    for statement in body:
+        blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
+        if any(blocks):
+            heads = [
+                one for one in ast.iter_child_nodes(statement) if isinstance(one, ast.expr | ast.withitem)
+            ]
+            carried |= {name.id for head in heads for name in _loaded(head)} & made - known
+            known |= {name.id for head in heads for name in _names(head) if isinstance(name.ctx, ast.Store)}
+            for block in blocks:
+                carried |= _carried(block, made, known)
+            continue
+        if isinstance(statement, ast.AugAssign):  # a sum, whatever the order of its terms
+            reads = {name.id for name in _names(statement.value)}
+        elif isinstance(statement, ast.Assign) and _adds_to_itself(statement):
+            reads = set()
+        else:
+            reads = {name.id for name in _loaded(statement)}
+        carried |= (reads & made) - known
+        known |= {name.id for name in _names(statement) if isinstance(name.ctx, ast.Store)}
+    return carried
+
+
+def _loaded(node: ast.AST) -> Iterator[ast.Name]:
+    return (name for name in _names(node) if isinstance(name.ctx, ast.Load))
+
+
+def _adds_to_itself(assign: ast.Assign) -> bool:
+    """`loss = loss + part`, and not `x = x + layer(x)`."""
+    value, targets = assign.value, {name.id for target in assign.targets for name in _names(target)}
+    read = [name.id for name in _loaded(value) if name.id in targets]
+    return (
+        isinstance(value, ast.BinOp)
+        and isinstance(value.op, ast.Add)
+        and len(read) == 1
+        and any(isinstance(side, ast.Name) and side.id in targets for side in (value.left, value.right))
+    )
 
 
 def _names(node: ast.AST) -> Iterator[ast.Name]:

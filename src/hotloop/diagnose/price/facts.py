@@ -57,11 +57,6 @@ def trains(observation: Observation) -> bool:
     return observation.anchor is not None and not observation.anchor.infers
 
 
-def acts(observation: Observation) -> bool:
-    """Whether the program acts in an environment, in steps or between them."""
-    return bool(observation.program.simulators or observation.run.parts.get("rollout_s"))
-
-
 def on_cpu(observation: Observation) -> bool:
     """Whether the model computes on the processor."""
     return observation.program.device == "cpu"

@@ -51,16 +51,6 @@ def kind_of(func: Any) -> Kind:
     return Kind(name, writes, random, not views and name not in _COPIES)
 
 
-def _drops_nothing(func: Any, args: Any, kwargs: Any) -> bool:
-    """Whether an operation is random by its dropout alone, and is called without any: attention in evaluation."""
-    names = [argument.name for argument in func._schema.arguments]
-    if "dropout_p" not in names:
-        return False
-    at = names.index("dropout_p")
-    given = args[at] if at < len(args) else kwargs.get("dropout_p", func._schema.arguments[at].default_value)
-    return bool(given == 0)
-
-
 def tensors_in(value: Any, depth: int = 3) -> Iterator[Any]:
     """Yield the tensors among arguments that have memory of their own; sparse ones have none."""
     if isinstance(value, torch.Tensor):
@@ -127,7 +117,7 @@ class ValueNumbers:
 
     def key(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Return what an operation computes, to be given to `computed`; None: nobody can tell."""
-        if kind_of(func).unknown and not _drops_nothing(func, args, kwargs):
+        if kind_of(func).unknown:
             return None
         try:
             return func, self._frozen(args), self._frozen(kwargs)

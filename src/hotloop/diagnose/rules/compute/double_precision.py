@@ -29,8 +29,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.price.cost import Cost, phase_cost
-from hotloop.diagnose.price.facts import on_cpu
-from hotloop.diagnose.price.threads import parallel_share
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation, Phase
 
@@ -42,12 +40,11 @@ autoencoder 2.0 and of 1D convolutions 1.7 times (torch 2.13, one thread, a mach
 def check(observation: Observation) -> Iterator[Symptom]:
     """Read the types of the parameters."""
     roots = [root for root in observation.program.roots if root.training and root.num_parameters]
-    wide = sum(root.num_parameters for root in roots if root.dtypes == ("float64",))
+    wide = sum(root.num_parameters for root in roots if "float64" in root.dtypes)
     if not wide:
         return
     computing = phase_cost(observation, Phase.FORWARD, Phase.BACKWARD, Phase.OPTIMIZER)
     computing = computing.times(wide / sum(root.num_parameters for root in roots))
-    computing = computing.times(_computes(observation))
     cost = Cost(computing.share * USUAL, computing.low * LEAST, computing.high * MOST, computing.step_s)
     yield Symptom(
         evidence=f"{wide:,} parameters in float64, and {computing.share:.0%} of the step computes with them",
@@ -55,12 +52,6 @@ def check(observation: Observation) -> Iterator[Symptom]:
         cost=cost,
         gain=cost.gain(least=1.0),  # the least is in the cost
     )
-
-
-def _computes(observation: Observation) -> float:
-    """Return the part of the computing that takes longer for more bytes: short operators on the processor do not."""
-    seen = observation.deep is not None and observation.deep.operators is not None
-    return parallel_share(observation) if on_cpu(observation) and seen else 1.0
 
 
 rule = Rule(

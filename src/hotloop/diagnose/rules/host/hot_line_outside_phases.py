@@ -34,7 +34,6 @@ from collections.abc import Iterator
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.lines.hot_line import HotLine, hot_line, in_hook, is_under, sampled_share, samples_of
 from hotloop.diagnose.price.cost import Cost, between_steps, measured_step, phase_cost, phase_share
-from hotloop.diagnose.price.facts import acts
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.host.loop_outside_phases import USUAL
 from hotloop.model.deep import HostSamples, Sample
@@ -72,9 +71,8 @@ def check(observation: Observation) -> Iterator[Symptom]:
         path=found.path,
         line=found.line,
         cost=cost,
-        # What an environment takes is the program's to do, unless many of them act at once.
-        gain=None if acts(observation) else cost.gain(expected=MOSTLY),
-        severity=Severity.INFO if cost.share < usual or acts(observation) else None,
+        gain=cost.gain(expected=MOSTLY),
+        severity=Severity.INFO if cost.share < usual else None,
     )
 
 

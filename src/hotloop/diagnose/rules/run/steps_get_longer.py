@@ -37,7 +37,6 @@ import numpy as np
 
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.price.cost import Cost, measured_step
-from hotloop.diagnose.price.facts import acts
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation
 from hotloop.model.quantities import duration
@@ -56,8 +55,6 @@ LONGER = 1.2
 def check(observation: Observation) -> Iterator[Symptom]:
     """Compare early steps with late ones."""
     step = measured_step(observation)
-    if acts(observation):
-        return  # episodes are longer where a policy has learned
     steps = _steady(observation)
     if len(steps) < MIN_STEPS:
         raise Abstain(f"{MIN_STEPS} steady steps")
