@@ -276,3 +276,31 @@ def test_rows_of_a_table_that_are_used(run: Run) -> None:
     """)
     (one,) = seen.flow.tables
     assert (one.num_rows, one.width, one.num, one.used) == (1000, 4, 4, 12)
+
+
+def test_look_ups_of_one_table_are_one_gradient(run: Run) -> None:
+    seen = run("""
+        table = nn.Embedding(1000, 4)
+        optimizer = torch.optim.SGD(table.parameters(), lr=0.1)
+
+        def step():
+            optimizer.zero_grad(set_to_none=False)
+            first = table(torch.tensor([1, 2]))
+            (first + table(torch.tensor([3, 4]))).sum().backward()
+            optimizer.step()
+    """)
+    assert [(one.num_rows, one.num, one.used) for one in seen.flow.tables] == [(1000, 4, 8)] * 2
+
+
+def test_a_table_that_is_the_output_layer_too_has_dense_gradients_anyway(run: Run) -> None:
+    seen = run("""
+        table, head = nn.Embedding(1000, 4), nn.Linear(4, 1000)
+        head.weight = table.weight
+        optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+
+        def step():
+            optimizer.zero_grad()
+            head(table(torch.tensor([1, 2, 2, 3]))).logsumexp(1).sum().backward()
+            optimizer.step()
+    """)
+    assert seen.flow.tables == ()
