@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from hotloop.model.dataflow import Dataflow, OperationGroup
 from hotloop.observe.decode.instrument_files import DeepFile
 from hotloop.observe.decode.spans import Timeline
 from hotloop.observe.profile.dataflow import read_dataflow
 from hotloop.probe.instruments.dataflow import Dataflow as Instrument
+from hotloop.probe.instruments.value_numbers import is_unknown
 from hotloop.probe.probe import Probe
 
 Run = Callable[[str], "Seen"]
@@ -304,3 +306,31 @@ def test_a_table_that_is_the_output_layer_too_has_dense_gradients_anyway(run: Ru
             optimizer.step()
     """)
     assert seen.flow.tables == ()
+
+
+def test_attention_without_dropout_is_told_by_its_arguments(run: Run) -> None:
+    seen = run("""
+        model = nn.Linear(8, 8)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        def attended(x):
+            return F.scaled_dot_product_attention(x, x, x).square()
+
+        def step():
+            optimizer.zero_grad()
+            x = torch.randn(2, 2, 4, 8)
+            first = model(attended(x))
+            second = attended(x)  # again
+            (first.sum() + second.sum()).backward()
+            optimizer.step()
+    """)
+    assert set(seen.sums("repeated_s")) == {"again"}
+
+
+def test_what_drops_is_random() -> None:
+    attention = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
+    x = torch.zeros(1, 1, 2, 4)
+    assert not is_unknown(attention, (x, x, x), {})
+    assert is_unknown(attention, (x, x, x, 0.1), {})
+    assert is_unknown(attention, (x, x, x), {"dropout_p": 0.1})
+    assert is_unknown(torch.ops.aten.rand.default, ([2],), {})
