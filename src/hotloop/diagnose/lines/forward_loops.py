@@ -12,7 +12,8 @@ from hotloop.model.deep import Deep, Frame, HostSamples, Sample
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import Observation, Phase
 from hotloop.observe.profile.parsed_sources import lines_of, parsed
-from hotloop.source.carried import carries, changes_itself, offsets
+from hotloop.source.carried import carries, changes_itself
+from hotloop.source.running_offsets import offsets
 
 TURNS = 16
 """Fewer turns are no loop over a tensor. With as many, some operator runs as often at one set of shapes."""
