@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
 from hotloop.diagnose.check.engine import diagnose
-from hotloop.model.deep import Deep
+from hotloop.diagnose.lines.acting import is_environments
+from hotloop.model.deep import Deep, Frame, HostSamples, Sample
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import Coverage, Observation
 
@@ -100,6 +103,33 @@ def test_the_line_of_the_rollouts_is_what_the_program_does() -> None:
     evaluating = with_stacks(with_parts(with_phases(other=0.02), evaluation_s=9.0), *stacks)
     assert found(acting, "hot-line-outside-phases") == []
     assert found(evaluating, "hot-line-outside-phases") != []
+
+
+def test_the_steps_of_an_environment_are_needed_wherever_the_policy_is_called() -> None:
+    stacks = (((0, 1), "train", "forward", 50), ((0, 2, 4), "train", "other", 50))
+    simulating = with_program(with_phases(other=0.4), simulators=("gymnasium",))
+    acting, other = with_stacks(simulating, *stacks), with_stacks(with_phases(other=0.4), *stacks)
+    for code in ("hot-line-outside-phases", "loop-outside-phases"):
+        assert found(acting, code) == []
+    assert found(other, "hot-line-outside-phases") != []
+
+
+def test_a_line_of_a_program_that_acts_may_come_every_n_steps_if_it_is_no_environments() -> None:
+    simulating = with_program(with_phases(other=0.4), simulators=("gymnasium",))
+    (finding,) = found(
+        with_stacks(simulating, ((0, 1), "train", "forward", 50), ((0, 4), "train", "other", 50)),
+        "hot-line-outside-phases",
+    )
+    assert finding.line == 12
+
+
+def test_an_environment_without_frames_is_told_by_its_call(tmp_path: Path) -> None:
+    path = tmp_path / "act.py"
+    path.write_text("for _ in range(9):\n    seen = envs.step(action)\n    score = mean(seen)\n")
+    frames = tuple(Frame(str(path), line, "main") for line in (2, 3))
+    host = HostSamples(num_steps=1, window_s=1.0, interval_s=1.0, lines=(), frames=frames, samples=())
+    told = [is_environments(host, Sample((at,), "train", "other", spent_s=1.0, num=1)) for at in (0, 1)]
+    assert told == [True, False]
 
 
 def test_a_line_that_comes_now_and_then_is_priced_by_the_loop() -> None:

@@ -21,10 +21,16 @@ _TORCH = Frame("/lib/torch/nn/functional.py", 5, "linear", "torch")
 
 
 def _seen(
-    path: Path, line: int, *, below: int = 0, num: float = 5000.0, phase: str = "forward"
+    path: Path,
+    line: int,
+    *,
+    below: int = 0,
+    num: float = 5000.0,
+    phase: str = "forward",
+    inner: Frame = _TORCH,
 ) -> Observation:
     """Half of the samples in a line of the forward, under so many modules' calls."""
-    frames = (Frame("train.py", 1, "main"), _CALL, Frame(str(path), line, "forward"), _TORCH)
+    frames = (Frame("train.py", 1, "main"), _CALL, Frame(str(path), line, "forward"), inner)
     stack = (0, 1, 2, *([1] * below), 3)
     samples = (
         Sample(stack, "train", phase, spent_s=0.25, num=50),
@@ -81,6 +87,67 @@ def test_turns_that_stand_for_themselves(
 )
 def test_layers_one_after_the_other_and_recurrences_are_loops_by_nature(tmp_path: Path, body: str) -> None:
     assert _found(tmp_path, body, 3, below=1) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    for row in x:\n        for l in range(2):\n            row = h[l] = self.cells[l](row, h[l])\n",
+        "    for t in range(len(x)):\n        alpha[:, t] = x[t] + alpha[:, t - 1].logsumexp(0)\n",
+        "    for row in x:\n        self.h = torch.tanh(row + self.h)\n",
+        "    for row in x:\n        xs.append(torch.tanh(row + xs[-1]))\n",
+        "    for row in x:\n        v += row\n        spikes.append(v > 1)\n",
+        "    for row in x:\n        v.mul_(0.9).add_(row)\n",
+        "    for t in range(9):\n        if t == 0:\n            h = x[0]\n        h = torch.tanh(x[t] + h)\n",
+    ],
+    ids=["subscript", "column", "attribute", "list", "a sum that is read", "in place", "made in one branch"],
+)
+def test_state_that_is_no_name_is_state(tmp_path: Path, body: str) -> None:
+    line = 2 + body.count("\n") - 1
+    assert _found(tmp_path, body, line) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    for i in range(len(x)):\n        out[i] = x[i].amax(0)\n        total += out[i].sum()\n",
+        "    for i, row in enumerate(x):\n        out[:, i] = torch.stack([each.exp() for each in row])\n",
+        "    for n in sizes:\n        out.append(x[at : at + n].amax(0))\n        at += n\n",
+        "    for n in sizes:\n        end = at + n\n        out.append(x[at:end].amax(0))\n        at = end\n",
+    ],
+    ids=["a place for each turn", "a column for each turn", "running offset", "start and end"],
+)
+def test_places_and_offsets_of_a_turn_are_no_state(tmp_path: Path, body: str) -> None:
+    assert _found(tmp_path, body, 3) == [2]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    for n in sizes:\n        out.append(x[at] * at)\n        at += n\n",
+        "    for n in sizes:\n        at = follows[at]\n        out.append(x[at])\n",
+    ],
+    ids=["an offset that is computed with", "a chain of places"],
+)
+def test_what_is_read_as_a_value_is_no_offset(tmp_path: Path, body: str) -> None:
+    assert _found(tmp_path, body, 3) == []
+
+
+def test_turns_that_are_all_the_same_go_over_no_tensor(tmp_path: Path) -> None:
+    assert _found(tmp_path, "    for _ in range(16):\n        total += self.net(x)\n", 3, below=1) == []
+
+
+def test_a_module_that_keeps_a_state_makes_a_recurrence(tmp_path: Path) -> None:
+    neuron = (
+        "def forward(self, x):\n    for row in x:\n        total += self.lif(row)\n"
+        "class Lif:\n    def forward(self, x):\n        {} = 0.9 * self.v + x\n        return self.scale * x\n"
+    )
+    path = tmp_path / "model.py"
+    observation = _seen(path, 3, below=1, inner=Frame(str(path), 7, "forward"))
+    path.write_text(neuron.format("self.v"))
+    assert list(forward_loops(observation, [str(path)])) == []
+    path.write_text(neuron.format("v"))
+    assert [one.line for one in forward_loops(observation, [str(path)])] == [2]
 
 
 def test_a_loop_over_views_that_runs_a_whole_encoder_is_no_loop_over_a_tensor(tmp_path: Path) -> None:

@@ -86,8 +86,8 @@ def with_memory(*gigabytes: float) -> Observation:
     return msgspec.structs.replace(FINE, monitors=seen)
 
 
-def with_series(durations_s: Sequence[float]) -> Observation:
-    """Return it with single steps of so many seconds."""
+def with_series(durations_s: Sequence[float], **work: Sequence[float]) -> Observation:
+    """Return it with single steps of so many seconds, and with what they had to do."""
     column = struct.pack(f"<{len(durations_s)}f", *durations_s)
     series = StepSeries(
         rank=None,
@@ -97,6 +97,7 @@ def with_series(durations_s: Sequence[float]) -> Observation:
         duration_s=column,
         phases={},
         kind=bytes(len(durations_s)),
+        work={name: struct.pack(f"<{len(column)}f", *column) for name, column in work.items()},
     )
     return msgspec.structs.replace(FINE, series=(series,))
 

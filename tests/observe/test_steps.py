@@ -235,3 +235,15 @@ def test_every_step_is_kept_with_what_happened_in_it(tmp_path: Path) -> None:
     assert sum(np.frombuffer(column, "<f4")[3] for column in series.phases.values()) == pytest.approx(8e-3)
     assert {series.kind[at] for at in (7, 10)} == {StepKind.IRREGULAR}
     assert [span.name for span in series.spans[:4]] == ["data", "forward", "backward", "optimizer"]
+
+
+def test_what_each_step_had_to_do_is_kept(tmp_path: Path) -> None:
+    script = Script(tmp_path)
+    for num in range(1, 6):
+        for _ in range(num):
+            script.size(8, 32).span(Kind.FORWARD, 2)
+        script.span(Kind.BACKWARD, 3).span(Kind.OPTIMIZER, 1)
+    timeline = script.timeline()
+    series = step_series(timeline, _STEP, steady_windows(timeline, _STEP), rank=None, begin_s=0.0)
+    work = {name: np.frombuffer(column, "<f4").tolist() for name, column in series.work.items()}
+    assert work == {"calls": [3, 4, 5, 6], "samples": [16, 24, 32, 40], "tokens": [64, 96, 128, 160]}

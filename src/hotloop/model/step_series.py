@@ -45,6 +45,9 @@ class StepSeries(msgspec.Struct, frozen=True, kw_only=True):
     phases: dict[str, bytes]
     """Seconds of each phase; NaN in steps that are `UNTIMED`."""
     kind: bytes
+    work: dict[str, bytes] = {}
+    """What each step had to do, of 32 bits: `calls` of models, `samples` and `tokens` that went into them; NaN in steps
+    that are `UNTIMED`. Empty: of an earlier version."""
     epochs: tuple[int, ...] = ()
     """Steps, counted from 0, in which the training loader was started anew."""
     evaluations: tuple[int, ...] = ()

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from hotloop.model.dataflow import Dataflow, OperationGroup
 from hotloop.observe.decode.instrument_files import DeepFile
 from hotloop.observe.decode.spans import Timeline
 from hotloop.observe.profile.dataflow import read_dataflow
 from hotloop.probe.instruments.dataflow import Dataflow as Instrument
+from hotloop.probe.instruments.value_numbers import is_unknown
 from hotloop.probe.probe import Probe
 
 Run = Callable[[str], "Seen"]
@@ -276,3 +278,59 @@ def test_rows_of_a_table_that_are_used(run: Run) -> None:
     """)
     (one,) = seen.flow.tables
     assert (one.num_rows, one.width, one.num, one.used) == (1000, 4, 4, 12)
+
+
+def test_look_ups_of_one_table_are_one_gradient(run: Run) -> None:
+    seen = run("""
+        table = nn.Embedding(1000, 4)
+        optimizer = torch.optim.SGD(table.parameters(), lr=0.1)
+
+        def step():
+            optimizer.zero_grad(set_to_none=False)
+            first = table(torch.tensor([1, 2]))
+            (first + table(torch.tensor([3, 4]))).sum().backward()
+            optimizer.step()
+    """)
+    assert [(one.num_rows, one.num, one.used) for one in seen.flow.tables] == [(1000, 4, 8)] * 2
+
+
+def test_a_table_that_is_the_output_layer_too_has_dense_gradients_anyway(run: Run) -> None:
+    seen = run("""
+        table, head = nn.Embedding(1000, 4), nn.Linear(4, 1000)
+        head.weight = table.weight
+        optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+
+        def step():
+            optimizer.zero_grad()
+            head(table(torch.tensor([1, 2, 2, 3]))).logsumexp(1).sum().backward()
+            optimizer.step()
+    """)
+    assert seen.flow.tables == ()
+
+
+def test_attention_without_dropout_is_told_by_its_arguments(run: Run) -> None:
+    seen = run("""
+        model = nn.Linear(8, 8)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        def attended(x):
+            return F.scaled_dot_product_attention(x, x, x).square()
+
+        def step():
+            optimizer.zero_grad()
+            x = torch.randn(2, 2, 4, 8)
+            first = model(attended(x))
+            second = attended(x)  # again
+            (first.sum() + second.sum()).backward()
+            optimizer.step()
+    """)
+    assert set(seen.sums("repeated_s")) == {"again"}
+
+
+def test_what_drops_is_random() -> None:
+    attention = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
+    x = torch.zeros(1, 1, 2, 4)
+    assert not is_unknown(attention, (x, x, x), {})
+    assert is_unknown(attention, (x, x, x, 0.1), {})
+    assert is_unknown(attention, (x, x, x), {"dropout_p": 0.1})
+    assert is_unknown(torch.ops.aten.rand.default, ([2],), {})

@@ -8,10 +8,12 @@ from math import inf
 
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.lines.hot_line import BELONGS, calls_a_module, samples_of
-from hotloop.model.deep import Deep, HostSamples, Sample
+from hotloop.model.deep import Deep, Frame, HostSamples, Sample
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import Observation, Phase
 from hotloop.observe.profile.parsed_sources import lines_of, parsed
+from hotloop.source.carried import carries, changes_itself
+from hotloop.source.running_offsets import offsets
 
 TURNS = 16
 """Fewer turns are no loop over a tensor. With as many, some operator runs as often at one set of shapes."""
@@ -46,6 +48,7 @@ def forward_loops(observation: Observation, files: Iterable[str]) -> Iterator[Fi
                 loop.lineno > end
                 and not _is_natural(loop, many=many)
                 and _is_slow(host, own, path, loop, 1 + many)
+                and not _keeps_state(host, own, path, loop)
             ):
                 end = lines_of(loop)[-1]
                 yield Finding(
@@ -92,6 +95,33 @@ def _is_slow(host: HostSamples, own: list[Sample], path: str, loop: Loop, deepes
     return whole >= MIN_SHARE_TO_REPORT * sum(sample.spent_s for sample in own) and forward >= BELONGS * whole
 
 
+def _keeps_state(host: HostSamples, own: list[Sample], path: str, loop: Loop) -> bool:
+    """Whether a method that was seen below the loop leaves something in its object, as a spiking neuron does.
+
+    Layers of torch's own leave nothing that the next turn computes with.
+    """
+    inside, below = lines_of(loop), set[Frame]()
+    for sample in own:
+        frames = [host.frames[number] for number in sample.stack]
+        at = next(
+            (at for at, one in enumerate(frames) if one.path == path and one.line in inside), len(frames)
+        )
+        below.update(one for one in frames[at + 1 :] if one.owner not in ("torch", "hotloop"))
+    functions = (_function_at(one.path, one.line) for one in below)
+    return any(one is not None and changes_itself(one) for one in functions)
+
+
+def _function_at(path: str, line: int) -> ast.AST | None:
+    tree = parsed(path)
+    holding = [
+        node
+        for node in (ast.walk(tree) if tree is not None else ())
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.lineno <= line <= (node.end_lineno or 0)
+    ]
+    return max(holding, key=lambda node: node.lineno, default=None)
+
+
 def _modules_below(host: HostSamples, sample: Sample, path: str, inside: range) -> float:
     """Return how many modules' calls lie in one another below the loop's frame; infinite: the loop is not there."""
     frames = [host.frames[number] for number in sample.stack]
@@ -100,7 +130,7 @@ def _modules_below(host: HostSamples, sample: Sample, path: str, inside: range) 
 
 
 def _is_natural(loop: Loop, *, many: bool) -> bool:
-    """Whether it goes from layer to layer, or a turn reads what an earlier one has made.
+    """Whether it goes from layer to layer or over nothing, or a turn reads what an earlier one has made.
 
     Modules beside one another, each on the same input, could be one; a few of them are as good.
 
@@ -111,14 +141,17 @@ def _is_natural(loop: Loop, *, many: bool) -> bool:
     if isinstance(loop, ast.While):
         return True
     if isinstance(loop, ast.For):
-        counters = {name.id for name in _names(loop.target)}
-        made = {name.id for part in loop.body for name in _names(part) if isinstance(name.ctx, ast.Store)}
-        if _carried(loop.body, made - counters, set()):
+        if carries(loop):
             return True
+        counters = {name.id for name in _names(loop.target)}
         parts: list[ast.AST] = list(loop.body)
+        goes_on = counters | offsets(loop)
     else:
         counters = {name.id for each in loop.generators for name in _names(each.target)}
-        parts = [loop.elt]
+        parts = [loop.elt, *(test for each in loop.generators for test in each.ifs)]
+        goes_on = counters
+    if not any(name.id in goes_on for part in parts for name in _names(part)):
+        return True  # the same in each turn: samples of something random, or what has a state
     calls = [node for part in parts for node in ast.walk(part) if isinstance(node, ast.Call)]
     return not many and any(counters & _called(call) for call in calls)
 
@@ -128,53 +161,6 @@ def _called(call: ast.Call) -> set[str]:
     if isinstance(call.func, ast.Name):
         return {call.func.id}
     return {name.id for name in _names(call.func.slice)} if isinstance(call.func, ast.Subscript) else set()
-
-
-def _carried(body: list[ast.stmt], made: set[str], known: set[str]) -> set[str]:
-    """Return the names that a turn reads before it has made them itself.
-
-    Args:
-        body: statements of a turn, or of a block within it.
-        made: the names that a turn makes.
-        known: those that it has made so far; grows.
-    """
-    carried: set[str] = set()
-    for statement in body:
-        blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
-        if any(blocks):
-            heads = [
-                one for one in ast.iter_child_nodes(statement) if isinstance(one, ast.expr | ast.withitem)
-            ]
-            carried |= {name.id for head in heads for name in _loaded(head)} & made - known
-            known |= {name.id for head in heads for name in _names(head) if isinstance(name.ctx, ast.Store)}
-            for block in blocks:
-                carried |= _carried(block, made, known)
-            continue
-        if isinstance(statement, ast.AugAssign):  # a sum, whatever the order of its terms
-            reads = {name.id for name in _names(statement.value)}
-        elif isinstance(statement, ast.Assign) and _adds_to_itself(statement):
-            reads = set()
-        else:
-            reads = {name.id for name in _loaded(statement)}
-        carried |= (reads & made) - known
-        known |= {name.id for name in _names(statement) if isinstance(name.ctx, ast.Store)}
-    return carried
-
-
-def _loaded(node: ast.AST) -> Iterator[ast.Name]:
-    return (name for name in _names(node) if isinstance(name.ctx, ast.Load))
-
-
-def _adds_to_itself(assign: ast.Assign) -> bool:
-    """`loss = loss + part`, and not `x = x + layer(x)`."""
-    value, targets = assign.value, {name.id for target in assign.targets for name in _names(target)}
-    read = [name.id for name in _loaded(value) if name.id in targets]
-    return (
-        isinstance(value, ast.BinOp)
-        and isinstance(value.op, ast.Add)
-        and len(read) == 1
-        and any(isinstance(side, ast.Name) and side.id in targets for side in (value.left, value.right))
-    )
 
 
 def _names(node: ast.AST) -> Iterator[ast.Name]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from hotloop.diagnose.abstain import Abstain
 from hotloop.model.observation import Observation
@@ -50,6 +51,34 @@ def batch_samples(observation: Observation) -> float | None:
     if not math.isfinite(seen):
         return None
     return max(round(seen), (loader and loader.batch_size) or 1)
+
+
+_REPEATED = re.compile(r"(\d+)x\((.*)\)")
+
+
+def micro_batches(observation: Observation) -> int:
+    """Return the backward passes of a step that each have samples of their own: gradients are accumulated; else 1.
+
+    Closures of an optimizer are no micro-batches: the step's samples would be those of one pass times their number.
+    """
+    step, samples = observation.step, batch_samples(observation)
+    if step is None or samples is None:
+        return 1
+    matches = [found for part in step.rhythm if (found := _REPEATED.fullmatch(part)) is not None]
+    repeats = {frozenset(found[2].split()): int(found[1]) for found in matches}
+    num = max(
+        (n for unit, n in repeats.items() if {"forward", "backward"} <= unit and "optimizer" not in unit),
+        default=1,
+    )
+    loader = step_loader(observation)
+    sizes = {
+        shapes[0][0]
+        for root in observation.program.roots
+        if root.training and (shapes := root.input_shapes) and shapes[0]
+    }
+    if loader is not None and loader.batch_size:
+        sizes = {loader.batch_size}
+    return num if round(samples / num / num_processes(observation)) in sizes else 1
 
 
 def trains(observation: Observation) -> bool:

@@ -11,6 +11,7 @@ from hotloop.model.step_series import StepKind, StepSeries, TimelineSpan
 from hotloop.observe.decode.spans import Timeline
 from hotloop.observe.steps.phase_at import NAMES
 from hotloop.observe.steps.step_windows import Window, windows
+from hotloop.observe.steps.work import work_of
 from hotloop.probe.record.events import Kind
 
 DETAILED = 12
@@ -45,6 +46,7 @@ def step_series(
             if any(step.phases[phase] for step in steps)
         },
         kind=bytes(kinds),
+        work={name: _column(column) for name, column in work_of(timeline, steps).items()},
         epochs=_with(steps, Kind.ITERATOR),
         evaluations=_with(steps, Kind.EVALUATE),
         checkpoints=_with(steps, Kind.SAVE),

@@ -127,24 +127,24 @@ def _again(number: int, task: Task, tasks: list[Task], nodes: dict[int, dict[int
 def _embeddings(
     watch: OperationWatch, by_node: dict[int, Operation], stacks: list[Any], lines: dict[Any, int]
 ) -> list[dict[str, Any]]:
-    """Return each line that looks rows up in a table with dense gradients."""
+    """Return each line that looks rows up in a table whose gradients are dense for its look-ups' sake."""
     found: dict[Any, dict[str, Any]] = {}
-    for node, num_rows, width, used, spent in watch.embeddings:
-        one = by_node.get(node)
+    tied = set()
+    for gradient in watch.tables.made:
+        one = by_node.get(gradient.node)
         if one is None:
             continue
+        key = (one.stack, gradient.num_rows, gradient.width)
         row = found.setdefault(
-            (one.stack, num_rows, width),
+            key,
             {
                 "lines": [lines.setdefault(line, len(lines)) for line in stacks[one.stack][0]],
-                "num_rows": num_rows, "width": width, "num": 0, "used": 0, "spent_ns": 0,
+                "num_rows": gradient.num_rows, "width": gradient.width, "num": 0, "used": 0, "spent_ns": 0,
             },
         )  # fmt: skip
         row["num"] += 1
-        row["used"] += used
-        row["spent_ns"] += spent
-    for shape, spent in watch.table_sums.items():
-        same = [row for row in found.values() if (row["num_rows"], row["width"]) == shape]
-        for row in same:
-            row["spent_ns"] += spent // len(same)
-    return list(found.values())
+        row["used"] += gradient.used
+        row["spent_ns"] += gradient.spent_ns
+        if gradient.tied:
+            tied.add(key)
+    return [row for key, row in found.items() if key not in tied]

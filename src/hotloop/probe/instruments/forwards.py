@@ -4,14 +4,31 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from threading import get_ident
 from time import monotonic_ns
-from typing import Any
+from typing import Any, NamedTuple
 
 from hotloop.probe.instruments.frames import Frames, Line
 from hotloop.probe.instruments.instrument import Instrument, Unavailable
 from hotloop.probe.probe import Probe
+
+MAX_ARGUMENTS = 32
+"""Of a call, or in one of its arguments: a batch has fewer."""
+
+
+class _Given(NamedTuple):
+    """One argument: a tensor, or an object that holds some.
+
+    Attributes:
+        owner: the object, or what a tensor is a view of.
+        place: which part of the owner's memory, as of which change; empty for what is no tensor.
+    """
+
+    owner: weakref.ref[Any]
+    place: tuple[Any, ...]
 
 
 @dataclass
@@ -20,8 +37,8 @@ class _Call:
 
     model: int
     at: Line
-    batch: tuple[weakref.ref[Any], ...]
-    """Its tensors; empty: none was among its arguments."""
+    batch: tuple[_Given, ...]
+    """What it was given; empty: no tensor was among that, or it has no arguments."""
     step: int
     begin_ns: int
     spent_ns: int = 0
@@ -126,15 +143,22 @@ class Forwards(Instrument):
             return None
         import torch
 
-        batch = tuple(weakref.ref(each) for each in args if isinstance(each, torch.Tensor))
+        named = sys._getframe(2).f_locals.get("kwargs")  # torch's hooks of all modules are not given it
+        batch = tuple(_given([*args, *(named or {}).values()], torch.Tensor, 3))
         call = _Call(id(model), caller.at, batch, self._steps, monotonic_ns())
-        call.again = bool(batch) and any(_is_same(call, other) for other in reversed(self._calls))
+        call.again = any(one.place for one in batch) and any(
+            _is_same(call, other) for other in reversed(self._calls)
+        )
         return call
 
     def _watch(self, call: _Call, model: Any, output: Any) -> None:
-        """Learn whether a backward comes through an output; a view's node may be made anew, and says nothing."""
+        """Learn whether a backward comes through an output.
+
+        The node of a view is made anew where its base is written to; what is behind the base stays.
+        """
         tensors = [each for each in _outputs(output, 3) if each.grad_fn is not None]
-        if not model.training or not tensors or any(each._is_view() for each in tensors):
+        tensors += [each._base for each in tensors if each._is_view()]
+        if not model.training or not tensors or any(each.grad_fn is None for each in tensors):
             return
         call.used = False
 
@@ -151,7 +175,35 @@ def _is_same(one: _Call, other: _Call) -> bool:
     """
     if one.model != other.model or one.step - other.step > 1 or len(one.batch) != len(other.batch):
         return False
-    return all(mine() is theirs() is not None for mine, theirs in zip(one.batch, other.batch, strict=True))
+    return all(
+        mine.owner() is theirs.owner() is not None and mine.place == theirs.place
+        for mine, theirs in zip(one.batch, other.batch, strict=True)
+    )
+
+
+def _given(values: Iterable[Any], tensor: Any, depth: int) -> Iterator[_Given]:
+    """Yield what makes arguments the same as others; numbers and texts have no part in it."""
+    for value in islice(values, MAX_ARGUMENTS):
+        if isinstance(value, tensor):
+            yield _Given(weakref.ref(value if value._base is None else value._base), _place(value))
+        elif isinstance(value, dict):
+            yield from _given(value.values(), tensor, depth - 1) if depth else ()
+        elif isinstance(value, list | tuple):
+            yield from _given(value, tensor, depth - 1) if depth else ()
+        elif hasattr(value, "__dict__") and hasattr(value, "__weakref__"):
+            yield _Given(weakref.ref(value), ())
+            yield from _given(list(vars(value).values()), tensor, depth - 1) if depth else ()
+
+
+def _place(tensor: Any) -> tuple[Any, ...]:
+    version = 0 if tensor.is_inference() else tensor._version
+    strided = str(tensor.layout) == "torch.strided"
+    return (
+        version,
+        tensor.dtype,
+        tensor.shape,
+        *((tensor.stride(), tensor.storage_offset()) if strided else ()),
+    )
 
 
 def _outputs(value: Any, depth: int) -> list[Any]:

@@ -13,6 +13,7 @@ import torch
 from hotloop.probe.instruments.frames import Frames
 from hotloop.probe.instruments.gradient_use import GradientUse
 from hotloop.probe.instruments.operation_stacks import OperationStacks
+from hotloop.probe.instruments.table_gradients import TableGradients
 from hotloop.probe.instruments.value_numbers import ValueNumbers, kind_of, tensors_in
 from hotloop.probe.probe import Probe
 
@@ -69,10 +70,7 @@ class OperationWatch:
         self.operations: list[Operation] = []
         self.backward: dict[tuple[int, int], int] = defaultdict(int)
         """By pass and node."""
-        self.embeddings: list[tuple[int, int, int, int, int]] = []
-        """Node, rows, size of a row, rows that were used, time: dense gradients of tables."""
-        self.table_sums: dict[tuple[int, ...], int] = {}
-        """By shape: time in which such gradients are added up."""
+        self.tables = TableGradients(self.values.storage)
         self.steps = 0
         self.probe = probe
         self._reaches: dict[int, int] = defaultdict(int)
@@ -177,13 +175,8 @@ class OperationWatch:
         node = self._node()
         task = self.gradients.open[-1] if self.gradients.open else -1
         self.backward[task, node] += spent_ns
-        shape = tuple(getattr(out, "shape", ()))
-        if func._overloadpacket.__name__ == "embedding_dense_backward":
-            used = int(args[1].unique().numel())
-            self.embeddings.append((node, int(args[2]), int(shape[-1]), used, spent_ns))
-            self.table_sums.setdefault(shape, 0)
-        elif shape in self.table_sums:
-            self.table_sums[shape] += spent_ns
+        name = func._overloadpacket.__name__
+        self.tables.note(name, args, out, node, spent_ns, accumulates=node == ACCUMULATE)
 
     def _node(self) -> int:
         """Return the number of the node that runs; between nodes gradients are added up, for the last one."""

@@ -23,6 +23,7 @@ _COPIES = frozenset(
     }
 )  # fmt: skip
 """Operations that are there for the memory: a second copy of a value has its own purpose."""
+_DROPOUT = frozenset({"dropout_p", "dropout", "train", "training"})
 
 
 class Kind(NamedTuple):
@@ -33,6 +34,8 @@ class Kind(NamedTuple):
     """Positions and names of the arguments that it writes to."""
     unknown: bool
     """Its result is random, or whatever lay in memory."""
+    stills: tuple[tuple[int, str, Any], ...]
+    """Positions, names and defaults of the arguments that make it draw nothing if they are 0 or False."""
     counts: bool
     """To do it again is work: it is no view, no copy."""
 
@@ -48,7 +51,21 @@ def kind_of(func: Any) -> Kind:
     )
     views = any(one.alias_info is not None and not one.alias_info.is_write for one in schema.returns)
     random = torch.Tag.nondeterministic_seeded in func.tags or "empty" in name
-    return Kind(name, writes, random, not views and name not in _COPIES)
+    stills = tuple(
+        (at, argument.name, argument.default_value)
+        for at, argument in enumerate(schema.arguments)
+        if argument.name in _DROPOUT
+    )
+    return Kind(name, writes, random, stills, not views and name not in _COPIES)
+
+
+def is_unknown(func: Any, args: Any, kwargs: Any) -> bool:
+    """Whether a result is not told by the arguments: attention and recurrent layers are random with dropout only."""
+    kind = kind_of(func)
+    if not kind.unknown:
+        return False
+    given = (args[at] if at < len(args) else kwargs.get(name, default) for at, name, default in kind.stills)
+    return not any(each is not None and not each for each in given)
 
 
 def tensors_in(value: Any, depth: int = 3) -> Iterator[Any]:
@@ -117,7 +134,7 @@ class ValueNumbers:
 
     def key(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Return what an operation computes, to be given to `computed`; None: nobody can tell."""
-        if kind_of(func).unknown:
+        if is_unknown(func, args, kwargs):
             return None
         try:
             return func, self._frozen(args), self._frozen(kwargs)

@@ -2,8 +2,9 @@
 
 ## What it does
 Sets what does not grow with the batch (the optimizer's time, and the dispatch of each layer's forward and backward)
-against the step. Given for batches of few samples only, and with the dispatch time of simple layers and operators, so
-that what it says is a lower estimate; below 15% of the step nothing is said.
+against the step. Given for batches of few samples only, micro-batches where gradients are accumulated, and with the
+dispatch time of simple layers and operators, so that what it says is a lower estimate; below 15% of the step nothing is
+said.
 
 ## Why it is slow
 Python, the dispatcher and kernel launches take the same time for 1 sample as for 64.
@@ -32,7 +33,7 @@ from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.price.cost import MIDWAY, Cost, phase_cost, phase_share
-from hotloop.diagnose.price.facts import batch_samples, trains
+from hotloop.diagnose.price.facts import batch_samples, micro_batches, trains
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.program import ModuleFacts
@@ -49,6 +50,9 @@ MIN_SHARE_TO_REPORT = 0.15
 FEW = 8
 """Samples. Published scripts for images and text start at 16; what has to go with fewer (volumes, detection) computes
 so much for each that the fixed part is small."""
+ACCUMULATED = (
+    "Use larger micro-batches, as far as memory allows, and fewer of them: a step's samples stay the same."
+)
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -59,26 +63,38 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if samples is None:
         raise Abstain("the samples of a step")
     cost = phase_cost(observation, Phase.FORWARD, Phase.BACKWARD, Phase.OPTIMIZER)
-    if samples > FEW or not cost.step_s:
+    num = micro_batches(observation)
+    if samples / num > FEW or not cost.step_s:
         return
-    fixed = _fixed_share(observation, cost.step_s)
+    fixed = _fixed_share(observation, cost.step_s, num)
     if fixed < MIN_SHARE_TO_REPORT:
         return
     reach = cost.share - cost.low
+    whole = "step" if num == 1 else "backward pass"
     yield Symptom(
-        evidence=f"{samples:.0f} samples a step, and at least {fixed:.0%} of it does not depend on their number",
+        evidence=f"{samples / num:.0f} samples a {whole}, and at least {fixed:.0%} of the step does not depend on "
+        "their number",
         metric="step.samples_per_s",
         cost=Cost(fixed, max(0.0, fixed - reach), min(1.0, fixed + reach), cost.step_s),
         gain=Cost(fixed, 0.0, fixed, cost.step_s).gain(expected=MIDWAY),
+        advice=None if num == 1 else ACCUMULATED,
     )
 
 
-def _fixed_share(observation: Observation, step_s: float) -> float:
-    layers = sum(_num_dispatches(root) for root in observation.program.roots if root.training)
+def _fixed_share(observation: Observation, step_s: float, num: int) -> float:
+    """Return the share of the step that larger batches would spread over more samples.
+
+    Args:
+        observation: what was measured.
+        step_s: the step.
+        num: micro-batches of a step; with several the optimizer's time stays as it is.
+    """
+    layers = num * sum(_num_dispatches(root) for root in observation.program.roots if root.training)
     computing = phase_share(observation, Phase.FORWARD, Phase.BACKWARD)
     operators = observation.deep.operators if observation.deep else None
     fixed_s = max(layers * LAYER_S, operators.num * OPERATOR_S if operators else 0.0)
-    return min(computing, fixed_s / step_s) + phase_share(observation, Phase.OPTIMIZER)
+    optimizer = phase_share(observation, Phase.OPTIMIZER) if num == 1 else 0.0
+    return min(computing, fixed_s / step_s) + optimizer
 
 
 def _num_dispatches(root: ModuleFacts) -> int:

@@ -8,7 +8,8 @@ which the gradient of the whole table is made, and the table's part of the optim
 Each step fills, reads and writes memory as large as the table, where some thousand rows have a gradient.
 
 ## When it is fine
-Small tables. With `sparse=True` Adam, momentum and weight decay do not move rows that a step did not use:
+Small tables. A table that has another use, such as the weight of the output layer, has dense gradients anyway: nothing
+is said. With `sparse=True` Adam, momentum and weight decay do not move rows that a step did not use:
 `torch.optim.SparseAdam` learns a little differently. Plain SGD and Adagrad are the same.
 
 ## Example

@@ -10,7 +10,7 @@ What runs between the optimizer and the next batch runs alone: the device, and t
 ## When it is fine
 Below 10% of the step it is information: clipping gradients is in this share, too; below 20% where no DataLoader makes
 the batches, since making them by hand, or a simulator, is in it then. The rule says nothing where model or optimizer
-could not be seen. The same holds for lines of hooks that
+could not be seen, nor of the steps of an environment that the program acts in. The same holds for lines of hooks that
 the optimizer or the backward calls.
 
 ## Example
@@ -32,7 +32,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.lines.hot_line import HotLine, hot_line, in_hook, is_under, sampled_share, samples_of
+from hotloop.diagnose.lines.acting import acts, is_environments
+from hotloop.diagnose.lines.hot_line import (
+    MOST,
+    HotLine,
+    hot_line,
+    in_hook,
+    is_under,
+    sampled_share,
+    samples_of,
+)
 from hotloop.diagnose.price.cost import Cost, between_steps, measured_step, phase_cost, phase_share
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.host.loop_outside_phases import USUAL
@@ -78,10 +87,15 @@ def check(observation: Observation) -> Iterator[Symptom]:
 
 def _acts_under(observation: Observation, host: HostSamples, own: list[Sample], found: HotLine) -> bool:
     """Whether a line holds the rollouts of a program that acts in environments: it cannot come every N steps."""
+    if not acts(observation):
+        return False
     here = range(found.line, found.line + 1)
-    return bool(observation.run.parts.get("rollout_s")) and any(
-        one.phase == "evaluation" and is_under(host, one, found.path, here) for one in own
-    )
+    under = [one for one in own if is_under(host, one, found.path, here)]
+    if any(one.phase == "evaluation" for one in under):
+        return True
+    outside = [one for one in under if one.phase == Phase.OTHER.value]
+    acting = sum(one.spent_s for one in outside if is_environments(host, one))
+    return acting >= MOST * sum(one.spent_s for one in outside)
 
 
 def _in_hooks(observation: Observation, host: HostSamples, own: list[Sample]) -> Iterator[Symptom]:

@@ -9,9 +9,10 @@ So is what happens between some steps only and has no name: plots, simulation, s
 Logging, metrics, moving averages, printing and waiting for values run while the device has nothing queued.
 
 ## When it is fine
-Programs whose work is outside the model by design (a simulator between steps). Below 10% of the step it is information:
-gradient clipping and schedules are in this share, too; so it is where the code of a framework (Lightning, the Hugging
-Face Trainer) takes four fifths of it. The rule says nothing where data, model or optimizer could not be seen.
+Programs whose work is outside the model by design; the steps of an environment that it acts in are left out. Below 10%
+of the step it is information: gradient clipping and schedules are in this share, too; so it is where the code of a
+framework (Lightning, the Hugging Face Trainer) takes four fifths of it. The rule says nothing where data, model or
+optimizer could not be seen.
 
 ## Example
 ```python
@@ -36,6 +37,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hotloop.diagnose.abstain import Abstain
+from hotloop.diagnose.lines.acting import acting_share
 from hotloop.diagnose.lines.hot_line import sampled_part
 from hotloop.diagnose.price.cost import MIDWAY, between_steps, phase_cost, phase_share
 from hotloop.diagnose.price.facts import step_loader
@@ -65,7 +67,8 @@ def check(observation: Observation) -> Iterator[Symptom]:
     hidden = [_HIDDEN[gap.what] for gap in observation.coverage if gap.what in _HIDDEN]
     if hidden:
         raise Abstain(f"{listed(hidden)} in the step: without it its time cannot be told from the rest")
-    cost = phase_cost(observation, Phase.OTHER).times(_unnamed(observation))
+    needless = 1.0 - acting_share(observation)
+    cost = phase_cost(observation, Phase.OTHER).times(_unnamed(observation) * needless)
     small = cost.share < USUAL or sampled_part(observation, _is_frameworks, Phase.OTHER) >= MOSTLY
     yield Symptom(
         evidence=f"{cost.share:.0%} of the step ({duration(cost.seconds[0])}) is in none of its phases",
@@ -83,7 +86,7 @@ def _now_and_then(observation: Observation) -> Iterator[Symptom]:
     spent_s = observation.run.parts.get("irregular_step_s", 0.0)
     if not spent_s or (loader is not None and waits_for_workers(observation, loader)):
         return
-    cost = between_steps(observation, spent_s)
+    cost = between_steps(observation, spent_s * (1.0 - acting_share(observation)))
     if cost.share >= USUAL:
         yield Symptom(
             evidence=f"{cost.share:.0%} of the loop lies between steps now and then, and has no name",

@@ -2,8 +2,9 @@
 
 ## What it does
 Divides the steady steps into twelve parts, and compares the medians of their durations. It is a finding where they rise
-all through, and the last third is a fifth longer than the first. The cost is what steps take more than in the
-beginning. A container of the program's own that grows with every step is named.
+all through, and the last third is a fifth longer than the first. Where late steps have more to do (calls of models,
+samples, tokens), so much longer is allowed for, attention's square included. The cost is what steps take more than
+that. A container of the program's own that grows with every step is named.
 
 ## Why it is slow
 Something grows with the run, and each step goes through all of it: a list of all earlier losses that is summed up,
@@ -11,7 +12,7 @@ hooks that pile up, a history that is stacked anew, numbers that become so small
 (denormals).
 
 ## When it is fine
-A curriculum: longer sequences, larger pictures as training goes on.
+A curriculum: longer sequences, larger pictures as training goes on; episodes that get longer as a policy learns.
 
 ## Example
 ```python
@@ -34,13 +35,14 @@ from itertools import combinations
 from statistics import median
 
 import numpy as np
+import numpy.typing as npt
 
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.price.cost import Cost, measured_step
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation
 from hotloop.model.quantities import duration
-from hotloop.model.step_series import StepKind
+from hotloop.model.step_series import StepKind, StepSeries
 from hotloop.observe.profile.container_line import growing_line
 
 PARTS = 12
@@ -51,39 +53,63 @@ RISING = 0.8
 LONGER = 1.2
 """The same program varies by 5 to 15% on a quiet machine."""
 
+MOST_POWER = 2
+"""Attention compares all tokens with all: the time of a step grows with the square of them at most."""
+_Chosen = npt.NDArray[np.bool_]
+
 
 def check(observation: Observation) -> Iterator[Symptom]:
     """Compare early steps with late ones."""
     step = measured_step(observation)
-    steps = _steady(observation)
+    series, kept = _steady(observation)
+    steps = np.frombuffer(series.duration_s, dtype="<f4")[kept].astype(float)
     if len(steps) < MIN_STEPS:
         raise Abstain(f"{MIN_STEPS} steady steps")
     parts = [float(np.median(part)) for part in np.array_split(steps, PARTS)]
     first, last = median(parts[: PARTS // 3]), median(parts[-PARTS // 3 :])
     if _tau(parts) < RISING or last < LONGER * first:
         return
+    due = _more_to_do(observation, series, kept)
+    if last < LONGER * first * due:
+        return
     mean = float(np.mean(steps))
-    share = max(0.0, 1.0 - first / mean)
+    share = max(0.0, 1.0 - first * due / mean)
     path, line, held = _held(observation)
     yield Symptom(
         evidence=f"{duration(first)} a step in the first third of {len(steps)}, {duration(last)} in the last{held}",
         metric="step.median_s",
         path=path,
         line=line,
-        cost=Cost(share, 0.5 * share, max(0.0, 1.0 - parts[0] / mean, share), step.whole_s),
+        cost=Cost(share, 0.5 * share, max(0.0, 1.0 - parts[0] * due / mean, share), step.whole_s),
         gain=Cost(share, 0.5 * share, share, step.whole_s).gain(),
     )
 
 
-def _steady(observation: Observation) -> list[float]:
-    """Return the durations of the steady steps of the first process."""
+def _steady(observation: Observation) -> tuple[StepSeries, _Chosen]:
+    """Return the steps of the first process, and which of them are steady."""
     if not observation.series:
         raise Abstain("the single steps (a session of this version)")
     series = observation.series[0]
-    durations = np.frombuffer(series.duration_s, dtype="<f4")
     kinds = np.frombuffer(series.kind, dtype=np.uint8)
-    kept = durations[(kinds == StepKind.STEADY) | (kinds == StepKind.UNTIMED)]
-    return [float(one) for one in kept]
+    return series, (kinds == StepKind.STEADY) | (kinds == StepKind.UNTIMED)
+
+
+def _more_to_do(observation: Observation, series: StepSeries, kept: _Chosen) -> float:
+    """Return how many times as long late steps may take for what they have to do, at least 1.
+
+    Raises:
+        Abstain: batches vary, and their sizes are not known.
+    """
+    if "tokens" not in series.work and any(root.shapes_vary for root in observation.program.roots):
+        raise Abstain("the sizes of batches whose shapes vary")
+    most = 1.0
+    for column in series.work.values():
+        values = np.frombuffer(column, dtype="<f4")[kept]
+        early, late = values[: len(values) // 3], values[-(len(values) // 3) :]
+        early, late = early[~np.isnan(early)], late[~np.isnan(late)]
+        if len(early) and len(late) and np.mean(early) > 0:
+            most = max(most, float(np.mean(late) / np.mean(early)))
+    return most**MOST_POWER
 
 
 def _tau(values: list[float]) -> float:

@@ -38,6 +38,7 @@ from hotloop.lint.infer.program import Program
 from hotloop.lint.read.syntax import method, receiver
 from hotloop.lint.rule import Hit, Rule, Visit
 from hotloop.model.finding import Severity
+from hotloop.source.carried import as_ast, carries
 
 _TENSORS = frozenset({Kind.TENSOR, Kind.HOST_TENSOR})
 
@@ -47,7 +48,7 @@ def check(program: Program, loop: cst.For) -> Iterator[Hit]:
     seen = _over_tensor(program, loop) or _over_places(program, loop)
     if not seen or not program.steps.runs_each_step(loop):
         return
-    if _holds_training(program, loop) or _carries(program, loop) or _calls_modules(program, loop):
+    if _holds_training(program, loop) or carries(as_ast(loop)) or _calls_modules(program, loop):
         return
     yield Hit(loop, seen)
 
@@ -128,35 +129,6 @@ def _sized(count: cst.BaseExpression) -> cst.BaseExpression | None:
 def _holds_training(program: Program, loop: cst.For) -> bool:
     calls = [*program.steps.backward_calls, *program.steps.optimizer_steps]
     return any(program.file.inside(call, loop) for call in calls)
-
-
-def _carries(program: Program, loop: cst.For) -> bool:
-    """Whether a turn reads what an earlier turn assigned, or leaves the loop."""
-    if any(program.file.under(loop.body, kind) for kind in (cst.Break, cst.Return, cst.Yield)):
-        return True
-    for assign in program.file.under(loop.body, cst.Assign):
-        for target in assign.targets:
-            names = {n.value for n in program.file.under(target.target, cst.Name)}
-            if _adds_to_itself(assign, target):
-                continue
-            if not isinstance(target.target, cst.Subscript) and names & _read_before(program, loop, assign):
-                return True
-    return False
-
-
-def _adds_to_itself(assign: cst.Assign, target: cst.AssignTarget) -> bool:
-    """`loss = loss + part`: a sum, whatever the order of its terms."""
-    value = assign.value
-    if not isinstance(value, cst.BinaryOperation) or not isinstance(value.operator, cst.Add):
-        return False
-    name = dotted(target.target)
-    return name is not None and name in {dotted(value.left), dotted(value.right)}
-
-
-def _read_before(program: Program, loop: cst.For, assign: cst.Assign) -> set[str]:
-    end = program.file.number(assign)
-    names = [name for name in program.file.under(loop.body, cst.Name) if program.file.number(name) < end]
-    return {n.value for n in names} | {n.value for n in program.file.under(assign.value, cst.Name)}
 
 
 def _calls_modules(program: Program, loop: cst.For) -> bool:
