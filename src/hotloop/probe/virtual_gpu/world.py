@@ -300,7 +300,7 @@ def _is_below(name: str, args: Any) -> bool:
 
 
 def _assumed(value: torch.Tensor) -> torch.Tensor:
-    value._hotloop_assumed = True  # type: ignore[attr-defined]
+    value._hotloop_assumed = True
     return value
 
 
