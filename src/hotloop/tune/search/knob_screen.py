@@ -194,7 +194,7 @@ def _trial(
     knob: Candidate, base: PlanSteps, outcome: Switched | Failure, decision: str, ratio: Ratio | None
 ) -> Trial:
     return Trial(
-        key="+".join(["switch", *(step.label for step in base)]) + f"|{knob.label}",
+        key=knob.label,
         candidate=knob,
         incumbent=base,
         outcome=outcome,

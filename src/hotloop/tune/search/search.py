@@ -16,7 +16,7 @@ from hotloop.stats.switching import SwitchFit
 from hotloop.tune.confirm.confirmation import Confirmer, Dropped
 from hotloop.tune.confirm.standing import Standing
 from hotloop.tune.design.experiment import Design
-from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord
+from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord, plan_key
 from hotloop.tune.goals.gains import Gains, prior
 from hotloop.tune.goals.objective import Objective
 from hotloop.tune.goals.savings import peaks_prior
@@ -198,7 +198,7 @@ class Search:
             value = together(then, knobs, screen_error(then, num_holds), action.base)
             return value < action.price * num_holds * self._design.hold_s
 
-        key = "+".join(["switch", *(step.label for step in action.base)]) + f"|{number}"
+        key = f"switch+{plan_key(action.base)}|{number}" if action.base else f"switch|{number}"
         result = self.screening.run(key, action, enough)
         state = self.state
         verdicts = self.screening.screen.verdicts(result.record, result.order, result.fit, ())
@@ -213,7 +213,8 @@ class Search:
         if result.fit is not None:
             state = msgspec.structs.replace(state, hold_sd=_hold_sd(result.fit, len(result.record.holds)))
         decided = self.screening.screen.verdicts(result.record, result.order, result.fit, state.plan)
-        self.trials += [one.trial for one in decided]
+        # With the key of the process, under which its holds are stored.
+        self.trials += [msgspec.structs.replace(one.trial, key=f"{key}|{one.trial.key}") for one in decided]
         return state
 
     def _counted(self, knobs: PlanSteps) -> State:
