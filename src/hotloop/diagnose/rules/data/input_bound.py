@@ -32,6 +32,7 @@ from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.price.cost import phase_cost
 from hotloop.diagnose.price.facts import step_loader
 from hotloop.diagnose.rule import Rule, Symptom
+from hotloop.diagnose.rules.data.handing_over import BATCH_S
 from hotloop.diagnose.rules.data.loader_slower_than_training import MIN_SHARE_TO_REPORT
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
@@ -44,6 +45,8 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if Phase.DATA not in observation.phases:
         raise Abstain("a DataLoader in the step")
     loader = step_loader(observation)
+    if loader is not None and not loader.num_workers and not loader.iterable and cost.seconds[0] >= BATCH_S:
+        return  # `loader-in-training-process` tells what workers bring, and that they may bring nothing
     perfect, allowed = observation.ceilings.perfect_input if observation.ceilings else None, cost.gain()
     yield Symptom(
         evidence=f"{cost.share:.0%} of the step ({duration(cost.seconds[0])}) is waiting for the next batch",

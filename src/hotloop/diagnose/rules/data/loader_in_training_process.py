@@ -35,7 +35,6 @@ from hotloop.diagnose.price.facts import cores_per_process, step_loader
 from hotloop.diagnose.price.threads import pipelined
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.data.handing_over import BATCH_S
-from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
 from hotloop.model.quantities import duration
 from hotloop.model.ratio import Ratio
@@ -48,19 +47,19 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if loader is None or loader.num_workers or loader.iterable or cost.seconds[0] < BATCH_S:
         return
     gain = _best(observation, cost.share, cost.gain().high)
-    helps = gain.ratio > 1.0 + LEAST
     evidence = (
         f"num_workers=0, and {cost.share:.0%} of the step ({duration(cost.seconds[0])}) "
         f"is making the batch from {loader.dataset}"
     )
     yield Symptom(
-        evidence=evidence if helps else f"{evidence}; workers would take the cores that compute",
+        evidence=evidence
+        if gain.ratio > 1.0 + LEAST
+        else f"{evidence}; workers would take the cores that compute",
         metric="phases.data.share",
         path=loader.path,
         line=loader.line,
         cost=cost,
         gain=gain,
-        severity=None if helps else Severity.INFO,
     )
 
 
@@ -75,7 +74,7 @@ def _best(observation: Observation, wait: float, most: float) -> Ratio:
 rule = Rule(
     code="loader-in-training-process",
     title="Batches are made in the training process",
-    advice="Give the loader workers.",
+    advice="Give the loader workers, where cores are free; make samples cheaper, where all compute.",
     optimization="loader_workers",
     explains=frozenset({"input-bound"}),
     page=__doc__ or "",
