@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import textwrap
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +13,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from torch.autograd.profiler import profile as autograd_profile
+from torch.profiler import profile
 
+from hotloop.probe.instruments import torch_profiler
 from hotloop.probe.instruments.call_sites import CallSites
 from hotloop.probe.probe import Probe
 from hotloop.probe.process.config import ProbeConfig
@@ -76,3 +81,10 @@ def watch(tmp_path: Path, probe: Probe, monkeypatch: pytest.MonkeyPatch) -> Watc
         return Watched(value, path, text)
 
     return run
+
+
+@pytest.fixture(autouse=True)
+def no_profiler_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A profiler that a test of another file left in this process is not the program's."""
+    left = [each for each in gc.get_objects() if issubclass(type(each), (autograd_profile, profile))]
+    monkeypatch.setattr(torch_profiler, "_OURS", weakref.WeakSet(left))
