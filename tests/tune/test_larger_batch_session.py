@@ -81,7 +81,7 @@ def test_larger_batches_than_the_smallest_on_the_plateau_are_left_out(
             Known(candidate=one, status=Status.OPEN, num_measured=int(factor in seen))
             for factor, one in known.items()
         ),
-        gains=gains,
+        speeds=gains,
         evidence=(),
         plan=(),
         proof=Proof(),

@@ -55,7 +55,7 @@ def state(
         )
         for one in candidates
     )
-    empty = State(known=known, gains=before, evidence=(), plan=(), proof=Proof())
+    empty = State(known=known, speeds=before, evidence=(), plan=(), proof=Proof())
     return assessed(empty, Priors(before), measured)
 
 

@@ -68,7 +68,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
             self.confirmer.sets,
             self.search.trials,
             self.search.screening.fits,
-            self.search.speeds.gain,
+            self.search.state.speeds.gain,
             self.heed_neighbours,
             self.search.state.peaks,
         )
@@ -191,7 +191,7 @@ def _num_noisy(outcome: Measured | Switched | Failure) -> int:
 
 def _search_ratio(found: Found, plan: PlanSteps) -> tuple[Ratio, str]:
     """What the search believes of a plan, and how its steps were measured."""
-    mean, deviation = found.search.speeds.gain({step.label for step in plan})
+    mean, deviation = found.search.state.speeds.gain({step.label for step in plan})
     switched = any(trial.method == SWITCHED for trial in found.search.trials if trial.candidate in plan)
     return ratio_of(mean, 1.96 * deviation), SWITCHED if switched else METHOD
 

@@ -26,7 +26,7 @@ CONFIDENCE = 0.9
 def decide(
     candidate: Candidate, outcome: Measured | Failure, ground: NoiseBaseline
 ) -> tuple[Status, str, Ratio | None]:
-    """Return where a candidate stands after an arm of its own, why, and its speed where that was measured."""
+    """Return whether a candidate is out after an arm of its own, why, and its speed where that was measured."""
     if isinstance(outcome, Failure):
         status = Status.LATE if outcome.kind is FailureKind.LATE else Status.FAILED
         return status, failure_reason(outcome), None
@@ -40,7 +40,7 @@ def decide(
         parity is not None and parity.decided and not parity.passed
     ):  # whatever its speed: that is worth knowing
         return Status.PARITY, f"{PARITY}: {parity.evidence}", ratio
-    return (*_speed(outcome.pairs[-1], pairs, ground), ratio)
+    return Status.OPEN, _speed(outcome.pairs[-1], pairs, ground), ratio
 
 
 def parity_beside(
@@ -65,21 +65,19 @@ def parity_beside(
     return references.beside(before[0]).check(after[0], (candidate,))
 
 
-def _speed(
-    ratios: Sequence[float], pairs: Sequence[Sequence[float]], ground: NoiseBaseline
-) -> tuple[Status, str]:
+def _speed(ratios: Sequence[float], pairs: Sequence[Sequence[float]], ground: NoiseBaseline) -> str:
     """Whether it is worth a confirmation, and why not."""
     ratio, inner = (screening_ratio(pairs, ground, level) for level in (0.95, CONFIDENCE))
     if ratio is None or inner is None:
         if len(ratios) >= 2 and max(ratios) < math.log(1 / 1.25):
-            return Status.SLOWER, f"{SLOWER}: {math.exp(fmean(ratios)):.2f}x in {len(ratios)} blocks"
-        return Status.OPEN, f"{NO_DIFFERENCE}: it gave {len(ratios)} blocks, too few to say more"
+            return f"{SLOWER}: {math.exp(fmean(ratios)):.2f}x in {len(ratios)} blocks"
+        return f"{NO_DIFFERENCE}: it gave {len(ratios)} blocks, too few to say more"
     if inner.low > 1 and ratio.ratio > 1 + margin(ground.floor):
-        return Status.HELPS, ACCEPTED
+        return ACCEPTED
     if ratio.high > TELLING * ratio.low:
-        return Status.OPEN, f"{NO_DIFFERENCE} shown: times varied too much to tell, in {len(ratios)} blocks"
-    status, word = (Status.SLOWER, SLOWER) if ratio.high < 1 else (Status.OPEN, NO_DIFFERENCE)
-    return status, f"{word}: {ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
+        return f"{NO_DIFFERENCE} shown: times varied too much to tell, in {len(ratios)} blocks"
+    word = SLOWER if ratio.high < 1 else NO_DIFFERENCE
+    return f"{word}: {ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
 
 
 def screening_ratio(

@@ -45,10 +45,9 @@ def assessed(state: State, prior: Priors, evidence: Sequence[Evidence] = ()) -> 
     wanted = peaks if objective.aim.goal is Goal.MEMORY and peaks is not None else speeds
     able = [one.candidate for one in state.known if one.num_measured and _may_be_planned(one)]
     plan = best_plan(wanted, able, state.conflicts, limit)
-    gains = peaks if objective.by_memory and peaks is not None else speeds
-    state = msgspec.structs.replace(state, evidence=every, gains=gains, speeds=speeds, peaks=peaks, plan=plan)
+    state = msgspec.structs.replace(state, evidence=every, speeds=speeds, peaks=peaks, plan=plan)
     # Memory that is saved is saved whatever the speed.
-    at = measured_at(gains, every) if gains is speeds else {}
+    at = measured_at(speeds, every) if state.gains is speeds else {}
     return msgspec.structs.replace(state, known=tuple(_assessed(state, one, at) for one in state.known))
 
 
@@ -88,9 +87,8 @@ def _status(state: State, one: Known, mean: float, deviation: float) -> tuple[St
 
 def _over(state: State, candidate: Candidate) -> str | None:
     """Return why the plan with a candidate is not within its limit, where it is within it without; None: it is."""
-    objective, speeds = state.objective, state.speeds
-    half_width = state.half_width(MAX_SETS)
-    limit = objective.limit(speeds, state.peaks, half_width) if speeds is not None else None
+    objective = state.objective
+    limit = objective.limit(state.speeds, state.peaks, state.half_width(MAX_SETS))
     base = _without(state, candidate)
     plan = (*base, candidate)
     if limit is None or is_within(limit, plan) or not is_within(limit, base):

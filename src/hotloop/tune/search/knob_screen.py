@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from statistics import median
 from typing import NamedTuple
 
 from hotloop.model.optimization import Candidate
@@ -13,15 +11,13 @@ from hotloop.model.tuning import Failure, FailureKind, Switched, Trial
 from hotloop.stats.switching import SwitchFit
 from hotloop.tune.design.patterns import exclude, schedule
 from hotloop.tune.executor import Executor, PlanSteps, SwitchOrder, SwitchRecord
-from hotloop.tune.search.hold_fits import fitted, quick
+from hotloop.tune.search.hold_fits import fitted
 from hotloop.tune.search.status import Status
-from hotloop.tune.verdict.reasons import ACCEPTED, NO_DIFFERENCE, NO_EFFECT, SLOWER
+from hotloop.tune.verdict.reasons import NO_DIFFERENCE, NO_EFFECT, SLOWER
 
 MAX_HOLDS = 600
 MIN_HOLDS, EVERY = 16, 8
 """Of the patterns: the fewest, and after how many more it is asked if that is enough."""
-FAR = 1.5
-"""Times as slow alone as without, from which a knob is in no pattern: so rough is what its first holds say."""
 METHOD = "switched on and off together with others within one process"
 
 
@@ -117,39 +113,29 @@ class KnobScreen:
     def _acts(self, record: SwitchRecord, knob: Candidate) -> bool:
         return knob.label not in record.failed and record.effects.get(knob.label, (False, ""))[0]
 
-    def verdicts(
-        self, record: SwitchRecord, order: SwitchOrder, fit: SwitchFit | None, plan: PlanSteps
-    ) -> list[KnobVerdict]:
-        """Return what a record says of each knob of which it says something.
-
-        Args:
-            record: of a process.
-            order: that it had.
-            fit: of the record.
-            plan: what is believed to help by then.
-        """
-        found = (_verdict(knob, record, fit, plan, order.base) for knob in order.knobs)
-        return [one for one in found if one is not None]
-
 
 class KnobVerdict(NamedTuple):
     """What switching says of one knob."""
 
     status: Status
     trial: Trial
-    log_gain: float | None
-    """Of a knob that is in no pattern, because it was far slower alone; None: the regression tells of it."""
+
+
+def verdicts(record: SwitchRecord, order: SwitchOrder, fit: SwitchFit | None) -> list[KnobVerdict]:
+    """Return what a record says of each knob of which it says something."""
+    found = (_verdict(knob, record, fit, order.base) for knob in order.knobs)
+    return [one for one in found if one is not None]
 
 
 def _verdict(
-    knob: Candidate, record: SwitchRecord, fit: SwitchFit | None, plan: PlanSteps, base: PlanSteps
+    knob: Candidate, record: SwitchRecord, fit: SwitchFit | None, base: PlanSteps
 ) -> KnobVerdict | None:
     label = knob.label
     failed = record.failed.get(label)
     if failed is not None:
         failure = Failure(kind=FailureKind.CRASH, message=failed)
         trial = _trial(knob, base, failure, f"failed when switched on: {failed}", None)
-        return KnobVerdict(Status.FAILED, trial, None)
+        return KnobVerdict(Status.FAILED, trial)
     if label not in record.effects:
         return None
     on, evidence = record.effects[label]
@@ -163,31 +149,13 @@ def _verdict(
     if not on:
         trial = _trial(knob, base, outcome, f"{NO_EFFECT}: {evidence}", None)
         later = label in record.from_start
-        return KnobVerdict(Status.UNTRIED if later else Status.NO_EFFECT, trial, None)
-    told = fit is not None and label in fit.knobs
-    ratio = fit.ratio([label]) if fit is not None and told else _alone(record, label)
-    if ratio is None:
+        return KnobVerdict(Status.UNTRIED if later else Status.NO_EFFECT, trial)
+    if fit is None or label not in fit.knobs:
         return None
-    status, decision = _decision(ratio, helps=knob in plan)
-    trial = _trial(knob, base, outcome, decision, ratio)
-    return KnobVerdict(status, trial, None if told else math.log(ratio.ratio))
-
-
-def _decision(ratio: Ratio, *, helps: bool) -> tuple[Status, str]:
-    if helps:
-        return Status.HELPS, ACCEPTED
-    status, word = (Status.SLOWER, SLOWER) if ratio.high < 1 else (Status.OPEN, NO_DIFFERENCE)
-    return status, f"{word}: {ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}], {METHOD}"
-
-
-def _alone(record: SwitchRecord, label: str) -> Ratio | None:
-    """A knob that is left out of the patterns is far slower: so says its first hold."""
-    alone = [quick(hold.steps_s) for hold in record.holds if hold.on == (label,) and hold.steps_s]
-    off = [quick(hold.steps_s) for hold in record.holds if not hold.on and hold.steps_s]
-    if not alone or not off:
-        return None
-    gain = median(off) / median(alone)
-    return Ratio(gain, gain / FAR, gain * FAR) if gain < 1 / FAR else None
+    ratio = fit.ratio([label])
+    word = SLOWER if ratio.high < 1 else NO_DIFFERENCE
+    decision = f"{word}: {ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}], {METHOD}"
+    return KnobVerdict(Status.OPEN, _trial(knob, base, outcome, decision, ratio))
 
 
 def _trial(

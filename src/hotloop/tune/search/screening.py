@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -10,8 +9,8 @@ from hotloop.stats.switching import SwitchFit
 from hotloop.tune.design.experiment import Design
 from hotloop.tune.executor import SwitchOrder, SwitchRecord
 from hotloop.tune.search.actions import Screen
-from hotloop.tune.search.evidence import Compared, Evidence, Screened
-from hotloop.tune.search.knob_screen import FAR, KnobScreen, switch_order
+from hotloop.tune.search.evidence import Evidence, Screened
+from hotloop.tune.search.knob_screen import KnobScreen, switch_order
 from hotloop.tune.session.ledger import Ledger
 
 
@@ -57,14 +56,8 @@ class Screening:
         )
         record = self._ledger.once(key, SwitchRecord, lambda: self.screen.run(order, enough))
         fit = self.screen.fit(record, order)
-        found: list[Evidence] = []
+        if fit is None:
+            return ScreenResult(order, record, None, ())
+        self.fits.append(fit)
         base = frozenset(step.label for step in action.base)
-        if fit is not None:
-            self.fits.append(fit)
-            found.append(Screened(fit=fit, base=base, passive=action.passive))
-        for one in self.screen.verdicts(record, order, fit, ()):
-            if one.log_gain is not None:
-                after = base | {one.trial.candidate.label}
-                rough = (math.log(FAR) / 2) ** 2
-                found.append(Compared(after=after, before=base, value=one.log_gain, variance=rough))
-        return ScreenResult(order, record, fit, tuple(found))
+        return ScreenResult(order, record, fit, (Screened(fit=fit, base=base, passive=action.passive),))

@@ -17,7 +17,7 @@ from hotloop.tune.confirm.confirmation import Confirmer, Dropped
 from hotloop.tune.confirm.standing import Standing
 from hotloop.tune.design.experiment import Design
 from hotloop.tune.executor import PlanSteps, SetOrder, SetRecord, plan_key
-from hotloop.tune.goals.gains import Gains, prior
+from hotloop.tune.goals.gains import prior
 from hotloop.tune.goals.objective import Objective
 from hotloop.tune.goals.savings import peaks_prior
 from hotloop.tune.search.actions import Compare, Confirm, Doing, Screen, Stop, base_of, steps_of
@@ -25,6 +25,7 @@ from hotloop.tune.search.arm_comparison import ArmComparison, step_by_step
 from hotloop.tune.search.arm_verdict import decide
 from hotloop.tune.search.assess import Priors
 from hotloop.tune.search.evidence import Compared, Evidence, Screened
+from hotloop.tune.search.knob_screen import verdicts
 from hotloop.tune.search.offers import screen_error, together
 from hotloop.tune.search.overview import Overview
 from hotloop.tune.search.plateau import without_beyond_plateau
@@ -37,7 +38,7 @@ from hotloop.tune.search.updates import changed, tried, with_verdict
 from hotloop.tune.session.ledger import Ledger
 from hotloop.tune.session.progress_line import progress_line
 from hotloop.tune.sets.set_runner import SetRunner
-from hotloop.tune.verdict.reasons import not_proven
+from hotloop.tune.verdict.reasons import ACCEPTED, not_proven
 
 CONTRADICTS = 3.0
 """Standard deviations between a plan and the sum of its parts from which it is asked which step is to blame."""
@@ -82,16 +83,11 @@ class Search:
         self._progress = progress
         self._tell_standing = tell_standing
         self._prior = Priors(prior((), {}, {}, {}))
-        self.state = State(known=(), gains=self._prior.speeds, evidence=(), plan=(), proof=Proof())
+        self.state = State(known=(), speeds=self._prior.speeds, evidence=(), plan=(), proof=Proof())
         self.choices: list[Choice] = []
         self.trials: list[Trial] = []
         self.is_done = False
         """Whether nothing that was left was worth its time; otherwise it was interrupted, or its time was over."""
-
-    @property
-    def speeds(self) -> Gains:
-        """What is believed of log gains of time."""
-        return self.state.speeds or self.state.gains
 
     def run(self, candidates: Sequence[Candidate]) -> None:
         """Try the candidates and prove what helps, until nothing is worth the time that is left."""
@@ -131,7 +127,7 @@ class Search:
         )
         state = State(
             known=known,
-            gains=speeds,
+            speeds=speeds,
             objective=Objective(aim=design.aim),
             evidence=(),
             plan=(),
@@ -201,20 +197,22 @@ class Search:
         key = f"switch+{plan_key(action.base)}|{number}" if action.base else f"switch|{number}"
         result = self.screening.run(key, action, enough)
         state = self.state
-        verdicts = self.screening.screen.verdicts(result.record, result.order, result.fit, ())
-        for one in verdicts:
+        told = verdicts(result.record, result.order, result.fit)
+        for one in told:
             state = with_verdict(state, one.trial, one.status)
-        told = {one.trial.candidate.label for one in verdicts}
-        untold = tuple(knob for knob in action.knobs if knob.label not in told)
+        labels = {one.trial.candidate.label for one in told}
+        untold = tuple(knob for knob in action.knobs if knob.label not in labels)
         state = changed(
             state, untold, switchable=False
         )  # a program that ended before gets processes of their own
         state = self._overview(state, self._prior, result.evidence)
         if result.fit is not None:
             state = msgspec.structs.replace(state, hold_sd=_hold_sd(result.fit, len(result.record.holds)))
-        decided = self.screening.screen.verdicts(result.record, result.order, result.fit, state.plan)
-        # With the key of the process, under which its holds are stored.
-        self.trials += [msgspec.structs.replace(one.trial, key=f"{key}|{one.trial.key}") for one in decided]
+        for one in told:
+            decision = ACCEPTED if one.trial.candidate in state.plan else one.trial.decision
+            # With the key of the process, under which its holds are stored.
+            trial = msgspec.structs.replace(one.trial, key=f"{key}|{one.trial.key}", decision=decision)
+            self.trials.append(trial)
         return state
 
     def _counted(self, knobs: PlanSteps) -> State:
@@ -285,7 +283,7 @@ class Search:
 
     def _contradicts(self, seen: Compared) -> bool:
         """Whether a plan in fresh processes is not what its parts have shown."""
-        mean, deviation = self.speeds.gain(seen.after, seen.before)
+        mean, deviation = self.state.speeds.gain(seen.after, seen.before)
         return abs(seen.value - mean) > CONTRADICTS * math.hypot(deviation, math.sqrt(seen.variance))
 
     def _acted(self, state: State, record: SetRecord, order: SetOrder, plan: PlanSteps) -> State:

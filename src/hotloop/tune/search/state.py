@@ -40,13 +40,10 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """What is known by now."""
 
     known: tuple[Known, ...]
-    gains: Gains
-    """Log gains of what is wanted now: `speeds`, or `peaks` where memory is (`Objective.by_memory`); with a limit of
-    memory first the one, then the other."""
-    speeds: Gains | None = None
-    """Of time; None: nothing was assessed yet."""
+    speeds: Gains
+    """Log gains of time."""
     peaks: Gains | None = None
-    """Of memory; None: it is not counted."""
+    """Log gains of memory; None: it is not counted."""
     objective: Objective = Objective()
     evidence: tuple[Evidence, ...]
     plan: PlanSteps
@@ -72,6 +69,11 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Relative difference below which nothing is claimed."""
     passive: bool = False
     """Screening waits passively at barriers."""
+
+    @property
+    def gains(self) -> Gains:
+        """Log gains of what is wanted now: of time or memory; with a limit of memory first the one, then the other."""
+        return self.peaks if self.objective.by_memory and self.peaks is not None else self.speeds
 
     @property
     def error(self) -> float:
