@@ -21,6 +21,11 @@ BAR = "Epoch [1/14]: [15/16]  94%|█████  , loss=0.31 [00:00<00:00]\r" 
             "torch.cuda.OutOfMemoryError: no memory",
         ),
         ("AssertionError\n", "AssertionError"),
+        (
+            "[rank1]: Traceback (most recent call last):\n[rank1]: ValueError: odd\nTraceback:\n"
+            "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n====\n",
+            "ValueError: odd",
+        ),
         ("ValueError: one\n\nDuring handling\n\nKeyError:   'two'\n", "KeyError: 'two'"),
         ("Errors so far: 3\n", "Errors so far: 3"),
     ],

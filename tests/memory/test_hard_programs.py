@@ -301,3 +301,73 @@ def test_a_tolerance_is_not_taken_to_be_reached(tmp_path: Path) -> None:
     weights = 4 * (256 * 1024 + 1024 + 1024 + 1)
     assert allocated(found) > 20 * weights  # the history of LBFGS
     assert "numbers computed on the device are taken not to be below a threshold" in found["assumptions"]
+
+
+RANKS = """
+import os
+import torch
+import torch.distributed as dist
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = nn.Linear(256, 1024), nn.Linear(1024, 256)
+    def forward(self, x):
+        return x + self.down(torch.relu(self.up(x)))
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers, self.head = nn.ModuleList(Block() for _ in range(4)), nn.Linear(256, 10)
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(x)
+
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+dist.init_process_group(BACKEND)
+model = WRAPPED
+optimizer = torch.optim.AdamW(model.parameters())
+for step in range(20):
+    loss = model(torch.randn(64, 256, device="cuda")).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    dist.all_reduce(loss.detach())
+    names = [None] * dist.get_world_size()
+    dist.all_gather_object(names, os.uname().nodename)
+dist.destroy_process_group()
+"""
+FSDP2 = """
+from torch.distributed.fsdp import fully_shard
+def shard(model):
+    for layer in model.layers:
+        fully_shard(layer)
+    return fully_shard(model)
+"""
+FSDP = "from torch.distributed.fsdp import FullyShardedDataParallel\n"
+DDP = "from torch.nn.parallel import DistributedDataParallel\n"
+PARAMETERS = 4 * (4 * (256 * 1024 * 2 + 1024 + 256) + 256 * 10 + 10)
+"""Bytes."""
+
+
+@pytest.mark.parametrize(
+    ("head", "wrapped", "backend", "shards"),
+    [
+        (FSDP2, "shard(Net().cuda())", "nccl", 2),
+        (FSDP, "FullyShardedDataParallel(Net(), device_id=torch.cuda.current_device())", "nccl", 2),
+        (DDP, "DistributedDataParallel(Net().cuda(), device_ids=[0])", "gloo", 1),
+    ],
+    ids=["fsdp2", "fsdp", "ddp"],
+)
+def test_a_rank_has_its_shards(tmp_path: Path, head: str, wrapped: str, backend: str, shards: int) -> None:
+    program = head + RANKS.replace("WRAPPED", wrapped).replace("BACKEND", repr(backend))
+    (tmp_path / "train.py").write_text(program)
+    found = plan(tmp_path, "torchrun", "--nproc-per-node", "2", "train.py")
+    held = found["by_name"]["as it is"]["held"]["by_class"]
+    assert held["parameters"] == pytest.approx(PARAMETERS / shards, rel=0.02)
+    assert held["optimizer_state"] == pytest.approx(2 * PARAMETERS / shards, rel=0.02)
+    left_out = found["by_name"]["FSDP2 (ZeRO-3) over 8"]["missing"]
+    assert (left_out == "the program shards its model itself") == (shards > 1)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 
+_RANK = re.compile(r"\[(?:rank|default)\d+\]:\s*")
+"""What torch, and torchrun with --tee, put before the lines of a rank."""
+_OF_LAUNCHER = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError"
+"""torchrun's own, after the exception of the rank that failed."""
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Iteration)(?::|$)")
 
 
@@ -15,6 +19,6 @@ def last_words(log_end: str) -> str:
     Args:
         log_end: the last lines of its output.
     """
-    lines = [" ".join(line.split()) for line in log_end.splitlines() if line.strip()]
-    raised = [line for line in lines if _EXCEPTION.match(line)]
+    lines = [" ".join(_RANK.sub("", line).split()) for line in log_end.splitlines() if line.strip()]
+    raised = [line for line in lines if _EXCEPTION.match(line) and not line.startswith(_OF_LAUNCHER)]
     return (raised or lines or [""])[-1]

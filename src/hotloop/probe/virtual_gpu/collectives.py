@@ -9,17 +9,15 @@ from typing import Any
 import torch
 
 
-def stand_in_for_nccl() -> None:
-    """Give programs that ask for NCCL, or for the default on a GPU, torch's own process group for tests."""
+def stand_in_for_others() -> None:
+    """Give programs torch's own process group for tests, in which this rank is alone, whatever backend they ask for."""
     distributed: Any = torch.distributed
     if not distributed.is_available():
         return
     original = distributed.init_process_group
 
     @functools.wraps(original)
-    def init_process_group(backend: str | None = None, *args: Any, **kwargs: Any) -> Any:
-        if backend is not None and "nccl" not in backend:
-            return original(backend, *args, **kwargs)
+    def init_process_group(*_: Any, **kwargs: Any) -> Any:
         from torch.testing._internal.distributed.fake_pg import FakeStore
 
         kept = {name: kwargs[name] for name in ("rank", "world_size") if kwargs.get(name, -1) >= 0}

@@ -132,6 +132,23 @@ def let_fake_parameters_be() -> None:
     torch.__future__.set_swap_module_params_on_conversion(True)
 
 
+def let_data_be_moved() -> None:
+    """Have `tensor.data = fake` make a tensor of the CPU a fake one; torch would leave it a shape without a device."""
+    whole: Any = torch.Tensor
+    original = whole.data
+
+    def assign(tensor: Any, value: Any) -> None:
+        if not isinstance(value, FakeTensor) or isinstance(tensor, FakeTensor):
+            original.__set__(tensor, value)
+            return
+        other = value.detach()
+        if isinstance(tensor, torch.nn.Parameter):
+            other = torch.nn.Parameter(other, requires_grad=tensor.requires_grad)
+        _swap(tensor, other)
+
+    whole.data = property(original.__get__, assign, original.__delete__)
+
+
 def _swap(one: Any, other: Any) -> None:
     """`torch.utils.swap_tensors`, for tensors that the fake mode holds weak references to."""
     one.__class__, other.__class__ = other.__class__, one.__class__

@@ -39,8 +39,8 @@ def install(
 
     from hotloop.probe.virtual_gpu import torch_cuda
     from hotloop.probe.virtual_gpu.caching_allocator import CachingAllocator
-    from hotloop.probe.virtual_gpu.collectives import stand_in_for_nccl
-    from hotloop.probe.virtual_gpu.corrections import DeviceKernels, let_fake_parameters_be
+    from hotloop.probe.virtual_gpu.collectives import stand_in_for_others
+    from hotloop.probe.virtual_gpu.corrections import DeviceKernels, let_data_be_moved, let_fake_parameters_be
     from hotloop.probe.virtual_gpu.steps import VirtualSteps
     from hotloop.probe.virtual_gpu.storages import Storages
     from hotloop.probe.virtual_gpu.tensor_faces import behave_like_tensors
@@ -52,12 +52,14 @@ def install(
     training = Training()
     storages = Storages(training.place, allocator)
     training.storages = storages
+    storages.follow_resizing()
     kernels = DeviceKernels(device.capability)
     steps = VirtualSteps(order, storages, training, kernels, folder)
     training.on_step = steps.after_step
     torch_cuda.answer_for(device, allocator)
-    stand_in_for_nccl()
+    stand_in_for_others()
     let_fake_parameters_be()
+    let_data_be_moved()
     behave_like_tensors(when_imported)
     training.install()
     world = World(storages, lambda tensor: steps.current.resize(tensor) if steps.current else tensor)

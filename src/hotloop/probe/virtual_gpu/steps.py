@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+
 from hotloop.probe.virtual_gpu.batch_search import BatchSearch, Peaks
 from hotloop.probe.virtual_gpu.computed import Computed
 from hotloop.probe.virtual_gpu.configurations import Configuration, repeated_blocks
@@ -26,6 +28,7 @@ STEPS_EACH = 2
 WRITTEN_EVERY_S = 1.0
 SEARCH_S = 20.0
 """Time after which no further batch is tried; what was seen to fit by then is told as at least that."""
+SHARDED = "the program shards its model itself"
 NO_INPUT = "the model is given no tensor that tells the size of the batch"
 NO_BATCH = "the batch is made on the device: its size is the program's own"
 
@@ -176,6 +179,9 @@ class VirtualSteps:
             if order.get("states") and not self._training.states:
                 self.done.append({"name": order["name"], "missing": "the optimizer keeps no state"})
                 continue
+            if (order.get("sharded") or order.get("buckets")) and is_sharded(self._training.root):
+                self.done.append({"name": order["name"], "missing": SHARDED})
+                continue
             has_buckets = type(self._training.root).__name__ == "DistributedDataParallel"
             wanted = {**order, "buckets": False} if has_buckets else order  # they are in the account
             computed = Computed(wanted, self._storages.records, self._training.class_of, self._groups())
@@ -240,6 +246,14 @@ class VirtualSteps:
         made = path.with_suffix(".part")
         made.write_text(json.dumps(report))
         made.replace(path)
+
+
+def is_sharded(root: Any) -> bool:
+    """Whether the parameters of a model are shards: of FSDP2 or a tensor-parallel plan, or flat ones of FSDP."""
+    if root is None:
+        return False
+    wrapped = any(type(module).__name__ == "FullyShardedDataParallel" for module in root.modules())
+    return wrapped or any(is_traceable_wrapper_subclass(each) for each in root.parameters())
 
 
 def _bytes_of(module: Any) -> int:

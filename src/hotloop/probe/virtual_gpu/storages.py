@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import weakref
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
+
+import torch
 
 from hotloop.probe.virtual_gpu.caching_allocator import CachingAllocator
 
@@ -75,16 +78,35 @@ class Storages:
         address = storage._cdata
         if address in self._numbers:
             return
-        number, num_bytes = len(self.records), storage.nbytes()
+        self._numbers[address] = self._made(storage.nbytes(), operator, tensor.element_size())
+        weakref.finalize(storage, self._freed, address).atexit = False
+
+    def follow_resizing(self) -> None:
+        """Have storages that are resized in place freed and made anew: FSDP gathers parameters into them."""
+        cls: Any = torch.UntypedStorage
+        original = cls.resize_
+
+        @functools.wraps(original)
+        def resize_(storage: Any, size: int) -> Any:
+            number = self._numbers.get(storage._cdata)
+            if number is not None and size != self.records[number].num_bytes:
+                self._gone(number)
+                before = self.records[number]
+                self._numbers[storage._cdata] = self._made(size, before.operator, before.itemsize)
+            return original(storage, size)
+
+        cls.resize_ = resize_
+
+    def _made(self, num_bytes: int, operator: str, itemsize: int) -> int:
+        number = len(self.records)
         phase, module = self._place()
         before = self.allocator.peak_allocated
         self.allocator.allocate(number, num_bytes)
         if self.allocator.peak_allocated > before:
             self.peak_at, self.peak_step = len(self.events), self.num_steps
-        self.records.append(Record(num_bytes, operator, phase, module, _user_line(), tensor.element_size()))
+        self.records.append(Record(num_bytes, operator, phase, module, _user_line(), itemsize))
         self.events.append((number, num_bytes))
-        self._numbers[address] = number
-        weakref.finalize(storage, self._freed, address, number).atexit = False
+        return number
 
     def number_of(self, tensor: Any) -> int | None:
         """Return the number of a tensor's storage; None: it is not on the device."""
@@ -100,15 +122,19 @@ class Storages:
             record = self.records[number]
             record.saved = record.saved or record.phase == "forward"
 
-    def _freed(self, address: int, number: int) -> None:
-        if self._numbers.pop(address, None) is not None:
-            self.events.append((number, -self.records[number].num_bytes))
-            self.allocator.free(number)
+    def _freed(self, address: int) -> None:
+        number = self._numbers.pop(address, None)
+        if number is not None:
+            self._gone(number)
+
+    def _gone(self, number: int) -> None:
+        self.events.append((number, -self.records[number].num_bytes))
+        self.allocator.free(number)
 
 
 def _user_line() -> str | None:
     """Return the innermost line that is not torch's; the user's own before a library's."""
-    frame: FrameType | None = sys._getframe(3)
+    frame: FrameType | None = sys._getframe(4)
     library = None
     while frame is not None:
         file = frame.f_code.co_filename

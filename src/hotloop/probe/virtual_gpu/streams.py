@@ -31,7 +31,15 @@ class Stream:
     def wait_stream(self, _: Any) -> None:
         """Nothing is under way."""
 
-    wait_event = record_event = wait_stream
+    wait_event = wait_stream
+
+    def record_event(self, event: Any = None) -> Any:
+        """Return the event: nothing is under way."""
+        return Event() if event is None else event
+
+    def is_capturing(self) -> bool:
+        """Nothing is captured."""
+        return False
 
     def query(self) -> bool:
         """Everything is done."""

@@ -21,6 +21,11 @@ _DOES_NOTHING = (
     *("set_per_process_memory_fraction", "reset_max_memory_allocated", "reset_accumulated_memory_stats"),
 )
 
+_OF_ACCELERATOR = (
+    *("current_stream", "synchronize", "empty_cache", "memory_stats", "reset_peak_memory_stats"),
+    *("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"),
+)
+
 
 @dataclass(frozen=True)
 class Device:
@@ -97,6 +102,24 @@ def answer_for(device: Device, allocator: CachingAllocator) -> None:
         including_emulation or device.capability >= BF16_FROM
     )
     put_into(cuda)
+    if hasattr(torch, "accelerator"):
+        _be_the_accelerator()
+
+
+def _be_the_accelerator() -> None:
+    """Have `torch.accelerator`, whose functions ask C++, give what `torch.cuda` answers."""
+    cuda: Any = torch.cuda
+    accelerator: Any = torch.accelerator
+    inner: Any = torch._C
+    inner._get_accelerator = inner._accelerator_getAccelerator = _always(torch.device("cuda"))
+    for name, same in {"current_device_index": "current_device", "get_memory_info": "mem_get_info"}.items():
+        setattr(accelerator, name, getattr(cuda, same))
+    accelerator.current_device_idx = cuda.current_device
+    accelerator.set_device_index = accelerator.set_device_idx = accelerator.set_stream = _always(None)
+    accelerator.get_device_capability = _always({"supported_dtypes": set()})
+    accelerator.device_index = cuda.device
+    for name in _OF_ACCELERATOR:
+        setattr(accelerator, name, getattr(cuda, name))
 
 
 def _statistics(allocator: CachingAllocator) -> dict[str, int]:

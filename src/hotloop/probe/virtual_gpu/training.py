@@ -13,6 +13,7 @@ import torch.utils._pytree as pytree
 from torch.autograd import graph
 from torch.nn.modules import module as modules
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from hotloop.probe.virtual_gpu.storages import Storages
 
@@ -174,6 +175,10 @@ class Training:
 
     def _note(self, numbers: set[int], tensor: Any) -> None:
         if self.storages is None or not isinstance(tensor, torch.Tensor):
+            return
+        if is_traceable_wrapper_subclass(tensor):  # a shard of a distributed tensor, a quantized one
+            for name in tensor.__tensor_flatten__()[0]:
+                self._note(numbers, getattr(tensor, name))
             return
         number = self.storages.number_of(tensor)
         if number is not None:

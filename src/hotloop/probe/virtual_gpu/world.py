@@ -19,7 +19,7 @@ from torch._subclasses.fake_tensor import (
     FakeTensor,
     FakeTensorMode,
 )
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass_type
 from torch.utils.data import dataloader
 from torch.utils.weak import WeakTensorKeyDictionary
 
@@ -59,6 +59,10 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run one operator."""
         kwargs = kwargs or {}
+        if any(is_traceable_wrapper_subclass_type(each) for each in types):
+            return NotImplemented  # it computes with what it wraps
+        if torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None:
+            return func(*args, **kwargs)  # shapes alone are asked for, as distributed tensors do before they compute
         tensors = [each for each in pytree.tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor)]
         on_device = any(isinstance(each, FakeTensor) for each in tensors)
         device = kwargs.get("device")
