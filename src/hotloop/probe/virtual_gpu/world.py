@@ -62,7 +62,9 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         if any(is_traceable_wrapper_subclass_type(each) for each in types):
             return NotImplemented  # it computes with what it wraps
         if torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None:
-            return func(*args, **kwargs)  # shapes alone are asked for, as distributed tensors do before they compute
+            return func(
+                *args, **kwargs
+            )  # shapes alone are asked for, as distributed tensors do before they compute
         tensors = [each for each in pytree.tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor)]
         on_device = any(isinstance(each, FakeTensor) for each in tensors)
         device = kwargs.get("device")
