@@ -59,10 +59,14 @@ def test_short_operators_gain_nothing_from_threads(tmp_path: Path) -> None:
     assert finding.gain.ratio == 1.0
 
 
-def test_two_lines_that_set_it_are_none(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text("torch.set_num_threads(1)\ntorch.set_num_threads(2)\n")
-    assert setting_line("undersubscribed-threads", [str(script)]) is None
+def test_of_several_lines_the_first_that_settles_it_is_named(tmp_path: Path) -> None:
+    script, helper = tmp_path / "train.py", tmp_path / "helper.py"
+    script.write_text("os.environ['OMP_NUM_THREADS'] = '1'\nos.environ['MKL_NUM_THREADS'] = '1'\n")
+    helper.write_text("import torch\n\ntorch.set_num_threads(1)\ntorch.set_num_threads(2)\n")
+    files = [str(script), str(helper)]
+    assert setting_line("undersubscribed-threads", files[:1]) == (str(script), 1)
+    assert setting_line("undersubscribed-threads", files) == (str(helper), 3)
+    assert setting_line("anomaly-mode-on", files) is None
 
 
 def test_a_script_that_is_called_by_a_relative_path_is_one_file(

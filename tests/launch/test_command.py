@@ -57,6 +57,24 @@ def test_the_script_within(argv: list[str]) -> None:
     assert script_of(argv) == Path("fast.py")
 
 
+@pytest.mark.parametrize(
+    ("argv", "file"),
+    [
+        (["python", "-m", "pkg.train", "--lr", "1"], "pkg/train.py"),
+        (["python", "-u", "-m", "pkg"], "pkg/__main__.py"),
+        (["torchrun", "--nproc-per-node", "2", "-m", "pkg.train"], "pkg/train.py"),
+        (["python", "-m", "torch.distributed.run", "--module", "pkg.train"], "pkg/train.py"),
+        (["python", "-m", "pkg.absent"], None),
+        (["python", "fast.py", "-m", "pkg.train"], "fast.py"),
+    ],
+)
+def test_the_file_of_a_module(folder: Path, argv: list[str], file: str | None) -> None:
+    (folder / "pkg").mkdir()
+    for name in ("train.py", "__main__.py"):
+        (folder / "pkg" / name).touch()
+    assert script_of(argv) == (Path(file) if file else None)
+
+
 def test_a_script_that_another_shell_will_find_is_not_missed() -> None:
     assert script_of(["sh", "-c", "cd elsewhere && python other.py"]) is None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shlex
@@ -75,7 +76,7 @@ def _variables(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def script_of(argv: Sequence[str]) -> Path | None:
-    """Return the first word that names a Python script, or None (`python -m pkg`, console scripts)."""
+    """Return the first word that names a Python script, or the file of `-m pkg.train`; None: neither is to be seen."""
     argv = _behind_env(argv)
     if _is_python(argv[0]):
         return _python_script(argv)
@@ -85,7 +86,7 @@ def script_of(argv: Sequence[str]) -> Path | None:
         inner = _script_within(word) if " " in word else None
         if inner is not None:
             return inner
-    return None
+    return _module_file(argv[1:])
 
 
 def _script_within(text: str) -> Path | None:
@@ -117,12 +118,23 @@ def _python_script(argv: Sequence[str]) -> Path | None:
 
 
 def _module_script(argv: Sequence[str]) -> Path | None:
-    """`python -m torch.distributed.run train.py`: the script behind a launcher module."""
+    """`python -m torch.distributed.run train.py`: the script behind a launcher module; else the module's own file."""
     launchers = {"torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch"}
     rest = list(argv[argv.index("-m") + 1 :])
     if rest and rest[0] in launchers:
-        return next((Path(word) for word in rest[1:] if word.endswith(".py")), None)
-    return None
+        found = next((Path(word) for word in rest[1:] if word.endswith(".py")), None)
+        return found or _module_file(rest[1:])
+    return _module_file(argv)
+
+
+def _module_file(words: Sequence[str]) -> Path | None:
+    """Return the file of a module that is run from the folder: `-m pkg.train`, `torchrun -m pkg.train`."""
+    named = [after for word, after in itertools.pairwise(words) if word in {"-m", "--module"}]
+    if not named:
+        return None
+    path = Path(*named[0].split("."))
+    candidates = (path.with_name(f"{path.name}.py"), path / "__main__.py")
+    return next((one for one in candidates if one.is_file()), None)
 
 
 def why_unseen(argv: Sequence[str]) -> str | None:

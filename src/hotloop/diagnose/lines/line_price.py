@@ -26,8 +26,8 @@ class LinePrice:
 
     @property
     def worth_naming(self) -> bool:
-        """Whether one call in place of many saves anything of note, or it is not known."""
-        return self.saved is None or self.cost.share * self.saved >= MATERIAL
+        """Whether one call in place of many saves anything of note, as far as that is known."""
+        return self.saved is not None and self.cost.share * self.saved >= MATERIAL
 
     @property
     def gain(self) -> Ratio:

@@ -11,25 +11,36 @@ _SAYS = {
     "anomaly-mode-on": ("set_detect_anomaly", "detect_anomaly"),
     "profiler-left-on": ("profile",),
     "garbage-collected-in-step": ("collect",),
-    "double-precision": ("double", "float64", "set_default_dtype"),
+    "double-precision": ("set_default_dtype", "double", "float64"),
     "oversubscribed-threads": ("set_num_threads",),
     "undersubscribed-threads": ("set_num_threads", "OMP_NUM_THREADS", "MKL_NUM_THREADS"),
 }
-"""Code of a measured finding to the names that ask for it."""
+"""Code of a measured finding to the names that ask for it, the ones that settle it first."""
 
 
 def setting_line(code: str, files: Iterable[str]) -> tuple[str, int] | None:
-    """Return the one place in the program's files that asks for what was found; None: there is none, or several."""
+    """Return the first place in the program's files that asks for what was found; None: there is none.
+
+    Args:
+        code: of the finding.
+        files: of the program, its script first.
+    """
     names = _SAYS.get(code, ())
-    places = {(path, line) for path in files for line in _lines(path, names)} if names else set()
-    return places.pop() if len(places) == 1 else None
+    places = [
+        (names.index(name), order, line, path)
+        for order, path in enumerate(files)
+        for name, line in _said_in(path, names)
+    ]
+    _, _, line, path = min(places, default=(0, 0, 0, ""))
+    return (path, line) if path else None
 
 
-def _lines(path: str, names: tuple[str, ...]) -> Iterator[int]:
+def _said_in(path: str, names: tuple[str, ...]) -> Iterator[tuple[str, int]]:
+    """Yield each of some names that a file says, with its line."""
     tree = parsed(path)
     for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.expr) and _said(node) in names:
-            yield node.lineno
+        if isinstance(node, ast.expr) and (said := _said(node)) in names:
+            yield str(said), node.lineno
 
 
 def _said(node: ast.expr) -> object:

@@ -57,7 +57,7 @@ def priced(
         price = _price(observation, lines) if lines is not None else None
         if price is None or lines is None or price.cost.share < LEAST:
             rest.append(finding)
-        elif finding.code not in _LOOPS or price.worth_naming:
+        elif finding.code not in _LOOPS or price.saved is None or price.worth_naming:
             found.append((_with(finding, price), lines))
     kept = [one for one in measured if not _said_better(one, found)]
     if any(one.code in _LOOPS and one.severity is Severity.WARNING for one, _ in found):
