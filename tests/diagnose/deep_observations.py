@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from hotloop.model.deep import CallSite, CallSites, Deep, Frame, HostSamples, Loading, LoadingPart, Sample
+from hotloop.model.line_work import LineWork, StepWork
 from hotloop.model.observation import Observation
 
 from .observations import FINE, STEP_S, with_loader, with_phases
@@ -63,6 +64,24 @@ def with_stacks(
         ),
     )
     return msgspec.structs.replace(observation, deep=Deep(host=host))
+
+
+def with_work(observation: Observation, **work: float) -> Observation:
+    """Return an observation in which the work of line 41 was followed."""
+    fields = {
+        "runs": 1.0,
+        "operators": 100.0,
+        "nodes": 100.0,
+        "forward_s": 0.02,
+        "forward_host_s": 0.0,
+        **work,
+    }
+    assert observation.deep is not None
+    line = LineWork(path="train.py", line=41, function="step", **fields)
+    seen = StepWork(num_steps=2, window_s=0.2, backward_s=0.06, lines=(line,))
+    return msgspec.structs.replace(
+        observation, deep=msgspec.structs.replace(observation.deep, line_work=seen)
+    )
 
 
 def with_parts_of_a_sample(observation: Observation, *parts: dict[str, Any], **changes: Any) -> Observation:

@@ -8,10 +8,9 @@ import pytest
 from hotloop.diagnose.check.engine import diagnose
 from hotloop.model.deep import Frame
 from hotloop.model.finding import Finding, Severity
-from hotloop.model.line_work import LineWork, StepWork
 from hotloop.model.observation import Observation
 
-from .deep_observations import with_stacks
+from .deep_observations import with_stacks, with_work
 from .observations import FINE
 
 _MODULE = Frame("/site-packages/torch/nn/modules/module.py", 1800, "Module._call_impl", "torch")
@@ -40,30 +39,12 @@ _LOSS = with_stacks(
 )
 
 
-def _with_work(observation: Observation, **work: float) -> Observation:
-    """The work of line 41 was followed."""
-    fields = {
-        "runs": 1.0,
-        "operators": 100.0,
-        "nodes": 100.0,
-        "forward_s": 0.02,
-        "forward_host_s": 0.0,
-        **work,
-    }
-    assert observation.deep is not None
-    line = LineWork(path="train.py", line=41, function="step", **fields)
-    seen = StepWork(num_steps=2, window_s=0.2, backward_s=0.06, lines=(line,))
-    return msgspec.structs.replace(
-        observation, deep=msgspec.structs.replace(observation.deep, line_work=seen)
-    )
-
-
 def test_a_line_whose_work_was_not_followed_may_be_the_loss_itself() -> None:
     assert _found(_with_module(_LOSS)) is None
 
 
 def test_a_line_costs_the_backward_of_what_it_computes() -> None:
-    seen = _with_work(
+    seen = with_work(
         _with_module(_LOSS), forward_repeated_s=0.02, backward_share=0.9, backward_repeated_share=0.9
     )
     finding = _found(seen)
@@ -74,7 +55,7 @@ def test_a_line_costs_the_backward_of_what_it_computes() -> None:
 
 
 def test_one_large_operation_is_not_named_however_long_it_takes() -> None:
-    seen = _with_work(
+    seen = with_work(
         _with_module(_LOSS),
         operators=1.0,
         forward_repeated_s=0.0,
@@ -94,6 +75,6 @@ def test_an_ordinary_loss_is_information() -> None:
         FINE, ((0, 4), "train", "forward", 90), ((0, 1), "train", "forward", 12), ((0,), "train", "other", 40)
     )
     work = {"forward_repeated_s": 0.02, "backward_share": 0.9, "backward_repeated_share": 0.9}
-    finding = _found(_with_work(_with_module(seen), **work))
+    finding = _found(with_work(_with_module(seen), **work))
     assert finding is not None
     assert finding.severity is Severity.INFO

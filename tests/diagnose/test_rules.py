@@ -14,6 +14,7 @@ from hotloop.model.observation import Coverage, Observation, Phase, PhaseTime, R
 from hotloop.model.program import ModuleFacts
 
 from . import deep_observations, device_memory_cases, memory_cases
+from .decomposition_cases import decomposing
 from .observations import (
     FINE,
     LOADER,
@@ -52,9 +53,15 @@ def _waits(p50_s: float) -> Latency:
 
 CASES: dict[str, Observation] = {
     **deep_observations.CASES,
-    "hot-line-before-backward": deep_observations.with_stacks(
-        FINE, ((0, 1), "train", "forward", 60), ((0,), "train", "backward", 40)
+    "hot-line-before-backward": deep_observations.with_work(
+        deep_observations.with_stacks(
+            FINE, ((0, 1), "train", "forward", 60), ((0,), "train", "backward", 40)
+        ),
+        forward_repeated_s=0.02,
+        backward_share=0.9,
+        backward_repeated_share=0.9,
     ),
+    "decomposition-in-step": decomposing("aten::_linalg_svd"),
     "double-precision": with_program(roots=(msgspec.structs.replace(_LINEAR, dtypes=("float64",)),)),
     "input-bound": with_loader(with_phases(data=0.6), iterable=True),
     "loader-in-training-process": with_phases(data=0.6),
