@@ -27,8 +27,8 @@ def decomposing(operator: str) -> Observation:
     assert seen.deep is not None
     assert seen.deep.host is not None
     frames = (
-        Frame(PROGRAM, 17, "loss"),
-        Frame(PROGRAM, 11, "penalty"),
+        Frame(PROGRAM, 16, "loss"),
+        Frame(PROGRAM, 10, "penalty"),
         Frame("/site-packages/torch/_tensor.py", 800, "Tensor.norm", "torch"),
     )
     host = msgspec.structs.replace(seen.deep.host, frames=frames)

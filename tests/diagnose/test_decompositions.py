@@ -19,7 +19,7 @@ def _found(observation: Observation) -> Finding | None:
 def test_the_line_that_decomposes_is_named_and_priced() -> None:
     finding = _found(decomposing("aten::_linalg_svd"))
     assert finding is not None
-    assert (finding.path, finding.line) == (PROGRAM, 11)
+    assert (finding.path, finding.line) == (PROGRAM, 10)
     assert finding.gain is not None
     assert finding.cost_s is not None
     assert 0.08 <= finding.cost_s <= 0.1, "with the backward of what it computes"
