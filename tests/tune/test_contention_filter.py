@@ -50,14 +50,6 @@ def test_sets_of_the_program_as_it_is_run_outvote_those_that_others_made_longer(
     assert seen.speed == pytest.approx(1.1)
 
 
-def test_factors_come_from_the_sets_that_count() -> None:
-    sets = _sets(_set(0.2, 14.0, num_beside=6), _set(USUAL_S, 1.1))
-    decision = sets.between((), PLAN)
-    assert decision is not None
-    assert decision.ratio is not None
-    assert decision.ratio.ratio == pytest.approx(1.1)
-
-
 def test_quiet_rounds_are_enough_of_a_set() -> None:
     seen = _sets(_set(0.2, 1.1, num_beside=3)).standing(PLAN)
     assert seen is not None

@@ -62,7 +62,6 @@ class ArmRecord(Learned, frozen=True, kw_only=True, tag="arm"):
     loss_sites: tuple[int, ...] = ()
     """The place of the backward call of each loss, by number; empty: there is one."""
     effects: tuple[Effect, ...] = ()
-    notes: tuple[str, ...] = ()
     peak_bytes: int | None = None
     peak_method: str = ""
     """How the peak was measured; empty: as the observation's."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from statistics import median
 
 import msgspec
 
 from hotloop.model.optimization import Candidate
 from hotloop.model.ratio import Ratio
-from hotloop.model.tuning import Measured, PlanStep, Switched, Trial
+from hotloop.model.tuning import PlanStep, Trial
 from hotloop.stats.log_ratio import half_width, ratio_of
 from hotloop.stats.switching import SwitchFit
+from hotloop.tune.confirm.break_even import break_even
 from hotloop.tune.confirm.standing import ConfirmedSets, Standing
 from hotloop.tune.executor import PlanSteps
 from hotloop.tune.goals.gains import Gains
@@ -26,9 +26,9 @@ _Z = 1.96
 
 
 class _Factor(msgspec.Struct):
-    """A step's log factor and half of its interval; None: nothing was measured of it alone."""
+    """A step's log factor and half of its interval."""
 
-    gain: float | None
+    gain: float
     half: float
     method: str
     proven: bool = False
@@ -76,7 +76,7 @@ class Factors:
                 low=ratio.low,
                 high=ratio.high,
                 numerics=step.numerics,
-                break_even_steps=self._break_even(plan, step, ratio),
+                break_even_steps=break_even(self._trials, step, self._plan_step_s(plan), ratio),
                 evidence=self._evidence(plan, at, ratio, factor),
                 method=factor.method,
                 proven=factor.proven and ratio.low > 1,
@@ -103,17 +103,9 @@ class Factors:
         labels = {one.label for one in plan}
         return math.exp(self._peaks.gain(labels, labels - {step.label})[0])
 
-    def _break_even(self, plan: PlanSteps, step: Candidate, ratio: Ratio) -> int | None:
-        """Steps after which a step's one-off cost is earned back."""
-        outcomes = [trial.outcome for trial in self._trials if trial.candidate == step]
-        # Later arms find what the first one has compiled: the largest cost is the user's first run.
-        cost = max(
-            [one.one_off_s or 0.0 for one in outcomes if isinstance(one, (Measured, Switched))], default=0.0
-        )
+    def _plan_step_s(self, plan: PlanSteps) -> list[float]:
         arms = [record.arm(order.plans.index(plan)) for order, record in self._sets.counted(plan)]
-        times = [arm.step_s for arm in arms if arm is not None]
-        gain = median(times) * (ratio.ratio - 1) if times else 0.0
-        return math.ceil(cost / gain) if cost > 0 and gain > 0 else None
+        return [arm.step_s for arm in arms if arm is not None]
 
     def _caution(self, plan: PlanSteps, step: Candidate) -> str:
         """Say what a step leaves to the user, or where it may cost time.
@@ -151,16 +143,12 @@ def _of(ratio: Ratio, method: str, *, proven: bool = False) -> _Factor:
 
 def _multiplied(found: Sequence[_Factor], total: Ratio) -> list[Ratio]:
     """What the factors and the total differ by goes to those that are known worst, by their variance."""
-    missing = math.log(total.ratio) - math.fsum(factor.gain for factor in found if factor.gain is not None)
-    unknown = [factor for factor in found if factor.gain is None]
-    for factor in unknown:
-        factor.gain = missing / len(unknown)
-    spread = [0.0 if unknown else factor.half**2 for factor in found]
-    rest = 0.0 if unknown else missing
+    rest = math.log(total.ratio) - math.fsum(factor.gain for factor in found)
+    spread = [factor.half**2 for factor in found]
     weights = [one / math.fsum(spread) if math.fsum(spread) else 1 / len(found) for one in spread]
     ratios = []
     for factor, weight in zip(found, weights, strict=True):
-        gain = (factor.gain or 0.0) + rest * weight
+        gain = factor.gain + rest * weight
         half = max(factor.half, abs(rest * weight) / _Z)
         ratios.append(ratio_of(gain, half))
     return ratios

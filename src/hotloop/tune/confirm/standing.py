@@ -225,20 +225,6 @@ class ConfirmedSets:
             beside=pairs[-1].beside,
         )
 
-    def between(self, before: PlanSteps, after: PlanSteps) -> Decision | None:
-        """Return what a plan is worth against its own beginning; None: no set that tells held both."""
-        pairs = [
-            SetPair(
-                record.log_ratios(record.same(order, before), order.plans.index(after)),
-                record.disturbed,
-                self._pace.beside(order, record, after),
-            )
-            for order, record in self.of(after)
-            if before in order.plans and record.arm(order.plans.index(before)) is not None
-        ]
-        pairs = [pair for pair in counted_pairs(pairs) if pair.beside is None]
-        return decision(pairs, self._originals.baseline()) if pairs else None
-
     def proven(self) -> Standing | None:
         """Return the fastest plan that held, a longer one only where it is 1% faster; None: none did."""
         return max(self._held.values(), key=lambda one: one.speed / LEAST_GAIN ** len(one.plan), default=None)

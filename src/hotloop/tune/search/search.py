@@ -295,12 +295,12 @@ class Search:
         for step in acting:
             known = state.of(step)
             status = tried(known.status)
-            state = changed(state, (step,), num_measured=known.num_measured + 1, effect=True, status=status)
+            state = changed(state, (step,), num_measured=known.num_measured + 1, status=status)
         return state
 
     def _with_dropped(self, state: State, gone: Dropped) -> State:
         status = Status.PARITY if gone.parity else Status.FAILED if gone.effect else Status.NO_EFFECT
-        state = changed(state, (gone.step,), status=status, reason=gone.reason, effect=gone.effect)
+        state = changed(state, (gone.step,), status=status, reason=gone.reason)
         return self._with_substitutes(state, gone.step, parity=gone.parity)
 
     def _say_standing(self) -> None:

@@ -58,8 +58,6 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     num_measured: int = 0
     start_s: float = 0.0
     """What its first steps take more, in seconds: expected, then measured."""
-    effect: bool | None = None
-    """Whether it was seen to act; None: not looked at."""
     parity: bool | None = None
     """Whether it learns the same; None: not known."""
     switchable: bool = False

@@ -34,7 +34,6 @@ def with_verdict(state: State, trial: Trial, status: Status) -> State:
         reason=trial.decision,
         num_measured=known.num_measured + measured,
         start_s=cost_s or 0.0 if measured else known.start_s,
-        effect=True if measured else False if status is Status.NO_EFFECT else known.effect,
         parity=parity.passed if parity is not None and parity.decided else known.parity,
         switchable=known.switchable and status is not Status.UNTRIED,
     )

@@ -241,7 +241,6 @@ def are_steady(
     *,
     steady: float = STEADY,
     clear: float = math.inf,
-    worth: float = 0.0,
 ) -> bool:
     """Whether the blocks of a set say all that this set can say: what is left is the difference between processes.
 
@@ -249,8 +248,7 @@ def are_steady(
         rounds: of the set so far.
         arms: that it is about, against the first one.
         steady: standard error at which an arm is known well enough.
-        clear: so many standard errors away from the first arm an arm is known well enough.
-        worth: log gain that is looked for: an arm that is below it by three standard errors is known well enough.
+        clear: so many standard errors away from the first arm an arm is known well enough; three if it is slower.
     """
     if len(rounds) < STEADY_ROUNDS or len(rounds) % 2:  # as many forwards as backwards
         return False
@@ -259,7 +257,7 @@ def are_steady(
         if len(logs) < len(rounds):  # it has been ended
             continue
         error, gain = mad_sd(logs) / math.sqrt(len(logs)), -median(logs)
-        known = error <= steady or abs(gain) >= clear * error or gain + 3 * error < worth
+        known = error <= steady or abs(gain) >= clear * error or gain + 3 * error < 0
         if not known:
             return False
     return True

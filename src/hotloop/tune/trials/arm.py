@@ -235,14 +235,6 @@ class Arm:
                     merged[effect.name] = effect
         return list(merged.values())
 
-    def notes(self) -> list[str]:
-        """Return what went wrong inside the probe, one line each."""
-        return [
-            f"{note['where']}: {note['error'].strip().splitlines()[-1]}"
-            for facts in read_processes(self.folder).values()
-            for note in facts["notes"]
-        ]
-
     def peak_bytes(self) -> int | None:
         """Return the largest peak of any of its processes; device memory where there is some."""
         peaks = [

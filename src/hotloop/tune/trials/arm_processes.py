@@ -187,7 +187,6 @@ class ArmProcesses:
             outputs=arm.outputs(),
             invariants=arm.invariants(),
             effects=tuple(arm.effects()),
-            notes=tuple(arm.notes()),
             peak_bytes=peak_bytes,
             peak_method=method,
             tree_peak=arm.tree_peak(),

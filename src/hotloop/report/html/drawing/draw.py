@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from hotloop.report.document import Chart
-from hotloop.report.html.drawing import boxes, plots, rows
+from hotloop.report.html.drawing import plots, rows, timeline_and_flame
 
 DRAWN: dict[str, Callable[[dict[str, Any]], Markup]] = {
     "waterfall": rows.waterfall,
@@ -23,8 +23,8 @@ DRAWN: dict[str, Callable[[dict[str, Any]], Markup]] = {
     "predictions": plots.predictions,
     "blocks": plots.blocks,
     "holds": plots.holds,
-    "timeline": boxes.timeline,
-    "flame": boxes.flame,
+    "timeline": timeline_and_flame.timeline,
+    "flame": timeline_and_flame.flame,
 }
 
 
