@@ -8,11 +8,18 @@ from typing import Any
 
 from hotloop.optimize.catalogue.compute.compiled_chains.kernels import CompiledChain
 from hotloop.optimize.catalogue.compute.compiled_chains.pattern import Chain, chains
-from hotloop.optimize.comparison.function_code import changed_code, functions_of, place_of, source_of
+from hotloop.optimize.comparison.function_code import (
+    OURS,
+    changed_code,
+    functions_of,
+    place_of,
+    source_of,
+    why_unchanged,
+)
 from hotloop.optimize.evidence import evidence
 from hotloop.probe.activation.knob import Knob
 
-CALL = "_hotloop_"
+CALL = OURS
 """By this and its own name a changed function knows a chain; it stands in the globals of the user's module."""
 
 
@@ -124,7 +131,7 @@ class ChainSwap(Knob):
         calls = {place_of(one.expression): f"{CALL}{one.name}({', '.join(one.arguments)})" for one in found}
         code = changed_code(function, calls)
         if code is None:
-            self._left.append(f"{place}: the file has changed since it was loaded")
+            self._left.append(f"{place}: {why_unchanged(function)}")
             return None
         made = [self._chain(one, function.__globals__) for one in {one.name: one for one in found}.values()]
         return _Changed(function, function.__code__, code, place, tuple(made))
