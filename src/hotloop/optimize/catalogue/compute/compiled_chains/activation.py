@@ -128,6 +128,12 @@ class ChainSwap(Knob):
         if not found:
             return None
         place = f"{function.__qualname__} (line {found[0].line})"
+        own = _names_of_its_own(function)
+        if meant_otherwise := sorted({name for one in found for name in one.names & own}):
+            self._left.append(f"{place}: {', '.join(meant_otherwise)} is a name of its own there")
+            found = [one for one in found if not one.names & own]
+        if not found:
+            return None
         calls = {place_of(one.expression): f"{CALL}{one.name}({', '.join(one.arguments)})" for one in found}
         code = changed_code(function, calls)
         if code is None:
@@ -143,3 +149,9 @@ class ChainSwap(Knob):
             plain = eval(chain.text, names)
             self._made[key] = names[CALL + chain.name] = CompiledChain(plain, self._backend)
         return self._made[key]
+
+
+def _names_of_its_own(function: FunctionType) -> frozenset[str]:
+    """Return the names that mean something else in a function than in its module."""
+    code = function.__code__
+    return frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars))
