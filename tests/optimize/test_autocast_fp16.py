@@ -105,6 +105,39 @@ def test_a_step_that_overflows_is_left_out(scaled: ScaledAutocast) -> None:
     assert not any(map(torch.equal, weights, model.parameters()))
 
 
+def test_parameters_that_learn_later_see_true_gradients(scaled: ScaledAutocast) -> None:
+    """Thawed, frozen and thawed again, added or replaced after the first forward."""
+    torch.manual_seed(0)
+    model = Net()
+    model.first.requires_grad_(False)
+    activate(scaled, model)
+    batch = torch.randn(32, 8)
+    model(batch)[1].sum().backward()
+    model.first.requires_grad_(True)
+    model.second = nn.Linear(16, 4)
+    plain = Net()
+    plain.load_state_dict(model.state_dict())
+    for _ in range(2):
+        model.zero_grad()
+        plain.zero_grad()
+        for true, seen in zip(_gradients(plain, batch), _gradients(model, batch), strict=True):
+            torch.testing.assert_close(seen, true, rtol=2e-2, atol=1e-4)
+        model.second.requires_grad_(False).requires_grad_(True)
+
+
+def test_an_overflow_reaches_nothing_before_the_model(scaled: ScaledAutocast) -> None:
+    """A learned prompt is no parameter of the model, but its gradient comes through it."""
+    model, prompt = Net(), nn.Parameter(torch.randn(4, 8))
+    activate(scaled, model)
+    optimizers = [torch.optim.SGD(one, 0.1) for one in ([prompt], model.parameters())]
+    before = prompt.detach().clone()
+    _gradients(model, prompt * 1.0, factor=1e9)
+    for one in optimizers:
+        one.step()
+    assert torch.equal(prompt, before)
+    assert "2 of 2 steps left out" in scaled.effect()[1]
+
+
 def test_two_optimizers_and_a_model_in_another_s_loss(scaled: ScaledAutocast) -> None:
     """A generator learns through a discriminator: its gradient leaves the one and enters the other."""
     torch.manual_seed(0)

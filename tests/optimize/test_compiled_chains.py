@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,19 +20,22 @@ from hotloop.optimize.comparison.function_code import functions_of
 from hotloop.optimize.optimization import DoesNotApply
 
 from . import chain_modules as written
+from . import own_name_modules
 from .chain_modules import WIDTH, Model
 from .harness import activate, observation, root
 
 
 @pytest.fixture(autouse=True)
 def code_as_it_was() -> Iterator[None]:
-    classes = [cls for cls in vars(written).values() if isinstance(cls, type)]
+    modules = (written, own_name_modules)
+    classes = [cls for module in modules for cls in vars(module).values() if isinstance(cls, type)]
     before = [(function, function.__code__) for cls in classes for function in functions_of(cls)]
     yield
     for function, code in before:
         function.__code__ = code
-    for name in [each for each in vars(written) if each.startswith("_hotloop_")]:
-        delattr(written, name)
+    for module in modules:
+        for name in [each for each in vars(module) if each.startswith("_hotloop_")]:
+            delattr(module, name)
     torch._dynamo.reset()
 
 
@@ -87,6 +91,25 @@ def test_other_code_is_left(layer: Any) -> None:
     for one, other in zip(plain, trained(model), strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=0)
     assert swap.effect() == (False, ChainSwap.nothing)
+
+
+def test_names_that_only_a_function_knows_are_left_in_it() -> None:
+    """What a function imports for itself, and a parameter that is called like a module's import."""
+    model = Model(own_name_modules.OwnNames)
+    swap = ChainSwap(at_once=True, backend="aot_eager")
+    activate(swap, model)
+    plain = trained(model)
+    for _ in range(2):
+        for one, other in zip(plain, trained(model), strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+    on, evidence = swap.effect()
+    assert on, evidence
+    assert evidence.startswith("OwnNames.forward (line ")
+    assert re.search(r"left: OwnNames\.gate \(line \d+\): F is a name of its own there", evidence)
+    (whole,) = [
+        one for one in chains(inspect.getsource(own_name_modules)) if one.function == "OwnNames.forward"
+    ]
+    assert whole.arguments == ("y", "own.sigmoid(y)", "own.tanh(y)")
 
 
 def test_a_compiler_that_computes_something_else_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -209,6 +209,21 @@ def test_candidates_come_from_the_model_s_files(tmp_path: Path) -> None:
         FlashAttention().candidates(observation(roots=(root(compiled=True, code_files=(str(path),)),)))
 
 
+def test_programs_that_differentiate_a_gradient_are_left(tmp_path: Path) -> None:
+    """Its kernels have no second backward; a penalty may come every 16 steps, in a run that met none."""
+    path = tmp_path / "critic.py"
+    path.write_text("def f(q, k, v):\n    return (q @ k.mT).softmax(-1) @ v\n")
+    roots = (root(code_files=(str(path),)),)
+    with pytest.raises(DoesNotApply, match="the program differentiates a gradient"):
+        FlashAttention().candidates(observation(roots=roots, double_backward=True))
+    text = path.read_text()
+    path.write_text(text + "def penalty(y, x):\n    return grad(y, x, create_graph=True)[0].norm()\n")
+    with pytest.raises(DoesNotApply, match=r"critic\.py:4 differentiates a gradient"):
+        FlashAttention().candidates(observation(roots=roots))
+    path.write_text(text + "def saliency(y, x):\n    return grad(y, x, create_graph=False)[0]\n")
+    assert FlashAttention().candidates(observation(roots=roots))
+
+
 @pytest.mark.parametrize(
     "source",
     [

@@ -11,6 +11,8 @@ import pytest
 import torch
 import torch.utils.checkpoint
 
+from hotloop.optimize.catalogue.compute.compiled_chains.activation import ChainSwap
+from hotloop.optimize.catalogue.compute.compiled_chains.row import CompiledChains
 from hotloop.optimize.catalogue.compute.fused_layers.activation import NormSwap
 from hotloop.optimize.catalogue.compute.fused_layers.pattern import written_norms
 from hotloop.optimize.catalogue.compute.fused_layers.row import FusedLayers
@@ -140,6 +142,15 @@ def test_a_class_with_another_helper_below_keeps_both_as_they_are() -> None:
     assert not on
     assert "a class that derives from it has methods of its own" in evidence
     del Centred
+
+
+def test_a_layer_that_another_optimization_changed_is_left_with_the_reason() -> None:
+    """A normalization is a chain of pointwise operations, too: the two rows cannot be on together."""
+    model, chains, norms = Model(written.ByVariance), ChainSwap(at_once=True), NormSwap(at_once=True)
+    chains.on_root(model)
+    norms.on_root(model)
+    assert norms.effect()[1].endswith("another optimization has changed it already")
+    assert FusedLayers.name in CompiledChains.conflicts
 
 
 def test_in_one_source_too() -> None:

@@ -94,6 +94,19 @@ ACTS = {
     ),
     "an own GRU": (GRU, written.WrittenGRU),
     "an own RNN": (GRU, written.Elman),
+    "an output that is changed behind the loop": (
+        """
+        def step():
+            h, c, outputs = h0, torch.zeros_like(h0), []
+            for t in range(TIME):
+                h, c = cell(x[:, t], (h, c))
+                outputs.append(h)
+            outputs[-1][:, 0] += 1.0
+            h.mul_(2)  # which is the last of the outputs
+            return torch.stack(outputs, 1).sum(1) * h + c
+        """,
+        written.TwoLayers,
+    ),
     "several cells, time first, fewer steps": (
         """
         def step():

@@ -114,6 +114,76 @@ def test_what_asks_for_no_graph_is_left_to_itself() -> None:
     assert not activation.effect()[0]
 
 
+class Features(nn.Module):  # type: ignore[misc]
+    """What its layer computes is kept: by a hook, or by the model."""
+
+    def __init__(self, kept: str) -> None:
+        super().__init__()
+        self.layer, self.head = nn.Linear(4, 4), nn.Linear(4, 2)
+        self.features: dict[str, torch.Tensor] = {}
+        self.of_a_hook: list[torch.Tensor] = []
+        self.kept = kept
+        if kept == "hook":
+            into = self.of_a_hook
+            self.layer.register_forward_hook(lambda _module, _inputs, output: into.append(output.square()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.layer(x)
+        if self.kept == "attribute":
+            self.features["layer"] = x.square()
+        return self.head(x)
+
+    def loss(self) -> torch.Tensor:
+        return (self.of_a_hook or [*self.features.values()])[-1].mean()
+
+
+@pytest.mark.parametrize(
+    ("kept", "reason"),
+    [("hook", "hooks are given what is computed at"), ("attribute", "the model keeps what is computed at")],
+)
+def test_a_backward_beside_the_outputs_goes_on(kept: str, reason: str) -> None:
+    model, activation = Features(kept), GraphFree()
+    activate(activation, model)
+    for _ in range(3):
+        train(model)
+        model.zero_grad()
+        evaluate(model)
+        model.loss().backward()
+        assert model.layer.weight.grad.norm() > 0
+    on, evidence = activation.effect()
+    assert not on
+    assert f"left: {reason} test_no_grad_evaluation.py:" in evidence
+
+
+def test_a_generator_learns_by_features_of_a_frozen_model() -> None:
+    """A perceptual loss: nothing of the output is used."""
+    generator, judge, activation = nn.Linear(4, 4), Features("hook").eval().requires_grad_(False), GraphFree()
+    judge.layer.requires_grad_(True)
+    for one in (generator, judge):
+        activate(activation, one)
+    for _ in range(3):
+        made = generator(X)
+        judge(made)
+        generator.zero_grad()
+        judge.loss().backward()
+        assert generator.weight.grad.norm() > 0
+    on, evidence = activation.effect()
+    assert not on
+    assert "left: gradients go on to the inputs at test_no_grad_evaluation.py:" in evidence
+
+
+def test_hooks_that_come_later_end_it() -> None:
+    """What goes without a graph by then has one again."""
+    model, activation = watched()
+    heard: list[torch.Tensor] = []
+    for number in range(4):
+        train(model)
+        if number == 2:
+            model[0].register_forward_hook(lambda _module, _inputs, output: heard.append(output))
+        assert evaluate(model).requires_grad is (number != 1)
+    assert "left: hooks are given what is computed at test_no_grad_evaluation.py:" in activation.effect()[1]
+
+
 def seen(spent: float | None) -> Any:
     run = RunAccount(
         wall_s=60.0,

@@ -149,7 +149,37 @@ def test_within_a_checkpointed_block() -> None:
     assert activation.effect()[0], activation.effect()
 
 
+def test_what_is_appended_may_be_changed() -> None:
+    """As the loop gives it: each entry a tensor of its own, whose change no other one's gradient sees."""
+    program = """
+        def step():
+            outs = []
+            for i in range(x.shape[0]):
+                outs.append(layer(x[i]))
+            squares = outs[0] * outs[0]
+            for o in outs[1:]:
+                o[0] += 1.0
+                o.mul_(2)
+            return torch.stack(outs).square().sum() + squares.sum()
+    """
+    plain, activation = run(program, None), BatchedTurns(at_once=True)
+    for one, other in zip(plain, run(program, activation), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+    assert activation.effect()[0], activation.effect()
+
+
 LEFT = {
+    "parts of what there is": (
+        "it appends parts of a tensor, which are not its own",
+        """
+        def step():
+            rows, y = [], x.detach().clone()
+            for i in range(6):
+                rows.append(y[i].view(5))
+            rows[0].mul_(2)
+            return (y * x).sum()
+        """,
+    ),
     "carried state": (
         "h is carried from turn to turn",
         """

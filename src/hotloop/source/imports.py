@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import libcst as cst
 from libcst.helpers import get_full_name_for_node
 
@@ -12,19 +14,28 @@ from hotloop.source.statements import insert_after, parsed
 
 def aliases(file: SourceFile) -> dict[str, str]:
     """Return what each imported name of a file means: `{"nn": "torch.nn"}`."""
-    known: dict[str, str] = {}
-    for plain in file.all(cst.Import):
-        for each in plain.names:
-            full = get_full_name_for_node(each.name) or ""
-            name = each.evaluated_alias or full.split(".")[0]
-            known[name] = full if each.asname else name
-    for given in file.all(cst.ImportFrom):
-        if isinstance(given.names, cst.ImportStar) or given.module is None or given.relative:
-            continue
-        for each in given.names:
-            name = each.evaluated_alias or each.evaluated_name
-            known[name] = f"{get_full_name_for_node(given.module)}.{each.evaluated_name}"
-    return known
+    return dict(_meanings([*file.all(cst.Import), *file.all(cst.ImportFrom)]))
+
+
+def global_aliases(file: SourceFile) -> dict[str, str]:
+    """Return what each name means that is imported at the top level: it is known in every function."""
+    lines = [line for line in file.module.body if isinstance(line, cst.SimpleStatementLine)]
+    return dict(_meanings(small for line in lines for small in line.body))
+
+
+def _meanings(statements: Iterable[cst.CSTNode]) -> Iterator[tuple[str, str]]:
+    for one in statements:
+        if isinstance(one, cst.Import):
+            for each in one.names:
+                full = get_full_name_for_node(each.name) or ""
+                name = each.evaluated_alias or full.split(".")[0]
+                yield name, full if each.asname else name
+        elif isinstance(one, cst.ImportFrom) and not isinstance(one.names, cst.ImportStar):
+            if one.module is None or one.relative:
+                continue
+            for each in one.names:
+                name = each.evaluated_alias or each.evaluated_name
+                yield name, f"{get_full_name_for_node(one.module)}.{each.evaluated_name}"
 
 
 def meaning(file: SourceFile, node: cst.CSTNode) -> str:
@@ -44,9 +55,7 @@ def module_name(editor: Editor, path: str, module: str) -> str:
         module: `torch`.
     """
     file = editor.file(path)
-    known = next(
-        (name for name, full in aliases(file).items() if full == module and _is_global(file, name)), None
-    )
+    known = next((name for name, full in global_aliases(file).items() if full == module), None)
     if known is not None:
         return known
     if _imports(file, module) and _is_global(file, module.split(".", maxsplit=1)[0]):

@@ -11,6 +11,9 @@ from collections.abc import Collection, Iterator, Mapping
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
+OURS = "_hotloop_"
+"""Names begin with it that only code which was changed here refers to."""
+
 
 class Place(NamedTuple):
     """Where an expression stands."""
@@ -77,6 +80,13 @@ def changed_code(
     tree = _Changed(expressions, gone).visit(ast.parse(text))
     changed = _named(compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True), own)
     return changed if changed is not None and changed.co_freevars == own.co_freevars else None
+
+
+def why_unchanged(function: FunctionType) -> str:
+    """Return why there is no changed code."""
+    if any(name.startswith(OURS) for name in function.__code__.co_names):
+        return "another optimization has changed it already"
+    return "the file has changed since it was loaded"
 
 
 def _named(code: CodeType, like: CodeType) -> CodeType | None:

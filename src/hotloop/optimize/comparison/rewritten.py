@@ -11,9 +11,16 @@ from typing import Any
 
 from hotloop.optimize.comparison.compared_swap import ComparedSwap
 from hotloop.optimize.comparison.exchange import Exchange
-from hotloop.optimize.comparison.function_code import Place, changed_code, functions_of, source_of
+from hotloop.optimize.comparison.function_code import (
+    OURS,
+    Place,
+    changed_code,
+    functions_of,
+    source_of,
+    why_unchanged,
+)
 
-CALL = "_hotloop_"
+CALL = OURS
 """By this and its own name a changed function knows what it calls; it stands in the globals of the user's module."""
 COUNTED_CALLS = 64
 """Calls that are counted; then the functions call torch's own, with no frame of ours between."""
@@ -81,7 +88,7 @@ class RewrittenSwap(ComparedSwap):
             return f"{_place(change)}: a class that derives from it has methods of its own"
         code = changed_code(function, change.expressions, change.gone)
         if code is None:
-            return f"{_place(change)}: the file has changed since it was loaded"
+            return f"{_place(change)}: {why_unchanged(function)}"
         return _Rewritten(function, change, code)
 
     def _change(self, function: FunctionType, read: dict[str, Mapping[str, Change]]) -> Change | None:

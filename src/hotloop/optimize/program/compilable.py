@@ -7,6 +7,7 @@ import shutil
 
 from hotloop.model.observation import Observation
 from hotloop.optimize.optimization import DoesNotApply
+from hotloop.optimize.program.second_derivatives import who_differentiates_twice
 
 FIRST_S, LAYER_S = 12.0, 0.5
 """What compiling takes, and for each layer: 69 and 91 s for the 120 of a U-Net, 30 for 61 of a transformer, 30 for 21
@@ -33,8 +34,8 @@ def require_compilable(observation: Observation) -> None:
         raise DoesNotApply("no module is called as a whole, so there is nothing to compile")
     if any(root.compiled for root in program.roots):
         raise DoesNotApply("the program already compiles its model")
-    if program.double_backward:
-        raise DoesNotApply("the program differentiates twice (create_graph=True): compiled code cannot")
+    if who := who_differentiates_twice(observation):
+        raise DoesNotApply(f"{who} differentiates twice (create_graph=True): compiled code cannot")
     if program.distributed == "fsdp":
         raise DoesNotApply("the model is sharded by FSDP: the program itself has to compile its blocks")
     if program.device == "cpu" and not _compiler():

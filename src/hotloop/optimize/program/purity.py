@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 METHODS = frozenset(
     """
@@ -53,7 +53,7 @@ class Purity:
     """
 
     def __init__(self, tree: ast.Module) -> None:
-        self._torch = torch_names(tree)
+        self._torch = torch_names(ast.walk(tree))
         self._functions: Mapping[str, ast.FunctionDef] = {
             each.name: each for each in tree.body if isinstance(each, ast.FunctionDef)
         }
@@ -122,10 +122,18 @@ def _path(node: ast.AST) -> str:
     return f"{owner}.{node.attr}" if owner and isinstance(node, ast.Attribute) else ""
 
 
-def torch_names(tree: ast.Module) -> frozenset[str]:
-    """Return the names of a file that stand for torch, its functional modules, or functions of theirs."""
+def at_module_level(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a file that stand in no function and no class: what they name is known everywhere."""
+    for node in ast.iter_child_nodes(tree):
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            yield node
+            yield from at_module_level(node)
+
+
+def torch_names(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """Return the names that imports give to torch, its functional modules, or functions of theirs."""
     found: set[str] = set()
-    for each in ast.walk(tree):
+    for each in nodes:
         if isinstance(each, ast.Import):
             found |= {
                 alias.asname or "torch"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hotloop.model.observation import Observation
 from hotloop.optimize.optimization import DoesNotApply
+from hotloop.optimize.program.second_derivatives import who_differentiates_twice
 
 
 def require_recomputable(observation: Observation) -> None:
@@ -21,7 +22,7 @@ def require_recomputable(observation: Observation) -> None:
         raise DoesNotApply(
             "the program compiles its model: set torch._functorch.config.activation_memory_budget by hand"
         )
-    if program.double_backward:
-        raise DoesNotApply("the program differentiates twice (create_graph=True)")
+    if who := who_differentiates_twice(observation):
+        raise DoesNotApply(f"{who} differentiates twice (create_graph=True)")
     if program.distributed == "fsdp":
         raise DoesNotApply("the model is sharded by FSDP: wrap its blocks with FSDP's own checkpointing")

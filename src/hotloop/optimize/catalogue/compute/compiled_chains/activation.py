@@ -8,11 +8,18 @@ from typing import Any
 
 from hotloop.optimize.catalogue.compute.compiled_chains.kernels import CompiledChain
 from hotloop.optimize.catalogue.compute.compiled_chains.pattern import Chain, chains
-from hotloop.optimize.comparison.function_code import changed_code, functions_of, place_of, source_of
+from hotloop.optimize.comparison.function_code import (
+    OURS,
+    changed_code,
+    functions_of,
+    place_of,
+    source_of,
+    why_unchanged,
+)
 from hotloop.optimize.evidence import evidence
 from hotloop.probe.activation.knob import Knob
 
-CALL = "_hotloop_"
+CALL = OURS
 """By this and its own name a changed function knows a chain; it stands in the globals of the user's module."""
 
 
@@ -121,10 +128,16 @@ class ChainSwap(Knob):
         if not found:
             return None
         place = f"{function.__qualname__} (line {found[0].line})"
+        own = _names_of_its_own(function)
+        if meant_otherwise := sorted({name for one in found for name in one.names & own}):
+            self._left.append(f"{place}: {', '.join(meant_otherwise)} is a name of its own there")
+            found = [one for one in found if not one.names & own]
+        if not found:
+            return None
         calls = {place_of(one.expression): f"{CALL}{one.name}({', '.join(one.arguments)})" for one in found}
         code = changed_code(function, calls)
         if code is None:
-            self._left.append(f"{place}: the file has changed since it was loaded")
+            self._left.append(f"{place}: {why_unchanged(function)}")
             return None
         made = [self._chain(one, function.__globals__) for one in {one.name: one for one in found}.values()]
         return _Changed(function, function.__code__, code, place, tuple(made))
@@ -136,3 +149,9 @@ class ChainSwap(Knob):
             plain = eval(chain.text, names)
             self._made[key] = names[CALL + chain.name] = CompiledChain(plain, self._backend)
         return self._made[key]
+
+
+def _names_of_its_own(function: FunctionType) -> frozenset[str]:
+    """Return the names that mean something else in a function than in its module."""
+    code = function.__code__
+    return frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars))

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from hotloop.optimize.program.purity import NotIndependent, Purity, torch_names
+from hotloop.optimize.program.purity import NotIndependent, Purity, at_module_level, torch_names
 from hotloop.patterns.functions import functions
 
 LEAST = 2
@@ -45,6 +45,7 @@ class Chain:
         expression: what becomes the call.
         text: a lambda of what it is computed from.
         arguments: what it is computed from, as it is written.
+        names: of the module that the lambda calls.
         num: operations.
     """
 
@@ -53,6 +54,7 @@ class Chain:
     expression: ast.expr
     text: str
     arguments: tuple[str, ...]
+    names: frozenset[str]
     num: int
 
     @property
@@ -81,7 +83,8 @@ class _Reader:
 
     def __init__(self, tree: ast.Module) -> None:
         self._tree = tree
-        self._torch = torch_names(tree)
+        self._torch = torch_names(ast.walk(tree))
+        self._global = torch_names(at_module_level(tree))
         self._own = {each.name: each for each in tree.body if isinstance(each, ast.FunctionDef)}
 
     def chains_in(self, function: str, node: ast.AST) -> Iterator[Chain]:
@@ -93,19 +96,19 @@ class _Reader:
             body = one.text_of(node)
             if one.num >= LEAST and one.is_tensor and 0 < len(one.arguments) <= MOST_ARGUMENTS:
                 names = ", ".join(f"a{at}" for at in range(len(one.arguments)))
-                yield Chain(
-                    function, node.lineno, node, f"lambda {names}: {body}", tuple(one.arguments), one.num
-                )
+                text, arguments = f"lambda {names}: {body}", tuple(one.arguments)
+                yield Chain(function, node.lineno, node, text, arguments, frozenset(one.names), one.num)
                 return
         for child in ast.iter_child_nodes(node):
             yield from self.chains_in(function, child)
 
     def is_torchs(self, func: ast.expr) -> bool:
         """Whether a function is called by a name of torch's: `torch.tanh`, `F.silu`."""
-        root = func
-        while isinstance(root, ast.Attribute):
-            root = root.value
-        return isinstance(root, ast.Name) and root.id in self._torch
+        return _root(func) in self._torch
+
+    def is_known_outside(self, func: ast.expr) -> bool:
+        """Whether that name is the module's: what a function imports for itself is not known in a lambda."""
+        return _root(func) in self._global
 
     def num_of_own(self, name: str) -> int:
         """Return the pointwise operations of a function of the file's own; 0: it does more, or none of torch's."""
@@ -129,6 +132,7 @@ class _Expression:
     def __init__(self, reader: _Reader) -> None:
         self._reader = reader
         self.arguments: list[str] = []
+        self.names: set[str] = set()
         self.num = 0
         self.is_tensor = False
         """A function of torch's computes a part of it."""
@@ -158,13 +162,15 @@ class _Expression:
         if isinstance(func, ast.Name) and (num := self._reader.num_of_own(func.id)):
             self.num += num
             self.is_tensor = True
+            self.names.add(func.id)
             return self._call(func.id, node, node.args)
         if not isinstance(func, (ast.Attribute, ast.Name)):
             return ""
         name = func.attr if isinstance(func, ast.Attribute) else func.id
-        if self._reader.is_torchs(func) and name in POINTWISE:
+        if self._reader.is_known_outside(func) and name in POINTWISE:
             self.num += 1
             self.is_tensor = True
+            self.names.add(_root(func))
             return self._call(ast.unparse(func), node, node.args)
         if (
             not isinstance(func, ast.Attribute)
@@ -189,6 +195,13 @@ class _Expression:
         if not known:
             self.arguments.append(text)
         return f"a{self.arguments.index(text) if known else len(self.arguments) - 1}"
+
+
+def _root(func: ast.expr) -> str:
+    """Return the first name of a dotted one; empty: it is something else."""
+    while isinstance(func, ast.Attribute):
+        func = func.value
+    return func.id if isinstance(func, ast.Name) else ""
 
 
 def _is_plain(keyword: ast.keyword) -> bool:

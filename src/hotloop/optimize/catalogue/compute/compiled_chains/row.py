@@ -55,7 +55,9 @@ class CompiledChains(Optimization):
     name: ClassVar[str] = "compiled_chains"
     family: ClassVar[str] = "compute"
     numerics: ClassVar[Numerics] = Numerics.TOLERANCE
-    conflicts: ClassVar[frozenset[str]] = frozenset({"compile", "cuda_graphs", "fused_pointwise"})
+    conflicts: ClassVar[frozenset[str]] = frozenset(
+        {"compile", "cuda_graphs", "fused_layers", "fused_pointwise"}
+    )
     interacts: ClassVar[frozenset[str]] = frozenset({"autocast_bf16", "autocast_fp16"})
 
     def candidates(self, observation: Observation) -> Sequence[Candidate]:

@@ -12,6 +12,7 @@ from hotloop.optimize.catalogue.compute.cuda_graphs.activation import GraphedFor
 from hotloop.optimize.knobs.within_forward import Gated
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.program.bounds import expected, share
+from hotloop.optimize.program.second_derivatives import who_differentiates_twice
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
 
@@ -103,10 +104,8 @@ def _require_capturable(observation: Observation) -> None:
         raise DoesNotApply(
             f"the model is distributed ({program.distributed}): its hooks would not be replayed"
         )
-    if program.double_backward:
-        raise DoesNotApply(
-            "the program differentiates twice (create_graph=True): a graph's backward cannot be"
-        )
+    if who := who_differentiates_twice(observation):
+        raise DoesNotApply(f"{who} differentiates twice (create_graph=True): a graph's backward cannot be")
     if observation.step is not None and _num_backward(observation.step.rhythm) > 1:
         raise DoesNotApply("several backward passes make a step, and would write into one buffer")
 

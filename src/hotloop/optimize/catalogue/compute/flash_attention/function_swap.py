@@ -7,10 +7,17 @@ from typing import Any
 
 from hotloop.optimize.catalogue.compute.flash_attention.kernel import chosen_kernel, fused_attention
 from hotloop.optimize.comparison.exchange import Exchange
-from hotloop.optimize.comparison.function_code import changed_code, functions_of, place_of, source_of
+from hotloop.optimize.comparison.function_code import (
+    OURS,
+    changed_code,
+    functions_of,
+    place_of,
+    source_of,
+    why_unchanged,
+)
 from hotloop.patterns.attention.pattern import Attention, attentions
 
-CALL = "_hotloop_attention"
+CALL = f"{OURS}attention"
 """By this name a changed function knows what it calls; it stands in the globals of the user's module."""
 COUNTED_CALLS = 64
 """Calls that are counted; then the functions call torch's own, with no frame of ours between."""
@@ -82,8 +89,6 @@ def _read(function: FunctionType, reads: dict[str, list[Attention]], left: dict[
     gone = {(line.lineno, line.col_offset) for each in usable for line in each.gone}
     fused = changed_code(function, calls, gone)
     if fused is None:
-        left[f"{function.__qualname__} (line {usable[0].line}): the file has changed since it was loaded"] = (
-            None
-        )
+        left[f"{function.__qualname__} (line {usable[0].line}): {why_unchanged(function)}"] = None
         return None
     return Written(function, usable, fused)

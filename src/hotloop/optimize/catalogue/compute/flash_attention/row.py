@@ -10,6 +10,7 @@ from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.compute.flash_attention.activation import AttentionSwap
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.program.bounds import expected, share
+from hotloop.optimize.program.second_derivatives import who_differentiates_twice
 from hotloop.optimize.program.source_calls import model_texts
 from hotloop.patterns.attention.pattern import Attention, attentions
 from hotloop.probe.activation.activation import Activation
@@ -36,7 +37,8 @@ class FlashAttention(Optimization):
 
     When it does not help: short sequences; on the CPU, dropout of the weights, for which there is no fused kernel;
     models that torch.compile fuses already. It is refused where the weights are used elsewhere (returned, kept,
-    shown), where the scores go through an operation that the kernels do not have, and where the comparison fails.
+    shown), where the scores go through an operation that the kernels do not have, where a gradient is differentiated
+    (`create_graph=True`), and where the comparison fails.
 
     Effect on numerics: sums in another order, the softmax in fp32 even under autocast; with dropout, other random
     numbers.
@@ -58,6 +60,8 @@ class FlashAttention(Optimization):
             raise DoesNotApply(
                 "the program compiles its model, and the compiler has patterns for attention itself"
             )
+        if who := who_differentiates_twice(observation):
+            raise DoesNotApply(f"{who} differentiates a gradient, which the kernels of attention cannot")
         found = _written_out(observation)
         usable = [each for each in found if not each.refused]
         if not found:

@@ -186,6 +186,9 @@ def _require_plain(cell: Any) -> None:
 
 
 def _in_one_call(rows: Any, cells: Sequence[Told], ways: Sequence[Fused]) -> Steps:
+    """Return a tensor of its own for each step, which the program may change; the last is that of the final state."""
+    import torch
+
     made = Steps()
     outputs: list[Any] = []
     for (cell, given, states, _), way in zip(cells, ways, strict=True):
@@ -197,8 +200,9 @@ def _in_one_call(rows: Any, cells: Sequence[Told], ways: Sequence[Fused]) -> Ste
             raise NotThis("its state is not that of a batch")
         all_steps, last = way.run(cell, steps, own)
         outputs.append(all_steps)
+        single = torch.unbind_copy(all_steps)
         is_pair = len(last) == 2
-        made.append(Made(all_steps.unbind(0), tuple(last) if is_pair else last[0], is_pair))
+        made.append(Made(single, (single[-1], last[1]) if is_pair else single[-1], is_pair))
     return made
 
 

@@ -11,6 +11,7 @@ from hotloop.optimize.catalogue.compute.fused_recurrence.activation import Recur
 from hotloop.optimize.catalogue.compute.fused_recurrence.pattern import time_loops
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.program.loops_of_source import faster_loops
+from hotloop.optimize.program.second_derivatives import who_differentiates_twice
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
 
@@ -61,8 +62,8 @@ class FusedRecurrence(Optimization):
         """Return the one candidate where such a loop takes a part of the step."""
         if any(root.compiled for root in observation.program.roots):
             raise DoesNotApply("the program compiles its model, loops over time with it")
-        if observation.program.double_backward:
-            raise DoesNotApply("the program differentiates a gradient, which torch's fused recurrence cannot")
+        if who := who_differentiates_twice(observation):
+            raise DoesNotApply(f"{who} differentiates a gradient, which torch's fused recurrence cannot")
         prior = faster_loops(
             observation,
             time_loops,

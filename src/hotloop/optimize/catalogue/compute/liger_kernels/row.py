@@ -11,6 +11,7 @@ from hotloop.optimize.catalogue.compute.liger_kernels.activation import LigerLay
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import boolean, only, required
 from hotloop.optimize.program.bounds import expected, share
+from hotloop.optimize.program.second_derivatives import who_differentiates_twice
 from hotloop.probe.activation.activation import Activation
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ class LigerKernels(Optimization):
             raise DoesNotApply("no layer of the model is one of transformers")
         if "liger_kernel" not in program.libraries:
             raise DoesNotApply("liger-kernel is not installed beside the program: pip install liger-kernel")
+        if who := who_differentiates_twice(observation):
+            raise DoesNotApply(f"{who} differentiates a gradient, which Liger's kernels cannot")
         part = share(observation, Phase.FORWARD, Phase.BACKWARD)
         return [
             self.candidate(params={"fused_loss": fused}, prior=expected(part, USUAL[fused]))

@@ -7,11 +7,13 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
+from hotloop.optimize.catalogue.compute.no_grad_evaluation.side_ways import kept_by_hooks, kept_in_attributes
 from hotloop.optimize.program.containers import tensors_in
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.record.call_site import user_line
 
 Line = tuple[str | None, int | None]
+DIFFERENTIATED = "a backward comes through"
 
 
 class GraphFree(Activation):
@@ -21,7 +23,8 @@ class GraphFree(Activation):
         self._watched: set[Line] = set()
         """Lines of the evaluation under way."""
         self._free: set[Line] = set()
-        self._differentiated: set[Line] = set()
+        self._left: dict[Line, str] = {}
+        """Lines that keep their graph, and why."""
         self._line: Line = (None, None)
         self._num_calls = 0
 
@@ -29,37 +32,59 @@ class GraphFree(Activation):
         """Return what decides at each forward of this root."""
         return _Decides(self, module)
 
+    def on_forward_inputs(
+        self,
+        module: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> tuple[Any, Any]:
+        """Leave a line whose backward may not come by the outputs, which alone are watched."""
+        if module.training:
+            return args, kwargs
+        self._line = user_line(2)
+        if any(tensor.requires_grad for tensor in tensors_in((args, kwargs))):
+            self._leave(self._line, "gradients go on to the inputs at")
+        elif kept_by_hooks(module):
+            self._leave(self._line, "hooks are given what is computed at")
+        return args, kwargs
+
     def on_forward_output(self, module: Any, output: Any) -> Any:
         """See whether a backward comes through what an evaluation gives."""
         if module.training or self._line in self._free:
             return output
         line = self._line
+        if kept_in_attributes(module):
+            self._leave(line, "the model keeps what is computed at")
         for tensor in tensors_in(output):
             if tensor.requires_grad:
                 self._watched.add(line)
-                tensor.register_hook(lambda _, line=line: self._differentiated.add(line))
+                tensor.register_hook(lambda _, line=line: self._leave(line, DIFFERENTIATED))
         return output
 
     def begins(self, module: Any) -> bool:
         """Return whether the forward that begins goes without a graph."""
         if module.training:
-            self._free |= self._watched - self._differentiated
+            self._free |= self._watched - self._left.keys()
             self._watched.clear()
             return False
-        self._line = user_line(3)
-        self._free -= self._differentiated
         is_free = self._line in self._free
         self._num_calls += is_free
         return is_free
 
     def effect(self) -> tuple[bool, str]:
         """Return whether forwards went without a graph, and at which lines."""
-        left = ", ".join(_shown(line) for line in sorted(self._differentiated, key=str))
-        said = f"; left: a backward comes through {left}" if left else ""
+        said = "".join(f"; left: {reason} {self._lines(reason)}" for reason in sorted({*self._left.values()}))
         if not self._num_calls:
             return False, "no evaluation after the first kept a graph that nothing used" + said
         lines = ", ".join(_shown(line) for line in sorted(self._free, key=str))
         return True, f"{self._num_calls} forwards in evaluation mode went without a graph, at {lines}{said}"
+
+    def _leave(self, line: Line, reason: str) -> None:
+        self._left.setdefault(line, reason)
+        self._free.discard(line)
+
+    def _lines(self, reason: str) -> str:
+        return ", ".join(_shown(line) for line in sorted(self._left, key=str) if self._left[line] == reason)
 
 
 def _shown(line: Line) -> str:

@@ -32,7 +32,9 @@ class NoGradEvaluation(Optimization):
     bookkeeping in each operation.
 
     When it does not help: programs that evaluate under `no_grad` or `inference_mode`, as most do, or rarely. Models
-    that train in evaluation mode, and evaluation that differentiates (saliency, adversarial examples), are left.
+    that train in evaluation mode, and evaluation that differentiates (saliency, adversarial examples), are left. So are
+    lines whose inputs have gradients, and models with hooks or with attributes that keep what was computed (features
+    for a perceptual loss): a backward may come by them, too.
 
     Effect on numerics: none; torch has faster kernels for some layers without gradients, which round differently.
 

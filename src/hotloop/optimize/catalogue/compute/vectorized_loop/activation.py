@@ -35,7 +35,10 @@ class BatchedTurns(ReplacedLoops):
     def all_rows(
         self, site: int, turn: Callable[..., Any], over: Sequence[Any], num: Any, called: Sequence[Any]
     ) -> Any:
-        """Return what all turns of a loop give, each result by row; None: the loop is to run."""
+        """Return what all turns of a loop give, each result by row; None: the loop is to run.
+
+        What is appended to a list is a tensor of its own for each row, as the turns give it: the program may change it.
+        """
         return self._instead(site, lambda: self._made(site, turn, over, num, called))
 
     def _made(
@@ -46,7 +49,11 @@ class BatchedTurns(ReplacedLoops):
         rows = _rows(over, num)
         if rows is None or not self._is_proven(site, lambda: self._prove(site, turn, rows, called)):
             return None
-        return torch.vmap(turn)(*rows)
+        made = torch.vmap(turn)(*rows)
+        return [
+            torch.unbind_copy(one) if kind == "append" else one
+            for kind, one in zip(self._kinds[site], made, strict=True)
+        ]
 
     def _prove(self, site: int, turn: Callable[..., Any], rows: Sequence[Any], called: Sequence[Any]) -> None:
         """See whether one call gives the values and the gradients that the turns give one by one.
@@ -59,6 +66,7 @@ class BatchedTurns(ReplacedLoops):
         for each in called:
             _require_plain(each)
         together = torch.vmap(turn)(*rows)
+        _require_new(self._kinds[site], turn, rows)
         alone = [
             torch.stack(list(each)) for each in zip(*map(turn, *(row.unbind(0) for row in rows)), strict=True)
         ]
@@ -121,6 +129,18 @@ def _require_plain(called: Any) -> None:
             vars(module).get(name) for name in _HOOKS
         ):
             raise NotThis(f"{type(module).__name__} may do more than compute")
+
+
+def _require_new(kinds: Sequence[str], turn: Callable[..., Any], rows: Sequence[Any]) -> None:
+    """What a list gets must be made by the turn: a change of a part of something else would be lost.
+
+    Raises:
+        NotThis: two runs of a turn give the same memory.
+    """
+    runs = [turn(*(row[0] for row in rows)) for _ in range(2)]
+    for kind, one, other in zip(kinds, *runs, strict=True):
+        if kind == "append" and one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr():
+            raise NotThis("it appends parts of a tensor, which are not its own")
 
 
 def _gradients(

@@ -60,21 +60,24 @@ def _statements(loop: RowLoop, torch: str, name: str) -> list[str]:
     gives = ", ".join(values)
     if not loop.temporaries and len(values) == 1:
         call = f"{torch}.vmap(lambda {', '.join(rows)}: {gives})({over})"
-        return [_taken(loop.results[0], call, loop.num)]
+        return [_taken(loop.results[0], call, loop.num, torch)]
     body = [_renamed(ast.unparse(each), loop.rows, rows) for each in loop.temporaries]
     lines = "\n".join(f"    {each}" for each in [*body, f"return {gives}"])
     function = f"def {name}({', '.join(rows)}):\n{lines}\n"
     call = f"{torch}.vmap({name})({over})"
     if len(values) == 1:
-        return [function, _taken(loop.results[0], call, loop.num)]
+        return [function, _taken(loop.results[0], call, loop.num, torch)]
     results = [f"{name}_{number}" for number in range(len(values))]
-    taken = [_taken(each, result, loop.num) for each, result in zip(loop.results, results, strict=True)]
+    taken = [
+        _taken(each, result, loop.num, torch) for each, result in zip(loop.results, results, strict=True)
+    ]
     return [function, f"{', '.join(results)} = {call}", *taken]
 
 
-def _taken(result: Result, value: str, num: ast.expr | None) -> str:
+def _taken(result: Result, value: str, num: ast.expr | None, torch: str) -> str:
     if result.kind == "append":
-        return f"{result.name}.extend({value}.unbind(0))"
+        # Tensors of their own, as the loop gives them: those of `unbind` may not be changed in place.
+        return f"{result.name}.extend({torch}.unbind_copy({value}))"
     if result.kind == "place":
         return (
             f"{result.name}[:{ast.unparse(num)}] = {value}"

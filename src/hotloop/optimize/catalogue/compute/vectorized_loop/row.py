@@ -35,8 +35,8 @@ class VectorizedLoop(Optimization):
     for a single row. One call pays once.
 
     When it does not help: few rows, or large ones. It is left where a turn needs the last one's result, breaks,
-    branches, draws random numbers, prints or changes something; where it calls what is not torch's own; where vmap
-    cannot do it.
+    branches, draws random numbers, prints or changes something; where it appends parts of a tensor to a list, which
+    are still that tensor's; where it calls what is not torch's own; where vmap cannot do it.
 
     Effect on numerics: sums in another order.
 

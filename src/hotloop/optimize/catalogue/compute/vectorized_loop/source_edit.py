@@ -48,8 +48,7 @@ def _taken(loop: RowLoop, number: int, results: str) -> ast.stmt:
     one = loop.results[number]
     value: ast.expr = ast.Subscript(_name(results), ast.Constant(number), ast.Load())
     if one.kind == "append":
-        rows = ast.Call(ast.Attribute(value, "unbind", ast.Load()), [ast.Constant(0)], [])
-        return ast.Expr(ast.Call(ast.Attribute(_name(one.name), "extend", ast.Load()), [rows], []))
+        return ast.Expr(ast.Call(ast.Attribute(_name(one.name), "extend", ast.Load()), [value], []))
     if one.kind == "place":
         stop = ast.Call(_name("len"), [value], [])
         target = ast.Subscript(_name(one.name), ast.Slice(None, stop), ast.Store())

@@ -31,11 +31,6 @@ class ScaledAutocast(Autocast):
         register_optimizer_step_pre_hook(self._scale.before_step)
         register_optimizer_step_post_hook(self._scale.after_step)
 
-    def on_root(self, module: Any) -> None:
-        """Unscale at the parameters."""
-        if not self.is_wide(module):
-            self._scale.watch(module.parameters())
-
     def on_forward_inputs(self, module: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
         """Unscale where gradients leave through the inputs: into a generator, or the model before this one."""
         if self.is_wide(module):
@@ -43,9 +38,15 @@ class ScaledAutocast(Autocast):
         return map_tensors(args, self._leaving), map_tensors(kwargs, self._leaving)
 
     def on_forward_output(self, module: Any, output: Any) -> Any:
-        """Return the output in fp32, with gradients scaled from here on."""
+        """Return the output in fp32, with gradients scaled from here on and unscaled at the parameters.
+
+        The parameters are looked through after each forward: some may be thawed, added or replaced as training goes on.
+        """
         output = super().on_forward_output(module, output)
-        return output if self.is_wide(module) else map_tensors(output, self._entering)
+        if self.is_wide(module):
+            return output
+        self._scale.watch(module.parameters())
+        return map_tensors(output, self._entering)
 
     def effect(self) -> tuple[bool, str]:
         """Return whether autocast reduced something and most steps were taken."""

@@ -23,15 +23,20 @@ class LossScale:
         self.value = INITIAL
         self.num_steps = 0
         self.num_skipped = 0
-        self._parameters: set[int] = set()
+        self._watched: Any = None
+        """Parameters, as weak keys: the `id` of one that is gone may become another's."""
         self._good = 0
         self._withheld: list[tuple[Any, Any]] = []
 
     def watch(self, parameters: Iterable[Any]) -> None:
-        """Unscale what arrives at these parameters, before anything of the program's sees it."""
+        """Unscale what arrives at those that learn, before anything of the program's sees it."""
+        if self._watched is None:
+            from torch.utils.weak import WeakTensorKeyDictionary
+
+            self._watched = WeakTensorKeyDictionary()
         for parameter in parameters:
-            if parameter.requires_grad and id(parameter) not in self._parameters:
-                self._parameters.add(id(parameter))
+            if parameter.requires_grad and parameter not in self._watched:
+                self._watched[parameter] = True
                 parameter.register_hook(self.unscaled)
 
     def scaled(self, gradient: Any) -> Any:
@@ -43,14 +48,17 @@ class LossScale:
         return gradient / self.value
 
     def before_step(self, optimizer: Any, *_: Any) -> None:
-        """Take the gradients away where one is not finite, and adapt the scale."""
+        """Take the gradients away where one is not finite, and adapt the scale.
+
+        All of the optimizer's count: an overflow also arrives at what stands before a model, such as a learned prompt.
+        """
         held = [
             parameter
             for group in optimizer.param_groups
             for parameter in group["params"]
-            if id(parameter) in self._parameters and parameter.grad is not None
+            if parameter.grad is not None
         ]
-        if not held:
+        if not held or not self._watched:
             return
         self.num_steps += 1
         if _all_finite([parameter.grad for parameter in held]):

@@ -11,6 +11,7 @@ from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.precision.autocast_fp16.activation import ScaledAutocast
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.program.bounds import expected, share
+from hotloop.optimize.program.second_derivatives import who_differentiates_twice
 from hotloop.optimize.reduced_precision.full_precision import require_full_precision
 from hotloop.probe.activation.activation import Activation
 
@@ -97,8 +98,8 @@ def _require_steps_that_can_be_left_out(observation: Observation) -> None:
         raise DoesNotApply("LBFGS evaluates the loss inside its step, which could not be left out")
     if program.distributed == "fsdp":
         raise DoesNotApply("the model is sharded by FSDP: its own MixedPrecision has to be used")
-    if program.double_backward:
-        raise DoesNotApply("the program differentiates twice (create_graph=True)")
+    if who := who_differentiates_twice(observation):
+        raise DoesNotApply(f"{who} differentiates twice (create_graph=True)")
 
 
 def _only_fp16(observation: Observation) -> bool:
