@@ -302,3 +302,42 @@ class A:
 """
     (found,) = attentions(source)
     assert found.arguments == "q, k, v, is_causal=True, scale=1.0"
+
+
+@pytest.mark.parametrize(
+    ("factor", "is_sure"),
+    [
+        ("2", True),
+        ("q.size(-1) ** -0.5", True),
+        ("q.shape[-1] ** -0.5", True),
+        ("math.sqrt(anything)", True),
+        ("width", True),
+        ("SCALE", True),
+        ("self.scale", True),
+        ("self.config.width ** -0.5", True),
+        ("self.given", False),
+        ("self.learned", False),
+        ("self.tensor", False),
+        ("self.elsewhere", False),
+        ("slope", False),
+        ("torch.sqrt(torch.tensor(width))", False),
+    ],
+)
+def test_only_a_number_is_surely_a_scale(factor: str, is_sure: bool) -> None:
+    source = f"""
+SCALE = 8 ** -0.5
+class A:
+    def __init__(self, config, dim, heads, scale=None, given=None):
+        per_head = dim // heads
+        self.config, self.given = config, given
+        self.scale = scale or per_head ** -0.5
+        self.learned = nn.Parameter(torch.ones(heads, 1, 1))
+        self.tensor = torch.sqrt(torch.FloatTensor([per_head]))
+    def forward(self, x, slope):
+        q, k, v = self.qkv(x)
+        batch, length, width = x.shape
+        return ((q @ k.mT) * ({factor})).softmax(-1) @ v
+"""
+    (found,) = attentions(source)
+    assert found.refused == ""
+    assert (not found.unsure) is is_sure, found.unsure

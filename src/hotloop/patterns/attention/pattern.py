@@ -29,6 +29,7 @@ class Attention:
         refused: why it is left as it is; empty: it can be replaced.
         softmax: between the two products; None: it was refused before that was reached.
         fusable: another way of writing the rest could make it replaceable.
+        unsure: why only a run can show that the call takes its arguments; empty: the source shows it.
     """
 
     function: str
@@ -41,6 +42,7 @@ class Attention:
     refused: str = ""
     softmax: ast.expr | None = None
     fusable: bool = True
+    unsure: str = ""
 
 
 def attentions(source: str) -> list[Attention]:
@@ -109,7 +111,9 @@ def _found(
             name, line, node, statement, refused=str(reason), softmax=chain.softmax, fusable=fusable
         )
     gone = tuple(sorted(chain.gone, key=lambda each: each.lineno))
-    return Attention(name, line, node, statement, gone, arguments, turn, softmax=chain.softmax)
+    return Attention(
+        name, line, node, statement, gone, arguments, turn, softmax=chain.softmax, unsure=steps.unsure
+    )
 
 
 def _keywords(terms: Terms, query: str) -> list[str]:
