@@ -310,6 +310,7 @@ class A:
         ("2", True),
         ("q.size(-1) ** -0.5", True),
         ("q.shape[-1] ** -0.5", True),
+        ("shape[-1] ** -0.5", True),
         ("math.sqrt(anything)", True),
         ("width", True),
         ("SCALE", True),
@@ -336,6 +337,7 @@ class A:
     def forward(self, x, slope):
         q, k, v = self.qkv(x)
         batch, length, width = x.shape
+        shape = (batch, length, 2, width // 2)
         return ((q @ k.mT) * ({factor})).softmax(-1) @ v
 """
     (found,) = attentions(source)

@@ -55,7 +55,8 @@ def _is_fixed_name(file: SourceFile, name: cst.Name | cst.Attribute) -> bool:
     ]
     if assigned:
         return len(assigned) == 1 and len(assigned[0].targets) == 1 and _is_fixed(file, assigned[0].value)
-    made = [each.name.value for each in [*file.all(cst.ClassDef), *file.all(cst.FunctionDef)]]
+    made = {each.name.value for each in file.all(cst.ClassDef)}
+    made |= {each.name.value for each in file.all(cst.FunctionDef)}
     return last in made or code(name).partition(".")[0] in aliases(file)
 
 

@@ -39,6 +39,8 @@ def _is_number(node: ast.expr, names: Mapping[str, ast.expr], depth: int) -> boo
             return _is_number(known, names, depth + 1)
     if _is_of_constructor(node, names):
         return True
+    if isinstance(node, ast.Subscript):
+        return _is_element(node, names, depth)
     parts = _parts(node)
     return (bool(parts) and all(_is_number(each, names, depth + 1) for each in parts)) or _is_size(node)
 
@@ -60,12 +62,18 @@ def _parts(node: ast.expr) -> list[ast.expr]:
     return []
 
 
+def _is_element(node: ast.Subscript, names: Mapping[str, ast.expr], depth: int) -> bool:
+    """Whether it is one of the sizes of a tensor, or of numbers in a tuple: `x.shape[-1]`, `shape[-1]`."""
+    whole = names.get(ast.unparse(node.value), node.value)
+    if isinstance(node.slice, ast.Slice):
+        return False
+    if isinstance(whole, ast.Tuple):
+        return all(_is_number(each, names, depth + 1) for each in whole.elts)
+    return ast.unparse(whole).endswith((".shape", ".size()"))
+
+
 def _is_size(node: ast.expr) -> bool:
-    """Whether it is a number of itself: `math.sqrt(x)`, `float(x)`, `x.size(-1)`, `x.shape[-1]`."""
-    if isinstance(node, ast.Subscript):
-        return ast.unparse(node.value).endswith((".shape", ".size()")) and not isinstance(
-            node.slice, ast.Slice
-        )
+    """Whether it is a number of itself: `math.sqrt(x)`, `float(x)`, `x.size(-1)`."""
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Attribute):
