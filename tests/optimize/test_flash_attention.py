@@ -279,3 +279,82 @@ def test_what_the_kernels_do_not_have_is_refused(lines: str, reason: str) -> Non
     body = "\n    ".join(lines.splitlines())
     (found,) = attentions(f"def f(q, k, v, m, b, s):\n    {body}\n    return w @ v\n")
     assert reason in found.refused
+
+
+@pytest.mark.parametrize(
+    ("constructor", "signature", "before"),
+    [
+        ("mask = torch.tril(torch.ones(n, n))\n        self.mask = mask", "x, mask", "pass"),
+        ("self.mask = None", "x, mask=None", "if mask is None: mask = torch.tril(torch.ones(n, n))"),
+        ("self.mask = None", "x", "mask, n = self.masks(x)\n        mask = torch.tril(torch.ones(n, n))"),
+        ("self.mask = None", "x", "mask = torch.tril(torch.ones(n, n))\n        mask[x == 0] = 0"),
+    ],
+)
+def test_a_mask_that_may_be_another_is_given_as_it_is(constructor: str, signature: str, before: str) -> None:
+    source = f"""
+class A:
+    def __init__(self, n):
+        {constructor}
+    def forward(self, {signature}):
+        q, k, v = self.qkv(x)
+        {before}
+        return (q @ k.mT).masked_fill(mask == 0, float("-inf")).softmax(-1) @ v
+"""
+    (found,) = attentions(source)
+    assert (found.refused, found.arguments) == ("", "q, k, v, attn_mask=mask != 0, scale=1.0")
+
+
+def test_a_buffer_made_of_a_local_of_the_constructor_is_the_triangle_it_is() -> None:
+    source = """
+SCALE = 2
+class A:
+    def __init__(self, n):
+        mask = torch.tril(torch.ones(n, n))
+        self.register_buffer("below", mask.view(1, n, n))
+    def forward(self, x):
+        q, k, v = self.qkv(x)
+        return (q @ k.mT).masked_fill(self.below == 0, float("-inf")).softmax(-1) @ v
+"""
+    (found,) = attentions(source)
+    assert found.arguments == "q, k, v, is_causal=True, scale=1.0"
+
+
+@pytest.mark.parametrize(
+    ("factor", "is_sure"),
+    [
+        ("2", True),
+        ("q.size(-1) ** -0.5", True),
+        ("q.shape[-1] ** -0.5", True),
+        ("shape[-1] ** -0.5", True),
+        ("math.sqrt(anything)", True),
+        ("width", True),
+        ("SCALE", True),
+        ("self.scale", True),
+        ("self.config.width ** -0.5", True),
+        ("self.given", False),
+        ("self.learned", False),
+        ("self.tensor", False),
+        ("self.elsewhere", False),
+        ("slope", False),
+        ("torch.sqrt(torch.tensor(width))", False),
+    ],
+)
+def test_only_a_number_is_surely_a_scale(factor: str, is_sure: bool) -> None:
+    source = f"""
+SCALE = 8 ** -0.5
+class A:
+    def __init__(self, config, dim, heads, scale=None, given=None):
+        per_head = dim // heads
+        self.config, self.given = config, given
+        self.scale = scale or per_head ** -0.5
+        self.learned = nn.Parameter(torch.ones(heads, 1, 1))
+        self.tensor = torch.sqrt(torch.FloatTensor([per_head]))
+    def forward(self, x, slope):
+        q, k, v = self.qkv(x)
+        batch, length, width = x.shape
+        shape = (batch, length, 2, width // 2)
+        return ((q @ k.mT) * ({factor})).softmax(-1) @ v
+"""
+    (found,) = attentions(source)
+    assert found.refused == ""
+    assert (not found.unsure) is is_sure, found.unsure

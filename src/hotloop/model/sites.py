@@ -81,7 +81,8 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     returns: Argument | None = None
     """What a forward gave back; None: it was not looked at."""
     overrides: tuple[str, ...] = ()
-    """Of a model: methods of torch.nn.Module that a rewrite may call, and that its class has its own of."""
+    """Of a model: methods of torch.nn.Module that a rewrite may call, and that its class has its own of; `compile` also
+    where the class of a module in it has."""
     in_step: bool = True
     """Of a loader: it was seen to feed training steps."""
     rows: bool = False

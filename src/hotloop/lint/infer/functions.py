@@ -31,7 +31,7 @@ class Functions:
             return None
         last = name.rpartition(".")[2]
         found = self.by_name.get(last, [])
-        if len(found) != 1 or last in _TOO_COMMON:
+        if len(found) != 1 or ("." in name and last in _TOO_COMMON):
             return None
         in_class = self._file.enclosing(found[0], cst.ClassDef, cst.FunctionDef)
         is_method = isinstance(in_class, cst.ClassDef)
@@ -51,7 +51,7 @@ class Functions:
         return self._file.enclosing(node, cst.FunctionDef, cst.Lambda)
 
 
-# Names that too many classes have for a unique definition in this file to be surely the one that is called.
+# Methods that too many classes have for a unique definition in this file to be surely the one that is called.
 _TOO_COMMON = words(
     """
     step update forward backward zero_grad train eval close log write run get add append to

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import libcst as cst
 
 from hotloop.model.sites import Place, Site
+from hotloop.optimize.rewriting.fixed_class import require_fixed_class
 from hotloop.source.calls import without_argument
 from hotloop.source.draft import Editor
 from hotloop.source.imports import meaning
@@ -50,13 +51,14 @@ def keyword_place(source: Editor, site: Site) -> tuple[Place, bool]:
     A user's subclass that hands everything on (`super().__init__(*args, **kwargs)`) takes them where it is constructed.
 
     Raises:
-        CannotEdit: the user's code does not construct it.
+        CannotEdit: the user's code does not construct it, or may construct something else there.
     """
     if not site.places:
         raise CannotEdit(f"a library makes the {site.kind.value}")
     for at, place in enumerate(site.places[: site.num_own + 1]):
         call = source.call(place)
         if at == site.num_own or not any(arg.star == "**" for arg in call.args):
+            require_fixed_class(source, place, call, site)
             return place, at == 0 and _gives_the_arguments(source, place, call, site)
     raise CannotEdit(f"a library makes the {site.kind.value} of a class of the program's own")
 

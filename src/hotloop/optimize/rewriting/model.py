@@ -56,6 +56,18 @@ def named_model(source: Editor, site: Site) -> NamedModel:
     raise CannotEdit(f"no statement gives the model ({site.callee.split('.')[-1]}) a name of its own")
 
 
+def model_to_compile(source: Editor, site: Site) -> NamedModel:
+    """Return where a root module is given a name, behind which `compile()` of torch can be called on it or in it.
+
+    Raises:
+        CannotEdit: `compile` is another method of its class, or of one in it; or it gets no name.
+    """
+    if "compile" in site.overrides:
+        name = site.callee.rpartition(".")[2]
+        raise CannotEdit(f"{name}, or a module in it, has a method `compile` of its own")
+    return named_model(source, site)
+
+
 def add_line(source: Editor, model: NamedModel, text: str) -> list[str]:
     """Put a statement behind the one that names the model; return a note, nothing where it stands there already."""
     file = source.file(model.place.path)

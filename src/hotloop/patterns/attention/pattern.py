@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from hotloop.patterns.attention.chain import Chain, operands
+from hotloop.patterns.attention.names import Function, hidden_by, of_class, of_function, of_module
 from hotloop.patterns.attention.steps import Products, Step, leading, product_of
 from hotloop.patterns.attention.terms import Terms
 from hotloop.patterns.refusal import NotFusable, NotThis
@@ -28,6 +29,7 @@ class Attention:
         refused: why it is left as it is; empty: it can be replaced.
         softmax: between the two products; None: it was refused before that was reached.
         fusable: another way of writing the rest could make it replaceable.
+        unsure: why only a run can show that the call takes its arguments; empty: the source shows it.
     """
 
     function: str
@@ -40,6 +42,7 @@ class Attention:
     refused: str = ""
     softmax: ast.expr | None = None
     fusable: bool = True
+    unsure: str = ""
 
 
 def attentions(source: str) -> list[Attention]:
@@ -48,10 +51,7 @@ def attentions(source: str) -> list[Attention]:
         tree = parsed(source)
     except SyntaxError:
         return []
-    return [found for scope in _scopes(tree, "", {}, {}) for found in _in_function(*scope)]
-
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
+    return [found for scope in _scopes(tree, "", of_module(tree), {}) for found in _in_function(*scope)]
 
 
 def _scopes(
@@ -62,7 +62,7 @@ def _scopes(
             own = dict(names)
             for base in node.bases:
                 own |= classes.get(ast.unparse(base), {})
-            own |= _attributes(node)
+            own |= of_class(node)
             classes[node.name] = own
             yield from _scopes(node, f"{prefix}{node.name}.", own, classes)
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -72,21 +72,9 @@ def _scopes(
             yield from _scopes(node, prefix, names, classes)
 
 
-def _attributes(cls: ast.ClassDef) -> dict[str, ast.expr]:
-    """Return what each attribute of a class's objects is given, where it is given one thing, locals resolved."""
-    given: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(cls):
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            given.setdefault(ast.unparse(node.targets[0]), []).append(node.value)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "self.register_buffer":
-            name, value = [*node.args, None, None][:2]
-            if isinstance(name, ast.Constant) and value is not None:
-                given.setdefault(f"self.{name.value!s}", []).append(value)
-    return {name: values[0] for name, values in given.items() if len(values) == 1}
-
-
 def _in_function(function: Function, name: str, names: Mapping[str, ast.expr]) -> Iterator[Attention]:
-    known = {**names, **_locals(function)}
+    hidden = hidden_by(function)
+    known = {each: value for each, value in names.items() if each not in hidden} | of_function(function)
     for block in _blocks(function):
         for at, statement in enumerate(block):
             if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr, ast.AugAssign)):
@@ -123,7 +111,9 @@ def _found(
             name, line, node, statement, refused=str(reason), softmax=chain.softmax, fusable=fusable
         )
     gone = tuple(sorted(chain.gone, key=lambda each: each.lineno))
-    return Attention(name, line, node, statement, gone, arguments, turn, softmax=chain.softmax)
+    return Attention(
+        name, line, node, statement, gone, arguments, turn, softmax=chain.softmax, unsure=steps.unsure
+    )
 
 
 def _keywords(terms: Terms, query: str) -> list[str]:
@@ -136,18 +126,6 @@ def _keywords(terms: Terms, query: str) -> list[str]:
     if terms.dropout:
         given.append(f"dropout_p={terms.dropout}")
     return [*given, f"scale={terms.scale()}"]
-
-
-def _locals(function: Function) -> dict[str, ast.expr]:
-    given: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(function):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            given.setdefault(node.id, [])
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            given.setdefault(node.targets[0].id, []).append(node.value)
-        elif isinstance(node, (ast.AugAssign, ast.For)) and isinstance(node.target, ast.Name):
-            given.setdefault(node.target.id, []).extend([node.target, node.target])
-    return {name: values[0] for name, values in given.items() if len(values) == 1}
 
 
 def _blocks(function: Function) -> Iterator[list[ast.stmt]]:

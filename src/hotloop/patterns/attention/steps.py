@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from hotloop.patterns.attention import einsum
 from hotloop.patterns.attention.causal_mask import is_causal, is_causal_bias
+from hotloop.patterns.attention.scale_factor import is_number
 from hotloop.patterns.attention.terms import (
     QUERY,
     Terms,
@@ -122,6 +123,8 @@ class Step:
 
     def __init__(self, names: Mapping[str, ast.expr]) -> None:
         self.terms = Terms()
+        self.unsure = ""
+        """Why only a run can show that the kernels take what was found; empty: the source shows it."""
         self._names = names
         self._test = ""
 
@@ -194,6 +197,8 @@ class Step:
     def _scaled(self, inner: ast.expr, operator: str, factor: ast.expr) -> ast.expr:
         if self._test:
             raise NotThis(f"its scores are scaled under a condition: {self._test}")
+        if not is_number(factor, self._names):
+            self.unsure = f"its scores are scaled by {ast.unparse(factor)}, which may be a tensor"
         self.terms.factors.append((operator, ast.unparse(factor)))
         return inner
 

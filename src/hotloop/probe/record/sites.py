@@ -98,7 +98,7 @@ class CallSites:
             cls = type(module)
             facts = self.keep("model", f"{cls.__module__}.{cls.__qualname__}", self.made[module], slot=slot)
             if facts is not None:
-                facts["overrides"] = _overrides(cls)
+                facts["overrides"] = _overrides(module)
 
     def written(self) -> list[dict[str, Any]]:
         """Return the sites for JSON."""
@@ -160,7 +160,14 @@ def _line(code: CodeType, instruction: int) -> int:
     return next(lines, code.co_firstlineno)
 
 
-def _overrides(cls: type) -> list[str]:
+def _overrides(module: Any) -> list[str]:
+    """Return the methods that rewrites call: `compile` is called on the model or on blocks of it, `to` on the model."""
+    parts = {type(part) for part in module.modules()}
+    called = {"to": {type(module)}, "compile": parts}
+    return [name for name, classes in called.items() if any(_has_own(cls, name) for cls in classes)]
+
+
+def _has_own(cls: type, name: str) -> bool:
     from torch import nn
 
-    return [name for name in ("to",) if getattr(cls, name, None) is not getattr(nn.Module, name)]
+    return getattr(cls, name, None) is not getattr(nn.Module, name, None)

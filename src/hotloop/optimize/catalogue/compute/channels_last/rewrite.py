@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import libcst as cst
 
-from hotloop.model.sites import Site, SiteKind, Sites
+from hotloop.model.sites import Place, Site, SiteKind, Sites
 from hotloop.optimize.rewriting.forward import forward_place
 from hotloop.optimize.rewriting.model import NamedModel, add_line, named_model
 from hotloop.optimize.rewriting.outcomes import not_observed, summed_up
-from hotloop.source.calls import argument, code, keyword, method_call, with_argument
+from hotloop.source.calls import argument, code, each_of, keyword, method_call, with_argument
 from hotloop.source.draft import Editor
 from hotloop.source.imports import module_name
 from hotloop.source.outcome import CannotEdit, Rewrite
@@ -23,7 +25,8 @@ def rewrite_memory_format(source: Editor, sites: Sites, dimensions: int) -> Rewr
         dimensions: of the convolutions.
 
     Raises:
-        CannotEdit: a model has no name of its own, a library calls it, or it has a `to` of its own.
+        CannotEdit: a model has no name of its own, a library calls it, it has a `to` of its own, or it returns what
+            cannot be made contiguous in the call.
     """
     form = "channels_last" if dimensions == 2 else "channels_last_3d"
     models, forwards = sites.of(SiteKind.MODEL), sites.of(SiteKind.FORWARD)
@@ -45,6 +48,8 @@ def rewrite_memory_format(source: Editor, sites: Sites, dimensions: int) -> Rewr
         for note in _model(source, named_model(source, site), form)
     ]
     notes += [note for site in forwards for note in _inputs(source, site, form, dimensions)]
+    if notes:
+        _outputs(source, sites, slots, dimensions)
     return summed_up(notes, f"model and inputs are {form}")
 
 
@@ -76,10 +81,50 @@ def _inputs(source: Editor, site: Site, form: str, dimensions: int) -> list[str]
             continue
         source.change(place.path, given.value, lambda value: _laid_out(value, written))
         notes.append(f"{place.path}:{source.line(place)}: the input is {form}")
-    if site.returns is not None and _is_map(site.returns, dimensions) and notes:
-        # Code behind the model may call `view`, which wants what it had before.
-        source.change(place.path, source.call(place), lambda call: method_call(call, "contiguous"))
     return notes
+
+
+def _outputs(source: Editor, sites: Sites, slots: set[int], dimensions: int) -> None:
+    """Make contiguous what the models return: code behind them may call `view`, which wants what it had before.
+
+    That is so without gradients, too: weights that are laid out lay out what comes of them.
+    """
+    calls: dict[Place, set[Callable[[cst.Call], cst.Call]]] = {}
+    for site in sites.of(SiteKind.FORWARD, SiteKind.EVALUATE):
+        if site.slot in slots:
+            calls.setdefault(forward_place(source, site), set()).add(_contiguous(source, site, dimensions))
+    for place, changes in calls.items():
+        if len(changes) > 1:
+            raise CannotEdit(f"{place.path}:{source.line(place)}: the model returns now this, now that")
+        source.change(place.path, source.call(place), changes.pop())
+
+
+def _contiguous(source: Editor, site: Site, dimensions: int) -> Callable[[cst.Call], cst.Call]:
+    """Return what makes the output of one call contiguous."""
+    place, returns = site.places[0], site.returns
+    where = f"{place.path}:{source.line(place)}"
+    given = source.call(place).args
+    if len(given) != len(site.arguments) and not any(arg.star for arg in given):
+        raise CannotEdit(f"{where}: a library calls the model")
+    if returns is not None and returns.is_tuple:
+        return _tuple
+    if returns is None or returns.rank is None:
+        raise CannotEdit(
+            f"{where}: what the model returns cannot be made contiguous: it is no tensor, nor a tuple"
+        )
+    return _tensor if returns.rank == dimensions + 2 else _as_it_is
+
+
+def _as_it_is(call: cst.Call) -> cst.Call:
+    return call
+
+
+def _tensor(call: cst.Call) -> cst.Call:
+    return method_call(call, "contiguous")
+
+
+def _tuple(call: cst.Call) -> cst.Call:
+    return each_of("tuple", call, "part.contiguous()")
 
 
 def _laid_out(value: cst.BaseExpression, written: str) -> cst.BaseExpression:

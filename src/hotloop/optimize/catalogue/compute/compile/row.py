@@ -136,7 +136,7 @@ class Compile(Optimization):
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
         """Compile the model in place, behind the statement that names it; shorter than a wrapper, and keys stay."""
         from hotloop.model.sites import SiteKind
-        from hotloop.optimize.rewriting.model import add_line, add_loop, named_model
+        from hotloop.optimize.rewriting.model import add_line, add_loop, model_to_compile
         from hotloop.optimize.rewriting.outcomes import not_observed, summed_up
 
         arguments = _arguments(params)
@@ -145,7 +145,7 @@ class Compile(Optimization):
             return not_observed("construction of the model", f"model.compile({arguments})")
         notes: list[str] = []
         for site in models:
-            model = named_model(source, site)
+            model = model_to_compile(source, site)
             if "blocks" in params:
                 place = _written(params["blocks"])
                 notes += add_loop(source, model, f"{model.name}{place}", f"block.compile({arguments})")

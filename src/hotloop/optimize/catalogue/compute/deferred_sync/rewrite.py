@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from hotloop.lint.infer.kinds import Kind
+from hotloop.lint.infer.program import Program
 from hotloop.optimize.catalogue.compute.deferred_sync.deferrable_statements import PLAIN, fetch_of
 from hotloop.optimize.catalogue.compute.deferred_sync.name_uses import mentions, overlaps
 from hotloop.optimize.catalogue.compute.deferred_sync.pattern import Plan
@@ -32,16 +34,18 @@ class _Sum:
 
 
 def add_up_on_device(source: Editor) -> Rewrite:
-    """Change sums of floating-point values that nothing reads before their loop ends; others are refused."""
+    """Change sums of tensors' floating-point values that nothing reads before their loop ends; others are refused."""
     notes: list[str] = []
     left: list[str] = []
     for path in source.draft.files:
         while True:
             tree = ast.parse(source.file(path).module.code)
             plans = plans_of(tree)
-            found = next((each for plan in plans for each in _sums(tree, plan)), None)
+            sums = [each for plan in plans for each in _sums(tree, plan)]
+            found = next((each for each in sums if _is_of_tensors(source, path, each)), None)
             if found is None:
-                left += [f"{path}:{line}" for plan in plans for line in _asking(plan)]
+                why = {each.line: f" ({each.tensor} may be no tensor)" for each in sums}
+                left += [f"{path}:{line}{why.get(line, '')}" for plan in plans for line in _asking(plan)]
                 break
             notes.append(_change(source, path, found))
     if notes:
@@ -80,6 +84,17 @@ def _own(node: ast.AST) -> set[str]:
     return mentions(node) if isinstance(node, ast.Name) else set()
 
 
+def _is_of_tensors(source: Editor, path: str, found: _Sum) -> bool:
+    """Whether what is added is surely a tensor's value: `reward.item()` and `float(line)` ask others just so."""
+    program = Program(source.file(path))
+    (sum_,) = _at(source, path, found.line).body
+    assert isinstance(sum_, cst.AugAssign)
+    assert isinstance(sum_.value, cst.Call)
+    func = sum_.value.func
+    asked = func.value if isinstance(func, cst.Attribute) else sum_.value.args[0].value
+    return program.values.kind(asked) in {Kind.TENSOR, Kind.HOST_TENSOR}
+
+
 def _begins_as_float(tree: ast.Module, name: str) -> bool:
     """Whether the sum begins as `0.0`; one that begins as 0 may be of whole numbers."""
     values = [
@@ -94,25 +109,27 @@ def _begins_as_float(tree: ast.Module, name: str) -> bool:
 def _change(source: Editor, path: str, found: _Sum) -> str:
     torch = module_name(source, path, "torch")
     tree = ast.parse(source.file(path).module.code)  # an import may have moved its line
-    found = next(each for plan in plans_of(tree) for each in _sums(tree, plan) if each.name == found.name)
+    found = next(
+        each
+        for plan in plans_of(tree)
+        for each in _sums(tree, plan)
+        if (each.name, each.tensor) == (found.name, found.tensor) and _is_of_tensors(source, path, each)
+    )
     file = source.file(path)
-    line = _at(source, path, found.line, cst.SimpleStatementLine)
+    line = _at(source, path, found.line)
     loops = [each for each in file.ancestors(line) if isinstance(each, (cst.For, cst.While))]
-    assert isinstance(line, cst.SimpleStatementLine)
     text = f"{found.name} += {found.tensor}{KEPT}"
     new = parsed(file, text).with_changes(
         leading_lines=line.leading_lines, trailing_whitespace=line.trailing_whitespace
     )
     insert_after(source, path, loops[0], f"{found.name} = {torch}.as_tensor({found.name}).item()")
-    source.change(path, _at(source, path, found.line, cst.SimpleStatementLine), lambda _: new)
+    source.change(path, _at(source, path, found.line), lambda _: new)
     return f"{path}:{found.line}: {found.name} is added up on the device"
 
 
-def _at(
-    source: Editor, path: str, number: int, kind: type[cst.SimpleStatementLine]
-) -> cst.SimpleStatementLine:
+def _at(source: Editor, path: str, number: int) -> cst.SimpleStatementLine:
     file = source.file(path)
-    here = [each for each in file.all(kind) if file.line(each) == number]
+    here = [each for each in file.all(cst.SimpleStatementLine) if file.line(each) == number]
     if len(here) != 1 or len(here[0].body) != 1:
         raise CannotEdit(f"{path}:{number}: the statement shares its line with others")
     return here[0]

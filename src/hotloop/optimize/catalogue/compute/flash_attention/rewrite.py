@@ -26,9 +26,9 @@ def replace_attention(source: Editor) -> Rewrite:
     for path in source.draft.files:
         while True:
             found = attentions(source.file(path).module.code)
-            usable = [each for each in found if not each.refused]
+            usable = [each for each in found if _can_be_written(each)]
             if not usable:
-                reasons += [f"{path}:{each.line}: {each.refused}" for each in found]
+                reasons += [f"{path}:{each.line}: {each.refused or each.unsure}" for each in found]
                 break
             notes.append(_replace(source, path, usable[0]))
     if notes:
@@ -38,9 +38,14 @@ def replace_attention(source: Editor) -> Rewrite:
     return not_observed("attention that is written out", f"F.{_CALL}(q, k, v)")
 
 
+def _can_be_written(found: Attention) -> bool:
+    """Whether the source shows that the call is right: nothing is compared in the patched program."""
+    return not found.refused and not found.unsure
+
+
 def _replace(source: Editor, path: str, found: Attention) -> str:
     name = functional(source, path)
-    found = next(each for each in attentions(source.file(path).module.code) if not each.refused)
+    found = next(each for each in attentions(source.file(path).module.code) if _can_be_written(each))
     text = source.file(path).module.code
     call = f"{name}.{_CALL}({found.arguments}){found.turn}"
     written = ast.get_source_segment(text, found.statement)

@@ -20,8 +20,9 @@ FUSER = "torch.fx.experimental.optimization"
 def freeze(source: Editor, sites: Sites, *, fold: bool) -> Rewrite:
     """Write it where the model was seen to be called without gradients.
 
-    What fx cannot trace (control flow that depends on values) it cannot fold, and says so when the program starts: that
-    edit is written only where it is asked for.
+    It is written only where it is asked for. What fx cannot trace (control flow that depends on values) it cannot fold,
+    and says so when the program starts. A tensor made under inference_mode cannot be changed in place outside of it,
+    and no source shows where all of them go; trials hand out copies.
     """
     calls = [site.places[0] for site in sites.of(SiteKind.EVALUATE) if site.places]
     calls = [place for place in dict.fromkeys(calls) if place.path in source.draft.files]
@@ -31,7 +32,7 @@ def freeze(source: Editor, sites: Sites, *, fold: bool) -> Rewrite:
     folded = [note for place in calls for note in _folded(source, place)] if fold else []
     if not notes and not folded:
         return AlreadySo("the model runs under inference_mode" + ", with its norms folded" * fold)
-    return Edited((*folded, *notes), Safety.UNSAFE if folded else Safety.SAFE)
+    return Edited((*folded, *notes), Safety.UNSAFE)
 
 
 def _inference_mode(source: Editor, place: Place) -> list[str]:

@@ -104,7 +104,7 @@ class ActivationMemoryBudget(Optimization):
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
         """Set the budget at the top of the main file; compile the model in place where the plan did."""
         from hotloop.model.sites import SiteKind
-        from hotloop.optimize.rewriting.model import add_line, named_model
+        from hotloop.optimize.rewriting.model import add_line, model_to_compile
         from hotloop.optimize.rewriting.outcomes import not_observed, summed_up
         from hotloop.optimize.rewriting.settings import main_file, set_flag
         from hotloop.source.imports import module_name
@@ -115,7 +115,7 @@ class ActivationMemoryBudget(Optimization):
             if not models:
                 return not_observed("construction of the model", "model.compile()")
             for site in models:
-                model = named_model(source, site)
+                model = model_to_compile(source, site)
                 notes += add_line(source, model, f"{model.name}.compile()")
         module_name(source, main_file(source, sites.sites), SETTING)
         flag = f"{SETTING}.activation_memory_budget"
