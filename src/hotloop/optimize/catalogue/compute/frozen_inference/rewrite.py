@@ -9,7 +9,7 @@ from hotloop.model.sites import Place, SiteKind, Sites
 from hotloop.optimize.rewriting.outcomes import not_observed
 from hotloop.source.calls import code
 from hotloop.source.draft import Editor
-from hotloop.source.imports import aliases, last_import, meaning, module_name
+from hotloop.source.imports import global_aliases, last_import, meaning, module_name
 from hotloop.source.outcome import AlreadySo, CannotEdit, Edited, Rewrite
 from hotloop.source.source_file import SourceFile
 from hotloop.source.statements import Line, insert_after, insert_before, line_of
@@ -90,7 +90,7 @@ def _folded(source: Editor, place: Place) -> list[str]:
 def _fuser(source: Editor, path: str) -> str:
     """Return the name by which a file knows torch's fuser, importing it where it does not."""
     file = source.file(path)
-    known = next((name for name, full in aliases(file).items() if full == f"{FUSER}.fuse"), None)
+    known = next((name for name, full in global_aliases(file).items() if full == f"{FUSER}.fuse"), None)
     if known is not None:
         return known
     if any(name.value == "fuse" for name in file.all(cst.Name)):
