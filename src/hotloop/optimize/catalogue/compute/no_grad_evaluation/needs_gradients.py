@@ -12,12 +12,15 @@ import libcst as cst
 from hotloop.lint.infer.kinds import Kind
 from hotloop.lint.infer.names import dotted
 from hotloop.lint.infer.program import Program
+from hotloop.lint.read.syntax import method
 from hotloop.source.calls import code
 from hotloop.source.source_file import below
 
 _DIFFERENTIATES = re.compile(
-    r"backward|autograd|\bgrad\(|\.step\(|enable_grad|jacobian|hessian|\bjac(rev|fwd)\b|\b[vj][jv]p\b"
+    r"backward|autograd|\bgrad\(|enable_grad|jacobian|hessian|\bjac(rev|fwd)\b|\b[vj][jv]p\b"
 )
+_STEPS = ".step("
+"""Of an optimizer in what the loop calls; a caller of the whole may step a scheduler beside it."""
 _SOUNDS_LIKE_TRAINING = re.compile(
     r"train|fit\b|fit_|optim|learn|adapt|attack|perturb|advers|saliency|gradient"
 )
@@ -51,9 +54,10 @@ class Callees:
                 continue
             if _SOUNDS_LIKE_TRAINING.search(name) or not self._is_known(program, call):
                 return f"{name or 'what it calls'} may need gradients"
-        trains = next((each for each in self._reached(loop) if _DIFFERENTIATES.search(code(each.body))), None)
-        if trains is not None:
-            return f"{trains.name.value} differentiates"
+        for function in self._reached(loop):
+            text = code(function.body)
+            if _DIFFERENTIATES.search(text) or _STEPS in text:
+                return f"{function.name.value} differentiates"
         return self._reason_behind(program, loop)
 
     def _is_known(self, program: Program, call: cst.Call) -> bool:
@@ -114,9 +118,13 @@ def _gives_tensors(program: Program, function: cst.FunctionDef) -> bool:
     if program.file.under(function.body, cst.Yield):
         return True
     returned = program.file.under(function.body, cst.Return)
-    return any(
-        each.value is not None and program.values.kind(each.value) is not Kind.PLAIN for each in returned
-    )
+    return not all(each.value is None or _is_plain(program, each.value) for each in returned)
+
+
+def _is_plain(program: Program, value: cst.BaseExpression) -> bool:
+    if isinstance(value, cst.Tuple):
+        return all(_is_plain(program, each.value) for each in value.elements)
+    return method(value) in {"item", "tolist"} or program.values.kind(value) is Kind.PLAIN
 
 
 def _text_around(program: Program, call: cst.Call) -> str:
