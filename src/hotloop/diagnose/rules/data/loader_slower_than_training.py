@@ -28,11 +28,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.price.cost import phase_cost
+from hotloop.diagnose.lines.choosing_samples import making_cost, mostly_chosen
 from hotloop.diagnose.price.facts import cores_per_process, step_loader
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
-from hotloop.model.observation import Observation, Phase
+from hotloop.model.observation import Observation
 
 MIN_SHARE_TO_REPORT = 0.1
 """Share of the step: a cheap data set whose two workers shared two cores with the training took 8%."""
@@ -40,9 +40,9 @@ MIN_SHARE_TO_REPORT = 0.1
 
 def check(observation: Observation) -> Iterator[Symptom]:
     """Take the wait for a loader that has all cores."""
-    cost = phase_cost(observation, Phase.DATA, bursts=True)
+    cost = making_cost(observation, bursts=True)
     loader = step_loader(observation)
-    if loader is None or not loader.num_workers:
+    if loader is None or not loader.num_workers or mostly_chosen(observation):
         return
     cores = cores_per_process(observation)
     if loader.num_workers < cores:

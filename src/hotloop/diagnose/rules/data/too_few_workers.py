@@ -8,6 +8,7 @@ Workers make batches side by side; too few make them slower than the loop takes 
 
 ## When it is fine
 Loading that is limited by the disk or the network, not by cores: more workers then change nothing.
+Nor do they where the training process chooses samples for most of the wait (`slow-sampler`): this rule is silent then.
 
 ## Example
 ```python
@@ -26,17 +27,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.price.cost import phase_cost
+from hotloop.diagnose.lines.choosing_samples import making_cost, mostly_chosen
 from hotloop.diagnose.price.facts import cores_per_process, step_loader
 from hotloop.diagnose.rule import Rule, Symptom
-from hotloop.model.observation import Observation, Phase
+from hotloop.model.observation import Observation
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
     """Take the wait for a loader that has fewer workers than cores."""
-    cost = phase_cost(observation, Phase.DATA, bursts=True)
+    cost = making_cost(observation, bursts=True)
     loader = step_loader(observation)
-    if loader is None or not loader.num_workers:
+    if loader is None or not loader.num_workers or mostly_chosen(observation):
         return
     cores = cores_per_process(observation)
     if loader.num_workers >= cores:
