@@ -10,7 +10,6 @@ from hotloop.observe.decode.spans import Timeline
 from hotloop.observe.steps.rates import rates
 from hotloop.observe.steps.rhythm import fold, in_loop_order
 from hotloop.observe.steps.step_windows import WITHIN, Window, windows
-from hotloop.probe.record.events import Kind
 from hotloop.stats.steady import steady_from
 from hotloop.stats.summary import summarize
 
@@ -63,7 +62,8 @@ def observe_rank(
         role=role,
         step=_step(timeline, steady, facts, anchor) if steady and anchor else None,
         phases=_phases(steady, max(0.0, (facts.get("exposed_communication_s") or 0.0) - waited_s)),
-        other=_other(steady, infers=role == "infer"),
+        other=_other(steady),
+        evaluated=_evaluated(steady) if role == "train" else None,
         peak_bytes=facts.get("device_peak_bytes") or facts.get("host_peak_bytes"),
         page_faults=facts.get("page_faults"),
     )
@@ -108,13 +108,20 @@ def _phases(steady: Sequence[Window], exposed_s: float) -> dict[Phase, PhaseTime
     }
 
 
-def _other(steady: Sequence[Window], *, infers: bool) -> dict[str, PhaseTime]:
+def _evaluated(steady: Sequence[Window]) -> PhaseTime | None:
+    samples = [window.evaluated_s for window in steady]
+    return (
+        _phase(samples, sum(samples) / sum(window.duration_s for window in steady)) if any(samples) else None
+    )
+
+
+def _other(steady: Sequence[Window]) -> dict[str, PhaseTime]:
     """Return what of the rest has a name; it never is more than the rest."""
     total = sum(window.duration_s for window in steady)
     named = {}
     for kind, name in WITHIN.items():
         samples = [min(window.parts.get(kind, 0.0), window.phases[Phase.OTHER]) for window in steady]
-        if any(samples) and not (infers and kind is Kind.EVALUATE):
+        if any(samples):
             named[name.removeprefix("step_").removesuffix("_s")] = _phase(samples, sum(samples) / total)
     return named
 
