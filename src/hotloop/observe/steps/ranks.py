@@ -8,8 +8,9 @@ from typing import Any
 from hotloop.model.observation import Anchor, Phase, PhaseTime, RankObservation, StepTime
 from hotloop.observe.decode.spans import Timeline
 from hotloop.observe.steps.rates import rates
-from hotloop.observe.steps.rhythm import fold, in_loop_order
+from hotloop.observe.steps.rhythm import NAMES, fold, in_loop_order
 from hotloop.observe.steps.step_windows import WITHIN, Window, windows
+from hotloop.probe.record.events import Kind
 from hotloop.stats.steady import steady_from
 from hotloop.stats.summary import summarize
 
@@ -61,12 +62,22 @@ def observe_rank(
         pid=timeline.pid,
         role=role,
         step=_step(timeline, steady, facts, anchor) if steady and anchor else None,
-        phases=_phases(steady, max(0.0, (facts.get("exposed_communication_s") or 0.0) - waited_s)),
+        phases=_phases(steady, max(0.0, _exposed_s(steady, facts) - waited_s)),
         other=_other(steady),
         evaluated=_evaluated(steady) if role == "train" else None,
         peak_bytes=facts.get("device_peak_bytes") or facts.get("host_peak_bytes"),
         page_faults=facts.get("page_faults"),
     )
+
+
+def _exposed_s(steady: Sequence[Window], facts: dict[str, Any]) -> float:
+    """Return the wait for other ranks in a step's backward passes, as DDP measured it of one that it reduces after."""
+    each_s: float = facts.get("exposed_communication_s") or 0.0
+    reduced: float | None = facts.get("reduced")
+    if reduced is None or not steady:
+        return each_s
+    passes = sum(window.tokens.count(NAMES[Kind.BACKWARD]) for window in steady) / len(steady)
+    return each_s * reduced * passes
 
 
 def _step(timeline: Timeline, steady: Sequence[Window], facts: dict[str, Any], anchor: Anchor) -> StepTime:
