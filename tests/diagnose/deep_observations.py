@@ -29,7 +29,10 @@ _CALL = Frame("/lib/torch/nn/modules/module.py", 1787, "_call_impl", "torch")
 _STEP_OF_TORCH = Frame("/lib/torch/optim/optimizer.py", 526, "wrapper", "torch")
 _CHOOSING = Frame("/lib/torch/utils/data/dataloader.py", 715, "_next_index", "torch")
 _SAMPLER = Frame("data.py", 21, "__iter__")
-FETCH, FRAMEWORK, CALL, HOOK, STEPPING, CHOOSING, SAMPLER = 5, 6, 7, 8, 9, 10, 11
+_GETTING = Frame("/lib/torch/utils/data/dataloader.py", 1291, "_try_get_data", "torch")
+_WAITING = Frame("/lib/python3.11/multiprocessing/connection.py", 947, "wait", "library")
+_ENDING = Frame("/lib/torch/utils/data/dataloader.py", 1654, "_shutdown_workers", "torch")
+FETCH, FRAMEWORK, CALL, HOOK, STEPPING, CHOOSING, SAMPLER, GETTING, WAITING, ENDING = range(5, 15)
 """The numbers of their frames."""
 
 
@@ -71,6 +74,9 @@ def with_stacks(
             _STEP_OF_TORCH,
             _CHOOSING,
             _SAMPLER,
+            _GETTING,
+            _WAITING,
+            _ENDING,
         ),
         samples=tuple(
             Sample(stack, process, phase, spent_s=num * 0.005, num=num)

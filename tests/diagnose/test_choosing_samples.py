@@ -9,7 +9,7 @@ from hotloop.diagnose.check.engine import diagnose
 from hotloop.model.finding import Finding
 from hotloop.model.observation import Observation
 
-from .deep_observations import CASES, CHOOSING, FETCH, SAMPLER, with_stacks
+from .deep_observations import CASES, CHOOSING, ENDING, FETCH, GETTING, SAMPLER, WAITING, with_stacks
 from .observations import STEP_S, with_loader, with_phases
 
 
@@ -36,10 +36,12 @@ def test_more_workers_choose_no_sample(num_workers: int, code: str) -> None:
     waits = with_loader(with_phases(data=0.5), num_workers=num_workers)
     samples = (((0, FETCH), "worker", None, 50), ((0, 1), "train", "forward", 50))
     chooses = with_stacks(waits, *samples, ((0, CHOOSING, SAMPLER), "train", "data", 50))
-    only_waits = with_stacks(waits, *samples, ((0,), "train", "data", 50))
+    only_waits = with_stacks(
+        waits, *samples, ((0, GETTING, WAITING), "train", "data", 40), ((0, GETTING), "train", "data", 10)
+    )
     assert code not in _found(chooses)
     assert (_found(chooses)["slow-sampler"].path, _found(chooses)["slow-sampler"].line) == ("data.py", 21)
-    assert code in _found(only_waits)
+    assert _found(only_waits)[code].cost_s == pytest.approx(0.4 * STEP_S), "unpacking is no wait"
 
 
 def test_starting_a_loader_for_each_step_is_priced_once() -> None:
@@ -56,3 +58,12 @@ def test_a_data_set_that_one_step_uses_up_is_started_for_each_step() -> None:
     assert "loader-restarted-each-step" not in _found(
         msgspec.structs.replace(CASES["loader-restarted-each-step"], epoch_steps=2)
     )
+
+
+def test_the_end_of_an_epoch_within_the_window_is_no_wait_of_a_step() -> None:
+    """A third of the samples were in the workers' end, and too few workers cost a third less."""
+    waits = with_loader(with_phases(data=0.5), num_workers=2)
+    ends = with_stacks(
+        waits, ((0, GETTING, WAITING), "train", "data", 40), ((0, ENDING, WAITING), "train", "data", 20)
+    )
+    assert _found(ends)["too-few-workers"].cost_s == pytest.approx(0.5 * STEP_S)

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.lines.choosing_samples import making_cost, mostly_chosen
+from hotloop.diagnose.lines.choosing_samples import awaiting_cost
 from hotloop.diagnose.price.facts import cores_per_process, step_loader
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
@@ -40,16 +40,16 @@ MIN_SHARE_TO_REPORT = 0.1
 
 def check(observation: Observation) -> Iterator[Symptom]:
     """Take the wait for a loader that has all cores."""
-    cost = making_cost(observation, bursts=True)
+    cost = awaiting_cost(observation)
     loader = step_loader(observation)
-    if loader is None or not loader.num_workers or mostly_chosen(observation):
+    if loader is None or not loader.num_workers:
         return
     cores = cores_per_process(observation)
     if loader.num_workers < cores:
         return
     yield Symptom(
         evidence=(
-            f"num_workers={loader.num_workers} on {cores} cores, and {cost.share:.0%} of the step still waits for data"
+            f"num_workers={loader.num_workers} on {cores} cores, and {cost.share:.0%} of the step still waits for them"
         ),
         metric="phases.data.share",
         path=loader.path,

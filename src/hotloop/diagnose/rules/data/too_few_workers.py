@@ -8,7 +8,7 @@ Workers make batches side by side; too few make them slower than the loop takes 
 
 ## When it is fine
 Loading that is limited by the disk or the network, not by cores: more workers then change nothing.
-Nor do they where the training process chooses samples for most of the wait (`slow-sampler`): this rule is silent then.
+What the training process does itself, choosing samples (`slow-sampler`) and unpacking batches, is not counted.
 
 ## Example
 ```python
@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.lines.choosing_samples import making_cost, mostly_chosen
+from hotloop.diagnose.lines.choosing_samples import awaiting_cost
 from hotloop.diagnose.price.facts import cores_per_process, step_loader
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.observation import Observation
@@ -35,16 +35,16 @@ from hotloop.model.observation import Observation
 
 def check(observation: Observation) -> Iterator[Symptom]:
     """Take the wait for a loader that has fewer workers than cores."""
-    cost = making_cost(observation, bursts=True)
+    cost = awaiting_cost(observation)
     loader = step_loader(observation)
-    if loader is None or not loader.num_workers or mostly_chosen(observation):
+    if loader is None or not loader.num_workers:
         return
     cores = cores_per_process(observation)
     if loader.num_workers >= cores:
         return
     yield Symptom(
         evidence=(
-            f"num_workers={loader.num_workers} on {cores} cores, and {cost.share:.0%} of the step still waits for data"
+            f"num_workers={loader.num_workers} on {cores} cores, and {cost.share:.0%} of the step still waits for them"
         ),
         metric="phases.data.share",
         path=loader.path,
