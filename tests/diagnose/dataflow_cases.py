@@ -24,7 +24,7 @@ LINES = (
 MODULE, MAIN, CALL, OTHER, TABLE, TABLE_2, TRAINER = range(len(LINES))
 TIMES = (
     "spent", "neutral", "first", "repeated", "constant", "new", "graph", "backward", "again_backward", "unheld",
-    "unheld_graph", "dropped",
+    "unheld_graph", "dropped", "unread",
 )  # fmt: skip
 
 
@@ -72,6 +72,7 @@ DATAFLOW_CASES = {
     "gradients-without-optimizer": with_flow(
         group(CALL, TABLE, spent=0.3, graph=0.3, backward=0.4, unheld=0.3, unheld_graph=0.2)
     ),
+    "input-gradient-unread": with_flow(group(CALL, TABLE, spent=0.3, graph=0.3, backward=0.8, unread=0.3)),
     "gradients-dropped": with_flow(group(CALL, TABLE, spent=0.3, graph=0.3, backward=0.4, dropped=0.3)),
     "dense-embedding-gradients": with_flow(
         tables=(

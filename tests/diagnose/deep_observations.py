@@ -28,7 +28,12 @@ _TRAINER = Frame("/lib/site-packages/transformers/trainer.py", 900, "train", "li
 _HOOK = Frame(str(Path(__file__).with_name("host_code_program.py")), 9, "hook")
 _CALL = Frame("/lib/torch/nn/modules/module.py", 1787, "_call_impl", "torch")
 _STEP_OF_TORCH = Frame("/lib/torch/optim/optimizer.py", 526, "wrapper", "torch")
-FETCH, FRAMEWORK, CALL, HOOK, STEPPING = 5, 6, 7, 8, 9
+_CHOOSING = Frame("/lib/torch/utils/data/dataloader.py", 715, "_next_index", "torch")
+_SAMPLER = Frame("data.py", 21, "__iter__")
+_GETTING = Frame("/lib/torch/utils/data/dataloader.py", 1291, "_try_get_data", "torch")
+_WAITING = Frame("/lib/python3.11/multiprocessing/connection.py", 947, "wait", "library")
+_ENDING = Frame("/lib/torch/utils/data/dataloader.py", 1654, "_shutdown_workers", "torch")
+FETCH, FRAMEWORK, CALL, HOOK, STEPPING, CHOOSING, SAMPLER, GETTING, WAITING, ENDING = range(5, 15)
 """The numbers of their frames."""
 
 
@@ -57,7 +62,23 @@ def with_stacks(
         window_s=2.0,
         interval_s=0.005,
         lines=(),
-        frames=(_MAIN, _STEP, _METRICS, _DATASET, _COUNT, _FETCHER, _TRAINER, _CALL, _HOOK, _STEP_OF_TORCH),
+        frames=(
+            _MAIN,
+            _STEP,
+            _METRICS,
+            _DATASET,
+            _COUNT,
+            _FETCHER,
+            _TRAINER,
+            _CALL,
+            _HOOK,
+            _STEP_OF_TORCH,
+            _CHOOSING,
+            _SAMPLER,
+            _GETTING,
+            _WAITING,
+            _ENDING,
+        ),
         samples=tuple(
             Sample(stack, process, phase, spent_s=num * 0.005, num=num)
             for stack, process, phase, num in samples
@@ -144,6 +165,19 @@ CASES = {
         {"kind": "collate", "name": "pad", "path": SCRIPT, "line": 17, "share": 1.0},
         padding=0.1,
         padding_beyond=0.6,
+    ),
+    "slow-sampler": with_stacks(
+        with_phases(data=0.5),
+        ((0, CHOOSING, SAMPLER), "train", "data", 40),
+        ((0, FETCH), "train", "data", 10),
+        ((0, 1), "train", "forward", 50),
+    ),
+    "loader-restarted-each-step": with_stacks(
+        msgspec.structs.replace(with_phases(data=0.5), epoch_steps=1),
+        ((2, CHOOSING), "train", "data", 40),
+        ((2,), "train", "other", 5),
+        ((2, FETCH), "train", "data", 5),
+        ((0, 1), "train", "forward", 50),
     ),
     "slow-dataset-line": with_stacks(
         with_loader(with_phases(data=0.6), num_workers=2),

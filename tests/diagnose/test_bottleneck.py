@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from hotloop.diagnose.check.bottleneck import bottleneck
-from hotloop.model.observation import Observation
+from hotloop.model.observation import Observation, PhaseTime
 
 from .observations import FINE, with_loader, with_parts, with_phases
 
@@ -45,4 +47,13 @@ def test_rollouts_are_no_evaluation() -> None:
 def test_a_part_between_steps_that_is_longer_than_all_steps() -> None:
     assert _sentence(with_parts(evaluation_s=20.0)).startswith(
         "evaluation-bound: 69% of the loop is evaluation"
+    )
+
+
+def test_forwards_without_gradients_in_every_step_are_computing_and_are_said() -> None:
+    trunk = msgspec.structs.replace(
+        with_phases(forward=0.96, backward=0.02, data=0.01), evaluated=PhaseTime(0.09, 0.9)
+    )
+    assert _sentence(trunk).startswith(
+        "compute-bound: 98% of the step is forward and backward, 90% in forwards without gradients; "
     )

@@ -10,7 +10,7 @@ from hotloop.diagnose.check.engine import diagnose
 from hotloop.diagnose.check.registry import all_rules
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.inference import Inference, Latency
-from hotloop.model.observation import Coverage, Observation, Phase, PhaseTime, RankObservation
+from hotloop.model.observation import Coverage, Observation, Phase, PhaseTime, RankObservation, StepTime
 from hotloop.model.program import ModuleFacts
 
 from . import deep_observations, device_memory_cases, memory_cases
@@ -20,6 +20,7 @@ from .observations import (
     LOADER,
     OPTIMIZER,
     STEP,
+    STEP_S,
     observed,
     with_loader,
     with_parts,
@@ -32,6 +33,7 @@ _LINEAR = ModuleFacts(
     cls="Net", num_parameters=10, dtypes=("float32",), layer_counts={"Linear": 4, "ReLU": 4}
 )
 _ONE_SAMPLE = msgspec.structs.replace(STEP, median_s=0.002, low_s=0.0019, high_s=0.0021, samples_per_s=500.0)
+_ACCUMULATING = msgspec.structs.replace(STEP, rhythm=("4x(data forward backward)", "optimizer"))
 _TWO_RANKS = tuple(
     RankObservation(
         rank=rank,
@@ -109,12 +111,17 @@ CASES: dict[str, Observation] = {
         )
     ),
     "communication-bound": with_program(with_phases(communication=0.3), world_size=2),
+    "all-reduce-every-micro-step": msgspec.structs.replace(
+        with_program(with_phases(communication=0.3), world_size=2, distributed="ddp", reduced=1.0),
+        step=_ACCUMULATING,
+    ),
     "data-parallel": with_program(distributed="dp", device="cuda"),
     "straggler-rank": observed(ranks=_TWO_RANKS),
     "compilation-heavy": msgspec.structs.replace(with_parts(compilation_s=20.0), total_steps=90),
     "evaluation-in-step": msgspec.structs.replace(
-        with_phases(other=0.5),
-        step=msgspec.structs.replace(STEP, rhythm=("data", "forward", "backward", "evaluate")),
+        with_phases(forward=0.6, backward=0.35),
+        evaluated=PhaseTime(0.5 * STEP_S, 0.5),
+        step=msgspec.structs.replace(STEP, rhythm=("data", "evaluate", "forward", "backward")),
     ),
     "frequent-checkpoints": with_parts(checkpoint_s=3.0),
     "frequent-evaluation": with_parts(evaluation_s=6.0),
@@ -255,6 +262,20 @@ def test_without_a_step_nothing_is_said() -> None:
     assert diagnosis.bottleneck is None
     assert [one for one in diagnosis.findings if one.severity is not Severity.INFO] == []
     assert "a measured step" in {one.needs for one in diagnosis.abstained}
+
+
+def test_reductions_but_the_last_are_the_price_of_all() -> None:
+    found = _found(CASES["all-reduce-every-micro-step"])
+    assert found["all-reduce-every-micro-step"].cost_s == pytest.approx(0.75 * 0.3 * STEP_S)
+    assert "communication-bound" not in found
+
+
+@pytest.mark.parametrize(("step", "reduced"), [(_ACCUMULATING, 0.25), (STEP, 1.0), (_ACCUMULATING, None)])
+def test_one_reduction_a_step_is_needed(step: StepTime, reduced: float | None) -> None:
+    seen = msgspec.structs.replace(
+        with_program(with_phases(communication=0.3), world_size=2, reduced=reduced), step=step
+    )
+    assert "all-reduce-every-micro-step" not in _found(seen)
 
 
 def test_processes_that_say_they_are_one_rank_are_not_compared() -> None:

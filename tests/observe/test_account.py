@@ -195,6 +195,27 @@ def test_a_program_that_is_held_to_be_ended(tmp_path: Path) -> None:
     assert "shutdown_s" not in parts
 
 
+def test_a_forward_without_gradients_in_every_step_is_the_step_s_own(tmp_path: Path) -> None:
+    """A frozen trunk: it was `evaluation` in the first step of each epoch, and a real one stays what it is."""
+    script = Script(tmp_path)
+    for _ in range(3):
+        script.span(Kind.ITERATOR, 1)
+        _with_trunk(script, 5)
+    for _ in range(4):
+        script.span(Kind.DATA, 1, 1).span(Kind.EVALUATE, 10)
+    run = _account(_with_trunk(script.span(Kind.ITERATOR, 1), 5))
+    assert run.parts["evaluation_s"] == pytest.approx(4 * 11 * _MS)
+    assert run.num_evaluations == 1
+    assert run.parts["step_forward_s"] == pytest.approx(19 * 32 * _MS)
+
+
+def _with_trunk(script: Script, num: int) -> Script:
+    for _ in range(num):
+        script.span(Kind.DATA, 1).span(Kind.EVALUATE, 30).span(Kind.FORWARD, 2).span(Kind.BACKWARD, 3)
+        script.span(Kind.OPTIMIZER, 1)
+    return script
+
+
 def test_inference_is_no_evaluation(tmp_path: Path) -> None:
     script = Script(tmp_path)
     for _ in range(8):

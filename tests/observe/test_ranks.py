@@ -116,6 +116,18 @@ def test_what_ddp_measured_holds_the_wait_and_counts_once(tmp_path: Path) -> Non
     assert "backward" not in _shares_ms(second), "all of its 10 ms, as DDP measured 24 on it"
 
 
+def test_ddp_measures_one_backward_of_several(tmp_path: Path) -> None:
+    """Eight reductions a step were 4% of it, in truth 40%."""
+    job = Job(tmp_path)
+    for _ in range(20):
+        for _ in range(4):
+            job.each(Kind.FORWARD, 2, 2).together(Kind.BACKWARD, 10)
+        job.each(Kind.OPTIMIZER, 1, 1)
+    every, last = (job.seen(exposed_communication_s=0.006, reduced=share)[0] for share in (1.0, 0.25))
+    assert _shares_ms(every)["communication"] == pytest.approx(24)
+    assert _shares_ms(last)["communication"] == pytest.approx(6)
+
+
 def test_all_ranks_are_measured_over_the_same_steps(tmp_path: Path) -> None:
     """The machine was slow for the first half, and one rank's record begins with an epoch of its own."""
     job = Job(tmp_path)

@@ -143,6 +143,8 @@ def test_evaluations_in_every_step_belong_to_it(tmp_path: Path) -> None:
     timeline = script.timeline()
     steps = windows(timeline, _STEP)
     assert all(step.regular for step in steps)
+    assert [step.phases[Phase.FORWARD] for step in steps] == pytest.approx([3e-3] * 5)
+    assert [step.evaluated_s for step in steps] == pytest.approx([1e-3] * 5)
     assert rates(timeline, steps, [])[0] == pytest.approx(8 / 7e-3), "what is trained on, not what is asked"
 
 

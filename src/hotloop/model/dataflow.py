@@ -47,7 +47,9 @@ class OperationGroup(msgspec.Struct, frozen=True, kw_only=True):
     unheld_graph_s: float
     """Of `graph_s`, in operations whose whole backward is for such parameters."""
     dropped_s: float
-    """Of `backward_s`, for gradients that were dropped before anybody read them."""
+    """Of `backward_s`, for gradients of parameters that were dropped before anybody read them."""
+    unread_s: float = 0.0
+    """Of `backward_s`, for gradients of inputs (leaves that are no parameters) that nobody read."""
 
 
 class BackwardCalls(msgspec.Struct, frozen=True, kw_only=True):

@@ -86,6 +86,8 @@ class RankObservation(msgspec.Struct, frozen=True, kw_only=True):
     phases: dict[Phase, PhaseTime]
     other: dict[str, PhaseTime] = {}
     """See `Observation.other`."""
+    evaluated: PhaseTime | None = None
+    """See `Observation.evaluated`."""
     peak_bytes: int | None = None
     page_faults: float | None = None
     """Minor page faults of a step, of all threads: buffers that were given back, and are faulted in anew."""
@@ -280,7 +282,9 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int | None
     """Of the program; None: it was ended at a step boundary after the measurement."""
     other: dict[str, PhaseTime] = {}
-    """What of the phase `other` has a name: `checkpoint`, `logging`, `evaluate`, `import`, `compilation`."""
+    """What of the phase `other` has a name: `checkpoint`, `logging`, `import`, `compilation`."""
+    evaluated: PhaseTime | None = None
+    """What of each training step's forward keeps no graph: a teacher's, a frozen trunk's, a score; None: nothing."""
     inference: Inference | None = None
     """Latency and throughput; None: the program trains."""
     clock: str = "host"

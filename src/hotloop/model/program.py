@@ -87,6 +87,8 @@ class ProgramFacts(msgspec.Struct, frozen=True, kw_only=True):
     anomaly_mode: bool = False
     profiled: float | None = None
     """Share of the backward passes that a profiler of the program's own looked at; None: of an earlier version."""
+    reduced: float | None = None
+    """Share of the backward passes after which DDP adds up the gradients of all ranks; None: there is no DDP."""
     deterministic: bool = False
     autocast_dtype: str | None = None
     """What the program itself already uses; None: full precision."""

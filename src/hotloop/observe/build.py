@@ -98,6 +98,7 @@ def build(
         step=_of_all(main.step, trained) if main and main.step else None,
         phases=main.phases if main else {},
         other=main.other if main else {},
+        evaluated=main.evaluated if main else None,
         ranks=tuple(trained),
         memory=_memory(trained, program, processes),
         run=account(

@@ -249,6 +249,59 @@ def test_gradients_that_are_dropped(run: Run, detach: str, wholly: set[str]) -> 
     assert seen.sums("unheld_s") == {}
 
 
+@pytest.mark.parametrize(
+    ("change", "unread"),
+    [
+        ("", {"first"}),
+        ("direction = x.grad.sign()", set()),
+        ("kept.append(x.grad)", set()),
+        ("x.grad.numpy()", set()),
+        ("x.requires_grad_(False).add_(x.grad)", set()),
+    ],
+)
+def test_gradients_of_an_input_that_nobody_reads(run: Run, change: str, unread: set[str]) -> None:
+    seen = run(f"""
+        first, second = nn.Linear(32, 32), nn.Linear(32, 2)
+        optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1)
+        kept = []
+
+        def step():
+            x = torch.randn(16, 32).requires_grad_(True)
+            optimizer.zero_grad()
+            h = first(x)  # first
+            second(h).sum().backward()
+            optimizer.step()
+            {change}
+    """)
+    assert set(seen.sums("unread_s")) == unread
+    assert seen.sums("unheld_s") == seen.sums("dropped_s") == {}
+
+
+@pytest.mark.parametrize(
+    "passes",
+    [
+        "h = first(x); cut = h.detach().requires_grad_(True); second(cut).sum().backward(); h.backward(cut.grad)",
+        "torch.utils.checkpoint.checkpoint(second, first(x), use_reentrant=True).sum().backward()",
+        "x.requires_grad_(True); y = second(first(x)).sum(); slope, = torch.autograd.grad(y, x, create_graph=True); "
+        "(slope.sum() + y).backward()",
+        "x.requires_grad_(True).register_hook(lambda gradient: gradient * 2); second(first(x)).sum().backward()",
+    ],
+)
+def test_gradients_that_go_into_another_pass_or_a_hook_are_read(run: Run, passes: str) -> None:
+    seen = run(f"""
+        import torch.utils.checkpoint
+        first, second = nn.Linear(32, 32), nn.Linear(32, 2)
+        optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1)
+
+        def step():
+            x = torch.randn(16, 32)
+            {passes}
+            optimizer.step()
+            optimizer.zero_grad()
+    """)
+    assert seen.sums("unread_s") == {}
+
+
 def test_accumulated_gradients_are_used(run: Run) -> None:
     seen = run("""
         layer = nn.Linear(8, 4)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hotloop.diagnose.price.cost import loop_s, phase_share
+from hotloop.diagnose.price.cost import MATERIAL, evaluated_share, loop_s, phase_share
 from hotloop.diagnose.price.facts import step_loader
 from hotloop.model.ceilings import Ceilings
 from hotloop.model.diagnosis import Bottleneck
@@ -61,7 +61,13 @@ def _within(observation: Observation) -> Bottleneck:
     rest = _data_rest(observation, shares["input"])
     infers = observation.anchor is not None and observation.anchor.infers
     says = "of the step is the forward pass" if kind == "compute" and infers else _SAYS[kind]
+    says += _without_gradients(observation) if kind == "compute" else ""
     return Bottleneck(kind, shares[kind], f"{kind}-bound: {shares[kind]:.0%} {says}{rest}")
+
+
+def _without_gradients(observation: Observation) -> str:
+    share = evaluated_share(observation)
+    return f", {share:.0%} in forwards without gradients" if share >= MATERIAL else ""
 
 
 def _input_sentence(observation: Observation, share: float) -> str:

@@ -8,7 +8,9 @@ import msgspec
 
 from hotloop.model.finding import Finding, Severity
 
-_WHOLE = frozenset({"hot-line-outside-phases", "hot-line-before-backward", "slow-dataset-line"})
+_WHOLE = frozenset(
+    {"hot-line-outside-phases", "hot-line-before-backward", "slow-dataset-line", "slow-sampler"}
+)
 """Findings that price all that is spent under a line."""
 _PARTS = frozenset({"sync-in-step", "tensor-creation-in-step", "copy-in-step", "host-code-in-model"})
 """Findings that price some calls on a line."""

@@ -35,6 +35,10 @@ class HotLine:
     """Lower end of the 95% interval, from the number of samples."""
     high: float
 
+    def part_of(self, whole: Cost) -> Cost:
+        """Return what the line costs, where the part's time costs so much."""
+        return Cost(whole.share * self.share, whole.low * self.low, whole.high * self.high, whole.step_s)
+
 
 def samples_of(observation: Observation, process: str) -> tuple[HostSamples, list[Sample]]:
     """Return the samples of one kind of process.

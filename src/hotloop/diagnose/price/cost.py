@@ -71,6 +71,11 @@ def phase_share(observation: Observation, *phases: Phase) -> float:
     return sum(observation.phases[phase].share for phase in phases if phase in observation.phases)
 
 
+def evaluated_share(observation: Observation) -> float:
+    """Return the share of the step in forwards without gradients, which is part of the forward's; 0: there are none."""
+    return observation.evaluated.share if observation.evaluated is not None else 0.0
+
+
 def phase_cost(observation: Observation, *phases: Phase, bursts: bool = False) -> Cost:
     """Return what phases cost.
 
@@ -108,8 +113,8 @@ def with_backward(observation: Observation, forward: Cost) -> Cost:
     the forward's own. Loops over rows had more of the backward than of the forward (measured: 27% of the step where
     this gives 17%, 53% where it gives 37%), which the upper end, half as much again, reaches.
     """
-    shares = [phase_share(observation, phase) for phase in (Phase.FORWARD, Phase.BACKWARD)]
-    factor = 1.0 + shares[1] / shares[0] if shares[0] else 1.0
+    with_graph = phase_share(observation, Phase.FORWARD) - evaluated_share(observation)
+    factor = 1.0 + phase_share(observation, Phase.BACKWARD) / with_graph if with_graph > 0 else 1.0
     share = min(1.0, forward.share * factor)
     return Cost(share, forward.low, max(share, min(1.0, forward.high * factor * 1.5)), forward.step_s)
 

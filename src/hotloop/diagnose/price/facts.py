@@ -56,20 +56,25 @@ def batch_samples(observation: Observation) -> float | None:
 _REPEATED = re.compile(r"(\d+)x\((.*)\)")
 
 
+def repeated_passes(observation: Observation) -> int:
+    """Return how often forward and backward come in a row before the optimizer's step; 1 where they do not."""
+    step = observation.step
+    matches = [found for part in (step.rhythm if step else ()) if (found := _REPEATED.fullmatch(part))]
+    repeats = {frozenset(found[2].split()): int(found[1]) for found in matches}
+    return max(
+        (n for unit, n in repeats.items() if {"forward", "backward"} <= unit and "optimizer" not in unit),
+        default=1,
+    )
+
+
 def micro_batches(observation: Observation) -> int:
     """Return the backward passes of a step that each have samples of their own: gradients are accumulated; else 1.
 
     Closures of an optimizer are no micro-batches: the step's samples would be those of one pass times their number.
     """
-    step, samples = observation.step, batch_samples(observation)
-    if step is None or samples is None:
+    samples, num = batch_samples(observation), repeated_passes(observation)
+    if samples is None:
         return 1
-    matches = [found for part in step.rhythm if (found := _REPEATED.fullmatch(part)) is not None]
-    repeats = {frozenset(found[2].split()): int(found[1]) for found in matches}
-    num = max(
-        (n for unit, n in repeats.items() if {"forward", "backward"} <= unit and "optimizer" not in unit),
-        default=1,
-    )
     loader = step_loader(observation)
     sizes = {
         shapes[0][0]

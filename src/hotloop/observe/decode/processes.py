@@ -61,6 +61,7 @@ def program_facts(raw: dict[str, Any] | None, script: Path | None) -> ProgramFac
         num_interop_threads=raw["num_interop_threads"],
         anomaly_mode=raw["anomaly_mode"],
         profiled=raw["profiled"],
+        reduced=raw.get("reduced"),
         deterministic=raw["deterministic"],
         autocast_dtype=raw["autocast_dtype"],
         matmul_precision=raw["matmul_precision"] or "highest",

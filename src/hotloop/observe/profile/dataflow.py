@@ -11,7 +11,7 @@ from hotloop.observe.decode.spans import NS, Timeline
 
 _TIMES = (
     "spent", "neutral", "first", "repeated", "constant", "new", "graph", "backward", "again_backward", "unheld",
-    "unheld_graph", "dropped",
+    "unheld_graph", "dropped", "unread",
 )  # fmt: skip
 
 

@@ -13,10 +13,11 @@ import msgspec
 from hotloop.model.observation import Anchor, Phase, RunAccount
 from hotloop.observe.decode.intervals import cut
 from hotloop.observe.decode.spans import Span, Stretch, Timeline
-from hotloop.observe.run_account.interval_names import DIRECT, Stage, Usual, name_pieces
+from hotloop.observe.run_account.interval_names import DIRECT, Stage, Usual, name_pieces, with_own_forwards
 from hotloop.observe.steps.epochs import training_slot
 from hotloop.observe.steps.evaluation import num_evaluations, scores_batches
 from hotloop.observe.steps.rates import CALLS
+from hotloop.observe.steps.rhythm import NAMES
 from hotloop.observe.steps.step_windows import WITHIN, Window, boundaries, windows
 from hotloop.probe.record.events import Kind
 
@@ -92,7 +93,7 @@ class _Ledger:
         """Add a stretch that is no regular step."""
         if end_s <= begin_s:
             return
-        pieces = cut(spans, begin_s, end_s)
+        pieces = with_own_forwards(cut(spans, begin_s, end_s), stage, self.usual)
         self.add(name_pieces(pieces, stage, self.usual))
         if not (self.usual.infers or self.usual.acts):
             self._num_evaluations += num_evaluations(pieces)
@@ -110,7 +111,7 @@ class _Ledger:
             self.stretch(spans, step.begin_s, step.end_s, Stage.BETWEEN)
         else:
             self._num_regular += 1
-            self.add(_of_step(step, infers=self.usual.infers))
+            self.add(_of_step(step))
             self._num_checkpoints += Kind.SAVE in step.parts
 
     def closed(self, wall_s: float) -> RunAccount:
@@ -180,18 +181,19 @@ def _shares(steps: Sequence[Window]) -> dict[Phase, float]:
 def _usual(
     timeline: Timeline, steps: Sequence[Window], shares: dict[Phase, float], *, infers: bool, acts: bool
 ) -> Usual:
-    named = [kind for kind in WITHIN if not (infers and kind is Kind.EVALUATE)]
     rests = [
-        step.phases[Phase.OTHER] - sum(step.parts.get(kind, 0.0) for kind in named)
+        step.phases[Phase.OTHER] - sum(step.parts.get(kind, 0.0) for kind in WITHIN)
         for step in steps
         if step.regular
     ]
+    scores = [step.tokens.count(NAMES[Kind.EVALUATE]) for step in steps if step.regular]
     fetches: dict[int, list[float]] = {}
     for span in timeline.spans:
         if span.kind is Kind.DATA:
             fetches.setdefault(span.slot, []).append(span.exclusive_s)
     return Usual(
         infers=infers,
+        num_evaluated=round(median(scores)) if scores else 0,
         acts=acts and not scores_batches(timeline.spans),
         rest_s=max(0.0, median(rests)) if rests else 0.0,
         fetch_s={slot: median(spent) for slot, spent in fetches.items()},
@@ -200,13 +202,9 @@ def _usual(
     )
 
 
-def _of_step(step: Window, *, infers: bool) -> dict[str, float]:
+def _of_step(step: Window) -> dict[str, float]:
     """A regular step by phase; what is no phase and has a name is taken from the rest."""
-    aside = {
-        kind: step.parts[kind]
-        for kind in WITHIN
-        if kind in step.parts and not (infers and kind is Kind.EVALUATE)
-    }
+    aside = {kind: step.parts[kind] for kind in WITHIN if kind in step.parts}
     rest_s = step.phases[Phase.OTHER]
     fits = min(1.0, rest_s / sum(aside.values())) if any(aside.values()) else 0.0
     parts = {WITHIN[kind]: spent * fits for kind, spent in aside.items()}

@@ -36,6 +36,7 @@ class Usual(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         infers: the steps are forwards without gradients, so none of them is an evaluation.
+        num_evaluated: forwards without gradients in a step, which are its own: a teacher's, a frozen trunk's.
         acts: forwards without gradients between steps act in an environment.
         rest_s: what is in no span of a step.
         fetch_s: a fetch of a batch, by loader.
@@ -44,11 +45,26 @@ class Usual(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     infers: bool = False
+    num_evaluated: int = 0
     acts: bool = False
     rest_s: float = 0.0
     fetch_s: dict[int, float] = {}
     shares: dict[Phase, float] = {}
     step_s: float = 0.0
+
+
+def with_own_forwards(pieces: Sequence[Piece], stage: Stage, usual: Usual) -> list[Piece]:
+    """Return the pieces of a stretch, the forwards without gradients that the usual step has as plain forwards.
+
+    They are the last ones: what is evaluated between two steps comes before the next one's. No step follows at the end.
+    """
+    if usual.infers or usual.acts or stage is Stage.TAIL:
+        return list(pieces)
+    scores = [index for index, piece in enumerate(pieces) if piece.kind is Kind.EVALUATE]
+    own = frozenset(scores[-usual.num_evaluated :]) if usual.num_evaluated else frozenset()
+    return [
+        piece._replace(kind=Kind.FORWARD) if index in own else piece for index, piece in enumerate(pieces)
+    ]
 
 
 def name_pieces(pieces: Sequence[Piece], stage: Stage, usual: Usual) -> dict[str, float]:

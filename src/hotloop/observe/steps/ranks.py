@@ -8,7 +8,7 @@ from typing import Any
 from hotloop.model.observation import Anchor, Phase, PhaseTime, RankObservation, StepTime
 from hotloop.observe.decode.spans import Timeline
 from hotloop.observe.steps.rates import rates
-from hotloop.observe.steps.rhythm import fold, in_loop_order
+from hotloop.observe.steps.rhythm import NAMES, fold, in_loop_order
 from hotloop.observe.steps.step_windows import WITHIN, Window, windows
 from hotloop.probe.record.events import Kind
 from hotloop.stats.steady import steady_from
@@ -62,11 +62,22 @@ def observe_rank(
         pid=timeline.pid,
         role=role,
         step=_step(timeline, steady, facts, anchor) if steady and anchor else None,
-        phases=_phases(steady, max(0.0, (facts.get("exposed_communication_s") or 0.0) - waited_s)),
-        other=_other(steady, infers=role == "infer"),
+        phases=_phases(steady, max(0.0, _exposed_s(steady, facts) - waited_s)),
+        other=_other(steady),
+        evaluated=_evaluated(steady) if role == "train" else None,
         peak_bytes=facts.get("device_peak_bytes") or facts.get("host_peak_bytes"),
         page_faults=facts.get("page_faults"),
     )
+
+
+def _exposed_s(steady: Sequence[Window], facts: dict[str, Any]) -> float:
+    """Return the wait for other ranks in a step's backward passes, as DDP measured it of one that it reduces after."""
+    each_s: float = facts.get("exposed_communication_s") or 0.0
+    reduced: float | None = facts.get("reduced")
+    if reduced is None or not steady:
+        return each_s
+    passes = sum(window.tokens.count(NAMES[Kind.BACKWARD]) for window in steady) / len(steady)
+    return each_s * reduced * passes
 
 
 def _step(timeline: Timeline, steady: Sequence[Window], facts: dict[str, Any], anchor: Anchor) -> StepTime:
@@ -108,13 +119,20 @@ def _phases(steady: Sequence[Window], exposed_s: float) -> dict[Phase, PhaseTime
     }
 
 
-def _other(steady: Sequence[Window], *, infers: bool) -> dict[str, PhaseTime]:
+def _evaluated(steady: Sequence[Window]) -> PhaseTime | None:
+    samples = [window.evaluated_s for window in steady]
+    return (
+        _phase(samples, sum(samples) / sum(window.duration_s for window in steady)) if any(samples) else None
+    )
+
+
+def _other(steady: Sequence[Window]) -> dict[str, PhaseTime]:
     """Return what of the rest has a name; it never is more than the rest."""
     total = sum(window.duration_s for window in steady)
     named = {}
     for kind, name in WITHIN.items():
         samples = [min(window.parts.get(kind, 0.0), window.phases[Phase.OTHER]) for window in steady]
-        if any(samples) and not (infers and kind is Kind.EVALUATE):
+        if any(samples):
             named[name.removeprefix("step_").removesuffix("_s")] = _phase(samples, sum(samples) / total)
     return named
 

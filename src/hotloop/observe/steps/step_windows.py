@@ -31,7 +31,6 @@ WITHIN = {
     Kind.IMPORT: "import_s",
     Kind.COMPILE: "compilation_s",
     Kind.WORKERS_END: "epoch_boundary_s",
-    Kind.EVALUATE: "step_evaluate_s",
 }
 """What is no phase of a step and has a name of its own."""
 RARE = (Kind.EVALUATE, Kind.ITERATOR, Kind.SAVE, Kind.COMPILE)
@@ -49,13 +48,15 @@ class Window:
     """Seconds of each phase; what is in no span is `other`."""
     tokens: tuple[str, ...]
     parts: dict[Kind, float]
-    """Seconds of what is no phase: `EVALUATE`, `ITERATOR`, and those of `ASIDE`."""
+    """Seconds of what is no phase: `EVALUATE` out of the rhythm, `ITERATOR`, and those of `ASIDE`."""
     paused: bool
     regular: bool = True
     deep: bool = False
     """A profiler was on in it, or was taken off in it."""
     lean: bool = False
     """Only its end was recorded, and what is rare: it has no phases."""
+    evaluated_s: float = 0.0
+    """Of the forward, what keeps no graph: forwards without gradients belong to it where the usual step has them."""
 
 
 def is_anchor(span: Span, anchor: Anchor) -> bool:
@@ -78,9 +79,8 @@ def windows(timeline: Timeline, anchor: Anchor) -> list[Window]:
     not recorded.
     """
     ends = boundaries(timeline, anchor)
-    infers = anchor.infers
     cut = [
-        _window(timeline.spans[before + 1 : at + 1], timeline.spans[before].end_s, infers=infers)
+        _window(timeline.spans[before + 1 : at + 1], timeline.spans[before].end_s)
         for before, at in itertools.pairwise(ends)
     ]
     rests = [rest.begin_s for rest in timeline.lean]
@@ -97,7 +97,7 @@ def _looked_at(
     return replace(window, lean=True) if before >= 0 and lean[before].end_s >= window.end_s else window
 
 
-def _window(spans: Sequence[Span], begin_s: float, *, infers: bool) -> Window:
+def _window(spans: Sequence[Span], begin_s: float) -> Window:
     end_s = spans[-1].end_s
     phases = dict.fromkeys(Phase, 0.0)
     parts: dict[Kind, float] = {}
@@ -108,8 +108,6 @@ def _window(spans: Sequence[Span], begin_s: float, *, infers: bool) -> Window:
             held = held or span.slot != BOOKKEEPING
         elif span.kind in PHASES:
             phases[PHASES[span.kind]] += span.exclusive_s
-        elif infers and span.kind is Kind.EVALUATE:
-            phases[Phase.FORWARD] += span.exclusive_s
         if span.kind in ASIDE or span.kind in RARE:
             parts[span.kind] = parts.get(span.kind, 0.0) + span.exclusive_s
     _move_losses(spans, phases)
@@ -172,8 +170,11 @@ def _judged(cut: Sequence[Window]) -> list[Window]:
         return list(cut)
     shapes = {tokens: shape(tokens) for tokens in {window.tokens for window in timed}}
     usual = Counter(shapes[window.tokens] for window in timed).most_common(1)[0][0]
-    evaluates = any("evaluate" in part for part in usual)
-    unusual = [kind for kind in RARE if not (evaluates if kind is Kind.EVALUATE else _in_most(timed, kind))]
+    evaluates = any(NAMES[Kind.EVALUATE] in part for part in usual)
+    if evaluates:
+        cut = [_with_evaluation(window) for window in cut]
+        timed = [window for window in cut if not window.lean]
+    unusual = [kind for kind in RARE if kind is Kind.EVALUATE or not _in_most(timed, kind)]
     return [
         window
         if not (window.paused or window.deep or window.lean)
@@ -182,6 +183,20 @@ def _judged(cut: Sequence[Window]) -> list[Window]:
         else replace(window, regular=False)
         for window in cut
     ]
+
+
+def _with_evaluation(window: Window) -> Window:
+    """Count forwards without gradients as forward, not as what is in no phase."""
+    spent = window.parts.get(Kind.EVALUATE, 0.0)
+    moved = min(spent, window.phases[Phase.OTHER])
+    phases = {
+        **window.phases,
+        Phase.FORWARD: window.phases[Phase.FORWARD] + moved,
+        Phase.OTHER: window.phases[Phase.OTHER] - moved,
+    }
+    parts = dict(window.parts)
+    parts.pop(Kind.EVALUATE, None)
+    return replace(window, phases=phases, parts=parts, evaluated_s=moved)
 
 
 def _in_most(cut: Sequence[Window], kind: Kind) -> bool:

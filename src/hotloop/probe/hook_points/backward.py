@@ -63,6 +63,8 @@ def _marks(probe: Probe) -> Section:
         if not facts.settled:  # what slows a backward may be on around this one alone
             facts.num_looked += 1
             facts.num_profiled += is_profiled()
+            with probe.survive("backward:reduces"):
+                facts.num_reduced += facts.reduces()
             facts.anomaly_mode = facts.anomaly_mode or is_anomaly_enabled()
         if sites.open("backward"):
             with probe.survive("sites"):

@@ -13,7 +13,11 @@ ONE_INPUT = 0.5
 _COLUMNS = (
     "num", "spent_ns", "neutral_ns", "first_ns", "repeated_ns", "constant_ns", "new_ns",
     "graph_ns", "backward_ns", "again_backward_ns", "unheld_ns", "dropped_ns", "unheld_graph_ns",
+    "unread_ns",
 )  # fmt: skip
+
+_FOR_NOTHING = {NOBODY: "unheld_ns", OTHER: "unread_ns"}
+"""Columns of the groups that have one of their own."""
 
 
 def rows(watch: OperationWatch) -> dict[str, Any]:
@@ -64,10 +68,9 @@ def _add_backward(
         task = tasks[number] if 0 <= number < len(tasks) else None
         if task is None or not task.accumulates or task.step >= watch.steps - 1:
             continue
-        unheld, dropped = _wasted(task, one.reaches, one.direct)
-        row["unheld_ns"] += round(spent * unheld)
-        row["dropped_ns"] += round(spent * dropped)
-        if unheld == 1.0 and node not in in_vain:
+        column, part = _wasted(task, one.reaches, one.direct)
+        row[column] += round(spent * part)
+        if column == "unheld_ns" and part == 1.0 and node not in in_vain:
             in_vain.add(node)
             row["unheld_graph_ns"] += one.spent_ns
 
@@ -81,16 +84,18 @@ def _kind(one: Operation) -> str:
     return "repeated_ns" if one.repeated else "first_ns" if one.first else "new_ns"
 
 
-def _wasted(task: Task, reaches: int, direct: int) -> tuple[float, float]:
-    """Return what of a node's backward led to nobody's parameters only, or to gradients that were dropped, 0 to 1."""
+def _wasted(task: Task, reaches: int, direct: int) -> tuple[str, float]:
+    """Return what of a node's backward was for nothing, 0 to 1, and the column for what it led to.
+
+    It led to parameters of nobody's, to inputs whose gradients nobody read, or to gradients that were dropped.
+    """
     useful = (task.used | OTHER) & ~task.dropped | task.used
     dropped = task.dropped & ~task.used
+    column = _FOR_NOTHING.get(dropped & (reaches | direct), "dropped_ns")
     if not dropped & (reaches | direct):
-        return 0.0, 0.0
+        return column, 0.0
     part = 1.0 if not reaches & ~dropped & (useful | task.reached) else ONE_INPUT
-    if part == ONE_INPUT and not direct & dropped:
-        return 0.0, 0.0
-    return (part, 0.0) if (dropped & (reaches | direct)) == NOBODY else (0.0, part)
+    return column, 0.0 if part == ONE_INPUT and not direct & dropped else part
 
 
 def _backwards(watch: OperationWatch, tasks: list[Task]) -> list[dict[str, Any]]:

@@ -177,6 +177,8 @@ class OperationWatch:
         self.backward[task, node] += spent_ns
         name = func._overloadpacket.__name__
         self.tables.note(name, args, out, node, spent_ns, accumulates=node == ACCUMULATE)
+        if node != ACCUMULATE:  # gradients of one pass that go into another, as those of a graph cut in two
+            self.gradients.read(map(self.values.storage, tensors_in(args)), name)
 
     def _node(self) -> int:
         """Return the number of the node that runs; between nodes gradients are added up, for the last one."""

@@ -77,6 +77,10 @@ class Facts:
         self.anomaly_mode = False
         self.num_looked = self.num_profiled = 0
         """Backward passes, until the first profiler, and those under a profiler of the program's own."""
+        self.num_reduced = 0
+        """Of the passes looked at, those after which DDP has added up the gradients of all ranks."""
+        self._job: dict[str, Any] = {}
+        """What is known of the ranks while they are there: programs leave the group before they end."""
         self.autocast_dtype: str | None = None
         self.distributed: str | None = None
         self.shared_memory = False
@@ -104,12 +108,10 @@ class Facts:
         import torch
 
         read, device = self._read, self.device
-        rank, world_size = rank_and_world()
+        self._look_at_job()
         self.anomaly_mode = self.anomaly_mode or torch.is_anomaly_enabled()
         return {
             "pid": os.getpid(),
-            "rank": rank,
-            "world_size": world_size,
             "argv": sys.orig_argv,
             "torch_version": torch.__version__,
             "hip_version": torch.version.hip,
@@ -126,13 +128,14 @@ class Facts:
             "num_interop_threads": torch.get_num_interop_threads(),
             "anomaly_mode": self.anomaly_mode,
             "profiled": self.num_profiled / self.num_looked if self.num_looked else None,
+            "reduced": self.num_reduced / self.num_looked if self.ddp_modules and self.num_looked else None,
             "deterministic": torch.are_deterministic_algorithms_enabled(),
             "double_backward": self.double_backward,
             "shared_memory": self.shared_memory,
             "other_trainers": self.other_trainers,
             "distributed": self.distributed,
             "autocast_dtype": self.autocast_dtype,
-            "exposed_communication_s": read("exposed_communication_s", self._exposed_communication_s),
+            **self._job,
             "matmul_precision": read("matmul_precision", lambda: matmul_precision(torch)),
             "convolution_precision": read("convolution_precision", lambda: convolution_precision(torch)),
             "cudnn_benchmark": read("cudnn_benchmark", lambda: bool(torch.backends.cudnn.benchmark)),
@@ -168,9 +171,26 @@ class Facts:
         self.settled = True
         self.page_faults.end()
         self._peaks = self._peaks or self._peaks_now()
+        self._look_at_job()
+
+    def _look_at_job(self) -> None:
+        (rank, world_size), known = rank_and_world(), self._job
+        if rank is None and known:
+            rank, world_size = known["rank"], known["world_size"]
+        exposed = self._read("exposed_communication_s", self._exposed_communication_s)
+        self._job = {
+            "rank": rank,
+            "world_size": world_size,
+            "exposed_communication_s": known.get("exposed_communication_s") if exposed is None else exposed,
+        }
+
+    def reduces(self) -> bool:
+        """Whether the backward pass that begins ends with gradients added up: its forward was not under `no_sync`."""
+        modules = [reference() for reference in self.ddp_modules]
+        return any(getattr(module, "require_forward_param_sync", False) for module in modules)
 
     def _exposed_communication_s(self) -> float | None:
-        """Gradient communication in a backward that no computation hides, from the averages that DDP keeps itself.
+        """Gradient communication in one backward that no computation hides, from the averages that DDP keeps itself.
 
         None: no DistributedDataParallel, or it has not sampled an iteration yet.
         """

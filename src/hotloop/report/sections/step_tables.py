@@ -12,7 +12,7 @@ from hotloop.report.document import Block, Facts, Table
 
 LEAST_PART = 0.01
 """Of the step: less of the phase `other` has no row of its own."""
-_NAMES = {"evaluate": "evaluation", "checkpoint": "checkpoints", "import": "imports"}
+_NAMES = {"checkpoint": "checkpoints", "import": "imports"}
 _HEADINGS = {Phase.COMMUNICATION: "comm."}
 """Phases whose names are too wide for a column."""
 
@@ -44,25 +44,29 @@ def phases_table(observation: Observation, step: StepTime) -> Table:
     seen = [(phase, observation.phases[phase].share) for phase in Phase if phase in observation.phases]
     spent = parts([share * whole_s for _, share in seen], whole_s)
     said = shares([share for _, share in seen])
-    named = list(_named(observation.other))
-    rows: list[tuple[str, ...]] = [
-        (phase.value, time, share) for (phase, _), time, share in zip(seen, spent, said, strict=True)
-    ]
-    rows += [(f"  {name}", *parts([one.share * whole_s], whole_s), percent(one.share)) for name, one in named]
+    rows: list[tuple[tuple[str, ...], float, Phase]] = []
+    for (phase, part), time, percents in zip(seen, spent, said, strict=True):
+        rows.append(((phase.value, time, percents), part, phase))
+        for name, one in _named(observation, phase):
+            row = (f"  of it {name}", *parts([one.share * whole_s], whole_s), percent(one.share))
+            rows.append((row, one.share, phase))
     return Table(
         ("mean step", *parts([whole_s], whole_s), "100%"),
-        tuple(rows),
+        tuple(row for row, _, _ in rows),
         figures=(1, 2),
-        bars=(*(share for _, share in seen), *(one.share for _, one in named)),
-        hues=(*(phase.value for phase, _ in seen), *(Phase.OTHER.value for _ in named)),
+        bars=tuple(share for _, share, _ in rows),
+        hues=tuple(phase.value for _, _, phase in rows),
     )
 
 
-def _named(other: dict[str, PhaseTime]) -> Iterator[tuple[str, PhaseTime]]:
-    """Yield what of the phase `other` has a name: parts of it, not beside it."""
-    for name, one in other.items():
+def _named(observation: Observation, phase: Phase) -> Iterator[tuple[str, PhaseTime]]:
+    """Yield what of a phase has a name: parts of it, not beside it."""
+    named = dict(observation.other) if phase is Phase.OTHER else {}
+    if phase is Phase.FORWARD and observation.evaluated is not None:
+        named = {"without gradients": observation.evaluated}
+    for name, one in named.items():
         if one.share >= LEAST_PART:
-            yield f"of it {_NAMES.get(name, name.replace('_', ' '))}", one
+            yield _NAMES.get(name, name.replace("_", " ")), one
 
 
 def ranks_table(ranks: Sequence[RankObservation]) -> Table:

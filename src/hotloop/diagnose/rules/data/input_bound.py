@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
+from hotloop.diagnose.lines.choosing_samples import making_cost
 from hotloop.diagnose.price.cost import phase_cost
 from hotloop.diagnose.price.facts import step_loader
 from hotloop.diagnose.rule import Rule, Symptom
@@ -45,7 +46,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if Phase.DATA not in observation.phases:
         raise Abstain("a DataLoader in the step")
     loader = step_loader(observation)
-    if loader is not None and not loader.num_workers and not loader.iterable and cost.seconds[0] >= BATCH_S:
+    if loader is not None and not loader.num_workers and not loader.iterable and _made_slowly(observation):
         return  # `loader-in-training-process` tells what workers bring, and that they may bring nothing
     perfect, allowed = observation.ceilings.perfect_input if observation.ceilings else None, cost.gain()
     yield Symptom(
@@ -60,6 +61,10 @@ def check(observation: Observation) -> Iterator[Symptom]:
         if loader and loader.num_workers and cost.share < MIN_SHARE_TO_REPORT
         else None,
     )
+
+
+def _made_slowly(observation: Observation) -> bool:
+    return making_cost(observation).seconds[0] >= BATCH_S
 
 
 rule = Rule(

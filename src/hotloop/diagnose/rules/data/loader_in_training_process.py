@@ -30,19 +30,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.price.cost import LEAST, phase_cost
+from hotloop.diagnose.lines.choosing_samples import making_cost
+from hotloop.diagnose.price.cost import LEAST
 from hotloop.diagnose.price.facts import cores_per_process, step_loader
 from hotloop.diagnose.price.threads import pipelined
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.data.handing_over import BATCH_S
-from hotloop.model.observation import Observation, Phase
+from hotloop.model.observation import Observation
 from hotloop.model.quantities import duration
 from hotloop.model.ratio import Ratio
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
     """Take the wait for a loader without workers."""
-    cost = phase_cost(observation, Phase.DATA)
+    cost = making_cost(observation)
     loader = step_loader(observation)
     if loader is None or loader.num_workers or loader.iterable or cost.seconds[0] < BATCH_S:
         return

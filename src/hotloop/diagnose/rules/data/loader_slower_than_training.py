@@ -28,11 +28,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.price.cost import phase_cost
+from hotloop.diagnose.lines.choosing_samples import awaiting_cost
 from hotloop.diagnose.price.facts import cores_per_process, step_loader
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
-from hotloop.model.observation import Observation, Phase
+from hotloop.model.observation import Observation
 
 MIN_SHARE_TO_REPORT = 0.1
 """Share of the step: a cheap data set whose two workers shared two cores with the training took 8%."""
@@ -40,7 +40,7 @@ MIN_SHARE_TO_REPORT = 0.1
 
 def check(observation: Observation) -> Iterator[Symptom]:
     """Take the wait for a loader that has all cores."""
-    cost = phase_cost(observation, Phase.DATA, bursts=True)
+    cost = awaiting_cost(observation)
     loader = step_loader(observation)
     if loader is None or not loader.num_workers:
         return
@@ -49,7 +49,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         return
     yield Symptom(
         evidence=(
-            f"num_workers={loader.num_workers} on {cores} cores, and {cost.share:.0%} of the step still waits for data"
+            f"num_workers={loader.num_workers} on {cores} cores, and {cost.share:.0%} of the step still waits for them"
         ),
         metric="phases.data.share",
         path=loader.path,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hotloop.diagnose.abstain import Abstain
+from hotloop.diagnose.lines.choosing_samples import making_cost
 from hotloop.diagnose.price.cost import Cost, phase_cost
 from hotloop.diagnose.price.facts import step_loader
 from hotloop.model.deep import Loading, LoadingPart
@@ -32,7 +33,7 @@ def timed_samples(observation: Observation) -> tuple[LoaderFacts, Loading]:
 
 def wait_for(observation: Observation, loader: LoaderFacts, parts: Iterable[LoadingPart]) -> Cost:
     """Return what parts of a sample cost the step: their share of the wait for data."""
-    wait = phase_cost(observation, Phase.DATA, bursts=loader.num_workers > 0)
+    wait = making_cost(observation, bursts=loader.num_workers > 0)
     return wait.times(min(1.0, sum(part.share for part in parts)))
 
 

@@ -33,17 +33,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.price.cost import phase_cost
+from hotloop.diagnose.lines.choosing_samples import making_cost
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.data.making_samples import said_wait, timed_samples
-from hotloop.model.observation import Observation, Phase
+from hotloop.model.observation import Observation
 from hotloop.model.quantities import average
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
     """Take the calls whose result was the same."""
     loader, seen = timed_samples(observation)
-    wait = phase_cost(observation, Phase.DATA, bursts=loader.num_workers > 0)
+    wait = making_cost(observation, bursts=loader.num_workers > 0)
     for one in seen.constant:
         cost = wait.times(min(1.0, one.share))
         yield Symptom(

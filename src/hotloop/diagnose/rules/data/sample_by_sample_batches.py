@@ -32,11 +32,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.price.cost import MIDWAY, phase_cost
+from hotloop.diagnose.lines.choosing_samples import making_cost
+from hotloop.diagnose.price.cost import MIDWAY
 from hotloop.diagnose.price.facts import step_loader
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.diagnose.rules.data.handing_over import BATCH_S
-from hotloop.model.observation import Observation, Phase
+from hotloop.model.observation import Observation
 from hotloop.model.quantities import duration
 
 ONE_INDEX = 0.84
@@ -49,7 +50,7 @@ ROW_S = 5e-5
 
 def check(observation: Observation) -> Iterator[Symptom]:
     """Take the wait for a loader whose batches are quick to make."""
-    cost = phase_cost(observation, Phase.DATA)
+    cost = making_cost(observation)
     loader = step_loader(observation)
     seen = observation.deep.loading if observation.deep else None
     rows = seen is not None and seen.rows_in_memory and seen.sample_s < ROW_S

@@ -32,16 +32,14 @@ from collections.abc import Iterator
 
 import msgspec
 
+from hotloop.diagnose.lines.choosing_samples import chooses, makes, making_cost
 from hotloop.diagnose.lines.hot_line import hot_line, samples_of
 from hotloop.diagnose.lines.line_price import repeats
-from hotloop.diagnose.price.cost import MIDWAY, Cost, phase_cost
+from hotloop.diagnose.price.cost import MIDWAY
 from hotloop.diagnose.price.facts import step_loader
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.deep import HostSamples, Sample
 from hotloop.model.observation import Observation, Phase
-
-_FETCH = "torch/utils/data/_utils/fetch.py"
-"""In the stack of whatever makes a batch."""
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -55,9 +53,9 @@ def check(observation: Observation) -> Iterator[Symptom]:
     found = hot_line(host, part, own)
     if found is None:
         return
-    wait = phase_cost(observation, Phase.DATA, bursts=loader.num_workers > 0)
+    wait = making_cost(observation, bursts=loader.num_workers > 0)
     saved = repeats(observation, found.path, found.line)
-    cost = Cost(wait.share * found.share, wait.low * found.low, wait.high * found.high, wait.step_s)
+    cost = found.part_of(wait)
     yield Symptom(
         evidence=f"{found.share:.0%} of the time in which batches are made is spent under this line, and the step "
         f"waits for data {wait.share:.0%} of its time",
@@ -71,9 +69,9 @@ def check(observation: Observation) -> Iterator[Symptom]:
 def _fetching(host: HostSamples, own: list[Sample]) -> Iterator[Sample]:
     """Yield what the training thread did while it made batches, without the loop that asked for them."""
     for sample in own:
-        if sample.phase == Phase.DATA.value:
-            paths = [host.frames[number].path for number in sample.stack]
-            below = next((at for at, path in enumerate(paths) if path.endswith(_FETCH)), len(paths))
+        frames = [host.frames[number] for number in sample.stack]
+        if sample.phase == Phase.DATA.value and not any(chooses(frame) for frame in frames):
+            below = next((at for at, frame in enumerate(frames) if makes(frame)), len(frames))
             yield msgspec.structs.replace(sample, stack=sample.stack[below:])
 
 

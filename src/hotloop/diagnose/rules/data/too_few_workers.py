@@ -8,6 +8,7 @@ Workers make batches side by side; too few make them slower than the loop takes 
 
 ## When it is fine
 Loading that is limited by the disk or the network, not by cores: more workers then change nothing.
+What the training process does itself, choosing samples (`slow-sampler`) and unpacking batches, is not counted.
 
 ## Example
 ```python
@@ -26,15 +27,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hotloop.diagnose.price.cost import phase_cost
+from hotloop.diagnose.lines.choosing_samples import awaiting_cost
 from hotloop.diagnose.price.facts import cores_per_process, step_loader
 from hotloop.diagnose.rule import Rule, Symptom
-from hotloop.model.observation import Observation, Phase
+from hotloop.model.observation import Observation
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
     """Take the wait for a loader that has fewer workers than cores."""
-    cost = phase_cost(observation, Phase.DATA, bursts=True)
+    cost = awaiting_cost(observation)
     loader = step_loader(observation)
     if loader is None or not loader.num_workers:
         return
@@ -43,7 +44,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
         return
     yield Symptom(
         evidence=(
-            f"num_workers={loader.num_workers} on {cores} cores, and {cost.share:.0%} of the step still waits for data"
+            f"num_workers={loader.num_workers} on {cores} cores, and {cost.share:.0%} of the step still waits for them"
         ),
         metric="phases.data.share",
         path=loader.path,

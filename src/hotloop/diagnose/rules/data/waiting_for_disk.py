@@ -29,11 +29,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
-from hotloop.diagnose.price.cost import MIDWAY, phase_cost
+from hotloop.diagnose.lines.choosing_samples import making_cost
+from hotloop.diagnose.price.cost import MIDWAY
 from hotloop.diagnose.price.facts import num_cores, step_loader
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
-from hotloop.model.observation import Observation, Phase
+from hotloop.model.observation import Observation
 from hotloop.model.quantities import byte_size
 
 MIN_SHARE_TO_REPORT = 0.3
@@ -54,7 +55,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
     share = min(1.0, waits * num_cores(observation) / max(1, loader.num_workers))
     if share < MIN_SHARE_TO_REPORT:
         return
-    cost = phase_cost(observation, Phase.DATA, bursts=True).times(share)
+    cost = making_cost(observation, bursts=True).times(share)
     yield Symptom(
         evidence=f"loading waited for the disk {share:.0%} of its time, reading {byte_size(read)}/s",
         metric="monitors.metrics.cpu_iowait_ratio.mean",

@@ -141,11 +141,9 @@ _RARE = ("irregular_step_s", "evaluation_s", "rollout_s")
 
 
 def _sampled(observation: Observation) -> float:
-    """Return the fraction of the rest that the samples are of: evaluating and saving are phases of their own there."""
+    """Return the fraction of the rest that the samples are of: saving is a phase of its own there."""
     rest = phase_share(observation, Phase.OTHER)
-    aside = sum(
-        observation.other[name].share for name in ("evaluate", "checkpoint") if name in observation.other
-    )
+    aside = observation.other["checkpoint"].share if "checkpoint" in observation.other else 0.0
     return max(0.0, 1.0 - aside / rest) if rest else 1.0
 
 

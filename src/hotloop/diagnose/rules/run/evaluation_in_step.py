@@ -5,11 +5,12 @@ Finds evaluation forwards in the step's rhythm, and takes their time: what is co
 method may need them, so this is information.
 
 ## Why it is slow
-The validation set, or a second model, is computed in each step.
+The validation set, or a second model, is computed in each step. What a model with fixed weights gives for a sample
+is the same in every epoch.
 
 ## When it is fine
-Distillation, a target network, a teacher: then it is part of the method. A program that acts in environments (it
-imports `gymnasium` or `gym`) is left out.
+A target network, and a teacher or a trunk whose inputs are augmented anew: then it is part of the method. A program
+that acts in environments (it imports `gymnasium` or `gym`) is left out.
 
 ## Example
 ```python
@@ -32,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hotloop.diagnose.lines.sampled_line import during, sampled_line
-from hotloop.diagnose.price.cost import MIDWAY, measured_step, phase_cost, phase_share
+from hotloop.diagnose.price.cost import MIDWAY, evaluated_share, measured_step, phase_cost, phase_share
 from hotloop.diagnose.price.facts import trains
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
@@ -42,19 +43,13 @@ from hotloop.model.observation import Observation, Phase
 def check(observation: Observation) -> Iterator[Symptom]:
     """Look for evaluation in the rhythm."""
     step = measured_step(observation)
-    if (
-        observation.program.simulators
-        or not trains(observation)
-        or not any("evaluate" in part for part in step.rhythm)
-    ):
+    evaluated, forward = evaluated_share(observation), phase_share(observation, Phase.FORWARD)
+    if observation.program.simulators or not trains(observation) or not evaluated or not forward:
         return
-    cost = phase_cost(observation, Phase.OTHER)
-    evaluated, rest = observation.other.get("evaluate"), phase_share(observation, Phase.OTHER)
-    if evaluated is not None and rest:
-        cost = cost.times(min(1.0, evaluated.share / rest))
+    cost = phase_cost(observation, Phase.FORWARD).times(min(1.0, evaluated / forward))
     path, line = sampled_line(observation, during("evaluation"))
     yield Symptom(
-        evidence=f"the step's rhythm is {' '.join(step.rhythm)}; {cost.share:.0%} of it is evaluation",
+        evidence=f"the step's rhythm is {' '.join(step.rhythm)}; {cost.share:.0%} of it is forwards without gradients",
         metric="step.rhythm",
         path=path,
         line=line,
@@ -66,8 +61,8 @@ def check(observation: Observation) -> Iterator[Symptom]:
 
 rule = Rule(
     code="evaluation-in-step",
-    title="An evaluation forward runs in every step",
-    advice="Evaluate every N steps, or once per epoch.",
+    title="A forward without gradients runs in every step",
+    advice="Compute what a frozen model gives (a trunk, a teacher) once for the whole data set; score every N steps.",
     page=__doc__ or "",
     check=check,
 )
