@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 
+from hotloop.probe.memory_failure import report_file
 from hotloop.probe.memory_failure.room import host_room
 from hotloop.probe.memory_failure.words import asked_bytes, says_out_of_memory
 from hotloop.probe.process.config import ProbeConfig
@@ -53,6 +54,23 @@ class Rows(Dataset):
 resource.setrlimit(resource.RLIMIT_AS, ({limit}, {limit}))
 for _ in DataLoader(Rows(), num_workers=1):
     pass
+"""
+
+
+OBJECTS_PROGRAM = """
+import resource, torch
+from torch import nn
+torch.set_num_threads(1)
+model = nn.Linear(64, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+resource.setrlimit(resource.RLIMIT_AS, ({limit}, {limit}))
+history = []
+def main():
+    while True:
+        loss = model(torch.randn(32, 64)).pow(2).mean()
+        optimizer.zero_grad(); loss.backward(); optimizer.step()
+        history.append([float(i) for i in range(20000)])
+main()
 """
 
 
@@ -152,3 +170,24 @@ def test_a_run_that_was_not_followed_knows_what_was_asked_and_where(tmp_path: Pa
     assert value["stack"]
     assert not value["lines"]
     assert value["by_class"]["other"] > 0.9 * sum(value["by_class"].values())
+
+
+@pytest.mark.slow
+def test_python_s_own_objects_fill_the_memory_to_the_last_byte_and_it_is_told(tmp_path: Path) -> None:
+    value = _run(tmp_path, OBJECTS_PROGRAM.format(limit=2 << 30), follow=False)
+    assert value["error"] == "MemoryError"
+    assert value["stack"][-1][2] == "<module>"
+    assert "history" in [one["name"] for one in value["holders"]]
+
+
+def test_where_even_the_looks_need_more_than_there_is_the_rest_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def short(*_: Any) -> Any:
+        raise MemoryError
+
+    for look in ("holders", "held_now", "host_room"):
+        monkeypatch.setattr(report_file, look, short)
+    report_file.write_failure(tmp_path, MemoryError("Unable to allocate 3.00 KiB"), [], None)
+    (file,) = tmp_path.glob("out-of-memory-*.json")
+    assert json.loads(file.read_text())["asked_bytes"] == 3072

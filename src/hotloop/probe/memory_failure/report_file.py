@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
+
+import torch
+from torch.utils.data import get_worker_info
 
 from hotloop.probe.instruments.frames import Frames, Line, Owner, line_of
 from hotloop.probe.memory_failure.account import held_now
@@ -32,7 +36,7 @@ def write_failure(
     frame: FrameType | None = None,
     largest_shape: tuple[int, ...] | None = None,
 ) -> None:
-    """Write it.
+    """Write it: first what takes hardly any memory, in its place then what can be found out.
 
     Args:
         folder: of the records.
@@ -45,38 +49,60 @@ def write_failure(
         frame: the innermost of the program's then; None: the one in which the error was raised.
         largest_shape: of earlier batches with another shape; None: there was none.
     """
-    room = host_room()
     if storages is not None:
         storages.reserve.give_back()
+    known = write_brief(folder, error, stack, phase=phase)
+    on = device or _device(known["error"])
+    frame = frame or _innermost(error)
+    found = {
+        "device": on,
+        "operator": operator,
+        "tracked": storages is not None,
+        "room": _unless_short(lambda: device_room(_index(on)), None) if on != "cpu" else None,
+        "holders": _unless_short(lambda: holders(frame), []),
+        "in_worker": get_worker_info() is not None,
+        "batch": _unless_short(lambda: batch_under_way(frame), None),
+        "largest_shape": largest_shape,
+        **_unless_short(lambda: held_now(on, storages), {}),
+    }
+    write_result_file(failure_path(folder), {**known, **found})
+
+
+def write_brief(
+    folder: Path, error: BaseException | None, stack: list[Line], *, phase: str | None = None
+) -> dict[str, Any]:
+    """Write and return what takes hardly any memory or time: no variable of the program is looked at.
+
+    Args:
+        folder: of the records.
+        error: that says so; None: there is none.
+        stack: the program's lines, the innermost first.
+        phase: of the step.
+    """
     text = "" if error is None else "".join(traceback.format_exception_only(type(error), error)).strip()
-    on = device or _device(text)
-    write_result_file(
-        folder / f"{STEM}-{os.getpid()}.json",
-        {
-            "error": text[:MAX_WORDS],
-            "asked_bytes": asked_bytes(text),
-            "device": on,
-            "stack": [list(line) for line in stack[:12]],
-            "operator": operator,
-            "phase": phase,
-            "tracked": storages is not None,
-            "host": room,
-            "room": device_room(_index(on)) if on != "cpu" else None,
-            "holders": _holders(frame or _innermost(error)),
-            "in_worker": _in_worker(),
-            "batch": batch_under_way(frame),
-            "largest_shape": largest_shape,
-            **held_now(on, storages),
-        },
-    )
+    known = {
+        "error": text[:MAX_WORDS],
+        "asked_bytes": asked_bytes(text),
+        "stack": [list(line) for line in stack[:12]],
+        "phase": phase,
+        "host": _unless_short(host_room, {}),
+        "by_class": {},
+    }
+    write_result_file(failure_path(folder), known)
+    return known
 
 
-def _holders(frame: FrameType | None) -> list[dict[str, Any]]:
-    """Return what names hold; empty where even that needs more memory than there is."""
+def failure_path(folder: Path) -> Path:
+    """Return where this process writes what is known of its failure."""
+    return folder / f"{STEM}-{os.getpid()}.json"
+
+
+def _unless_short(look: Callable[[], Any], otherwise: Any) -> Any:
+    """Return what a look finds; where even that needs more memory than there is, the rest is told without it."""
     try:
-        return holders(frame)
-    except (MemoryError, RuntimeError):
-        return []
+        return look()
+    except (MemoryError, RuntimeError, OSError):
+        return otherwise
 
 
 def _innermost(error: BaseException | None) -> FrameType | None:
@@ -84,12 +110,6 @@ def _innermost(error: BaseException | None) -> FrameType | None:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     return trace.tb_frame if trace is not None else None
-
-
-def _in_worker() -> bool:
-    from torch.utils.data import get_worker_info
-
-    return get_worker_info() is not None
 
 
 def lines_of_traceback(error: BaseException) -> list[Line]:
@@ -118,8 +138,6 @@ def lines_of_frame(frame: FrameType | None) -> list[Line]:
 def _device(text: str) -> str:
     words = text.lower()
     if any(word in words for word in ("cuda", "hip ", "cublas", "cudnn", "gpu")):
-        import torch
-
         return f"cuda:{torch.cuda.current_device()}" if torch.cuda.is_initialized() else "cpu"
     return "cpu"
 

@@ -7,20 +7,26 @@ through and what they hold, so that nothing has to stand in its way before.
 from __future__ import annotations
 
 import atexit
+import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from hotloop.probe.memory_failure.words import says_out_of_memory
+from hotloop.probe.memory_failure.report_file import lines_of_traceback, write_failure
+from hotloop.probe.memory_failure.reserve import Reserve
+from hotloop.probe.memory_failure.words import STEM, says_out_of_memory
 from hotloop.probe.probe import Probe
 
 
 def install(probe: Probe) -> None:
-    """Look when the interpreter ends."""
-    atexit.register(lambda: _look(probe))
+    """Look when the interpreter ends: whatever that needs is imported, and put aside, now."""
+    reserve = Reserve()
+    atexit.register(lambda: _look(probe, reserve))
 
 
-def _look(probe: Probe) -> None:
+def _look(probe: Probe, reserve: Reserve) -> None:
+    reserve.give_back()
     with probe.survive("memory failure"):
         last = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
         error = says_out_of_memory(last)
@@ -33,18 +39,12 @@ def _look(probe: Probe) -> None:
 
 
 def _write(folder: Path, error: BaseException) -> None:
-    from hotloop.probe.memory_failure.report_file import lines_of_traceback, write_failure
-    from hotloop.probe.memory_failure.words import STEM
-
     if not any(folder.glob(f"{STEM}-*.json")):
         write_failure(folder, error, lines_of_traceback(error), None)
 
 
 def _report(command: Sequence[str], error: BaseException) -> None:
     """Let another process tell the user, on standard error."""
-    import subprocess
-    import tempfile
-
     with tempfile.TemporaryDirectory(prefix="hotloop-") as folder:
         _write(Path(folder), error)
         subprocess.run([*command, folder], stdin=subprocess.DEVNULL, stdout=2, check=False)
