@@ -11,8 +11,11 @@ from typing import Any
 
 import pytest
 import torch
+from torch.multiprocessing.spawn import ProcessRaisedException
 
 from hotloop.probe.memory_failure import report_file
+from hotloop.probe.memory_failure import words as memory_words
+from hotloop.probe.memory_failure.reserve import Reserve
 from hotloop.probe.memory_failure.room import host_room
 from hotloop.probe.memory_failure.words import asked_bytes, says_out_of_memory
 from hotloop.probe.process.config import ProbeConfig
@@ -81,6 +84,8 @@ main()
         (RuntimeError(CPU), 4096),
         (MemoryError("Unable to allocate 3.00 KiB for an array with shape (3, 1024)"), 3072),
         (MemoryError(), None),
+        (ValueError("HIP out of memory. Tried to allocate 2.00 GiB"), 2 << 30),
+        (ProcessRaisedException(f"\n\n-- Process 0 terminated with the following error:\n{CUDA}", 0, 1), 5 << 29),
         (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), None),
     ],
 )
@@ -89,12 +94,23 @@ def test_an_exception_that_says_so_is_known(error: BaseException, asked: int | N
     assert asked_bytes(str(error)) == asked
 
 
+@pytest.mark.parametrize("words", ["can't start new thread", "could not create a primitive"])
+def test_words_that_have_other_causes_too_count_where_memory_is_short(
+    words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = RuntimeError(words)
+    assert says_out_of_memory(error) is None
+    monkeypatch.setattr(memory_words, "host_room", lambda: {"free_bytes": 1 << 20})
+    assert says_out_of_memory(error) is error
+
+
 def test_the_cause_of_an_exception_is_looked_at() -> None:
     cause = MemoryError()
     outer = ValueError("the epoch failed")
     outer.__cause__ = cause
     assert says_out_of_memory(outer) is cause
     assert says_out_of_memory(ValueError("shape")) is None
+    assert says_out_of_memory(RuntimeError("cuDNN error: CUDNN_STATUS_NOT_INITIALIZED")) is None
     assert says_out_of_memory(RuntimeError("mat1 and mat2 shapes cannot be multiplied")) is None
 
 
@@ -188,6 +204,6 @@ def test_where_even_the_looks_need_more_than_there_is_the_rest_is_told(
 
     for look in ("holders", "held_now", "host_room"):
         monkeypatch.setattr(report_file, look, short)
-    report_file.write_failure(tmp_path, MemoryError("Unable to allocate 3.00 KiB"), [], None)
+    report_file.write_failure(tmp_path, MemoryError("Unable to allocate 3.00 KiB"), [], None, Reserve())
     (file,) = tmp_path.glob("out-of-memory-*.json")
     assert json.loads(file.read_text())["asked_bytes"] == 3072

@@ -17,6 +17,7 @@ from hotloop.probe.memory_failure.account import held_now
 from hotloop.probe.memory_failure.evaluates import batch_under_way
 from hotloop.probe.memory_failure.holders import holders
 from hotloop.probe.memory_failure.live_storages import LiveStorages
+from hotloop.probe.memory_failure.reserve import Reserve
 from hotloop.probe.memory_failure.room import device_room, host_room
 from hotloop.probe.memory_failure.words import STEM, asked_bytes
 from hotloop.probe.record.result_file import write_result_file
@@ -29,6 +30,7 @@ def write_failure(
     error: BaseException | None,
     stack: list[Line],
     storages: LiveStorages | None,
+    reserve: Reserve,
     *,
     operator: str | None = None,
     phase: str | None = None,
@@ -43,15 +45,14 @@ def write_failure(
         error: that says so; None: the process is near its limit, and is to be ended.
         stack: the program's lines, the innermost first.
         storages: what was followed; None: nothing was.
+        reserve: that is given back for it.
         operator: that asked.
         phase: of the step.
         device: on which it asked; None: as the error's words say.
         frame: the innermost of the program's then; None: the one in which the error was raised.
         largest_shape: of earlier batches with another shape; None: there was none.
     """
-    if storages is not None:
-        storages.reserve.give_back()
-    known = write_brief(folder, error, stack, phase=phase)
+    known = write_brief(folder, error, stack, reserve, phase=phase)
     on = device or _device(known["error"])
     frame = frame or _innermost(error)
     found = {
@@ -69,7 +70,7 @@ def write_failure(
 
 
 def write_brief(
-    folder: Path, error: BaseException | None, stack: list[Line], *, phase: str | None = None
+    folder: Path, error: BaseException | None, stack: list[Line], reserve: Reserve, *, phase: str | None = None
 ) -> dict[str, Any]:
     """Write and return what takes hardly any memory or time: no variable of the program is looked at.
 
@@ -77,15 +78,18 @@ def write_brief(
         folder: of the records.
         error: that says so; None: there is none.
         stack: the program's lines, the innermost first.
+        reserve: that is given back for it, once it is known what was free.
         phase: of the step.
     """
+    room = _unless_short(host_room, {})
+    reserve.give_back()
     text = "" if error is None else "".join(traceback.format_exception_only(type(error), error)).strip()
     known = {
         "error": text[:MAX_WORDS],
         "asked_bytes": asked_bytes(text),
         "stack": [list(line) for line in stack[:12]],
         "phase": phase,
-        "host": _unless_short(host_room, {}),
+        "host": room or _unless_short(host_room, {}),
         "by_class": {},
     }
     write_result_file(failure_path(folder), known)
