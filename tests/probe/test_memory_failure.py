@@ -85,7 +85,10 @@ main()
         (MemoryError("Unable to allocate 3.00 KiB for an array with shape (3, 1024)"), 3072),
         (MemoryError(), None),
         (ValueError("HIP out of memory. Tried to allocate 2.00 GiB"), 2 << 30),
-        (ProcessRaisedException(f"\n\n-- Process 0 terminated with the following error:\n{CUDA}", 0, 1), 5 << 29),
+        (
+            ProcessRaisedException(f"\n\n-- Process 0 terminated with the following error:\n{CUDA}", 0, 1),
+            5 << 29,
+        ),
         (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), None),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import traceback
 from collections.abc import Callable
@@ -18,8 +19,8 @@ from hotloop.probe.memory_failure.evaluates import batch_under_way
 from hotloop.probe.memory_failure.holders import holders
 from hotloop.probe.memory_failure.live_storages import LiveStorages
 from hotloop.probe.memory_failure.reserve import Reserve
-from hotloop.probe.memory_failure.room import device_room, host_room
-from hotloop.probe.memory_failure.words import STEM, asked_bytes
+from hotloop.probe.memory_failure.room import device_room, host_room, shared_memory_room
+from hotloop.probe.memory_failure.words import STEM, asked_bytes, is_of_shared_memory
 from hotloop.probe.record.result_file import write_result_file
 
 MAX_WORDS = 600
@@ -70,7 +71,12 @@ def write_failure(
 
 
 def write_brief(
-    folder: Path, error: BaseException | None, stack: list[Line], reserve: Reserve, *, phase: str | None = None
+    folder: Path,
+    error: BaseException | None,
+    stack: list[Line],
+    reserve: Reserve,
+    *,
+    phase: str | None = None,
 ) -> dict[str, Any]:
     """Write and return what takes hardly any memory or time: no variable of the program is looked at.
 
@@ -84,16 +90,23 @@ def write_brief(
     room = _unless_short(host_room, {})
     reserve.give_back()
     text = "" if error is None else "".join(traceback.format_exception_only(type(error), error)).strip()
+    shared = shared_memory_room() if is_of_shared_memory(text) else {}
     known = {
         "error": text[:MAX_WORDS],
         "asked_bytes": asked_bytes(text),
         "stack": [list(line) for line in stack[:12]],
         "phase": phase,
-        "host": room or _unless_short(host_room, {}),
+        "host": {**(room or _unless_short(host_room, {})), **shared},
         "by_class": {},
     }
     write_result_file(failure_path(folder), known)
     return known
+
+
+def mark_failure(path: Path, **marks: Any) -> None:
+    """Add to what was written: how it went on."""
+    if path.exists():
+        write_result_file(path, {**json.loads(path.read_text("ascii")), **marks})
 
 
 def failure_path(folder: Path) -> Path:

@@ -56,7 +56,9 @@ def _watch_size(probe: Probe, storages: LiveStorages, last: FailureSnapshot, lim
     assert probe.folder is not None
     with probe.survive("memory failure"):
         frame = sys._current_frames().get(thread)
-        write_failure(probe.folder, None, _lines(thread), storages, storages.reserve, device="cpu", frame=frame)
+        write_failure(
+            probe.folder, None, _lines(thread), storages, storages.reserve, device="cpu", frame=frame
+        )
     with probe.survive("memory snapshot"):
         last.write(probe.folder, "cpu")
     os._exit(ENDED)

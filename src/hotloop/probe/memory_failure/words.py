@@ -40,6 +40,10 @@ _WORDS = re.compile(
 )
 _PERHAPS = re.compile(r"can't start new thread|could not create a (?:primitive|memory)")
 """Also a limit of processes, or a case that oneDNN does not have: only where memory is short."""
+_CHILD_KILLED = re.compile(
+    r"killed by signal: Killed|\bSIGKILL\b|process pool was terminated abruptly|exitcode\s*: -9\b"
+)
+_SHARED = re.compile(r"shared memory|</torch_")
 _UNITS = {"bytes": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _ASKED = re.compile(
     r"(?:tried to allocate|unable to allocate)\s+([\d.]+)\s*(bytes|B|KiB|MiB|GiB|TiB)", re.IGNORECASE
@@ -53,7 +57,7 @@ def says_out_of_memory(error: BaseException | None) -> BaseException | None:
             return None
         if isinstance(error, MemoryError):
             return error
-        text = "".join(traceback.format_exception_only(type(error), error))
+        text = _text(error)
         if says_so(text) or (_PERHAPS.search(text) and _is_short()):
             return error
         error = error.__cause__ or error.__context__
@@ -63,6 +67,20 @@ def says_out_of_memory(error: BaseException | None) -> BaseException | None:
 def says_so(text: str) -> bool:
     """Whether the words of an exception, or the last `NUM_LINES` lines of a log, say that memory ran out."""
     return _WORDS.search(text) is not None
+
+
+def says_child_was_killed(error: BaseException | None) -> bool:
+    """Whether an exception says that signal 9 ended a process that this one had started: a worker, a rank."""
+    return error is not None and _CHILD_KILLED.search(_text(error)) is not None
+
+
+def is_of_shared_memory(text: str) -> bool:
+    """Whether it was what processes share that ran out."""
+    return _SHARED.search(text) is not None
+
+
+def _text(error: BaseException) -> str:
+    return "".join(traceback.format_exception_only(type(error), error))
 
 
 def _is_short() -> bool:
