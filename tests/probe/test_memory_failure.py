@@ -183,6 +183,18 @@ def test_a_worker_s_cache_is_named_though_it_holds_no_tensor(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
+def test_a_followed_run_follows_the_program_s_threads(tmp_path: Path) -> None:
+    head, loop = PROGRAM.format(limit=LIMIT_BYTES).split("kept = []")
+    body = "".join(f"    {line}\n" for line in ("kept = []" + loop).splitlines())
+    ends = "thread = threading.Thread(target=train)\nthread.start(); thread.join(); raise SystemExit(1)"
+    value = _run(tmp_path, f"import threading\n{head}def train():\n{body}{ends}", follow=True)
+    assert value["tracked"]
+    assert value["by_class"]["earlier_steps"] > 0.3 * sum(value["by_class"].values())
+    assert any(line["function"] == "train" for line in value["lines"])
+    assert "kept" in [one["name"] for one in value["holders"]]
+
+
+@pytest.mark.slow
 def test_a_run_that_was_not_followed_knows_what_was_asked_and_where(tmp_path: Path) -> None:
     value = _failed(tmp_path, follow=False)
     assert value["asked_bytes"] == 4 * 40_000 * 256
