@@ -55,7 +55,7 @@ def install(probe: Probe) -> None:
 
 
 def _follow_threads(begin: Callable[[], None]) -> None:
-    """Do in each thread that Python starts, as its first thing, what has been done in this one: modes are a thread's."""
+    """Do first in each thread that Python starts what has been done in this one: modes are a thread's."""
     cls: Any = threading.Thread
     cls._bootstrap_inner = Before(cls._bootstrap_inner, lambda _: begin())
 
