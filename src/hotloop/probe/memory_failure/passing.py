@@ -12,9 +12,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from hotloop.probe.frameless import Before, BeforeCall, TimedSlot
+from hotloop.probe.frameless import Around, Before, BeforeCall
 from hotloop.probe.probe import Probe
-from hotloop.probe.sections import Section
 
 _PHASES = {"Optimizer.step#": "optimizer", "enumerate(DataLoader)": "loading"}
 """By the names under which torch records its own calls."""
@@ -85,23 +84,16 @@ def _recorded_calls(looks: Looks) -> None:
     """Look at the end of what torch records: steps of optimizers, batches of loaders, forwards of DDP."""
     from torch.autograd.profiler import record_function
 
-    def marks(recorded: Any) -> Section:
-        def look() -> bool:
-            if sys.exc_info()[1] is not None:
-                name = str(recorded.name)
-                looks.passes(
-                    next((phase for start, phase in _PHASES.items() if name.startswith(start)), None)
-                )
-            return False
-
-        return Section(look, _nothing)
-
     cls: Any = record_function
-    cls.__exit__ = TimedSlot(cls.__exit__, marks)
+    original = cls.__exit__
 
+    def leave(self: Any, kind: Any, error: Any, trace: Any) -> Any:
+        if error is not None:
+            name = str(self.name)
+            looks.passes(next((phase for start, phase in _PHASES.items() if name.startswith(start)), None))
+        return original(self, kind, error, trace)
 
-def _nothing() -> None:
-    """What follows a look."""
+    cls.__exit__ = Around(original, leave)
 
 
 def _device_errors(looks: Looks) -> None:
