@@ -24,10 +24,20 @@ WORKER = RuntimeError("DataLoader worker (pid 7) is killed by signal: Killed. ")
     ("error", "killed"),
     [
         (WORKER, True),
-        (BrokenProcessPool("A process in the process pool was terminated abruptly while the future was ..."), True),
+        (
+            BrokenProcessPool(
+                "A process in the process pool was terminated abruptly while the future was ..."
+            ),
+            True,
+        ),
         (ProcessExitedException("process 0 terminated with signal SIGKILL", 0, 1, 9), True),
         (subprocess.CalledProcessError(-9, "python"), True),
-        (RuntimeError("train.py FAILED\n  exitcode  : -9 (pid: 7)\n  Signal 9 (SIGKILL) received by PID 7"), True),
+        (
+            RuntimeError(
+                "train.py FAILED\n  exitcode  : -9 (pid: 7)\n  Signal 9 (SIGKILL) received by PID 7"
+            ),
+            True,
+        ),
         (RuntimeError("DataLoader worker (pid 7) is killed by signal: Terminated. "), False),
         (None, False),
     ],
@@ -50,7 +60,9 @@ def test_it_counts_where_the_kernel_has_killed_one_meanwhile(
     assert [(value["killed"], value["died"]) for value in told] == [(True, True)] * more
 
 
-def test_the_kernel_is_asked_for_the_process_s_own_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_kernel_is_asked_for_the_process_s_own_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(room, "_groups", lambda: [(tmp_path, "memory.max", "memory.current")])
     machines = room.kernel_kills()
     (tmp_path / "memory.events").write_text("low 0\nhigh 2\nmax 9\noom 3\noom_kill 2000000\n")
