@@ -10,9 +10,10 @@ import pytest
 import torch
 
 from hotloop.observe.decode.spans import Size
-from hotloop.observe.run.out_of_memory import Failure, _batch, _read, _told, num_kills, ran_out
-from hotloop.probe.memory_failure.room import device_room
+from hotloop.observe.run.out_of_memory import Failure, _batch, _read, _told, caught, ran_out
+from hotloop.probe.memory_failure.room import device_room, kernel_kills
 from hotloop.probe.record.events import Kind
+from hotloop.report.content.ran_out import ran_out_told
 
 GIB = 1 << 30
 CUDA_VALUE: dict[str, Any] = {
@@ -53,7 +54,47 @@ def test_a_killed_program_ran_out_only_where_the_kernel_counted_it(tmp_path: Pat
     assert ran_out(_failure(tmp_path, code=137, num_kills=1))
     assert not ran_out(_failure(tmp_path, code=137, num_kills=0)), "somebody else sent the signal"
     assert not ran_out(_failure(tmp_path, code=137, num_kills=None))
-    assert num_kills() is None or num_kills() >= 0  # type: ignore[operator]
+    kills = kernel_kills()
+    assert kills is None or kills >= 0
+
+
+def test_a_worker_or_rank_that_the_kernel_killed_fails_the_program_with_its_own_code(tmp_path: Path) -> None:
+    assert ran_out(_failure(tmp_path, code=1, num_kills=1))
+    assert not ran_out(_failure(tmp_path, code=0, num_kills=1)), "a process of somebody else's, or not needed"
+    worker = "RuntimeError: DataLoader worker (pid 7) is killed by signal: Killed."
+    _write(tmp_path, 1, {**CUDA_VALUE, "error": worker, "died": True, "killed": True})
+    found = _told({**CUDA_VALUE, "error": worker}, _read(tmp_path), _failure(tmp_path))
+    assert ran_out_told(found).startswith(
+        "Your program ran out of memory: the kernel killed one of its processes. It was at"
+    )
+
+
+def test_an_abort_that_only_the_log_tells_of_ran_out(tmp_path: Path) -> None:
+    log = (
+        "terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc\nAborted"
+    )
+    assert ran_out(_failure(tmp_path, code=134, log_end=log))
+    assert not ran_out(_failure(tmp_path, code=0, log_end=log))
+    _write(tmp_path, 1, {**CUDA_VALUE, "went_on": True})
+    assert not ran_out(_failure(tmp_path, code=1, log_end=log)), "the process itself knows it better"
+
+
+def test_an_error_that_was_caught_is_no_end_and_is_told_in_a_line(tmp_path: Path) -> None:
+    brief = {**CUDA_VALUE, "by_class": {}, "num": 27, "went_on": True}
+    _write(tmp_path, 1, brief)
+    for code in (0, 1):  # a failure later has another cause
+        failure = _failure(tmp_path, code=code)
+        assert not ran_out(failure)
+        assert caught(failure) == (
+            "your program ran out of memory at least 27 times, first at /venv/site-packages/lib/model.py:7, which "
+            "asked for 6.00 GiB in the phase forward, caught the error, and trained on"
+        )
+    _write(tmp_path, 1, {**brief, "went_on": False})
+    assert "completed no backward pass since" in (caught(_failure(tmp_path, code=0)) or "")
+    assert ran_out(_failure(tmp_path, code=1)), "it failed, and had not trained since"
+    _write(tmp_path, 1, {**brief, "went_on": False, "died": True})
+    assert ran_out(_failure(tmp_path, code=0)), "a thread of it ended so"
+    assert caught(_failure(tmp_path, code=0)) is None
 
 
 def test_of_several_ranks_the_one_that_held_most_is_told(tmp_path: Path) -> None:

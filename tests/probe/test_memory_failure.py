@@ -11,7 +11,11 @@ from typing import Any
 
 import pytest
 import torch
+from torch.multiprocessing.spawn import ProcessRaisedException
 
+from hotloop.probe.memory_failure import report_file
+from hotloop.probe.memory_failure import words as memory_words
+from hotloop.probe.memory_failure.reserve import Reserve
 from hotloop.probe.memory_failure.room import host_room
 from hotloop.probe.memory_failure.words import asked_bytes, says_out_of_memory
 from hotloop.probe.process.config import ProbeConfig
@@ -56,6 +60,23 @@ for _ in DataLoader(Rows(), num_workers=1):
 """
 
 
+OBJECTS_PROGRAM = """
+import resource, torch
+from torch import nn
+torch.set_num_threads(1)
+model = nn.Linear(64, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+resource.setrlimit(resource.RLIMIT_AS, ({limit}, {limit}))
+history = []
+def main():
+    while True:
+        loss = model(torch.randn(32, 64)).pow(2).mean()
+        optimizer.zero_grad(); loss.backward(); optimizer.step()
+        history.append([float(i) for i in range(20000)])
+main()
+"""
+
+
 @pytest.mark.parametrize(
     ("error", "asked"),
     [
@@ -63,6 +84,11 @@ for _ in DataLoader(Rows(), num_workers=1):
         (RuntimeError(CPU), 4096),
         (MemoryError("Unable to allocate 3.00 KiB for an array with shape (3, 1024)"), 3072),
         (MemoryError(), None),
+        (ValueError("HIP out of memory. Tried to allocate 2.00 GiB"), 2 << 30),
+        (
+            ProcessRaisedException(f"\n\n-- Process 0 terminated with the following error:\n{CUDA}", 0, 1),
+            5 << 29,
+        ),
         (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), None),
     ],
 )
@@ -71,12 +97,23 @@ def test_an_exception_that_says_so_is_known(error: BaseException, asked: int | N
     assert asked_bytes(str(error)) == asked
 
 
+@pytest.mark.parametrize("words", ["can't start new thread", "could not create a primitive"])
+def test_words_that_have_other_causes_too_count_where_memory_is_short(
+    words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = RuntimeError(words)
+    assert says_out_of_memory(error) is None
+    monkeypatch.setattr(memory_words, "host_room", lambda: {"free_bytes": 1 << 20})
+    assert says_out_of_memory(error) is error
+
+
 def test_the_cause_of_an_exception_is_looked_at() -> None:
     cause = MemoryError()
     outer = ValueError("the epoch failed")
     outer.__cause__ = cause
     assert says_out_of_memory(outer) is cause
     assert says_out_of_memory(ValueError("shape")) is None
+    assert says_out_of_memory(RuntimeError("cuDNN error: CUDNN_STATUS_NOT_INITIALIZED")) is None
     assert says_out_of_memory(RuntimeError("mat1 and mat2 shapes cannot be multiplied")) is None
 
 
@@ -146,9 +183,42 @@ def test_a_worker_s_cache_is_named_though_it_holds_no_tensor(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
+def test_a_followed_run_follows_the_program_s_threads(tmp_path: Path) -> None:
+    head, loop = PROGRAM.format(limit=LIMIT_BYTES).split("kept = []")
+    body = "".join(f"    {line}\n" for line in ("kept = []" + loop).splitlines())
+    ends = "thread = threading.Thread(target=train)\nthread.start(); thread.join(); raise SystemExit(1)"
+    value = _run(tmp_path, f"import threading\n{head}def train():\n{body}{ends}", follow=True)
+    assert value["tracked"]
+    assert value["by_class"]["earlier_steps"] > 0.3 * sum(value["by_class"].values())
+    assert any(line["function"] == "train" for line in value["lines"])
+    assert "kept" in [one["name"] for one in value["holders"]]
+
+
+@pytest.mark.slow
 def test_a_run_that_was_not_followed_knows_what_was_asked_and_where(tmp_path: Path) -> None:
     value = _failed(tmp_path, follow=False)
     assert value["asked_bytes"] == 4 * 40_000 * 256
     assert value["stack"]
     assert not value["lines"]
     assert value["by_class"]["other"] > 0.9 * sum(value["by_class"].values())
+
+
+@pytest.mark.slow
+def test_python_s_own_objects_fill_the_memory_to_the_last_byte_and_it_is_told(tmp_path: Path) -> None:
+    value = _run(tmp_path, OBJECTS_PROGRAM.format(limit=2 << 30), follow=False)
+    assert value["error"] == "MemoryError"
+    assert value["stack"][-1][2] == "<module>"
+    assert "history" in [one["name"] for one in value["holders"]]
+
+
+def test_where_even_the_looks_need_more_than_there_is_the_rest_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def short(*_: Any) -> Any:
+        raise MemoryError
+
+    for look in ("holders", "held_now", "host_room"):
+        monkeypatch.setattr(report_file, look, short)
+    report_file.write_failure(tmp_path, MemoryError("Unable to allocate 3.00 KiB"), [], None, Reserve())
+    (file,) = tmp_path.glob("out-of-memory-*.json")
+    assert json.loads(file.read_text())["asked_bytes"] == 3072

@@ -338,6 +338,14 @@ train.py FAILED
         "torch.distributed.DistBackendError: NCCL error: unhandled cuda error\nCuda failure 2 'out of memory'",
         "RuntimeError: HIP error: out of memory",
         "RuntimeError: [enforce fail at alloc_cpu.cpp:121] DefaultCPUAllocator: can't allocate memory",
+        "RuntimeError: cuDNN error: CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED",
+        "RuntimeError: miopenStatusAllocFailed",
+        "RuntimeError: HIP error: hipErrorOutOfMemory",
+        "RuntimeError: rocblas_status_memory_error when calling rocblas_create_handle",
+        "terminate called after throwing an instance of 'std::bad_alloc'",
+        "RuntimeError: unable to write to file </torch_12_345_6>: No space left on device (28)",
+        "RuntimeError: DataLoader worker (pid 7) is killed by signal: Bus error. It is possible that dataloader's "
+        "workers are out of shared memory. Please try to raise your shared memory limit.",
         "MemoryError",
         "numpy.core._exceptions._ArrayMemoryError: Unable to allocate 8.00 GiB",
     ],
@@ -354,6 +362,9 @@ def test_out_of_memory_is_known_in_every_librarys_words_wherever_they_stand(word
         "RuntimeError: CUDA error: device-side assert triggered",
         "epoch 1: memory 12 GiB, out of 80 GiB",
         "RuntimeError: cuDNN error: CUDNN_STATUS_EXECUTION_FAILED",
+        "RuntimeError: cuDNN error: CUDNN_STATUS_NOT_INITIALIZED",
+        "RuntimeError: can't start new thread",
+        "warning: the job may run out of memory with a larger batch",
     ],
 )
 def test_other_ends_are_not_out_of_memory(words: str) -> None:

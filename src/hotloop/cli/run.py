@@ -33,7 +33,7 @@ from hotloop.tune.plan.plan_folder import folder_of_plan
 
 _TELL = (
     "import sys; sys.path[:0] = sys.argv[1:3]; from hotloop.cli.run_failure import main; "
-    "main(sys.argv[3:-1], sys.argv[-1])"
+    "main(int(sys.argv[3]), sys.argv[4:-1], sys.argv[-1])"
 )
 
 
@@ -156,4 +156,5 @@ def _reporter(words: Sequence[str]) -> tuple[str, ...]:
     """Return the command that tells of a program that ran out of memory (`cli/run_failure.py`)."""
     # Isolated: a module of the current folder or the user's environment must not take the place of a library's.
     places = [str(Path(module.__file__ or "").parents[1]) for module in (hotloop, msgspec)]
-    return (sys.executable, "-I", "-c", _TELL, *places, *words)
+    # The program takes this process's place, and its number with it.
+    return (sys.executable, "-I", "-c", _TELL, *places, str(os.getpid()), *words)

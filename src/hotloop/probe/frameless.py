@@ -168,11 +168,16 @@ class BeforeCall:
     def __init__(self, original: Any, tell: Callable[[], None]) -> None:
         self._original = original
         self._tell = tell
+        functools.update_wrapper(self, original, updated=())
 
     def begin(self) -> Any:
         """Tell; return what is to be called."""
         self._tell()
         return self._original
+
+    def __reduce__(self) -> str:
+        """Be pickled by name, as functions are."""
+        return str(vars(self)["__qualname__"])
 
 
 class Around:

@@ -30,12 +30,14 @@ from hotloop.observe.run.blame import may_be_ours, whose
 from hotloop.observe.run.looks import Look
 from hotloop.observe.run.monitoring import INTERVAL_S, largest_process, with_monitors
 from hotloop.observe.run.network_use import NetworkUse
-from hotloop.observe.run.out_of_memory import Failure, num_kills, out_of_memory, ran_out
+from hotloop.observe.run.out_of_memory import Failure, caught, out_of_memory, ran_out
 from hotloop.observe.run.pace import Pace, pace_of
 from hotloop.observe.run.stop import end_at_boundary
 from hotloop.observe.run.stopping import StopRule
 from hotloop.observe.run.watch import Watch, Wishes
 from hotloop.probe.control.control_page import LOST, ControlPage
+from hotloop.probe.memory_failure.room import kernel_kills
+from hotloop.probe.memory_failure.words import NUM_LINES
 from hotloop.probe.process.config import ProbeConfig
 
 Progress = Callable[[str], None]
@@ -132,7 +134,7 @@ def _first_run(
     isolation = _isolation(live, argv)
     variables = _variables(live, scratch, folder, isolation, environment)
     deadline = live.deadline or endless()
-    begin_s, kills = time.monotonic(), num_kills()
+    begin_s, kills = time.monotonic(), kernel_kills()
     run = start(argv, variables, isolation, scratch, log=live.log)
     wishes = Wishes(rule=live.rule, deep=live.deep, later=live.later, details=live.details)
     network = NetworkUse(run, isolation, asked_for=live.exceptions.network)
@@ -156,8 +158,9 @@ def _first_run(
         code=exit_code or 0,
         lived_s=end_s - begin_s,
         largest_bytes=largest_process(monitor.columns),
-        num_kills=None if kills is None else (num_kills() or 0) - kills,
+        num_kills=None if kills is None else (kernel_kills() or 0) - kills,
         lead=leading(known),
+        log_end=run.log_end(NUM_LINES),
     )
     no_memory = _no_memory(live, argv, environment, isolation, failure, progress)
     blame = None
@@ -184,8 +187,9 @@ def _first_run(
     if observation.step is None and not interrupted:
         late = deadline if watch.timed_out else None
         raise no_step(observation, run, folder, known, argv, late=late, lost=lost, blame=blame)
-    if blame is not None and live.warn is not None:
-        live.warn(f"hotloop: {blame}")
+    if live.warn is not None:
+        for told in filter(None, (blame, caught(failure))):
+            live.warn(f"hotloop: {told}")
     lead = leading(known)
     pace = pace_of(lead, begin_s)
     names = by_worth(live.deep, pace.phases if pace is not None else {})
@@ -268,7 +272,7 @@ def _no_memory(
     progress: Progress,
 ) -> OutOfMemory | None:
     """Return what held the memory that a program ran out of; None: it did not fail so."""
-    if not failure.code or not ran_out(failure):
+    if not ran_out(failure):
         return None
     left_s = (live.deadline or endless()).left_s()
     return out_of_memory(failure, argv, with_changes(environment, live.changes), isolation, left_s, progress)

@@ -20,17 +20,16 @@ from hotloop.launch.process import Run, start
 from hotloop.model.errors import HotloopError
 from hotloop.model.memory_account import HeldLine, HeldTensor
 from hotloop.model.out_of_memory import Holder, OutOfMemory
+from hotloop.model.quantities import byte_size
 from hotloop.observe.decode.spans import Size, Timeline
 from hotloop.observe.profile.container_line import growing_line, making_line
 from hotloop.observe.profile.memory_remedies import HeldMemory, remedies
 from hotloop.probe.control.control_page import ControlPage
-from hotloop.probe.memory_failure.words import STEM
+from hotloop.probe.memory_failure.words import STEM, says_so
 from hotloop.probe.process.config import ProbeConfig
 from hotloop.probe.record.viewer_snapshot import snapshot_path
 from hotloop.store.session import FOLDER, session_folder
 
-KILLED = 137
-"""Exit code of a process killed by signal 9."""
 BELOW = 0.9
 """Of the size at which the kernel killed it: at so much the further run ends itself."""
 LONGEST_S = 120.0
@@ -55,6 +54,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
         lived_s: how long it ran.
         largest_bytes: the largest resident size that was seen; None: none was.
         num_kills: of the kernel, for want of memory, while it ran; None: it does not tell.
+        log_end: the last lines of its output; empty: they went to the user's terminal.
         lead: the records of the process that trained; None: none did.
     """
 
@@ -64,21 +64,45 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     largest_bytes: int | None
     num_kills: int | None
     lead: Timeline | None
-
-
-def num_kills() -> int | None:
-    """Return how many processes the kernel has killed for want of memory since it started; None: it does not tell."""
-    try:
-        rows = Path("/proc/vmstat").read_text().splitlines()
-    except OSError:
-        return None
-    return next((int(row.split()[1]) for row in rows if row.startswith("oom_kill ")), None)
+    log_end: str = ""
 
 
 def ran_out(failure: Failure) -> bool:
-    """Whether it was for want of memory: the program said so, or the kernel counted one more that it killed."""
-    said = any(failure.folder.glob(f"{STEM}-*.json"))
-    return said or (failure.code == KILLED and bool(failure.num_kills))
+    """Whether the program ended for want of memory.
+
+    It, or a thread of it, ended with an error that says so, or failed and had not trained since it caught one; or the
+    kernel counted one more process that it killed, whatever the program, a launcher or a shell made of that; or, where
+    no process told, the end of the log says so.
+    """
+    told = _all_told(failure.folder)
+    if any(value["died"] or (failure.code and not value["went_on"]) for value in told):
+        return True
+    return bool(failure.code) and (bool(failure.num_kills) or (not told and says_so(failure.log_end)))
+
+
+def caught(failure: Failure) -> str | None:
+    """Say in a sentence that the program caught such errors; None: it did not."""
+    told = _all_told(failure.folder)
+    if not told or ran_out(failure):
+        return None
+    num = sum(value["num"] for value in told)
+    first = told[0]
+    at = " at {}:{}".format(*first["stack"][0][:2]) if first["stack"] else ""
+    asked = f", which asked for {byte_size(first['asked_bytes'])}" if first["asked_bytes"] is not None else ""
+    phase = f" in the phase {first['phase']}" if first["phase"] else ""
+    times = "once" if num == 1 else f"at least {num} times, first"
+    after = (
+        "trained on"
+        if any(value["went_on"] for value in told)
+        else "went on, but completed no backward pass since"
+    )
+    return f"your program ran out of memory {times}{at}{asked}{phase}, caught the error, and {after}"
+
+
+def _all_told(folder: Path) -> list[dict[str, Any]]:
+    """Return what each process told."""
+    values = [json.loads(path.read_text("ascii")) for path in sorted(folder.glob(f"{STEM}-*.json"))]
+    return [{"died": False, "went_on": False, "killed": False, "num": 1, **value} for value in values]
 
 
 def out_of_memory(
@@ -174,11 +198,14 @@ def _wait(run: Run, patience_s: float, say: Callable[[str], None]) -> None:
 
 
 def _read(folder: Path) -> dict[str, Any] | None:
-    """Return what the largest process told, of loader workers before others; None: none did."""
-    values = [json.loads(path.read_text("ascii")) for path in sorted(folder.glob(f"{STEM}-*.json"))]
+    """Return what the largest process told, of those that ended with it before others; None: none did."""
     return max(
-        values,
-        key=lambda value: (value.get("in_worker", False), sum(value["by_class"].values())),
+        _all_told(folder),
+        key=lambda value: (
+            value["died"],
+            value.get("in_worker", False),
+            sum(value["by_class"].values()),
+        ),
         default=None,
     )
 
@@ -211,7 +238,7 @@ def _told(value: Mapping[str, Any], first: Mapping[str, Any] | None, failure: Fa
     )
     return OutOfMemory(
         error=value.get("error") or (first or {}).get("error") or "",
-        killed=first is None,
+        killed=first is None or bool(first.get("killed")),
         device=device,
         asked_bytes=asked,
         at=at,

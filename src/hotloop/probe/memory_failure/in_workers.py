@@ -25,7 +25,13 @@ def install(probe: Probe, storages: LiveStorages) -> None:
             error = says_out_of_memory(sys.exc_info()[1])
             if error is not None and get_worker_info() is not None and probe.folder is not None:
                 write_failure(
-                    probe.folder, error, lines_of_traceback(error), storages, phase="loading", device="cpu"
+                    probe.folder,
+                    error,
+                    lines_of_traceback(error),
+                    storages,
+                    storages.reserve,
+                    phase="loading",
+                    device="cpu",
                 )
 
     owner: Any = ExceptionWrapper

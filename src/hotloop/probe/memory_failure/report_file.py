@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
+
+import torch
+from torch.utils.data import get_worker_info
 
 from hotloop.probe.instruments.frames import Frames, Line, Owner, line_of
 from hotloop.probe.memory_failure.account import held_now
 from hotloop.probe.memory_failure.evaluates import batch_under_way
 from hotloop.probe.memory_failure.holders import holders
 from hotloop.probe.memory_failure.live_storages import LiveStorages
-from hotloop.probe.memory_failure.room import device_room, host_room
-from hotloop.probe.memory_failure.words import STEM, asked_bytes
+from hotloop.probe.memory_failure.reserve import Reserve
+from hotloop.probe.memory_failure.room import device_room, host_room, shared_memory_room
+from hotloop.probe.memory_failure.words import STEM, asked_bytes, is_of_shared_memory
 from hotloop.probe.record.result_file import write_result_file
 
 MAX_WORDS = 600
@@ -25,6 +31,7 @@ def write_failure(
     error: BaseException | None,
     stack: list[Line],
     storages: LiveStorages | None,
+    reserve: Reserve,
     *,
     operator: str | None = None,
     phase: str | None = None,
@@ -32,51 +39,87 @@ def write_failure(
     frame: FrameType | None = None,
     largest_shape: tuple[int, ...] | None = None,
 ) -> None:
-    """Write it.
+    """Write it: first what takes hardly any memory, in its place then what can be found out.
 
     Args:
         folder: of the records.
         error: that says so; None: the process is near its limit, and is to be ended.
         stack: the program's lines, the innermost first.
         storages: what was followed; None: nothing was.
+        reserve: that is given back for it.
         operator: that asked.
         phase: of the step.
         device: on which it asked; None: as the error's words say.
         frame: the innermost of the program's then; None: the one in which the error was raised.
         largest_shape: of earlier batches with another shape; None: there was none.
     """
-    room = host_room()
-    if storages is not None:
-        storages.reserve.give_back()
+    known = write_brief(folder, error, stack, reserve, phase=phase)
+    on = device or _device(known["error"])
+    frame = frame or _innermost(error)
+    found = {
+        "device": on,
+        "operator": operator,
+        "tracked": storages is not None,
+        "room": _unless_short(lambda: device_room(_index(on)), None) if on != "cpu" else None,
+        "holders": _unless_short(lambda: holders(frame), []),
+        "in_worker": get_worker_info() is not None,
+        "batch": _unless_short(lambda: batch_under_way(frame), None),
+        "largest_shape": largest_shape,
+        **_unless_short(lambda: held_now(on, storages), {}),
+    }
+    write_result_file(failure_path(folder), {**known, **found})
+
+
+def write_brief(
+    folder: Path,
+    error: BaseException | None,
+    stack: list[Line],
+    reserve: Reserve,
+    *,
+    phase: str | None = None,
+) -> dict[str, Any]:
+    """Write and return what takes hardly any memory or time: no variable of the program is looked at.
+
+    Args:
+        folder: of the records.
+        error: that says so; None: there is none.
+        stack: the program's lines, the innermost first.
+        reserve: that is given back for it, once it is known what was free.
+        phase: of the step.
+    """
+    room = _unless_short(host_room, {})
+    reserve.give_back()
     text = "" if error is None else "".join(traceback.format_exception_only(type(error), error)).strip()
-    on = device or _device(text)
-    write_result_file(
-        folder / f"{STEM}-{os.getpid()}.json",
-        {
-            "error": text[:MAX_WORDS],
-            "asked_bytes": asked_bytes(text),
-            "device": on,
-            "stack": [list(line) for line in stack[:12]],
-            "operator": operator,
-            "phase": phase,
-            "tracked": storages is not None,
-            "host": room,
-            "room": device_room(_index(on)) if on != "cpu" else None,
-            "holders": _holders(frame or _innermost(error)),
-            "in_worker": _in_worker(),
-            "batch": batch_under_way(frame),
-            "largest_shape": largest_shape,
-            **held_now(on, storages),
-        },
-    )
+    shared = shared_memory_room() if is_of_shared_memory(text) else {}
+    known = {
+        "error": text[:MAX_WORDS],
+        "asked_bytes": asked_bytes(text),
+        "stack": [list(line) for line in stack[:12]],
+        "phase": phase,
+        "host": {**(room or _unless_short(host_room, {})), **shared},
+        "by_class": {},
+    }
+    write_result_file(failure_path(folder), known)
+    return known
 
 
-def _holders(frame: FrameType | None) -> list[dict[str, Any]]:
-    """Return what names hold; empty where even that needs more memory than there is."""
+def mark_failure(path: Path, **marks: Any) -> None:
+    """Add to what was written: how it went on."""
+    if path.exists():
+        write_result_file(path, {**json.loads(path.read_text("ascii")), **marks})
+
+
+def failure_path(folder: Path) -> Path:
+    """Return where this process writes what is known of its failure."""
+    return folder / f"{STEM}-{os.getpid()}.json"
+
+
+def _unless_short(look: Callable[[], Any], otherwise: Any) -> Any:
+    """Return what a look finds; where even that needs more memory than there is, the rest is told without it."""
     try:
-        return holders(frame)
-    except (MemoryError, RuntimeError):
-        return []
+        return look()
+    except (MemoryError, RuntimeError, OSError):
+        return otherwise
 
 
 def _innermost(error: BaseException | None) -> FrameType | None:
@@ -84,12 +127,6 @@ def _innermost(error: BaseException | None) -> FrameType | None:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     return trace.tb_frame if trace is not None else None
-
-
-def _in_worker() -> bool:
-    from torch.utils.data import get_worker_info
-
-    return get_worker_info() is not None
 
 
 def lines_of_traceback(error: BaseException) -> list[Line]:
@@ -118,8 +155,6 @@ def lines_of_frame(frame: FrameType | None) -> list[Line]:
 def _device(text: str) -> str:
     words = text.lower()
     if any(word in words for word in ("cuda", "hip ", "cublas", "cudnn", "gpu")):
-        import torch
-
         return f"cuda:{torch.cuda.current_device()}" if torch.cuda.is_initialized() else "cpu"
     return "cpu"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,29 @@ def host_room() -> dict[str, Any]:
     tightest = min(rooms, key=lambda room: room["free_bytes"], default=None)
     found = tightest or {"limit": None, "limit_bytes": None, "free_bytes": None}
     return {**found, "resident_bytes": status.get("VmRSS"), "peak_resident_bytes": status.get("VmHWM")}
+
+
+def shared_memory_room() -> dict[str, Any]:
+    """Return the limit of what processes share (`/dev/shm`), as `host_room` does; empty: there is none."""
+    try:
+        found = os.statvfs("/dev/shm")
+    except (OSError, AttributeError):  # not on this system
+        return {}
+    size = found.f_frsize
+    return _room("what processes may share (/dev/shm)", found.f_blocks * size, found.f_bavail * size)
+
+
+def kernel_kills() -> int | None:
+    """Return how many processes the kernel has killed for want of memory; None: it does not tell.
+
+    Of this process's group, where that counts them; else of the machine.
+    """
+    for folder, most, _ in _groups():
+        counts = folder / ("memory.events" if most == "memory.max" else "memory.oom_control")
+        found = _numbers(str(counts), scale=1).get("oom_kill")
+        if found is not None:
+            return found
+    return _numbers("/proc/vmstat", scale=1).get("oom_kill")
 
 
 def device_room(index: int | None = None) -> dict[str, Any] | None:

@@ -11,10 +11,12 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
+from hotloop.probe.frameless import Before
 from hotloop.probe.instruments.dispatch_mode import operator_mode
 from hotloop.probe.instruments.frames import Frames, Line, Owner
 from hotloop.probe.instruments.stacks import Stacks, lines_of
@@ -46,7 +48,16 @@ def install(probe: Probe) -> None:
         ).start()
     with probe.survive("memory failure"):
         in_workers.install(probe, storages)
-    _push_mode(_mode(probe, storages, last))
+    mode = _mode(probe, storages, last)
+    _push_mode(mode)
+    with probe.survive("memory failure"):
+        _follow_threads(lambda: _push_mode(mode))
+
+
+def _follow_threads(begin: Callable[[], None]) -> None:
+    """Do first in each thread that Python starts what has been done in this one: modes are a thread's."""
+    cls: Any = threading.Thread
+    cls._bootstrap_inner = Before(cls._bootstrap_inner, lambda _: begin())
 
 
 def _watch_size(probe: Probe, storages: LiveStorages, last: FailureSnapshot, limit: int, thread: int) -> None:
@@ -56,7 +67,9 @@ def _watch_size(probe: Probe, storages: LiveStorages, last: FailureSnapshot, lim
     assert probe.folder is not None
     with probe.survive("memory failure"):
         frame = sys._current_frames().get(thread)
-        write_failure(probe.folder, None, _lines(thread), storages, device="cpu", frame=frame)
+        write_failure(
+            probe.folder, None, _lines(thread), storages, storages.reserve, device="cpu", frame=frame
+        )
     with probe.survive("memory snapshot"):
         last.write(probe.folder, "cpu")
     os._exit(ENDED)
@@ -101,6 +114,7 @@ def _failed(
         error,
         lines_of_frame(frame),
         storages,
+        storages.reserve,
         operator=operator,
         phase=phase,
         device=device,

@@ -36,8 +36,9 @@ from hotloop.probe.control.control_page import (
     WAITING,
     ControlPage,
 )
+from hotloop.probe.memory_failure.words import NUM_LINES
 from hotloop.tune.executor import PlanSteps
-from hotloop.tune.trials.out_of_memory import NUM_LINES, ran_out_of_memory, refused_by_limit
+from hotloop.tune.trials.out_of_memory import ran_out_of_memory, refused_by_limit
 from hotloop.tune.trials.tree_peak import TreePeak
 
 POLL_S = 0.002

@@ -1,35 +1,13 @@
-"""Whether a program ran out of memory, by how it ended and by the end of its log.
-
-The last line does not say it: CUDA adds two lines of advice after its error, launchers add a table of failed ranks,
-and Python's own shut-down may fail once more. And the words are not torch's alone: cuBLAS and cuDNN allocate their
-work space by themselves, and name their own status.
-"""
+"""Whether a program ran out of memory, by how it ended and by the end of its log."""
 
 from __future__ import annotations
 
 import re
 
-NUM_LINES = 200
-"""Of the log that are searched: a traceback of a deep model, once for each of eight ranks."""
+from hotloop.probe.memory_failure.words import says_so
+
 KILLED = 137
 """Exit code of a process killed by signal 9: what the kernel does to the largest one when memory is short."""
-_WORDS = re.compile(
-    r"""
-      ^[\w.]*MemoryError\b
-    | (?:torch(?:\.cuda)?\.)?OutOfMemoryError\b
-    | DefaultCPUAllocator:\ can't\ allocate | not\ enough\ memory:\ you\ tried\ to\ allocate
-    | std::bad_alloc | Cannot\ allocate\ memory
-    | \b(?:CUDA|HIP|XPU|MPS)\b[^\n]{0,60}\bout\ of\ memory\b            # torch, "CUDA error: ...", Triton "[CUDA]: ..."
-    | \b(?:cuda|hip)ErrorOutOfMemory\b | \b(?:cuda|hip)ErrorMemoryAllocation\b
-    | \bC?U?D?A?_?ERROR_OUT_OF_MEMORY\b
-    | Cuda\ failure[^\n]{0,40}out\ of\ memory                           # NCCL
-    | \b(?:CUBLAS|CUBLASLT|CUDNN|CUSOLVER|CUSPARSE|CUFFT|HIPBLAS|MIOPEN)_?(?:STATUS_)?ALLOC_FAILED\b
-    | \bCUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED\b
-    | \bmiopenStatusAllocFailed\b | \brocblas_status_memory_error\b
-    | CUBLAS_STATUS_NOT_INITIALIZED                                     # its handle found no room: cublasCreate
-    """,
-    re.VERBOSE | re.MULTILINE,
-)
 
 
 def ran_out_of_memory(code: int, log_end: str) -> bool:
@@ -39,7 +17,7 @@ def ran_out_of_memory(code: int, log_end: str) -> bool:
         code: how it ended; a signal as 128 + its number.
         log_end: the last `NUM_LINES` lines of its output.
     """
-    return code == KILLED or _WORDS.search(log_end) is not None
+    return code == KILLED or says_so(log_end)
 
 
 _LIMITED = re.compile(
