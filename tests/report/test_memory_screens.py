@@ -116,6 +116,32 @@ def test_matrices_of_scores_and_the_failing_request_count_among_what_a_change_sa
     assert saved["gradient_accumulation"] == 3 * GIB
 
 
+def test_a_parameter_s_gradient_does_not_shrink_with_the_batch() -> None:
+    asked = line("aten.embedding_dense_backward.default", 4 * GIB)
+    held = HeldMemory(
+        by_class={"parameters": 4 * GIB, "activations": 8}, phase="parameter gradients", asked=asked
+    )
+    (found,) = remedies(held, (2 * GIB, 4 * GIB))
+    assert "sparse=True" in found.change
+    linear = msgspec.structs.replace(held, asked=line("aten.mm.default", 4 * GIB))
+    assert remedies(linear, (2 * GIB, 4 * GIB)) == ()
+    text = _screen(_ran_out(at=asked, by_class=held.by_class, resident_bytes=10 * GIB, remedies=()))
+    assert "2.00 GiB by aten.embedding_dense_backward.default" in text
+    assert "most of it is parameters" in text
+
+
+def test_the_most_that_a_change_saves_may_be_enough_and_is_not_promised() -> None:
+    text = _screen(_ran_out())
+    assert "may be enough" in text
+
+
+def test_kernels_of_convolutions_are_no_matrices_of_scores() -> None:
+    weights = msgspec.structs.replace(line("aten.empty.memory_format", GIB), shape=(512, 512, 3, 3))
+    softmax = line("aten._softmax.default", GIB)
+    found = remedies(HeldMemory(by_class={"activations": 4 * GIB}, lines=(weights, softmax), phase="forward"))
+    assert "flash_attention" not in {one.optimization for one in found}
+
+
 def test_slack_of_a_device_is_a_change_of_its_allocator() -> None:
     held = HeldMemory(by_class={"activations": 5 * GIB}, device="cuda:0", slack_bytes=2 * GIB)
     assert {one.optimization: one.enough for one in remedies(held, (GIB, GIB))}["allocator_settings"]

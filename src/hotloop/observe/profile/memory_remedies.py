@@ -13,6 +13,20 @@ from hotloop.model.out_of_memory import Holder, Remedy
 MIN_SHARE = 0.03
 """Of all that is held: less is within the account's own error, and helps nobody."""
 LOSSES = ("log_softmax", "nll_loss", "cross_entropy", "logsumexp")
+SCORES = (
+    "bmm",
+    "matmul",
+    "softmax",
+    "add",
+    "div",
+    "mul",
+    "masked_fill",
+    "where",
+    "dropout",
+    "clone",
+    "_to_copy",
+)
+"""Operators that make matrices of scores, and what is done to them; square are kernels of convolutions, too."""
 _ORDER = (Numerics.EXACT, Numerics.TOLERANCE, Numerics.SEMANTIC)
 
 
@@ -41,7 +55,10 @@ class HeldMemory(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def asked_bytes(self) -> int:
-        """What the failing operation of a forward or a backward asked for; 0: it was none, or it is not known."""
+        """What the failing operation asked for, where that grows with the batch; 0: it does not, or it is not known.
+
+        The gradient of a parameter is made in a phase of its own (`parameter gradients`): its size is the model's.
+        """
         computes = self.phase in ("forward", "backward", "evaluation")
         return self.asked.held_bytes if self.asked is not None and computes else 0
 
@@ -198,7 +215,7 @@ def _is_softmax(line: HeldLine) -> bool:
 
 def _is_square(line: HeldLine) -> bool:
     shape = line.shape or ()
-    return len(shape) >= 3 and shape[-1] == shape[-2]
+    return len(shape) >= 3 and shape[-1] == shape[-2] and any(name in line.operator for name in SCORES)
 
 
 def _kept(held: HeldMemory) -> Iterator[Remedy]:
@@ -233,6 +250,15 @@ def _at(one: Holder) -> str:
 
 
 def _gradients(held: HeldMemory) -> Iterator[Remedy]:
+    asked = held.asked
+    if asked is not None and "embedding_dense_backward" in asked.operator:
+        yield Remedy(
+            change="nn.Embedding(..., sparse=True), with SGD, Adagrad or SparseAdam",
+            numerics=Numerics.SEMANTIC,
+            saved_bytes=asked.held_bytes,
+            basis="the table's dense gradient that was asked for; momentum, weight decay and SparseAdam move only "
+            "the rows that a step used, and a table with another use (a tied output layer) stays dense",
+        )
     gradients = held.of("gradients")
     if gradients and held.phase == "forward":
         yield Remedy(

@@ -68,7 +68,7 @@ def _add_line(
     num_bytes: int,
 ) -> None:
     stack, _, _ = storages.stacks.stacks()[record.stack]
-    if not stack or name in NAMES[:4]:
+    if not stack:
         return
     at = stack[-1]
     in_backward = record.phase == BACKWARD

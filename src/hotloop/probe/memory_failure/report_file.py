@@ -13,6 +13,7 @@ from hotloop.probe.memory_failure.account import held_now
 from hotloop.probe.memory_failure.evaluates import batch_under_way
 from hotloop.probe.memory_failure.holders import holders
 from hotloop.probe.memory_failure.live_storages import LiveStorages
+from hotloop.probe.memory_failure.request import phase_of_request
 from hotloop.probe.memory_failure.room import device_room, host_room
 from hotloop.probe.memory_failure.words import STEM, asked_bytes
 from hotloop.probe.record.result_file import write_result_file
@@ -28,6 +29,7 @@ def write_failure(
     *,
     operator: str | None = None,
     phase: str | None = None,
+    shape: tuple[int, ...] | None = None,
     device: str | None = None,
     frame: FrameType | None = None,
     largest_shape: tuple[int, ...] | None = None,
@@ -41,6 +43,7 @@ def write_failure(
         storages: what was followed; None: nothing was.
         operator: that asked.
         phase: of the step.
+        shape: of what that operator would have made; None: not known.
         device: on which it asked; None: as the error's words say.
         frame: the innermost of the program's then; None: the one in which the error was raised.
         largest_shape: of earlier batches with another shape; None: there was none.
@@ -58,7 +61,8 @@ def write_failure(
             "device": on,
             "stack": [list(line) for line in stack[:12]],
             "operator": operator,
-            "phase": phase,
+            "phase": phase_of_request(phase, shape),
+            "shape": shape,
             "tracked": storages is not None,
             "host": room,
             "room": device_room(_index(on)) if on != "cpu" else None,

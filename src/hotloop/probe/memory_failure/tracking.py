@@ -23,6 +23,7 @@ from hotloop.probe.memory_failure.evaluates import EVALUATION, evaluates
 from hotloop.probe.memory_failure.failure_snapshot import FailureSnapshot
 from hotloop.probe.memory_failure.live_storages import FORWARD, LiveStorages
 from hotloop.probe.memory_failure.report_file import lines_of_frame, write_failure
+from hotloop.probe.memory_failure.request import result_shape
 from hotloop.probe.memory_failure.room import host_room
 from hotloop.probe.memory_failure.words import says_out_of_memory
 from hotloop.probe.probe import Probe
@@ -76,7 +77,8 @@ def _mode(probe: Probe, storages: LiveStorages, last: FailureSnapshot) -> Any:
             if says_out_of_memory(error) is not None and probe.folder is not None:
                 device = _device_of(args, kwargs)
                 with probe.survive("memory failure"):
-                    _failed(probe, storages, error, str(func), device)
+                    shape = result_shape(func, args, kwargs)
+                    _failed(probe, storages, error, str(func), device, shape)
                 with probe.survive("memory snapshot"):
                     last.write(probe.folder, device or "cpu")
             raise
@@ -89,7 +91,12 @@ def _mode(probe: Probe, storages: LiveStorages, last: FailureSnapshot) -> Any:
 
 
 def _failed(
-    probe: Probe, storages: LiveStorages, error: BaseException, operator: str, device: str | None
+    probe: Probe,
+    storages: LiveStorages,
+    error: BaseException,
+    operator: str,
+    device: str | None,
+    shape: tuple[int, ...] | None,
 ) -> None:
     assert probe.folder is not None
     frame = sys._getframe(2)
@@ -103,6 +110,7 @@ def _failed(
         storages,
         operator=operator,
         phase=phase,
+        shape=shape,
         device=device,
         frame=frame,
         largest_shape=_largest_shape(probe),
