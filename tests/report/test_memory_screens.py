@@ -135,6 +135,12 @@ def test_the_most_that_a_change_saves_may_be_enough_and_is_not_promised() -> Non
     assert "may be enough" in text
 
 
+def test_an_evaluation_that_keeps_graphs_needs_no_grad_and_nothing_else() -> None:
+    lines = (line("aten._log_softmax.default", 3 * GIB),)
+    held = HeldMemory(by_class={"activations": 4 * GIB}, lines=lines, phase="evaluation", asked=lines[0])
+    assert [one.optimization for one in remedies(held)] == ["no_grad_evaluation"]
+
+
 def test_kernels_of_convolutions_are_no_matrices_of_scores() -> None:
     weights = msgspec.structs.replace(line("aten.empty.memory_format", GIB), shape=(512, 512, 3, 3))
     softmax = line("aten._softmax.default", GIB)

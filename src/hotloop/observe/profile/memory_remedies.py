@@ -154,6 +154,7 @@ def _saved_activations(held: HeldMemory) -> Iterator[Remedy]:
             change="evaluate under torch.no_grad()", numerics=Numerics.EXACT, saved_bytes=saved,
             basis=f"activations kept for a backward that does not come{keeper}", optimization="no_grad_evaluation",
         )  # fmt: skip
+        return
     within = saved - sum(each.held_bytes for each in loss_lines(held.lines))
     yield Remedy(
         change="recompute the activations of blocks in the backward (torch.utils.checkpoint)",
@@ -184,7 +185,7 @@ def _saved_activations(held: HeldMemory) -> Iterator[Remedy]:
 
 
 def _loss(held: HeldMemory) -> Iterator[Remedy]:
-    lines = loss_lines(held.all_lines)
+    lines = loss_lines(held.all_lines) if held.phase != "evaluation" else []
     num_bytes = sum(each.held_bytes for each in lines)
     if num_bytes:
         yield Remedy(

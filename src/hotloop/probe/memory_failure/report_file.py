@@ -10,7 +10,6 @@ from typing import Any
 
 from hotloop.probe.instruments.frames import Frames, Line, Owner, line_of
 from hotloop.probe.memory_failure.account import held_now
-from hotloop.probe.memory_failure.evaluates import batch_under_way
 from hotloop.probe.memory_failure.holders import holders
 from hotloop.probe.memory_failure.live_storages import LiveStorages
 from hotloop.probe.memory_failure.request import phase_of_request
@@ -32,6 +31,7 @@ def write_failure(
     shape: tuple[int, ...] | None = None,
     device: str | None = None,
     frame: FrameType | None = None,
+    batch: dict[str, Any] | None = None,
     largest_shape: tuple[int, ...] | None = None,
 ) -> None:
     """Write it.
@@ -46,6 +46,7 @@ def write_failure(
         shape: of what that operator would have made; None: not known.
         device: on which it asked; None: as the error's words say.
         frame: the innermost of the program's then; None: the one in which the error was raised.
+        batch: that the model was given whose call is under way; None: not known.
         largest_shape: of earlier batches with another shape; None: there was none.
     """
     room = host_room()
@@ -68,7 +69,7 @@ def write_failure(
             "room": device_room(_index(on)) if on != "cpu" else None,
             "holders": _holders(frame or _innermost(error)),
             "in_worker": _in_worker(),
-            "batch": batch_under_way(frame),
+            "batch": batch,
             "largest_shape": largest_shape,
             **held_now(on, storages),
         },

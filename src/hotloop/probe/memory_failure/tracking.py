@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 import time
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,12 +20,12 @@ from hotloop.probe.instruments.dispatch_mode import operator_mode
 from hotloop.probe.instruments.frames import Frames, Line, Owner
 from hotloop.probe.instruments.stacks import Stacks, lines_of
 from hotloop.probe.memory_failure import in_workers
-from hotloop.probe.memory_failure.evaluates import EVALUATION, evaluates
 from hotloop.probe.memory_failure.failure_snapshot import FailureSnapshot
 from hotloop.probe.memory_failure.live_storages import FORWARD, LiveStorages
 from hotloop.probe.memory_failure.report_file import lines_of_frame, write_failure
 from hotloop.probe.memory_failure.request import result_shape
 from hotloop.probe.memory_failure.room import host_room
+from hotloop.probe.memory_failure.root_calls import EVALUATION, RootCalls
 from hotloop.probe.memory_failure.words import says_out_of_memory
 from hotloop.probe.probe import Probe
 
@@ -38,6 +39,9 @@ def install(probe: Probe) -> None:
     from torch.utils._python_dispatch import _push_mode
 
     storages = LiveStorages()
+    calls = RootCalls(storages)
+    storages.on_pass.append(calls.went_back)
+    probe.on_root_call.append(partial(_called, probe, calls))
     last = FailureSnapshot(storages)
     limit = probe.config.ends_at_bytes
     if limit is not None:
@@ -47,7 +51,12 @@ def install(probe: Probe) -> None:
         ).start()
     with probe.survive("memory failure"):
         in_workers.install(probe, storages)
-    _push_mode(_mode(probe, storages, last))
+    _push_mode(_mode(probe, storages, calls, last))
+
+
+def _called(probe: Probe, calls: RootCalls, module: Any, args: Any, kwargs: Any) -> None:
+    with probe.survive("memory failure"):
+        calls.began(module, args, kwargs)
 
 
 def _watch_size(probe: Probe, storages: LiveStorages, last: FailureSnapshot, limit: int, thread: int) -> None:
@@ -69,7 +78,7 @@ def _lines(thread: int) -> list[Line]:
     return [line for line in lines_of(found) if frames.owner_of_line(line) in (Owner.USER, Owner.LIBRARY)]
 
 
-def _mode(probe: Probe, storages: LiveStorages, last: FailureSnapshot) -> Any:
+def _mode(probe: Probe, storages: LiveStorages, calls: RootCalls, last: FailureSnapshot) -> Any:
     def run(func: Any, args: Any, kwargs: Any) -> Any:
         try:
             out = func(*args, **kwargs)
@@ -78,7 +87,7 @@ def _mode(probe: Probe, storages: LiveStorages, last: FailureSnapshot) -> Any:
                 device = _device_of(args, kwargs)
                 with probe.survive("memory failure"):
                     shape = result_shape(func, args, kwargs)
-                    _failed(probe, storages, error, str(func), device, shape)
+                    _failed(probe, storages, calls, error, str(func), device, shape)
                 with probe.survive("memory snapshot"):
                     last.write(probe.folder, device or "cpu")
             raise
@@ -93,6 +102,7 @@ def _mode(probe: Probe, storages: LiveStorages, last: FailureSnapshot) -> Any:
 def _failed(
     probe: Probe,
     storages: LiveStorages,
+    calls: RootCalls,
     error: BaseException,
     operator: str,
     device: str | None,
@@ -101,7 +111,7 @@ def _failed(
     assert probe.folder is not None
     frame = sys._getframe(2)
     phase = storages.phase(storages.stacks.number(frame))
-    if phase == FORWARD and evaluates(frame):
+    if phase == FORWARD and calls.evaluates:
         phase = EVALUATION
     write_failure(
         probe.folder,
@@ -113,6 +123,7 @@ def _failed(
         shape=shape,
         device=device,
         frame=frame,
+        batch=calls.batch_under_way(frame),
         largest_shape=_largest_shape(probe),
     )
 
