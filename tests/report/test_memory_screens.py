@@ -88,6 +88,12 @@ def test_graphs_of_past_steps_are_the_first_thing_to_release() -> None:
     assert "detach" in found[0].change
 
 
+def test_beside_a_leak_a_smaller_step_only_puts_the_end_off() -> None:
+    held = HeldMemory(by_class={"earlier_steps": 4 * GIB, "activations": 2 * GIB}, phase="forward")
+    (found,) = remedies(held, (GIB, GIB))
+    assert "detach" in found.change
+
+
 def test_what_a_name_keeps_is_told_with_its_line() -> None:
     history = Holder(
         name="history", path="train.py", line=7, function="<module>", kind="list", num=118, held_bytes=3.0 * GIB,

@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.order import made_to_order

@@ -146,8 +146,8 @@ def _graphs(held: HeldMemory) -> Iterator[Remedy]:
 
 def _saved_activations(held: HeldMemory) -> Iterator[Remedy]:
     saved = held.of("activations")
-    if not saved:
-        return
+    if not saved or held.of("earlier_steps") > saved:
+        return  # what piles up fills any memory that a smaller step leaves
     keeper = _keeper(held)
     if held.phase == "evaluation":
         yield Remedy(

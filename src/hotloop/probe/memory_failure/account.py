@@ -13,8 +13,6 @@ from hotloop.probe.memory_failure.live_storages import BACKWARD, FORWARD, LiveSt
 NAMES = ("parameters", "gradients", "optimizer_state", "buffers", "other")
 """By the numbers of `storage_classes`."""
 MOST_NAMED = 12
-PASSES_OF_A_STEP = 3
-"""Backward passes through which a step may keep an activation: of a GAN's one to three use the same forward."""
 
 
 def held_now(device: str, storages: LiveStorages | None) -> dict[str, Any]:
@@ -30,7 +28,7 @@ def held_now(device: str, storages: LiveStorages | None) -> dict[str, Any]:
     followed = {} if storages is None else {
         address: record for address, record in list(storages.live.items()) if record.device == device
     }  # fmt: skip
-    turn = storages.turn if storages is not None else 0
+    turn = storages.turn - storages.passes_of_a_step if storages is not None else 0
     sums: dict[str, int] = defaultdict(int)
     lines: dict[tuple[Any, ...], dict[str, Any]] = {}
     for address in {**walked, **followed}:
@@ -48,11 +46,12 @@ def held_now(device: str, storages: LiveStorages | None) -> dict[str, Any]:
 
 
 def _class(row: Mapping[str, Any] | None, record: Record | None, turn: int) -> str:
+    """Return the class of a storage; what was made before a turn is of an earlier step."""
     if row is not None and row["class"] != OTHER:
         return NAMES[row["class"]]
     if record is None:
         return "other"
-    if record.phase == FORWARD and turn - record.turn > PASSES_OF_A_STEP:
+    if record.phase == FORWARD and record.turn < turn:
         # What Python holds without a graph is data that the program keeps.
         return "other" if row is not None and not row["graph"] else "earlier_steps"
     if record.phase == FORWARD:

@@ -10,21 +10,25 @@ from typing import Any
 from hotloop.probe.instruments.frames import Frames
 from hotloop.probe.instruments.named_containers import NamedContainers, Place, is_container
 from hotloop.probe.instruments.object_sizes import DEPTH, entries, has_data, held_bytes, is_sized
+from hotloop.probe.memory_failure.graph_keepers import graph_keepers
 
 MOST_NAMED = 6
 
 
-def holders(frame: FrameType | None) -> list[dict[str, Any]]:
-    """Return those that hold most.
+def holders(frame: FrameType | None, earlier_nodes: int = 0) -> list[dict[str, Any]]:
+    """Return those that hold most; tensors that keep graphs of earlier steps before all: they are small themselves.
 
     Args:
         frame: the innermost of the program's when memory ran out; None: not known.
+        earlier_nodes: sequence number below which nodes belong to an earlier step; 0: not known.
     """
     walk = NamedContainers(Frames(), _is_wanted)
-    found = [
-        _described(place, value) for place, value in itertools.chain(_of_worker(walk), _named(walk, frame))
-    ]
-    return sorted(found, key=lambda row: -float(row["held_bytes"]))[:MOST_NAMED]
+    every = list(itertools.chain(_of_worker(walk), _named(walk, frame)))
+    keepers = graph_keepers([value for _, value in every if _has_graph(value)], earlier_nodes)
+    found = [_described(*pair) for pair in every if not _has_graph(pair[1])]
+    found.sort(key=lambda row: -float(row["held_bytes"]))
+    first = [_described(*pair) for pair in every if any(pair[1] is one for one in keepers)]
+    return [*first, *found][:MOST_NAMED]
 
 
 def _named(walk: NamedContainers, frame: FrameType | None) -> Iterator[tuple[Place, Any]]:
@@ -40,7 +44,7 @@ def _of_worker(walk: NamedContainers) -> Iterator[tuple[Place, Any]]:
 
 def _is_wanted(value: Any) -> bool:
     if has_data(value):
-        return type(value).__name__ != "Parameter" and getattr(value, "grad_fn", None) is None
+        return type(value).__name__ != "Parameter"
     return is_container(value) or is_sized(value)
 
 
@@ -54,7 +58,11 @@ def _described(place: Place, value: Any) -> dict[str, Any]:
     }
 
 
+def _has_graph(value: Any) -> bool:
+    return getattr(value, "grad_fn", None) is not None
+
+
 def _keeps_graph(value: Any, depth: int) -> bool:
-    if getattr(value, "grad_fn", None) is not None:
+    if _has_graph(value):
         return True
     return bool(depth and is_sized(value) and any(_keeps_graph(each, depth - 1) for each in entries(value)))

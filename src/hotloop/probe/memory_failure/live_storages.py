@@ -16,6 +16,8 @@ from hotloop.probe.instruments.operation_stacks import LOADING, OPTIMIZER, Opera
 from hotloop.probe.memory_failure.reserve import Reserve
 
 FORWARD, BACKWARD, OTHER = "forward", "backward", "other"
+MOST_PASSES = 3
+"""Backward passes through which a step may keep an activation: of a GAN's one to three use the same forward."""
 MAX_EVENTS = 20_000
 """As rows of a snapshot they take some twenty megabytes, of which there may be few."""
 
@@ -74,6 +76,8 @@ class LiveStorages:
         """Sequence numbers: the last one outside backward passes, and the first of the newest call of a model."""
         self.on_pass: list[Callable[[], None]] = []
         """Called when a backward pass begins."""
+        self._oldest_released = 1
+        """Passes that an activation went through before it was released, at most."""
         self._last_pass = -1
         self._num = 0
         self.events: deque[Change] = deque(maxlen=MAX_EVENTS)
@@ -115,6 +119,15 @@ class LiveStorages:
         """Note that a model is called."""
         self._call = self._sequence()
 
+    @property
+    def passes_of_a_step(self) -> int:
+        """Backward passes through which this program's steps keep an activation, by those that it has released."""
+        return self._oldest_released if self.turn > MOST_PASSES else MOST_PASSES
+
+    def earlier_nodes(self, *, evaluates: bool) -> int:
+        """Return the sequence number below which the nodes of a graph belong to an earlier step, or evaluation."""
+        return self._call if evaluates else self._turns[max(0, self.turn - self.passes_of_a_step)]
+
     def _next_turn(self) -> None:
         self.turn += 1
         self._turns.append(self._newest)
@@ -129,6 +142,8 @@ class LiveStorages:
         def released(_: Any) -> None:
             watched.pop(key, None)
             live.pop(address, None)
+            if record.in_graph and self._oldest_released < self.turn - record.turn <= MOST_PASSES:
+                self._oldest_released = self.turn - record.turn
             events.append(Change(monotonic_ns(), number, -num_bytes, device, stack))
 
         events.append(Change(monotonic_ns(), number, num_bytes, device, stack))

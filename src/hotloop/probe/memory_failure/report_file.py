@@ -14,6 +14,7 @@ from hotloop.probe.memory_failure.holders import holders
 from hotloop.probe.memory_failure.live_storages import LiveStorages
 from hotloop.probe.memory_failure.request import phase_of_request
 from hotloop.probe.memory_failure.room import device_room, host_room
+from hotloop.probe.memory_failure.root_calls import EVALUATION
 from hotloop.probe.memory_failure.words import STEM, asked_bytes
 from hotloop.probe.record.result_file import write_result_file
 
@@ -67,7 +68,7 @@ def write_failure(
             "tracked": storages is not None,
             "host": room,
             "room": device_room(_index(on)) if on != "cpu" else None,
-            "holders": _holders(frame or _innermost(error)),
+            "holders": _holders(frame or _innermost(error), _earlier_nodes(storages, phase)),
             "in_worker": _in_worker(),
             "batch": batch,
             "largest_shape": largest_shape,
@@ -76,10 +77,14 @@ def write_failure(
     )
 
 
-def _holders(frame: FrameType | None) -> list[dict[str, Any]]:
+def _earlier_nodes(storages: LiveStorages | None, phase: str | None) -> int:
+    return 0 if storages is None else storages.earlier_nodes(evaluates=phase == EVALUATION)
+
+
+def _holders(frame: FrameType | None, earlier_nodes: int) -> list[dict[str, Any]]:
     """Return what names hold; empty where even that needs more memory than there is."""
     try:
-        return holders(frame)
+        return holders(frame, earlier_nodes)
     except (MemoryError, RuntimeError):
         return []
 
