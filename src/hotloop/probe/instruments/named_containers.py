@@ -67,7 +67,7 @@ class NamedContainers:
             place = at._replace(name=f"{at.name}{name}")
             if self._wanted(value):
                 yield from self._once(place, value)
-                yield from self._in_dictionary(place, value)
+                yield from self._in_container(place, value, depth)
             elif type(value) is _lru_cache_wrapper:
                 yield from self._of_cache(place, value)
             elif isinstance(value, type):
@@ -81,11 +81,16 @@ class NamedContainers:
             self._seen.add(id(value))
             yield place, value
 
-    def _in_dictionary(self, place: Place, value: Any) -> Iterator[tuple[Place, Any]]:
-        if type(value) is dict and len(value) <= MOST_KEYS:
-            for key, inner in list(value.items()):
-                if isinstance(key, str) and self._wanted(inner):
-                    yield from self._once(place._replace(name=f"{place.name}[{key!r}]"), inner)
+    def _in_container(self, place: Place, value: Any, depth: int) -> Iterator[tuple[Place, Any]]:
+        """Yield those that a small dictionary names, and those that objects in a small container have."""
+        if not issubclass(type(value), dict | list | deque) or len(value) > MOST_KEYS:
+            return
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, inner in list(pairs):
+            if isinstance(key, str) and self._wanted(inner):
+                yield from self._once(place._replace(name=f"{place.name}[{key!r}]"), inner)
+            elif depth and self._is_followed(type(inner)):
+                yield from self._of_attributes(inner, depth - 1)
 
     def _of_cache(self, place: Place, cache: Any) -> Iterator[tuple[Place, Any]]:
         """Yield the dictionary behind `functools.cache`: nothing names it."""
@@ -97,7 +102,7 @@ class NamedContainers:
         attributes = getattr(value, "__dict__", None)
         if isinstance(attributes, dict) and id(value) not in self._seen:
             self._seen.add(id(value))
-            yield from self._within(attributes, _owner("self.", type(value)), depth)
+            yield from self._within(_own(value, attributes), _owner("self.", type(value)), depth)
 
     def _of_class(self, cls: type, depth: int) -> Iterator[tuple[Place, Any]]:
         if id(cls) not in self._seen:
@@ -115,9 +120,18 @@ class NamedContainers:
 
 
 def is_container(value: Any) -> bool:
-    """Whether it is a list, a dictionary or a deque, one that has no bound."""
-    kind = type(value)
-    return kind is list or kind is dict or (kind is deque and value.maxlen is None)
+    """Whether it is a list, a dictionary or a deque, one that has no bound, or of a class made of these."""
+    kind = type(value)  # a proxy's `__class__` may be anything
+    return issubclass(kind, list | dict) or (issubclass(kind, deque) and value.maxlen is None)
+
+
+def _own(value: Any, attributes: dict[str, Any]) -> dict[str, Any]:
+    """Return an object's attributes without what torch keeps in each module; parts of a module as attributes."""
+    torch = sys.modules.get("torch")
+    if torch is None or not issubclass(type(value), torch.nn.Module):
+        return attributes
+    torchs = torch.nn.Module().__dict__
+    return {**{key: one for key, one in attributes.items() if key not in torchs}, **attributes.get("_modules", {})}
 
 
 def _owner(prefix: str, cls: type) -> Place:
