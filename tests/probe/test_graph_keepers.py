@@ -8,9 +8,9 @@ import torch
 from torch import nn
 
 from hotloop.probe.instruments.dispatch_mode import operator_mode
-from hotloop.probe.memory_failure.account import held_now
+from hotloop.probe.memory_failure.account import held_now, walked_tensors
 from hotloop.probe.memory_failure.graph_keepers import graph_keepers
-from hotloop.probe.memory_failure.holders import holders
+from hotloop.probe.memory_failure.holders import holders, named_values
 from hotloop.probe.memory_failure.live_storages import LiveStorages
 
 
@@ -48,7 +48,7 @@ def test_a_keeper_is_named_before_larger_holders() -> None:
         loss = model(torch.ones(2, 4)).sum()
         loss.backward()
         total = total + loss
-    rows = {row["name"]: row for row in holders(sys._getframe(), began)}
+    rows = {row["name"]: row for row in holders(named_values(sys._getframe()), (), began)}
     assert next(iter(rows)) == "total"
     assert rows["total"]["keeps_graph"]
     assert "loss" not in rows
@@ -73,7 +73,7 @@ def _leak(storages: LiveStorages, steps: int) -> list[torch.Tensor]:
 def test_a_program_s_own_steps_tell_what_is_of_an_earlier_one() -> None:
     storages = LiveStorages()
     kept = _leak(storages, 6)
-    by_class = held_now("cpu", storages)["by_class"]
+    by_class = held_now("cpu", storages, walked_tensors())["by_class"]
     assert storages.passes_of_a_step == 1
     size = kept[0].nbytes
     assert by_class["earlier_steps"] >= 4 * size
@@ -84,5 +84,5 @@ def test_before_some_passes_are_over_nothing_is_known_of_a_step() -> None:
     storages = LiveStorages()
     kept = _leak(storages, 2)
     assert storages.passes_of_a_step == 3
-    assert "earlier_steps" not in held_now("cpu", storages)["by_class"]
+    assert "earlier_steps" not in held_now("cpu", storages, walked_tensors())["by_class"]
     assert len(kept) == 2

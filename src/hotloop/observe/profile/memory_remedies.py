@@ -27,6 +27,8 @@ SCORES = (
     "_to_copy",
 )
 """Operators that make matrices of scores, and what is done to them; square are kernels of convolutions, too."""
+FIXED = ("tuple", "ndarray")
+"""Kinds of holders whose number of entries does not change."""
 _ORDER = (Numerics.EXACT, Numerics.TOLERANCE, Numerics.SEMANTIC)
 
 
@@ -221,7 +223,7 @@ def _is_square(line: HeldLine) -> bool:
 
 def _kept(held: HeldMemory) -> Iterator[Remedy]:
     for one in held.holders:
-        if one.kind in ("list", "dict", "deque") and not one.keeps_graph:
+        if one.num is not None and one.kind not in FIXED and not one.keeps_graph:
             yield Remedy(
                 change=f"keep fewer entries in {one.name}: numbers instead of tensors and arrays, or a bound",
                 numerics=Numerics.EXACT,

@@ -131,7 +131,10 @@ def _own(value: Any, attributes: dict[str, Any]) -> dict[str, Any]:
     if torch is None or not issubclass(type(value), torch.nn.Module):
         return attributes
     torchs = torch.nn.Module().__dict__
-    return {**{key: one for key, one in attributes.items() if key not in torchs}, **attributes.get("_modules", {})}
+    return {
+        **{key: one for key, one in attributes.items() if key not in torchs},
+        **attributes.get("_modules", {}),
+    }
 
 
 def _owner(prefix: str, cls: type) -> Place:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import traceback
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from hotloop.probe.instruments.frames import Frames, Line, Owner, line_of
-from hotloop.probe.memory_failure.account import held_now
-from hotloop.probe.memory_failure.holders import holders
+from hotloop.probe.instruments.storage_classes import OTHER
+from hotloop.probe.memory_failure.account import held_now, walked_tensors
+from hotloop.probe.memory_failure.holders import Named, holders, kept_addresses, named_values
 from hotloop.probe.memory_failure.live_storages import LiveStorages
 from hotloop.probe.memory_failure.request import phase_of_request
 from hotloop.probe.memory_failure.room import device_room, host_room
@@ -33,6 +35,7 @@ def write_failure(
     device: str | None = None,
     frame: FrameType | None = None,
     batch: dict[str, Any] | None = None,
+    given: Collection[int] = (),
     largest_shape: tuple[int, ...] | None = None,
 ) -> None:
     """Write it.
@@ -48,6 +51,7 @@ def write_failure(
         device: on which it asked; None: as the error's words say.
         frame: the innermost of the program's then; None: the one in which the error was raised.
         batch: that the model was given whose call is under way; None: not known.
+        given: addresses of the tensors that a model was given at last.
         largest_shape: of earlier batches with another shape; None: there was none.
     """
     room = host_room()
@@ -55,6 +59,7 @@ def write_failure(
         storages.reserve.give_back()
     text = "" if error is None else "".join(traceback.format_exception_only(type(error), error)).strip()
     on = device or _device(text)
+    named, rows = _named(frame or _innermost(error)), walked_tensors()
     write_result_file(
         folder / f"{STEM}-{os.getpid()}.json",
         {
@@ -68,11 +73,11 @@ def write_failure(
             "tracked": storages is not None,
             "host": room,
             "room": device_room(_index(on)) if on != "cpu" else None,
-            "holders": _holders(frame or _innermost(error), _earlier_nodes(storages, phase)),
+            "holders": holders(named, _of_models(rows), _earlier_nodes(storages, phase)),
             "in_worker": _in_worker(),
             "batch": batch,
             "largest_shape": largest_shape,
-            **held_now(on, storages),
+            **held_now(on, storages, rows, kept_addresses(named, given)),
         },
     )
 
@@ -81,10 +86,14 @@ def _earlier_nodes(storages: LiveStorages | None, phase: str | None) -> int:
     return 0 if storages is None else storages.earlier_nodes(evaluates=phase == EVALUATION)
 
 
-def _holders(frame: FrameType | None, earlier_nodes: int) -> list[dict[str, Any]]:
+def _of_models(rows: Iterable[Mapping[str, Any]]) -> set[int]:
+    return {row["address"] for row in rows if row["class"] != OTHER}
+
+
+def _named(frame: FrameType | None) -> list[Named]:
     """Return what names hold; empty where even that needs more memory than there is."""
     try:
-        return holders(frame, earlier_nodes)
+        return named_values(frame)
     except (MemoryError, RuntimeError):
         return []
 

@@ -7,8 +7,10 @@ from types import FrameType
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves
 
 from hotloop.probe.hook_points.main_input import main_input
+from hotloop.probe.instruments.object_sizes import address
 from hotloop.probe.memory_failure.live_storages import LiveStorages
 
 EVALUATION = "evaluation"
@@ -28,6 +30,8 @@ class RootCalls:
         self._storages = storages
         self._model: weakref.ref[Any] | None = None
         self._batch: dict[str, Any] | None = None
+        self.given: set[int] = set()
+        """Addresses of the tensors that it was given."""
         self._training = True
         self._modes_that_learn: set[bool] = set()
 
@@ -38,6 +42,7 @@ class RootCalls:
             return
         self._model, self._training = weakref.ref(module), module.training
         self._batch = _described(main_input(args, kwargs))
+        self.given = {address(each) for each in tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor)}
         self._storages.forward_began()
 
     def went_back(self) -> None:

@@ -47,7 +47,10 @@ def install(probe: Probe) -> None:
     if limit is not None:
         main = threading.get_ident()
         threading.Thread(
-            target=_watch_size, args=(probe, storages, last, limit, main), daemon=True, name="hotloop-size"
+            target=_watch_size,
+            args=(probe, storages, calls, last, limit, main),
+            daemon=True,
+            name="hotloop-size",
         ).start()
     with probe.survive("memory failure"):
         in_workers.install(probe, storages)
@@ -59,14 +62,18 @@ def _called(probe: Probe, calls: RootCalls, module: Any, args: Any, kwargs: Any)
         calls.began(module, args, kwargs)
 
 
-def _watch_size(probe: Probe, storages: LiveStorages, last: FailureSnapshot, limit: int, thread: int) -> None:
+def _watch_size(
+    probe: Probe, storages: LiveStorages, calls: RootCalls, last: FailureSnapshot, limit: int, thread: int
+) -> None:
     """End the process when it is as large as it may be."""
     while (host_room()["resident_bytes"] or 0) < limit:
         time.sleep(POLL_S)
     assert probe.folder is not None
     with probe.survive("memory failure"):
         frame = sys._current_frames().get(thread)
-        write_failure(probe.folder, None, _lines(thread), storages, device="cpu", frame=frame)
+        write_failure(
+            probe.folder, None, _lines(thread), storages, device="cpu", frame=frame, given=calls.given
+        )
     with probe.survive("memory snapshot"):
         last.write(probe.folder, "cpu")
     os._exit(ENDED)
@@ -124,6 +131,7 @@ def _failed(
         device=device,
         frame=frame,
         batch=calls.batch_under_way(frame),
+        given=calls.given,
         largest_shape=_largest_shape(probe),
     )
 
