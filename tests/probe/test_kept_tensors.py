@@ -72,14 +72,20 @@ def test_what_outlives_its_step_is_no_temporary() -> None:
 def test_of_a_dictionary_and_its_list_one_is_told() -> None:
     logs = {"out": [torch.ones(SIZE) for _ in range(4)], "step": [1]}
     even = {"a": [torch.ones(SIZE)], "b": [torch.ones(SIZE)]}
+
+    class Agent:
+        def __init__(self) -> None:
+            self.memory = [torch.ones(SIZE) for _ in range(7)]
+
+    agents = {"first": Agent()}
     model = nn.Linear(*SIZE)
     best = model.state_dict()
     rows = holders(named_values(sys._getframe()), {address(one) for one in model.parameters()})
     names = [row["name"] for row in rows]
-    assert names[0] == "logs['out']"
-    assert "logs" not in names
+    assert names[:2] == ["self.memory", "logs['out']"]
+    assert not {"logs", "agents"} & set(names)
     assert "even" in names
     assert not [name for name in names if name.startswith("even[")]
     held = next((row["held_bytes"] for row in rows if row["name"] == "best"), 0)
     assert held < 10_000, "the model keeps it anyway"
-    assert len(logs) == len(even) == len(best)
+    assert len(logs) == len(even) == len(best) == 1 + len(agents)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -81,3 +82,28 @@ def test_a_tensor_in_an_object_that_is_gathered_is_seen() -> None:
 
     one = [Step(nn.Linear(2, 2)(torch.ones(1, 2)).sum())]
     assert described(Place("steps", "", ""), one, 1.0)["keeps_graph"]
+
+
+_ENDED = """
+import atexit
+import torch
+
+class Agent:
+    def __init__(self):
+        self.memory = [1]
+
+def look():
+    from hotloop.probe.instruments.frames import Frames
+    from hotloop.probe.instruments.named_containers import NamedContainers
+    print([place.name for place, _ in NamedContainers(Frames()).of_modules()])
+
+agent = Agent()
+atexit.register(look)
+"""
+
+
+def test_names_of_a_program_that_has_ended_are_still_found(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(_ENDED)
+    ended = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    assert "self.memory" in ended.stdout

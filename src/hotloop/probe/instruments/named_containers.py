@@ -42,8 +42,8 @@ class NamedContainers:
     def of_modules(self) -> Iterator[tuple[Place, Any]]:
         """Yield those that globals of the program name, and attributes of their objects."""
         for module in list(sys.modules.values()):
-            file = getattr(module, "__file__", None)
-            if isinstance(file, str) and self._frames.is_users(file):
+            file = _file(module)
+            if file is not None and self._frames.is_users(file):
                 yield from self._within(vars(module), Place("", file, "<module>"), DEPTH)
 
     def of_variables(self, frame: FrameType | None) -> Iterator[tuple[Place, Any]]:
@@ -82,7 +82,7 @@ class NamedContainers:
             yield place, value
 
     def _in_container(self, place: Place, value: Any, depth: int) -> Iterator[tuple[Place, Any]]:
-        """Yield those that a small dictionary names, and those that objects in a small container have."""
+        """Yield those that a small dictionary names, and containers that objects in a small one have."""
         if not issubclass(type(value), dict | list | deque) or len(value) > MOST_KEYS:
             return
         pairs = value.items() if isinstance(value, dict) else enumerate(value)
@@ -90,7 +90,8 @@ class NamedContainers:
             if isinstance(key, str) and self._wanted(inner):
                 yield from self._once(place._replace(name=f"{place.name}[{key!r}]"), inner)
             elif depth and self._is_followed(type(inner)):
-                yield from self._of_attributes(inner, depth - 1)
+                every = self._of_attributes(inner, depth - 1)
+                yield from (pair for pair in every if is_container(pair[1]))
 
     def _of_cache(self, place: Place, cache: Any) -> Iterator[tuple[Place, Any]]:
         """Yield the dictionary behind `functools.cache`: nothing names it."""
@@ -115,7 +116,7 @@ class NamedContainers:
         return of_torch or self._is_users(cls)
 
     def _is_users(self, cls: type) -> bool:
-        path = getattr(sys.modules.get(cls.__module__), "__file__", None)
+        path = _file(sys.modules.get(cls.__module__))
         return path is not None and self._frames.is_users(path)
 
 
@@ -138,4 +139,10 @@ def _own(value: Any, attributes: dict[str, Any]) -> dict[str, Any]:
 
 
 def _owner(prefix: str, cls: type) -> Place:
-    return Place(prefix, getattr(sys.modules.get(cls.__module__), "__file__", None) or "", cls.__name__)
+    return Place(prefix, _file(sys.modules.get(cls.__module__)) or "", cls.__name__)
+
+
+def _file(module: Any) -> str | None:
+    """Return a module's file; Python takes the name from the program's own when it has ended, but not its loader."""
+    found = getattr(module, "__file__", None) or getattr(getattr(module, "__loader__", None), "path", None)
+    return found if isinstance(found, str) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterator, Sequence
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from hotloop.probe.instruments.frames import Frames
 from hotloop.probe.instruments.named_containers import NamedContainers, Place, is_container
@@ -24,7 +24,17 @@ MOST_NAMED = 6
 MOST = 0.5
 """Of a container, in a container that it names: the inner one is told alone, otherwise the outer one."""
 
+MOST_COMPARED = 24
+"""Of the largest: smaller ones are not shown."""
+
 Named = tuple[Place, Any]
+
+
+class Sized(NamedTuple):
+    """What a name holds, and what is told of it."""
+
+    value: Any
+    row: dict[str, Any]
 
 
 def named_values(frame: FrameType | None) -> list[Named]:
@@ -46,10 +56,12 @@ def holders(named: Sequence[Named], models: Collection[int], earlier_nodes: int 
         earlier_nodes: sequence number below which nodes belong to an earlier step; 0: not known.
     """
     keepers = graph_keepers([value for _, value in named if _has_graph(value)], earlier_nodes)
-    found = [_described(*pair, models) for pair in named if not _has_graph(pair[1])]
-    found.sort(key=lambda row: -float(row["held_bytes"]))
+    found = [
+        Sized(value, _described(place, value, models)) for place, value in named if not _has_graph(value)
+    ]
+    found.sort(key=lambda one: -float(one.row["held_bytes"]))
     first = [_described(*pair, models) for pair in named if any(pair[1] is one for one in keepers)]
-    return [*first, *_once_each(found)][:MOST_NAMED]
+    return [*first, *(one.row for one in _once_each(found))][:MOST_NAMED]
 
 
 def kept_addresses(named: Sequence[Named], given: Collection[int]) -> set[int]:
@@ -80,25 +92,25 @@ def _is_wanted(value: Any) -> bool:
     return is_container(value) or is_sized(value)
 
 
-def _once_each(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Leave out what is told with another row: an entry with its dictionary, or a dictionary with most of it.
+def _once_each(found: list[Sized]) -> list[Sized]:
+    """Leave out what is told with another: an entry with its container, or a container with most of it.
 
     Args:
-        rows: the largest first, so that a dictionary stands before its entries.
+        found: the largest first, so that a container stands before its entries.
     """
-    kept: list[dict[str, Any]] = []
-    for row in rows:
-        outer = next((one for one in kept if _is_entry(row, one)), None)
+    kept: list[Sized] = []
+    for one in found[:MOST_COMPARED]:
+        outer = next((each for each in kept if _holds(each.value, one.value, DEPTH)), None)
         if outer is None:
-            kept.append(row)
-        elif row["num"] is not None and row["held_bytes"] > MOST * outer["held_bytes"]:
-            kept[kept.index(outer)] = row
+            kept.append(one)
+        elif one.row["num"] is not None and one.row["held_bytes"] > MOST * outer.row["held_bytes"]:
+            kept[kept.index(outer)] = one
     return kept
 
 
-def _is_entry(row: dict[str, Any], outer: dict[str, Any]) -> bool:
-    same = all(row[key] == outer[key] for key in ("path", "function"))
-    return same and row["name"].startswith(f"{outer['name']}[")
+def _holds(outer: Any, value: Any, depth: int) -> bool:
+    inside = list(_inside(outer, whole=False)) if depth and not has_data(outer) else []
+    return any(each is value or _holds(each, value, depth - 1) for each in inside)
 
 
 def _described(place: Place, value: Any, models: Collection[int]) -> dict[str, Any]:
