@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from io import StringIO
+from pathlib import Path
 
 import msgspec
 from rich.console import Console
@@ -152,6 +153,42 @@ def test_kernels_of_convolutions_are_no_matrices_of_scores() -> None:
     softmax = line("aten._softmax.default", GIB)
     found = remedies(HeldMemory(by_class={"activations": 4 * GIB}, lines=(weights, softmax), phase="forward"))
     assert "flash_attention" not in {one.optimization for one in found}
+
+
+_ATTENTION = """
+def attend(q, k, v):
+    scores = q @ k.transpose(-2, -1) / 8
+    return scores.softmax(-1) @ v
+
+def gram(x):
+    return (x @ x.transpose(-2, -1) / 8).log_softmax(-1)
+"""
+
+
+def test_scores_before_their_softmax_are_known_by_the_function_that_makes_them(tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(_ATTENTION)
+    size = 4 * 32 * 3000 * 3000
+    scores = msgspec.structs.replace(
+        line("aten.bmm.default", size), shape=(32, 3000, 3000), path=str(path), line=3, function="attend"
+    )
+    asked = msgspec.structs.replace(scores, operator="aten.div.Tensor", shape=None)
+    held = HeldMemory(by_class={"activations": size}, lines=(scores,), phase="forward", asked=asked)
+    saved = {one.optimization: one.saved_bytes for one in remedies(held)}
+    assert saved["flash_attention"] == 2 * size
+    assert "activation_checkpointing" not in saved, (
+        "the block that asked holds them when it is recomputed, too"
+    )
+    other = msgspec.structs.replace(scores, line=7, function="gram")
+    found = remedies(HeldMemory(by_class=held.by_class, lines=(other,), phase="forward"))
+    assert "flash_attention" not in {one.optimization for one in found}
+
+
+def test_of_blocks_on_one_line_all_but_the_one_under_way_are_saved() -> None:
+    blocks = msgspec.structs.replace(line("aten.gelu.default", 12 * GIB), shape=(GIB // 4,), dtype="float32")
+    held = HeldMemory(by_class={"activations": 12 * GIB}, lines=(blocks,), phase="forward", asked=blocks)
+    saved = {one.optimization: one.saved_bytes for one in remedies(held)}
+    assert saved["activation_checkpointing"] == 11 * GIB
 
 
 def test_slack_of_a_device_is_a_change_of_its_allocator() -> None:

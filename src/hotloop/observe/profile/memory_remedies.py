@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -9,6 +11,7 @@ import msgspec
 from hotloop.model.memory_account import HeldLine, HeldTensor
 from hotloop.model.optimization import Numerics
 from hotloop.model.out_of_memory import Holder, Remedy
+from hotloop.observe.profile.function_calls import calls_softmax
 
 MIN_SHARE = 0.03
 """Of all that is held: less is within the account's own error, and helps nobody."""
@@ -157,7 +160,7 @@ def _saved_activations(held: HeldMemory) -> Iterator[Remedy]:
             basis=f"activations kept for a backward that does not come{keeper}", optimization="no_grad_evaluation",
         )  # fmt: skip
         return
-    within = saved - sum(each.held_bytes for each in loss_lines(held.lines))
+    within = saved - sum(each.held_bytes for each in loss_lines(held.lines)) - _of_block_under_way(held)
     yield Remedy(
         change="recompute the activations of blocks in the backward (torch.utils.checkpoint)",
         numerics=Numerics.EXACT,
@@ -186,6 +189,23 @@ def _saved_activations(held: HeldMemory) -> Iterator[Remedy]:
     )  # fmt: skip
 
 
+def _of_block_under_way(held: HeldMemory) -> int:
+    """Return what the function that asked has made for itself: its block holds that when it is recomputed, too."""
+    asked = held.asked
+    if asked is None:
+        return 0
+    own = (each for each in held.lines if (each.path, each.function) == (asked.path, asked.function))
+    return sum(map(_one_bytes, own))
+
+
+def _one_bytes(line: HeldLine) -> int:
+    """Return the bytes of a line's largest tensor; 0: not known."""
+    width = re.search(r"\d+", line.dtype)
+    if line.shape is None or width is None:
+        return 0
+    return min(line.held_bytes, math.prod(line.shape) * int(width[0]) // 8)
+
+
 def _loss(held: HeldMemory) -> Iterator[Remedy]:
     lines = loss_lines(held.all_lines) if held.phase != "evaluation" else []
     num_bytes = sum(each.held_bytes for each in lines)
@@ -200,9 +220,13 @@ def _loss(held: HeldMemory) -> Iterator[Remedy]:
 
 
 def _attention(held: HeldMemory) -> Iterator[Remedy]:
-    """Matrices of scores: square in their last two dimensions, with a softmax among what made them."""
+    """Matrices of scores: square in their last two dimensions, and a softmax of them was made or is to come."""
     scores = [each for each in held.all_lines if _is_square(each) or _is_softmax(each)]
-    if any(map(_is_softmax, scores)) and any(map(_is_square, scores)):
+    square = [each for each in scores if _is_square(each)]
+    if square and (any(map(_is_softmax, scores)) or any(map(_is_before_softmax, square))):
+        asked = held.asked
+        if asked is not None and asked not in scores and asked.held_bytes in map(_one_bytes, square):
+            scores.append(asked)
         yield Remedy(
             change="torch.nn.functional.scaled_dot_product_attention in place of the formula",
             numerics=Numerics.TOLERANCE,
@@ -214,6 +238,10 @@ def _attention(held: HeldMemory) -> Iterator[Remedy]:
 
 def _is_softmax(line: HeldLine) -> bool:
     return "_softmax" in line.operator and "log_softmax" not in line.operator
+
+
+def _is_before_softmax(line: HeldLine) -> bool:
+    return "bmm" in line.operator and calls_softmax(line.path, line.line)
 
 
 def _is_square(line: HeldLine) -> bool:
