@@ -24,6 +24,11 @@ class Trainer:
         self.logs = defaultdict(list)
         self.logs[name].append(1)
 
+class Slotted:
+    __slots__ = ("steps",)
+    def __init__(self):
+        self.steps = [1]
+
 class Recent(OrderedDict):
     pass
 
@@ -44,6 +49,7 @@ recent = Recent(a=[1])
 agents = [Trainer("first")]
 by_name = {"a": Trainer("second"), 3: Trainer("third")}
 net = Net()
+slotted = Slotted()
 """
 
 
@@ -67,6 +73,7 @@ def test_dictionaries_of_lists_and_classes_made_of_containers_are_found(found: l
 
 def test_objects_in_lists_and_dictionaries_are_followed(found: list[str]) -> None:
     inside = [name for name in found if name.startswith("self.logs[")]
+    assert "self.steps" in found, "a slot is an attribute, too"
     assert sorted(inside) == ["self.logs['first']", "self.logs['second']", "self.logs['third']"]
 
 

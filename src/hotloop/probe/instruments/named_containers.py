@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from hotloop.probe.instruments.frames import Frames, Owner
+from hotloop.probe.instruments.object_sizes import attributes
 
 DEPTH = 3
 """How far into an object attributes are followed."""
@@ -100,10 +101,9 @@ class NamedContainers:
                 yield from self._once(place, inner)
 
     def _of_attributes(self, value: Any, depth: int) -> Iterator[tuple[Place, Any]]:
-        attributes = getattr(value, "__dict__", None)
-        if isinstance(attributes, dict) and id(value) not in self._seen:
+        if id(value) not in self._seen:
             self._seen.add(id(value))
-            yield from self._within(_own(value, attributes), _owner("self.", type(value)), depth)
+            yield from self._within(_own(value), _owner("self.", type(value)), depth)
 
     def _of_class(self, cls: type, depth: int) -> Iterator[tuple[Place, Any]]:
         if id(cls) not in self._seen:
@@ -126,16 +126,13 @@ def is_container(value: Any) -> bool:
     return issubclass(kind, list | dict) or (issubclass(kind, deque) and value.maxlen is None)
 
 
-def _own(value: Any, attributes: dict[str, Any]) -> dict[str, Any]:
+def _own(value: Any) -> dict[str, Any]:
     """Return an object's attributes without what torch keeps in each module; parts of a module as attributes."""
     torch = sys.modules.get("torch")
     if torch is None or not issubclass(type(value), torch.nn.Module):
-        return attributes
-    torchs = torch.nn.Module().__dict__
-    return {
-        **{key: one for key, one in attributes.items() if key not in torchs},
-        **attributes.get("_modules", {}),
-    }
+        return attributes(value)
+    torchs, every = torch.nn.Module().__dict__, value.__dict__
+    return {**{key: one for key, one in every.items() if key not in torchs}, **every.get("_modules", {})}
 
 
 def _owner(prefix: str, cls: type) -> Place:
