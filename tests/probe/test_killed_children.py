@@ -63,7 +63,7 @@ def test_it_counts_where_the_kernel_has_killed_one_meanwhile(
 def test_the_kernel_is_asked_for_the_process_s_own_group(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "_groups", lambda: [(tmp_path, "memory.max", "memory.current")])
+    monkeypatch.setattr(room, "_groups", lambda *_: [(tmp_path, "memory.max", "memory.current")])
     machines = room.kernel_kills()
     (tmp_path / "memory.events").write_text("low 0\nhigh 2\nmax 9\noom 3\noom_kill 2000000\n")
     assert room.kernel_kills() == 2_000_000

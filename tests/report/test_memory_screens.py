@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from io import StringIO
+from pathlib import Path
 
 import msgspec
 from rich.console import Console
@@ -88,6 +89,12 @@ def test_graphs_of_past_steps_are_the_first_thing_to_release() -> None:
     assert "detach" in found[0].change
 
 
+def test_beside_a_leak_a_smaller_step_only_puts_the_end_off() -> None:
+    held = HeldMemory(by_class={"earlier_steps": 4 * GIB, "activations": 2 * GIB}, phase="forward")
+    (found,) = remedies(held, (GIB, GIB))
+    assert "detach" in found.change
+
+
 def test_what_a_name_keeps_is_told_with_its_line() -> None:
     history = Holder(
         name="history", path="train.py", line=7, function="<module>", kind="list", num=118, held_bytes=3.0 * GIB,
@@ -114,6 +121,74 @@ def test_matrices_of_scores_and_the_failing_request_count_among_what_a_change_sa
     assert saved["flash_attention"] == 4 * GIB
     assert saved["chunked_cross_entropy"] == GIB
     assert saved["gradient_accumulation"] == 3 * GIB
+
+
+def test_a_parameter_s_gradient_does_not_shrink_with_the_batch() -> None:
+    asked = line("aten.embedding_dense_backward.default", 4 * GIB)
+    held = HeldMemory(
+        by_class={"parameters": 4 * GIB, "activations": 8}, phase="parameter gradients", asked=asked
+    )
+    (found,) = remedies(held, (2 * GIB, 4 * GIB))
+    assert "sparse=True" in found.change
+    linear = msgspec.structs.replace(held, asked=line("aten.mm.default", 4 * GIB))
+    assert remedies(linear, (2 * GIB, 4 * GIB)) == ()
+    text = _screen(_ran_out(at=asked, by_class=held.by_class, resident_bytes=10 * GIB, remedies=()))
+    assert "2.00 GiB by aten.embedding_dense_backward.default" in text
+    assert "most of it is parameters" in text
+
+
+def test_the_most_that_a_change_saves_may_be_enough_and_is_not_promised() -> None:
+    text = _screen(_ran_out())
+    assert "may be enough" in text
+
+
+def test_an_evaluation_that_keeps_graphs_needs_no_grad_and_nothing_else() -> None:
+    lines = (line("aten._log_softmax.default", 3 * GIB),)
+    held = HeldMemory(by_class={"activations": 4 * GIB}, lines=lines, phase="evaluation", asked=lines[0])
+    assert [one.optimization for one in remedies(held)] == ["no_grad_evaluation"]
+
+
+def test_kernels_of_convolutions_are_no_matrices_of_scores() -> None:
+    weights = msgspec.structs.replace(line("aten.empty.memory_format", GIB), shape=(512, 512, 3, 3))
+    softmax = line("aten._softmax.default", GIB)
+    found = remedies(HeldMemory(by_class={"activations": 4 * GIB}, lines=(weights, softmax), phase="forward"))
+    assert "flash_attention" not in {one.optimization for one in found}
+
+
+_ATTENTION = """
+def attend(q, k, v):
+    scores = q @ k.transpose(-2, -1) / 8
+    return scores.softmax(-1) @ v
+
+def gram(x):
+    return (x @ x.transpose(-2, -1) / 8).log_softmax(-1)
+"""
+
+
+def test_scores_before_their_softmax_are_known_by_the_function_that_makes_them(tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(_ATTENTION)
+    size = 4 * 32 * 3000 * 3000
+    scores = msgspec.structs.replace(
+        line("aten.bmm.default", size), shape=(32, 3000, 3000), path=str(path), line=3, function="attend"
+    )
+    asked = msgspec.structs.replace(scores, operator="aten.div.Tensor", shape=None)
+    held = HeldMemory(by_class={"activations": size}, lines=(scores,), phase="forward", asked=asked)
+    saved = {one.optimization: one.saved_bytes for one in remedies(held)}
+    assert saved["flash_attention"] == 2 * size
+    assert "activation_checkpointing" not in saved, (
+        "the block that asked holds them when it is recomputed, too"
+    )
+    other = msgspec.structs.replace(scores, line=7, function="gram")
+    found = remedies(HeldMemory(by_class=held.by_class, lines=(other,), phase="forward"))
+    assert "flash_attention" not in {one.optimization for one in found}
+
+
+def test_of_blocks_on_one_line_all_but_the_one_under_way_are_saved() -> None:
+    blocks = msgspec.structs.replace(line("aten.gelu.default", 12 * GIB), shape=(GIB // 4,), dtype="float32")
+    held = HeldMemory(by_class={"activations": 12 * GIB}, lines=(blocks,), phase="forward", asked=blocks)
+    saved = {one.optimization: one.saved_bytes for one in remedies(held)}
+    assert saved["activation_checkpointing"] == 11 * GIB
 
 
 def test_slack_of_a_device_is_a_change_of_its_allocator() -> None:

@@ -16,7 +16,7 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
         numerics: whether the program computes the same with it.
         saved_bytes: at most; None: not known.
         basis: what that figure is of.
-        enough: whether so much would have made the failing request fit; None: not known.
+        enough: whether the most that it can save would have made the failing request fit; None: not known.
         optimization: its name in the catalogue; None: it has none.
     """
 

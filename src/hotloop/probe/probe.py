@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.order import made_to_order
@@ -53,7 +54,13 @@ class Probe:
         self.perturbation = Perturbation(config) if config.perturb else None
         self.activations: list[Activation] = []
         self.page = self._page()
-        self.boundary = Boundary(config.anchor, self.folder, self.recorder, self.page, lean=config.lean)
+        self.boundary = Boundary(
+            config.anchor,
+            self.folder,
+            self.recorder,
+            self.page,
+            lean=config.lean and not config.follow_memory,
+        )
         self.boundary.on_look.append(self.facts.page_faults.look)
         self.boundary.on_look.append(self._on_look)
         self.boundary.on_hold.append(self._on_hold)
@@ -65,6 +72,8 @@ class Probe:
         """Called before torch.compile reads code, and after it; filled once its compiler has been imported."""
         self.in_backward = False
         """A backward is running: modules that are called now compute something again."""
+        self.on_root_call: list[Callable[[Any, Any, Any], None]] = []
+        """Called with a root module and its arguments before its call."""
         self.asleep = False
         """True in a forked child that has not trained: its hook points do nothing (loader workers)."""
 

@@ -13,6 +13,7 @@ from hotloop.diagnose.check.registry import all_rules as measured_rules
 from hotloop.diagnose.lines.forward_loops import forward_loops
 from hotloop.diagnose.lines.setting_line import setting_line
 from hotloop.diagnose.lines.static_findings import priced
+from hotloop.diagnose.lines.under_condition import may_not_run
 from hotloop.diagnose.price.cost import MATERIAL
 from hotloop.diagnose.rules.memory.memory_growing import container_of
 from hotloop.lint.check.config import LintConfig
@@ -27,7 +28,8 @@ from hotloop.observe.profile.container_line import growing_line
 
 _CAUSES = {"memory-growing": ("loss-graph-kept-alive", "outputs-kept-on-device")}
 """Static findings that say where something comes from that is measured under another name. Together they are certain:
-an error, since such a program ends when its memory is full."""
+an error, since such a program ends when its memory is full. A line in a branch may not have run."""
+_OF_MEMORY = {code for codes in _CAUSES.values() for code in codes}
 _FAMILIES = ("host", "run")
 """What runs in the user's own code: static findings of these are shown without a price, too."""
 
@@ -50,7 +52,14 @@ def with_source(diagnosis: Diagnosis, folder: Path) -> Diagnosis:
     places = {(one.code, one.path, one.line) for one in static}
     loops = forward_loops(diagnosis.observation, files)
     static += [one for one in loops if (one.code, one.path, one.line) not in places]
-    placed = [_held(_placed(finding, static, files), diagnosis) for finding in diagnosis.findings]
+    doubted = {
+        id(one) for one in static if one.code in _OF_MEMORY and may_not_run(one, diagnosis.observation)
+    }
+    sure, perhaps = ([one for one in static if (id(one) in doubted) is told] for told in (False, True))
+    placed = [
+        _perhaps_from(_held(_placed(finding, sure, files), diagnosis), perhaps)
+        for finding in diagnosis.findings
+    ]
     measured = {finding.code for finding in placed} | _judged(diagnosis)
     unmeasured = [one for one in static if one.code not in measured]
     holding = [one for one in unmeasured if rules[one.code].holds_its_cost]
@@ -74,8 +83,7 @@ def _judged(diagnosis: Diagnosis) -> set[str]:
 
 
 def _is_wanted(rule: Rule) -> bool:
-    causes = {code for codes in _CAUSES.values() for code in codes}
-    return rule.family in _FAMILIES or rule.holds_its_cost or rule.code in causes
+    return rule.family in _FAMILIES or rule.holds_its_cost or rule.code in _OF_MEMORY
 
 
 def _relative(finding: Finding, folder: Path) -> Finding:
@@ -133,6 +141,17 @@ def _placed(finding: Finding, static: list[Finding], files: Sequence[str]) -> Fi
         return found
     evidence = f"{finding.evidence}; {twin.evidence}"
     return msgspec.structs.replace(found, evidence=evidence, severity=Severity.ERROR)
+
+
+def _perhaps_from(finding: Finding, perhaps: list[Finding]) -> Finding:
+    """Name the lines in branches that would explain what no line was found for."""
+    causes = _CAUSES.get(finding.code, ())
+    twin = next((one for one in perhaps if one.code in causes), None)
+    if twin is None or finding.path is not None:
+        return finding
+    place = f"{Path(twin.path or '').name}:{twin.line}"
+    evidence = f"{finding.evidence}; if {place} runs, which was not seen: {twin.evidence}"
+    return msgspec.structs.replace(finding, evidence=evidence)
 
 
 def _asked_for(finding: Finding, path: str, line: int) -> Finding:

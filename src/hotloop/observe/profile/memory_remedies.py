@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -9,10 +11,27 @@ import msgspec
 from hotloop.model.memory_account import HeldLine, HeldTensor
 from hotloop.model.optimization import Numerics
 from hotloop.model.out_of_memory import Holder, Remedy
+from hotloop.observe.profile.function_calls import calls_softmax
 
 MIN_SHARE = 0.03
 """Of all that is held: less is within the account's own error, and helps nobody."""
 LOSSES = ("log_softmax", "nll_loss", "cross_entropy", "logsumexp")
+SCORES = (
+    "bmm",
+    "matmul",
+    "softmax",
+    "add",
+    "div",
+    "mul",
+    "masked_fill",
+    "where",
+    "dropout",
+    "clone",
+    "_to_copy",
+)
+"""Operators that make matrices of scores, and what is done to them; square are kernels of convolutions, too."""
+FIXED = ("tuple", "ndarray")
+"""Kinds of holders whose number of entries does not change."""
 _ORDER = (Numerics.EXACT, Numerics.TOLERANCE, Numerics.SEMANTIC)
 
 
@@ -28,6 +47,7 @@ class HeldMemory(msgspec.Struct, frozen=True, kw_only=True):
         asked: the request that failed: it grows and shrinks with the batch as what is held does; None: not known.
         holders: what names of the program hold, beside models.
         slack_bytes: what the allocator of a device has reserved and does not use.
+        num_samples: of the batch; None: not known.
     """
 
     by_class: Mapping[str, int]
@@ -38,10 +58,14 @@ class HeldMemory(msgspec.Struct, frozen=True, kw_only=True):
     asked: HeldLine | None = None
     holders: Sequence[Holder] = ()
     slack_bytes: int = 0
+    num_samples: int | None = None
 
     @property
     def asked_bytes(self) -> int:
-        """What the failing operation of a forward or a backward asked for; 0: it was none, or it is not known."""
+        """What the failing operation asked for, where that grows with the batch; 0: it does not, or it is not known.
+
+        The gradient of a parameter is made in a phase of its own (`parameter gradients`): its size is the model's.
+        """
         computes = self.phase in ("forward", "backward", "evaluation")
         return self.asked.held_bytes if self.asked is not None and computes else 0
 
@@ -129,15 +153,16 @@ def _graphs(held: HeldMemory) -> Iterator[Remedy]:
 
 def _saved_activations(held: HeldMemory) -> Iterator[Remedy]:
     saved = held.of("activations")
-    if not saved:
-        return
+    if not saved or held.of("earlier_steps") > saved:
+        return  # what piles up fills any memory that a smaller step leaves
     keeper = _keeper(held)
     if held.phase == "evaluation":
         yield Remedy(
             change="evaluate under torch.no_grad()", numerics=Numerics.EXACT, saved_bytes=saved,
             basis=f"activations kept for a backward that does not come{keeper}", optimization="no_grad_evaluation",
         )  # fmt: skip
-    within = saved - sum(each.held_bytes for each in loss_lines(held.lines))
+        return
+    within = saved - sum(each.held_bytes for each in loss_lines(held.lines)) - _of_block_under_way(held)
     yield Remedy(
         change="recompute the activations of blocks in the backward (torch.utils.checkpoint)",
         numerics=Numerics.EXACT,
@@ -153,6 +178,8 @@ def _saved_activations(held: HeldMemory) -> Iterator[Remedy]:
         optimization="autocast_bf16",
     )
     batch = saved + held.of("inputs") + held.asked_bytes
+    if held.num_samples == 1:
+        return  # no half of it can be had
     yield Remedy(
         change="two micro-batches of half the size, their gradients added up",
         numerics=Numerics.TOLERANCE,
@@ -166,8 +193,25 @@ def _saved_activations(held: HeldMemory) -> Iterator[Remedy]:
     )  # fmt: skip
 
 
+def _of_block_under_way(held: HeldMemory) -> int:
+    """Return what the function that asked has made for itself: its block holds that when it is recomputed, too."""
+    asked = held.asked
+    if asked is None:
+        return 0
+    own = (each for each in held.lines if (each.path, each.function) == (asked.path, asked.function))
+    return sum(map(_one_bytes, own))
+
+
+def _one_bytes(line: HeldLine) -> int:
+    """Return the bytes of a line's largest tensor; 0: not known."""
+    width = re.search(r"\d+", line.dtype)
+    if line.shape is None or width is None:
+        return 0
+    return min(line.held_bytes, math.prod(line.shape) * int(width[0]) // 8)
+
+
 def _loss(held: HeldMemory) -> Iterator[Remedy]:
-    lines = loss_lines(held.all_lines)
+    lines = loss_lines(held.all_lines) if held.phase != "evaluation" else []
     num_bytes = sum(each.held_bytes for each in lines)
     if num_bytes:
         yield Remedy(
@@ -180,9 +224,13 @@ def _loss(held: HeldMemory) -> Iterator[Remedy]:
 
 
 def _attention(held: HeldMemory) -> Iterator[Remedy]:
-    """Matrices of scores: square in their last two dimensions, with a softmax among what made them."""
+    """Matrices of scores: square in their last two dimensions, and a softmax of them was made or is to come."""
     scores = [each for each in held.all_lines if _is_square(each) or _is_softmax(each)]
-    if any(map(_is_softmax, scores)) and any(map(_is_square, scores)):
+    square = [each for each in scores if _is_square(each)]
+    if square and (any(map(_is_softmax, scores)) or any(map(_is_before_softmax, square))):
+        asked = held.asked
+        if asked is not None and asked not in scores and asked.held_bytes in map(_one_bytes, square):
+            scores.append(asked)
         yield Remedy(
             change="torch.nn.functional.scaled_dot_product_attention in place of the formula",
             numerics=Numerics.TOLERANCE,
@@ -196,14 +244,18 @@ def _is_softmax(line: HeldLine) -> bool:
     return "_softmax" in line.operator and "log_softmax" not in line.operator
 
 
+def _is_before_softmax(line: HeldLine) -> bool:
+    return "bmm" in line.operator and calls_softmax(line.path, line.line)
+
+
 def _is_square(line: HeldLine) -> bool:
     shape = line.shape or ()
-    return len(shape) >= 3 and shape[-1] == shape[-2]
+    return len(shape) >= 3 and shape[-1] == shape[-2] and any(name in line.operator for name in SCORES)
 
 
 def _kept(held: HeldMemory) -> Iterator[Remedy]:
     for one in held.holders:
-        if one.kind in ("list", "dict", "deque") and not one.keeps_graph:
+        if one.num is not None and one.kind not in FIXED and not one.keeps_graph:
             yield Remedy(
                 change=f"keep fewer entries in {one.name}: numbers instead of tensors and arrays, or a bound",
                 numerics=Numerics.EXACT,
@@ -233,6 +285,15 @@ def _at(one: Holder) -> str:
 
 
 def _gradients(held: HeldMemory) -> Iterator[Remedy]:
+    asked = held.asked
+    if asked is not None and "embedding_dense_backward" in asked.operator:
+        yield Remedy(
+            change="nn.Embedding(..., sparse=True), with SGD, Adagrad or SparseAdam",
+            numerics=Numerics.SEMANTIC,
+            saved_bytes=asked.held_bytes,
+            basis="the table's dense gradient that was asked for; momentum, weight decay and SparseAdam move only "
+            "the rows that a step used, and a table with another use (a tied output layer) stays dense",
+        )
     gradients = held.of("gradients")
     if gradients and held.phase == "forward":
         yield Remedy(

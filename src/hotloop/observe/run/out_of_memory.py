@@ -235,6 +235,7 @@ def _told(value: Mapping[str, Any], first: Mapping[str, Any] | None, failure: Fa
         asked=at,
         holders=holders,
         slack_bytes=reserved - allocated if reserved is not None and allocated is not None else 0,
+        num_samples=(value.get("batch") or {}).get("samples"),
     )
     return OutOfMemory(
         error=value.get("error") or (first or {}).get("error") or "",
@@ -303,8 +304,14 @@ def _at(stack: Sequence[Sequence[Any]], value: Mapping[str, Any], asked: int | N
     if not stack:
         return None
     path, line, function = stack[0]
-    operator = value.get("operator") or ""
-    return HeldLine(path=path, line=line, function=function, operator=operator, held_bytes=asked or 0)
+    return HeldLine(
+        path=path,
+        line=line,
+        function=function,
+        operator=value.get("operator") or "",
+        held_bytes=asked or 0,
+        shape=tuple(value["shape"]) if value.get("shape") else None,
+    )
 
 
 def _users(stack: Sequence[Sequence[Any]]) -> str | None:

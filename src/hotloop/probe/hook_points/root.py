@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from hotloop.probe.frameless import call_that
 from hotloop.probe.hook_points.changed_call import ChangedCall, shortest
+from hotloop.probe.hook_points.main_input import main_input
 from hotloop.probe.hook_points.requests import Requests
 from hotloop.probe.hook_points.root_hook import PLACE, Hook
 from hotloop.probe.hook_points.sequence_model import reads_sequences
@@ -142,6 +143,8 @@ class Root:
             return plain
         if self._roots.inside or not self._roots.own_call():
             return plain
+        for told in self._probe.on_root_call:
+            told(self.module, args, kwargs)
         if not self._described and is_symbolic(args, kwargs):
             self._roots.forget(self)
             self._ends, self._roots.inside = 0, True
@@ -283,7 +286,7 @@ class Root:
     # Facts ---------------------------------------------------------------------------------------------------------
 
     def _mark_size(self, args: Any, kwargs: Any, *, trains: bool) -> None:
-        value = _main_input(args, kwargs)
+        value = main_input(args, kwargs)
         shape = getattr(value, "shape", ())
         is_text = len(shape) == 2 and not value.is_floating_point() and self._reads_text(kwargs)
         never_trained = self._probe.boundary.never_trained
@@ -329,14 +332,6 @@ class Root:
             if torch.is_autocast_enabled(device):
                 facts.autocast_dtype = str(torch.get_autocast_dtype(device)).removeprefix("torch.")
         facts.shared_memory = facts.shared_memory or _shared(self.module)
-
-
-def _main_input(args: Any, kwargs: Any) -> Any:
-    """Return the tensor whose size is the batch's: transformers' generation gives positions before the tokens."""
-    named = kwargs.get("input_ids") if not args else None
-    if getattr(named, "shape", None):
-        return named
-    return next((value for value in args or kwargs.values() if getattr(value, "shape", None)), None)
 
 
 def _shared(module: Any) -> bool:

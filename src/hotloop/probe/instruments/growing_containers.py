@@ -12,7 +12,7 @@ from hotloop.probe.instruments.frames import Frames
 from hotloop.probe.instruments.growing_hooks import GrowingHooks
 from hotloop.probe.instruments.instrument import Instrument, Unavailable
 from hotloop.probe.instruments.named_containers import NamedContainers, Place, is_container
-from hotloop.probe.instruments.object_sizes import DEPTH, has_data, held_bytes
+from hotloop.probe.instruments.object_sizes import DEPTH, attributes, has_data, held_bytes
 from hotloop.probe.probe import Probe
 
 MAX_OBJECTS = 5_000_000
@@ -99,7 +99,7 @@ class GrowingContainers(Instrument):
 
 def known(one: Any, length: int) -> Known:
     """Return what tells a container of a length; of a dictionary its entries may go, and say nothing."""
-    if type(one) is dict:
+    if isinstance(one, dict):
         return Known(length, 0, 0)
     return Known(length, id(one[0]), id(one[length - 1]))
 
@@ -124,15 +124,17 @@ def described(place: Place, one: Any, per_step: float) -> dict[str, Any]:
 
 
 def _last(one: Any) -> Any:
-    return next(reversed(one.values())) if type(one) is dict else one[-1]
+    return next(reversed(one.values())) if isinstance(one, dict) else one[-1]
 
 
 def _tensors(value: Any, depth: int) -> list[Any]:
     """Return the tensors and arrays of an entry."""
     if has_data(value):
         return [value]
-    if depth and isinstance(value, dict):
-        return [each for inner in value.values() for each in _tensors(inner, depth - 1)]
-    if depth and isinstance(value, list | tuple):
-        return [each for inner in value for each in _tensors(inner, depth - 1)]
-    return []
+    if not depth:
+        return []
+    if isinstance(value, dict):
+        inside = [*value.values()]
+    else:
+        inside = [*value] if isinstance(value, list | tuple) else [*attributes(value).values()]
+    return [each for inner in inside for each in _tensors(inner, depth - 1)]

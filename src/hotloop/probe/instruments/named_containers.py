@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from hotloop.probe.instruments.frames import Frames, Owner
+from hotloop.probe.instruments.object_sizes import attributes
 
 DEPTH = 3
 """How far into an object attributes are followed."""
@@ -42,8 +43,8 @@ class NamedContainers:
     def of_modules(self) -> Iterator[tuple[Place, Any]]:
         """Yield those that globals of the program name, and attributes of their objects."""
         for module in list(sys.modules.values()):
-            file = getattr(module, "__file__", None)
-            if isinstance(file, str) and self._frames.is_users(file):
+            file = _file(module)
+            if file is not None and self._frames.is_users(file):
                 yield from self._within(vars(module), Place("", file, "<module>"), DEPTH)
 
     def of_variables(self, frame: FrameType | None) -> Iterator[tuple[Place, Any]]:
@@ -67,7 +68,7 @@ class NamedContainers:
             place = at._replace(name=f"{at.name}{name}")
             if self._wanted(value):
                 yield from self._once(place, value)
-                yield from self._in_dictionary(place, value)
+                yield from self._in_container(place, value, depth)
             elif type(value) is _lru_cache_wrapper:
                 yield from self._of_cache(place, value)
             elif isinstance(value, type):
@@ -81,11 +82,17 @@ class NamedContainers:
             self._seen.add(id(value))
             yield place, value
 
-    def _in_dictionary(self, place: Place, value: Any) -> Iterator[tuple[Place, Any]]:
-        if type(value) is dict and len(value) <= MOST_KEYS:
-            for key, inner in list(value.items()):
-                if isinstance(key, str) and self._wanted(inner):
-                    yield from self._once(place._replace(name=f"{place.name}[{key!r}]"), inner)
+    def _in_container(self, place: Place, value: Any, depth: int) -> Iterator[tuple[Place, Any]]:
+        """Yield those that a small dictionary names, and containers that objects in a small one have."""
+        if not issubclass(type(value), dict | list | deque) or len(value) > MOST_KEYS:
+            return
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, inner in list(pairs):
+            if isinstance(key, str) and self._wanted(inner):
+                yield from self._once(place._replace(name=f"{place.name}[{key!r}]"), inner)
+            elif depth and self._is_followed(type(inner)):
+                every = self._of_attributes(inner, depth - 1)
+                yield from (pair for pair in every if is_container(pair[1]))
 
     def _of_cache(self, place: Place, cache: Any) -> Iterator[tuple[Place, Any]]:
         """Yield the dictionary behind `functools.cache`: nothing names it."""
@@ -94,10 +101,9 @@ class NamedContainers:
                 yield from self._once(place, inner)
 
     def _of_attributes(self, value: Any, depth: int) -> Iterator[tuple[Place, Any]]:
-        attributes = getattr(value, "__dict__", None)
-        if isinstance(attributes, dict) and id(value) not in self._seen:
+        if id(value) not in self._seen:
             self._seen.add(id(value))
-            yield from self._within(attributes, _owner("self.", type(value)), depth)
+            yield from self._within(_own(value), _owner("self.", type(value)), depth)
 
     def _of_class(self, cls: type, depth: int) -> Iterator[tuple[Place, Any]]:
         if id(cls) not in self._seen:
@@ -110,15 +116,30 @@ class NamedContainers:
         return of_torch or self._is_users(cls)
 
     def _is_users(self, cls: type) -> bool:
-        path = getattr(sys.modules.get(cls.__module__), "__file__", None)
+        path = _file(sys.modules.get(cls.__module__))
         return path is not None and self._frames.is_users(path)
 
 
 def is_container(value: Any) -> bool:
-    """Whether it is a list, a dictionary or a deque, one that has no bound."""
-    kind = type(value)
-    return kind is list or kind is dict or (kind is deque and value.maxlen is None)
+    """Whether it is a list, a dictionary or a deque, one that has no bound, or of a class made of these."""
+    kind = type(value)  # a proxy's `__class__` may be anything
+    return issubclass(kind, list | dict) or (issubclass(kind, deque) and value.maxlen is None)
+
+
+def _own(value: Any) -> dict[str, Any]:
+    """Return an object's attributes without what torch keeps in each module; parts of a module as attributes."""
+    torch = sys.modules.get("torch")
+    if torch is None or not issubclass(type(value), torch.nn.Module):
+        return attributes(value)
+    torchs, every = torch.nn.Module().__dict__, value.__dict__
+    return {**{key: one for key, one in every.items() if key not in torchs}, **every.get("_modules", {})}
 
 
 def _owner(prefix: str, cls: type) -> Place:
-    return Place(prefix, getattr(sys.modules.get(cls.__module__), "__file__", None) or "", cls.__name__)
+    return Place(prefix, _file(sys.modules.get(cls.__module__)) or "", cls.__name__)
+
+
+def _file(module: Any) -> str | None:
+    """Return a module's file; Python takes the name from the program's own when it has ended, but not its loader."""
+    found = getattr(module, "__file__", None) or getattr(getattr(module, "__loader__", None), "path", None)
+    return found if isinstance(found, str) else None

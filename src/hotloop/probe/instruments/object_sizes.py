@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Container, Iterator
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 LOOKED_AT = 64
@@ -13,20 +14,35 @@ DEPTH = 3
 PAGE_BYTES = 4096
 HEADER_BYTES = 128
 """Of a tensor or an array, whose data lies elsewhere (80 to 120 bytes in CPython 3.12)."""
+_CODE = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType)
 
 
-def held_bytes(value: Any, depth: int = DEPTH) -> float:
-    """Return what an object and those in it take, the data of tensors and arrays included."""
-    if has_data(value):
-        return float(value.nbytes)
-    return _size(value) + _inside(value, depth, held_bytes)
+def held_bytes(value: Any, depth: int = DEPTH, *, beside: Container[int] = ()) -> float:
+    """Return what an object and those in it take, the data of tensors and arrays included.
+
+    Args:
+        value: a container, an object of a class of the program's, a tensor, an array, an image.
+        depth: how far containers and attributes in it are followed.
+        beside: addresses of tensors' memory that something else holds, too: a model's, which stays without this.
+    """
+
+    def own(one: Any) -> float:
+        if has_data(one):
+            return HEADER_BYTES if address(one) in beside else float(one.nbytes)
+        return _size(one) + _image_bytes(one)
+
+    return sum(_reached(value, depth, own).values())
 
 
 def header_bytes(value: Any, depth: int = DEPTH) -> float:
     """Return what is copied for a process that only reads an object: the pages with reference counts."""
-    if has_data(value) and not _is_of_objects(value):
-        return float(HEADER_BYTES)
-    return min(_size(value), PAGE_BYTES) + _inside(value, depth, header_bytes)
+
+    def own(one: Any) -> float:
+        if has_data(one) and not _is_of_objects(one):
+            return float(HEADER_BYTES)
+        return min(_size(one), PAGE_BYTES)
+
+    return sum(_reached(value, depth, own).values())
 
 
 def has_data(value: Any) -> bool:
@@ -54,17 +70,70 @@ def is_sized(value: Any) -> bool:
     return isinstance(value, list | tuple | dict | deque)
 
 
+def attributes(value: Any) -> dict[str, Any]:
+    """Return what an object's attributes and slots hold; of code, and of a model, nothing."""
+    if issubclass(type(value), _CODE) or has_data(value) or _is_model(value):
+        return {}
+    found = getattr(value, "__dict__", None)
+    named = dict(found) if type(found) is dict else {}
+    for cls in type(value).__mro__:
+        slots = vars(cls).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            slot = vars(cls).get(name)
+            if type(slot).__name__ == "member_descriptor":
+                named.setdefault(name, getattr(value, name, None))
+    return named
+
+
+def _is_model(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and issubclass(type(value), torch.nn.Module | torch.optim.Optimizer)
+
+
 def _is_of_objects(value: Any) -> bool:
     return bool(getattr(getattr(value, "dtype", None), "kind", None) == "O")
 
 
-def _inside(value: Any, depth: int, size: Callable[[Any, int], float]) -> float:
-    if not depth or not is_sized(value) or not len(value):
+def _reached(value: Any, depth: int, own: Callable[[Any], float]) -> dict[int, float]:
+    """Return the bytes of an object and of those in it, by identity: what several entries share counts once."""
+    sizes = {id(value): own(value)}
+    if not depth:
+        return sizes
+    if is_sized(value):
+        some = list(entries(value)) if len(value) else []
+        # A pair of a dictionary is made for this look: of it, key and value count alone.
+        parts = [pair for each in some for pair in each] if isinstance(value, dict) else some
+        _add_like(sizes, [_reached(part, depth - 1, own) for part in parts], len(value) / max(1, len(some)))
+    for part in attributes(value).values():
+        for key, size in _reached(part, depth - 1, own).items():
+            sizes.setdefault(key, size)
+    return sizes
+
+
+def _add_like(sizes: dict[int, float], parts: list[dict[int, float]], scale: float) -> None:
+    """Add some entries, each of which stands for others like it; what two of them share is there once."""
+    times = Counter(key for part in parts for key in part)
+    for part in parts:
+        for key, size in part.items():
+            sizes.setdefault(key, size if times[key] > 1 else scale * size)
+
+
+def address(value: Any) -> int:
+    """Return where a tensor's memory is; 0: it has none of its own, or it is an array."""
+    storage = getattr(value, "untyped_storage", None)
+    try:
+        return int(storage().data_ptr()) if storage is not None else 0
+    except Exception:  # tensor subclasses answer as they like
+        return 0
+
+
+def _image_bytes(value: Any) -> float:
+    """Return the pixels of an image of PIL, which its size in Python leaves out."""
+    if type(value).__module__.partition(".")[0] != "PIL" or not hasattr(value, "getbands"):
         return 0.0
-    some = list(entries(value))
-    # A pair of a dictionary is made for this look: of it, key and value count alone.
-    parts = [pair for each in some for pair in each] if isinstance(value, dict) else some
-    return sum(size(part, depth - 1) for part in parts) * len(value) / len(some)
+    width, height = value.size
+    wide = 4 if value.mode in ("I", "F") else 1
+    return float(width * height * wide * len(value.getbands()))
 
 
 def _size(value: Any) -> float:

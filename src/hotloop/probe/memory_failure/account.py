@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from hotloop.probe.instruments.operation_stacks import LOADING
@@ -13,48 +13,65 @@ from hotloop.probe.memory_failure.live_storages import BACKWARD, FORWARD, LiveSt
 NAMES = ("parameters", "gradients", "optimizer_state", "buffers", "other")
 """By the numbers of `storage_classes`."""
 MOST_NAMED = 12
-PASSES_OF_A_STEP = 3
-"""Backward passes through which a step may keep an activation: of a GAN's one to three use the same forward."""
 
 
-def held_now(device: str, storages: LiveStorages | None) -> dict[str, Any]:
+def walked_tensors() -> list[dict[str, Any]]:
+    """Return the memory of each tensor that Python can reach, with its class by number."""
+    classes = StorageClasses()
+    rows = classes.all_tensors()
+    classes.let_go()
+    return rows
+
+
+def held_now(
+    device: str,
+    storages: LiveStorages | None,
+    rows: Iterable[Mapping[str, Any]],
+    kept: Collection[int] = (),
+) -> dict[str, Any]:
     """Return bytes by class, the lines that hold most, and the other tensors.
 
     Args:
         device: whose memory.
         storages: what was followed; None: nothing was, and lines are not known.
+        rows: of all tensors.
+        kept: addresses of the tensors that containers of the program hold, and that are in no batch.
     """
-    classes = StorageClasses()
-    walked = {row["address"]: row for row in classes.all_tensors() if row["device"] == device}
-    classes.let_go()
+    walked = {row["address"]: row for row in rows if row["device"] == device}
     followed = {} if storages is None else {
         address: record for address, record in list(storages.live.items()) if record.device == device
     }  # fmt: skip
-    turn = storages.turn if storages is not None else 0
+    turn = storages.turn - storages.passes_of_a_step if storages is not None else 0
     sums: dict[str, int] = defaultdict(int)
     lines: dict[tuple[Any, ...], dict[str, Any]] = {}
+    others = []
     for address in {**walked, **followed}:
         row, record = walked.get(address), followed.get(address)
-        name = _class(row, record, turn)
+        name = _class(row, record, turn, kept=address in kept)
         num_bytes = row["bytes"] if row is not None else record.num_bytes if record is not None else 0
         sums[name] += num_bytes
         if record is not None and storages is not None:
             _add_line(lines, storages, record, name, num_bytes)
+        if row is not None and name == "other":
+            others.append(_other(row))
     return {
         "by_class": dict(sorted(sums.items(), key=lambda pair: -pair[1])),
         "lines": sorted(lines.values(), key=lambda line: -line["held_bytes"])[:MOST_NAMED],
-        "others": _others(walked, followed, turn),
+        "others": sorted(others, key=lambda row: -int(row["held_bytes"]))[:MOST_NAMED],
     }
 
 
-def _class(row: Mapping[str, Any] | None, record: Record | None, turn: int) -> str:
+def _class(row: Mapping[str, Any] | None, record: Record | None, turn: int, *, kept: bool) -> str:
+    """Return the class of a storage; what was made before a turn is of an earlier step."""
     if row is not None and row["class"] != OTHER:
         return NAMES[row["class"]]
     if record is None:
         return "other"
-    if record.phase == FORWARD and turn - record.turn > PASSES_OF_A_STEP:
-        # What Python holds without a graph is data that the program keeps.
-        return "other" if row is not None and not row["graph"] else "earlier_steps"
+    earlier = record.turn < turn
+    if row is not None and not row["graph"] and (kept or earlier):
+        return "other"  # what Python holds without a graph is data that the program keeps
+    if record.phase == FORWARD and earlier:
+        return "earlier_steps"
     if record.phase == FORWARD:
         return "activations" if record.in_graph else "inputs"
     return "inputs" if record.phase == LOADING else "temporaries"
@@ -68,7 +85,7 @@ def _add_line(
     num_bytes: int,
 ) -> None:
     stack, _, _ = storages.stacks.stacks()[record.stack]
-    if not stack or name in NAMES[:4]:
+    if not stack:
         return
     at = stack[-1]
     in_backward = record.phase == BACKWARD
@@ -85,17 +102,10 @@ def _add_line(
         line.update(largest=num_bytes, operator=record.operator, shape=list(record.shape), dtype=record.dtype)
 
 
-def _others(
-    walked: Mapping[int, Mapping[str, Any]], followed: Mapping[int, Record], turn: int
-) -> list[dict[str, Any]]:
-    rows = [
-        {
-            "held_bytes": row["bytes"],
-            "shape": row.get("shape", []),
-            "dtype": row.get("dtype", "").removeprefix("torch."),
-            "keeps_graph": row["graph"],
-        }
-        for address, row in walked.items()
-        if _class(row, followed.get(address), turn) == "other"
-    ]
-    return sorted(rows, key=lambda row: -int(row["held_bytes"]))[:MOST_NAMED]
+def _other(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "held_bytes": row["bytes"],
+        "shape": row.get("shape", []),
+        "dtype": row.get("dtype", "").removeprefix("torch."),
+        "keeps_graph": row["graph"],
+    }

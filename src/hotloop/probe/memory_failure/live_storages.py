@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from time import monotonic_ns
 from typing import Any, NamedTuple
 
@@ -16,6 +16,8 @@ from hotloop.probe.instruments.operation_stacks import LOADING, OPTIMIZER, Opera
 from hotloop.probe.memory_failure.reserve import Reserve
 
 FORWARD, BACKWARD, OTHER = "forward", "backward", "other"
+MOST_PASSES = 3
+"""Backward passes through which a step may keep an activation: of a GAN's one to three use the same forward."""
 MAX_EVENTS = 20_000
 """As rows of a snapshot they take some twenty megabytes, of which there may be few."""
 
@@ -68,6 +70,14 @@ class LiveStorages:
         self._made = self._sequence()
         self.turn = 0
         """Backward passes that have begun."""
+        self._turns = [0]
+        """By turn: the sequence number of the first node that was made in it."""
+        self._newest = self._call = 0
+        """Sequence numbers: the last one outside backward passes, and the first of the newest call of a model."""
+        self.on_pass: list[Callable[[], None]] = []
+        """Called when a backward pass begins."""
+        self._oldest_released = 1
+        """Passes that an activation went through before it was released, at most."""
         self._last_pass = -1
         self._num = 0
         self.events: deque[Change] = deque(maxlen=MAX_EVENTS)
@@ -77,6 +87,8 @@ class LiveStorages:
         """Note the storages of an operation's results, where they are new."""
         made = self._sequence()
         new_node, self._made = made > self._made, made
+        if self._pass() == -1:
+            self._newest = made
         for tensor in _tensors(result):
             storage = tensor.untyped_storage()
             if storage._cdata in self._watched or not storage.nbytes():
@@ -96,12 +108,31 @@ class LiveStorages:
         if running != -1:
             if running > self._last_pass:
                 self._last_pass = running
-                self.turn += 1
+                self._next_turn()
             return BACKWARD
         part = self.stacks.part(stack)
         if part in (LOADING, OPTIMIZER):
             return part
         return FORWARD if torch.is_grad_enabled() else OTHER
+
+    def forward_began(self) -> None:
+        """Note that a model is called."""
+        self._call = self._sequence()
+
+    @property
+    def passes_of_a_step(self) -> int:
+        """Backward passes through which this program's steps keep an activation, by those that it has released."""
+        return self._oldest_released if self.turn > MOST_PASSES else MOST_PASSES
+
+    def earlier_nodes(self, *, evaluates: bool) -> int:
+        """Return the sequence number below which the nodes of a graph belong to an earlier step, or evaluation."""
+        return self._call if evaluates else self._turns[max(0, self.turn - self.passes_of_a_step)]
+
+    def _next_turn(self) -> None:
+        self.turn += 1
+        self._turns.append(self._newest)
+        for told in self.on_pass:
+            told()
 
     def _keep(self, storage: Any, record: Record) -> None:
         key, address = storage._cdata, storage.data_ptr()
@@ -111,6 +142,8 @@ class LiveStorages:
         def released(_: Any) -> None:
             watched.pop(key, None)
             live.pop(address, None)
+            if record.in_graph and self._oldest_released < self.turn - record.turn <= MOST_PASSES:
+                self._oldest_released = self.turn - record.turn
             events.append(Change(monotonic_ns(), number, -num_bytes, device, stack))
 
         events.append(Change(monotonic_ns(), number, num_bytes, device, stack))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -14,12 +14,14 @@ import torch
 from torch.utils.data import get_worker_info
 
 from hotloop.probe.instruments.frames import Frames, Line, Owner, line_of
-from hotloop.probe.memory_failure.account import held_now
-from hotloop.probe.memory_failure.evaluates import batch_under_way
-from hotloop.probe.memory_failure.holders import holders
+from hotloop.probe.instruments.storage_classes import OTHER
+from hotloop.probe.memory_failure.account import held_now, walked_tensors
+from hotloop.probe.memory_failure.holders import Named, holders, kept_addresses, named_values
 from hotloop.probe.memory_failure.live_storages import LiveStorages
+from hotloop.probe.memory_failure.request import phase_of_request
 from hotloop.probe.memory_failure.reserve import Reserve
 from hotloop.probe.memory_failure.room import device_room, host_room, shared_memory_room
+from hotloop.probe.memory_failure.root_calls import EVALUATION
 from hotloop.probe.memory_failure.words import STEM, asked_bytes, is_of_shared_memory
 from hotloop.probe.record.result_file import write_result_file
 
@@ -35,8 +37,11 @@ def write_failure(
     *,
     operator: str | None = None,
     phase: str | None = None,
+    shape: tuple[int, ...] | None = None,
     device: str | None = None,
     frame: FrameType | None = None,
+    batch: dict[str, Any] | None = None,
+    given: Collection[int] = (),
     largest_shape: tuple[int, ...] | None = None,
 ) -> None:
     """Write it: first what takes hardly any memory, in its place then what can be found out.
@@ -49,23 +54,29 @@ def write_failure(
         reserve: that is given back for it.
         operator: that asked.
         phase: of the step.
+        shape: of what that operator would have made; None: not known.
         device: on which it asked; None: as the error's words say.
         frame: the innermost of the program's then; None: the one in which the error was raised.
+        batch: that the model was given whose call is under way; None: not known.
+        given: addresses of the tensors that a model was given at last.
         largest_shape: of earlier batches with another shape; None: there was none.
     """
-    known = write_brief(folder, error, stack, reserve, phase=phase)
+    known = write_brief(folder, error, stack, reserve, phase=phase_of_request(phase, shape))
     on = device or _device(known["error"])
-    frame = frame or _innermost(error)
+    named: list[Named] = _unless_short(lambda: named_values(frame or _innermost(error)), [])
+    rows: list[Any] = _unless_short(walked_tensors, [])
+    earlier = _earlier_nodes(storages, phase)
     found = {
         "device": on,
         "operator": operator,
+        "shape": shape,
         "tracked": storages is not None,
         "room": _unless_short(lambda: device_room(_index(on)), None) if on != "cpu" else None,
-        "holders": _unless_short(lambda: holders(frame), []),
+        "holders": _unless_short(lambda: holders(named, _of_models(rows), earlier), []),
         "in_worker": get_worker_info() is not None,
-        "batch": _unless_short(lambda: batch_under_way(frame), None),
+        "batch": batch,
         "largest_shape": largest_shape,
-        **_unless_short(lambda: held_now(on, storages), {}),
+        **_unless_short(lambda: held_now(on, storages, rows, kept_addresses(named, given)), {}),
     }
     write_result_file(failure_path(folder), {**known, **found})
 
@@ -120,6 +131,14 @@ def _unless_short(look: Callable[[], Any], otherwise: Any) -> Any:
         return look()
     except (MemoryError, RuntimeError, OSError):
         return otherwise
+
+
+def _earlier_nodes(storages: LiveStorages | None, phase: str | None) -> int:
+    return 0 if storages is None else storages.earlier_nodes(evaluates=phase == EVALUATION)
+
+
+def _of_models(rows: Iterable[Mapping[str, Any]]) -> set[int]:
+    return {row["address"] for row in rows if row["class"] != OTHER}
 
 
 def _innermost(error: BaseException | None) -> FrameType | None:

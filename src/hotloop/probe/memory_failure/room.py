@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 _CGROUP = Path("/sys/fs/cgroup")
-_V1 = _CGROUP / "memory"
+_PROCESS_GROUPS = Path("/proc/self/cgroup")
 
 
 def host_room() -> dict[str, Any]:
@@ -36,7 +36,7 @@ def kernel_kills() -> int | None:
 
     Of this process's group, where that counts them; else of the machine.
     """
-    for folder, most, _ in _groups():
+    for folder, most, _ in _groups(_PROCESS_GROUPS, _CGROUP):
         counts = folder / ("memory.events" if most == "memory.max" else "memory.oom_control")
         found = _numbers(str(counts), scale=1).get("oom_kill")
         if found is not None:
@@ -74,28 +74,33 @@ def _address_space(status: dict[str, int]) -> dict[str, Any] | None:
 
 
 def _container() -> dict[str, Any] | None:
-    for folder, most, used in _groups():
+    """Return the tightest of the limits on the way from this process's group up to the root."""
+    rooms = []
+    for folder, most, used in _groups(_PROCESS_GROUPS, _CGROUP):
         limit, now = _number(folder / most), _number(folder / used)
         if limit is not None and now is not None and limit < 1 << 60:
             # What the kernel keeps of files is given back before anybody is killed.
             kept = _numbers(str(folder / "memory.stat"), scale=1).get("inactive_file", 0)
-            return _room("the container's limit (cgroup)", limit, limit - now + kept)
-    return None
+            rooms.append(_room("the container's limit (cgroup)", limit, limit - now + kept))
+    return min(rooms, key=lambda room: int(room["free_bytes"]), default=None)
 
 
-def _groups() -> list[tuple[Path, str, str]]:
+def _groups(told: Path, mounted: Path) -> list[tuple[Path, str, str]]:
+    """Return the folders of this process's group and of those above it: a batch system limits the job, not the task."""
     rows: list[tuple[Path, str, str]] = []
     try:
-        lines = Path("/proc/self/cgroup").read_text().splitlines()
+        lines = told.read_text().splitlines()
     except OSError:
         return rows
     for line in lines:
         _, controllers, path = line.split(":", 2)
-        below = path.lstrip("/")
+        below = PurePosixPath(path.lstrip("/"))
+        above = (below, *below.parents)
         if not controllers:
-            rows += [(_CGROUP / each, "memory.max", "memory.current") for each in (below, "")]
+            rows += [(mounted / each, "memory.max", "memory.current") for each in above]
         elif "memory" in controllers.split(","):
-            rows += [(_V1 / each, "memory.limit_in_bytes", "memory.usage_in_bytes") for each in (below, "")]
+            v1 = mounted / "memory"
+            rows += [(v1 / each, "memory.limit_in_bytes", "memory.usage_in_bytes") for each in above]
     return rows
 
 

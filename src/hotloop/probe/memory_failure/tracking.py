@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -21,11 +22,12 @@ from hotloop.probe.instruments.dispatch_mode import operator_mode
 from hotloop.probe.instruments.frames import Frames, Line, Owner
 from hotloop.probe.instruments.stacks import Stacks, lines_of
 from hotloop.probe.memory_failure import in_workers
-from hotloop.probe.memory_failure.evaluates import EVALUATION, evaluates
 from hotloop.probe.memory_failure.failure_snapshot import FailureSnapshot
 from hotloop.probe.memory_failure.live_storages import FORWARD, LiveStorages
 from hotloop.probe.memory_failure.report_file import lines_of_frame, write_failure
+from hotloop.probe.memory_failure.request import result_shape
 from hotloop.probe.memory_failure.room import host_room
+from hotloop.probe.memory_failure.root_calls import EVALUATION, RootCalls
 from hotloop.probe.memory_failure.words import says_out_of_memory
 from hotloop.probe.probe import Probe
 
@@ -39,16 +41,22 @@ def install(probe: Probe) -> None:
     from torch.utils._python_dispatch import _push_mode
 
     storages = LiveStorages()
+    calls = RootCalls(storages)
+    storages.on_pass.append(calls.went_back)
+    probe.on_root_call.append(partial(_called, probe, calls))
     last = FailureSnapshot(storages)
     limit = probe.config.ends_at_bytes
     if limit is not None:
         main = threading.get_ident()
         threading.Thread(
-            target=_watch_size, args=(probe, storages, last, limit, main), daemon=True, name="hotloop-size"
+            target=_watch_size,
+            args=(probe, storages, calls, last, limit, main),
+            daemon=True,
+            name="hotloop-size",
         ).start()
     with probe.survive("memory failure"):
         in_workers.install(probe, storages)
-    mode = _mode(probe, storages, last)
+    mode = _mode(probe, storages, calls, last)
     _push_mode(mode)
     with probe.survive("memory failure"):
         _follow_threads(lambda: _push_mode(mode))
@@ -60,7 +68,14 @@ def _follow_threads(begin: Callable[[], None]) -> None:
     cls._bootstrap_inner = Before(cls._bootstrap_inner, lambda _: begin())
 
 
-def _watch_size(probe: Probe, storages: LiveStorages, last: FailureSnapshot, limit: int, thread: int) -> None:
+def _called(probe: Probe, calls: RootCalls, module: Any, args: Any, kwargs: Any) -> None:
+    with probe.survive("memory failure"):
+        calls.began(module, args, kwargs)
+
+
+def _watch_size(
+    probe: Probe, storages: LiveStorages, calls: RootCalls, last: FailureSnapshot, limit: int, thread: int
+) -> None:
     """End the process when it is as large as it may be."""
     while (host_room()["resident_bytes"] or 0) < limit:
         time.sleep(POLL_S)
@@ -68,7 +83,14 @@ def _watch_size(probe: Probe, storages: LiveStorages, last: FailureSnapshot, lim
     with probe.survive("memory failure"):
         frame = sys._current_frames().get(thread)
         write_failure(
-            probe.folder, None, _lines(thread), storages, storages.reserve, device="cpu", frame=frame
+            probe.folder,
+            None,
+            _lines(thread),
+            storages,
+            storages.reserve,
+            device="cpu",
+            frame=frame,
+            given=calls.given,
         )
     with probe.survive("memory snapshot"):
         last.write(probe.folder, "cpu")
@@ -81,7 +103,7 @@ def _lines(thread: int) -> list[Line]:
     return [line for line in lines_of(found) if frames.owner_of_line(line) in (Owner.USER, Owner.LIBRARY)]
 
 
-def _mode(probe: Probe, storages: LiveStorages, last: FailureSnapshot) -> Any:
+def _mode(probe: Probe, storages: LiveStorages, calls: RootCalls, last: FailureSnapshot) -> Any:
     def run(func: Any, args: Any, kwargs: Any) -> Any:
         try:
             out = func(*args, **kwargs)
@@ -89,7 +111,8 @@ def _mode(probe: Probe, storages: LiveStorages, last: FailureSnapshot) -> Any:
             if says_out_of_memory(error) is not None and probe.folder is not None:
                 device = _device_of(args, kwargs)
                 with probe.survive("memory failure"):
-                    _failed(probe, storages, error, str(func), device)
+                    shape = result_shape(func, args, kwargs)
+                    _failed(probe, storages, calls, error, str(func), device, shape)
                 with probe.survive("memory snapshot"):
                     last.write(probe.folder, device or "cpu")
             raise
@@ -102,12 +125,18 @@ def _mode(probe: Probe, storages: LiveStorages, last: FailureSnapshot) -> Any:
 
 
 def _failed(
-    probe: Probe, storages: LiveStorages, error: BaseException, operator: str, device: str | None
+    probe: Probe,
+    storages: LiveStorages,
+    calls: RootCalls,
+    error: BaseException,
+    operator: str,
+    device: str | None,
+    shape: tuple[int, ...] | None,
 ) -> None:
     assert probe.folder is not None
     frame = sys._getframe(2)
     phase = storages.phase(storages.stacks.number(frame))
-    if phase == FORWARD and evaluates(frame):
+    if phase == FORWARD and calls.evaluates:
         phase = EVALUATION
     write_failure(
         probe.folder,
@@ -117,8 +146,11 @@ def _failed(
         storages.reserve,
         operator=operator,
         phase=phase,
+        shape=shape,
         device=device,
         frame=frame,
+        batch=calls.batch_under_way(frame),
+        given=calls.given,
         largest_shape=_largest_shape(probe),
     )
 

@@ -14,7 +14,7 @@ from hotloop.report.content.source_lines import source_line
 from hotloop.report.document import Block, Document, Facts, Note, Section, Table
 
 MAX_LINES = 5
-_FITS = {True: "enough", False: "not enough alone", None: "not known"}
+_FITS = {True: "may be enough", False: "not enough alone", None: "not known"}
 
 
 def out_of_memory(seen: Observation) -> Section | None:
@@ -89,6 +89,10 @@ def _without_change(found: OutOfMemory) -> str:
             "What was asked for at once is most of what there is: make it in parts, map it from a file "
             "(numpy.load with mmap_mode), or give it a smaller type."
         )
+    whole = found.resident_bytes if found.device == "cpu" else found.allocated_bytes
+    if whole and found.held_bytes >= whole / 2:
+        largest = max(found.by_class, key=lambda name: found.by_class[name])
+        return f"No change is known for what held the memory: most of it is {CLASSES.get(largest, largest)}."
     return "No change is known for what held the memory: it is not in tensors that could be found."
 
 
@@ -96,7 +100,8 @@ def _facts(found: OutOfMemory) -> Iterator[tuple[str, str]]:
     if found.error:
         yield "error", " ".join(found.error.split())[:300]
     if found.asked_bytes is not None:
-        yield "asked for", byte_size(found.asked_bytes)
+        by = f" by {found.at.operator}" if found.at is not None and found.at.operator else ""
+        yield "asked for", f"{byte_size(found.asked_bytes)}{by}"
     if found.limit is not None and found.limit_bytes is not None and found.free_bytes is not None:
         free = byte_size(found.free_bytes)
         yield "limit", f"{found.limit}: {byte_size(found.limit_bytes)}, of which {free} were free"
