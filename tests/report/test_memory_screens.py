@@ -67,6 +67,15 @@ def test_exact_changes_stand_before_others_and_say_whether_they_are_enough() -> 
     assert all(one.basis for one in found)
 
 
+def test_one_sample_has_no_half() -> None:
+    def offered(num_samples: int) -> set[str | None]:
+        held = HeldMemory(by_class={"activations": 2 * GIB}, phase="forward", num_samples=num_samples)
+        return {one.optimization for one in remedies(held, (GIB, GIB))}
+
+    assert "gradient_accumulation" in offered(2)
+    assert "gradient_accumulation" not in offered(1)
+
+
 def test_a_killed_program_and_memory_that_is_in_no_tensor_are_said() -> None:
     found = _ran_out(
         killed=True, error="", asked_bytes=None, at=None, phase=None, by_class={}, held_bytes=0, lines=(),
