@@ -19,14 +19,18 @@ from hotloop.cli.programs import Programs
 from hotloop.machine.environment.command_packages import packages_of
 from hotloop.machine.host.identity import fingerprint, identity
 from hotloop.model.comparison import Comparison
+from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.gate import ClassBaseline, GateBaseline, GateRun
+from hotloop.observe.run.stopping import StopRule
 from hotloop.report.sections.comparison import comparison_document
 from hotloop.stats.verdict import Decision, decide
 from hotloop.store.session import new_session
+from hotloop.tune.compare import program as of_program
 from hotloop.tune.compare.compare import compare_observations, compare_programs
 from hotloop.tune.compare.pairs import PairRecord
 from hotloop.tune.compare.program import Program
 
+from ..diagnose.observations import FINE
 from ..report.rich_session import content, tuning
 from ..tune.plans import WORKERS, write_plan
 
@@ -165,6 +169,14 @@ def test_what_is_neither_a_session_nor_a_command_is_said(
     monkeypatch.chdir(tmp_path)
     assert run(["compare", "nosuch", "other"]) == 2
     assert "neither a session here nor a command" in capsys.readouterr().err
+
+
+def test_a_quote_that_is_not_closed_is_no_defect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["compare", "python it's.py", "python train.py"]) == 2
+    assert "defect" not in capsys.readouterr().err
 
 
 def test_two_tuned_sessions_are_compared_by_what_was_found(
@@ -323,6 +335,57 @@ def test_the_command_of_the_baseline_is_held_to_it_without_a_word(
     programs = SIMULATED._replace(gate_run=lambda *_: GateRun(steps_s=(0.1,) * 50))
     assert run(["check", "--baseline", "base.json", "python", "x.py"], programs=programs) == 0
     assert "another command" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("num", "code"), [(1, 5), (2, 1)])
+def test_few_steps_fail_no_gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, num: int, code: int) -> None:
+    monkeypatch.chdir(tmp_path)
+    _baseline(tmp_path / "base.json", 1.0)
+    programs = SIMULATED._replace(gate_run=lambda *_: GateRun(steps_s=(1.0, 1.001)[:num]))
+    assert run(["check", "--baseline", "base.json", "python", "x.py"], programs=programs) == code
+
+
+def test_a_baseline_of_another_command_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "base.json"
+    _baseline(file, 1.0)
+    known = msgspec.json.decode(file.read_bytes(), type=GateBaseline)
+    elsewhere = {"elsewhere": next(iter(known.classes.values()))}
+    other = GateBaseline(command=known.command, classes={**known.classes, **elsewhere})
+    programs = SIMULATED._replace(gate_run=lambda *_: GateRun(steps_s=(0.1,) * 50))
+    for command, classes in ((["python", "x.py"], 2), (["python", "y.py"], 1)):
+        file.write_bytes(msgspec.json.encode(other))
+        assert run(["check", "--baseline", "base.json", "--update", *command], programs=programs) == 0
+        assert len(msgspec.json.decode(file.read_bytes(), type=GateBaseline).classes) == classes
+
+
+@pytest.mark.parametrize("words", [("--margin", "nan"), ("--margin", "inf")])
+def test_a_margin_is_a_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _baseline(tmp_path / "base.json", 1.0)
+    assert run(["check", "--baseline", "base.json", *words, "python", "x.py"]) == 2
+
+
+def test_a_baseline_of_a_later_version_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _baseline(tmp_path / "base.json", 1.0)
+    known = json.loads((tmp_path / "base.json").read_text())
+    (tmp_path / "base.json").write_text(json.dumps({**known, "schema": 99}))
+    assert run(["check", "--baseline", "base.json", "python", "x.py"]) == 2
+    assert "schema 99" in capsys.readouterr().err
+
+
+def test_a_run_that_failed_is_no_measurement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "x.py"
+    script.touch()
+    monkeypatch.setattr(of_program, "observe", lambda *_: msgspec.structs.replace(FINE, exit_code=1))
+    with pytest.raises(HotloopError, match="failed with exit code 1") as raised:
+        of_program.program("run 1", (str(script),), tmp_path, StopRule(), lambda _: None)
+    assert raised.value.code is ExitCode.PROGRAM_FAILED
 
 
 def test_a_class_of_machines_without_a_baseline_is_said(

@@ -111,6 +111,14 @@ def test_sessions_are_removed_with_what_belongs_to_them(folder: Path) -> None:
     assert _names(folder) == [newest]
 
 
+def test_a_session_that_holds_nothing_is_none_to_keep(folder: Path) -> None:
+    newest = _names(folder)[0]
+    Session(folder / ".hotloop" / "20991231-000000.sqlite").close()
+    assert _names(folder)[0] == "20991231-000000"
+    assert run(["sessions", "--keep", "1"]) == 0
+    assert _names(folder) == [newest]
+
+
 def test_a_session_that_another_hotloop_is_at_is_left(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -89,6 +89,10 @@ def test_check_ends_with_1_on_a_warning_only(folder: Path) -> None:
     assert run(["diagnose", "--check"]) == ExitCode.DONE
     _keep(folder, with_phases(other=0.5), "20260102-000000")
     assert run(["diagnose", "--check"]) == ExitCode.GATE
+    _keep(folder, observed(foreign_share=0.9), "20260103-000000")
+    assert run(["diagnose", "--check"]) == ExitCode.UNDECIDED, "the machine was too busy to judge"
+    _keep(folder, observed(step=None), "20260104-000000")
+    assert run(["diagnose", "--check"]) == ExitCode.UNDECIDED, "no step was measured"
 
 
 def test_a_failed_program_ends_with_3(folder: Path) -> None:

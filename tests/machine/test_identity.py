@@ -65,6 +65,17 @@ def test_a_new_python_or_kernel_reserve_is_the_same_machine() -> None:
     assert fingerprint(other) == fingerprint(_machine())
 
 
+@pytest.mark.parametrize(
+    ("before", "after"), [(15.49, 15.51), (23.4, 23.6), (503.4, 503.6), (62.6, 62.9), (11.4, 11.8)]
+)
+def test_a_new_kernel_is_the_same_class_of_machines(before: float, after: float) -> None:
+    one, other = (
+        msgspec.structs.replace(_machine(), memory_bytes=int(size * (1 << 30)), os=f"Linux {kernel} x86_64")
+        for size, kernel in ((before, "6.8"), (after, "6.11"))
+    )
+    assert fingerprint(one) == fingerprint(other)
+
+
 def test_processor_and_instruction_sets_come_from_cpuinfo(tmp_path: Path) -> None:
     text = (
         "processor: 0\nmodel name\t: AMD EPYC\ncpu family\t: 25\nmodel\t: 1\nflags\t: fpu avx2 amx_bf16\n\n"

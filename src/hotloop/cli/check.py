@@ -17,6 +17,7 @@ from hotloop.cli.files import check_writable, write_json, write_text
 from hotloop.cli.options import (
     COMMAND_SETTINGS,
     NewScreen,
+    Number,
     ResultFile,
     TimeSpan,
     command_argument,
@@ -28,7 +29,7 @@ from hotloop.machine.environment.code_state import code_state
 from hotloop.machine.host.identity import fingerprint, identity
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.foreign_text import shown
-from hotloop.model.gate import ClassBaseline, GateBaseline, GateRun, GateVerdict
+from hotloop.model.gate import SCHEMA, ClassBaseline, GateBaseline, GateRun, GateVerdict
 from hotloop.model.outcome import Outcome
 from hotloop.model.quantities import counted, percent
 from hotloop.model.secrets import redacted_words
@@ -43,6 +44,7 @@ from hotloop.tune.compare.gate import busiest_share, judged
 _OUT = ResultFile()
 _FILE = click.Path(dir_okay=False, path_type=Path)
 DEFAULT_S = 10.0
+DEFAULT_RUNS = 3
 _EXAMPLE = """\b
 Example: measure the baseline once, commit it, then check against it:
     hotloop check --baseline baseline.json --update python train.py
@@ -55,13 +57,18 @@ Example: measure the baseline once, commit it, then check against it:
 @click.option("--update", is_flag=True, help="Measure and write the baseline of this class of machines.")
 @click.option(
     "--margin",
-    type=click.FloatRange(min=0),
+    type=Number(min=0),
     default=5.0,
     show_default=True,
     help="Allowed slowdown, in percent.",
 )
 @click.option(
-    "--runs", "num", type=click.IntRange(min=1), default=3, show_default=True, help="Fresh runs to measure."
+    "--runs",
+    "num",
+    type=click.IntRange(min=1),
+    default=DEFAULT_RUNS,
+    show_default=True,
+    help="Fresh runs to measure.",
 )
 @click.option(
     "--seconds",
@@ -128,7 +135,7 @@ def command(
         _warn_of_busy(runs, screen)
         write_json(file, _with_class(known, command, machine, runs))
         screen.note(f"hotloop: {file} holds {counted(num, 'run')} of this class of machines ({machine})")
-        held = ["hotloop", "check", "--baseline", str(file), *command]
+        held = [*_again(file, seconds), *(["--runs", str(num)] if num != DEFAULT_RUNS else []), *command]
         screen.show(next_steps([("hold the program to that", held)]))
         return ExitCode.DONE
     verdict = judged(redacted_words(command), then, runs, margin / 100, other)
@@ -140,13 +147,19 @@ def command(
 
 def _read(file: Path) -> GateBaseline | None:
     try:
-        return msgspec.json.decode(file.read_bytes(), type=GateBaseline)
+        found = msgspec.json.decode(file.read_bytes(), type=GateBaseline)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError, RecursionError) as error:
         raise HotloopError(
             f"{file} cannot be read as a baseline: {error}", "make it anew with --update, under another name"
         ) from error
+    if found.schema > SCHEMA:
+        raise HotloopError(
+            f"{file} is a baseline of a later hotloop (schema {found.schema}, here {SCHEMA})",
+            "use that version, or make it anew with --update, under another name",
+        )
+    return found
 
 
 def _other_command(known: GateBaseline, words: tuple[str, ...]) -> str:
@@ -171,7 +184,7 @@ def _with_class(
         commit=code.commit if code else None,
         runs=runs,
     )
-    others = known.classes if known else {}
+    others = known.classes if known and known.command == redacted_words(words) else {}
     return GateBaseline(command=redacted_words(words), classes={**others, machine: mine})
 
 
@@ -200,9 +213,7 @@ def _tell(
 def _next(
     verdict: GateVerdict, file: Path, num: int, seconds: float, command: tuple[str, ...]
 ) -> RenderableType:
-    again = ["hotloop", "check", "--baseline", str(file)]
-    if seconds != DEFAULT_S:
-        again += ["--seconds", f"{seconds:g}s"]
+    again = _again(file, seconds)
     if verdict.outcome is Outcome.NOT_JUDGED:
         return next_steps(_unjudged(verdict, again, command))
     if verdict.passed and not verdict.proven:
@@ -218,6 +229,11 @@ def _next(
             ),
         ]
     )
+
+
+def _again(file: Path, seconds: float) -> list[str]:
+    longer = ["--seconds", f"{seconds:g}s"] if seconds != DEFAULT_S else []
+    return ["hotloop", "check", "--baseline", str(file), *longer]
 
 
 def _unjudged(

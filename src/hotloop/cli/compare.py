@@ -14,6 +14,7 @@ from hotloop.cli.options import NewScreen, ResultFile, TimeSpan, output_options
 from hotloop.cli.programs import programs
 from hotloop.cli.run import command as run
 from hotloop.cli.run import planned
+from hotloop.launch.command import shell_words
 from hotloop.launch.signals import ended_like_ctrl_c
 from hotloop.machine.environment.code_state import code_state
 from hotloop.machine.environment.command_packages import packages_of
@@ -118,14 +119,14 @@ def _compared(words: tuple[str, ...], baseline: str | None, budget: float, scree
     unknown = [
         word
         for word in words
-        if word not in stored and len(shlex.split(word)) < 2 and not word.endswith(".py")
+        if word not in stored and len(shell_words(word)) < 2 and not word.endswith(".py")
     ]
     if unknown:
         raise HotloopError(
             f"{unknown[0]!r} is neither a session here nor a command",
             "hotloop sessions lists what is stored; write commands in quotes: 'python train.py --epochs 1'",
         )
-    commands = [_with_plan(tuple(shlex.split(word)), screen) for word in words]
+    commands = [_with_plan(tuple(shell_words(word)), screen) for word in words]
     programs().look(screen, commands[0][0])
     both = [
         msgspec.structs.replace(

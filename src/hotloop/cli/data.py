@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from hotloop.cli.files import write_json
-from hotloop.cli.options import NewScreen, ResultFile, output_options
+from hotloop.cli.options import NewScreen, Number, ResultFile, output_options
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.report.sections.data import checked, packed, storage
 from hotloop.report.terminal.layout import next_steps
@@ -110,7 +110,7 @@ def check_command(places: tuple[str, ...], json_file: Path | None, new_screen: N
 
 @command.command("bench", epilog="Example: hotloop data bench images/")
 @click.argument("src", type=click.Path(path_type=Path))
-@click.option("--seconds", type=click.FloatRange(min=0.1), default=1.5, help="Seconds per access pattern.")
+@click.option("--seconds", type=Number(min=0.1), default=1.5, help="Seconds per access pattern.")
 @_json
 @output_options
 def bench_command(src: Path, seconds: float, json_file: Path | None, new_screen: NewScreen) -> int:

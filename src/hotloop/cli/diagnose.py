@@ -43,6 +43,7 @@ from hotloop.report.formats.github import render_github
 from hotloop.report.formats.sarif import render_sarif
 from hotloop.report.terminal.findings import render, render_next
 from hotloop.report.terminal.screen import Screen
+from hotloop.stats.quietness import is_too_busy
 from hotloop.store.keys import OBSERVATION
 from hotloop.store.nearest import folder_of_sessions
 from hotloop.store.session import find_session, sessions
@@ -223,5 +224,9 @@ def _exit_code(diagnosis: Diagnosis, *, check: bool) -> int:
     code = diagnosis.observation.exit_code
     if code not in (None, 0):
         return ExitCode.PROGRAM_FAILED
+    if not check:
+        return ExitCode.DONE
+    if diagnosis.observation.step is None or is_too_busy(diagnosis.observation.foreign_share):
+        return ExitCode.UNDECIDED
     loud = any(finding.severity is not Severity.INFO for finding in diagnosis.findings)
-    return ExitCode.GATE if check and loud else ExitCode.DONE
+    return ExitCode.GATE if loud else ExitCode.DONE

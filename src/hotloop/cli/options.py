@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from functools import partial, wraps
@@ -26,6 +27,17 @@ COMMAND_SETTINGS: dict[str, Any] = {
 _NUMBER = r"\d+(?:\.\d+)?"
 _PART = rf"({_NUMBER})\s*(ms|[smh])\s*"
 _UNITS_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+class Number(click.FloatRange):
+    """A number of a range; `nan`, which is in every range, is none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return it."""
+        found = float(super().convert(value, param, ctx))
+        if not math.isfinite(found):
+            self.fail(f"{value} is no number", param, ctx)
+        return found
 
 
 class TimeSpan(click.ParamType):  # type: ignore[type-arg]  # not generic in every version

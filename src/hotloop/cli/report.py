@@ -11,7 +11,7 @@ from rich.text import Text
 
 from hotloop.cli.compare import show_comparison
 from hotloop.cli.files import STDOUT, check_writable, write_json, write_text
-from hotloop.cli.options import NewScreen, ResultFile, output_options
+from hotloop.cli.options import NewScreen, Number, ResultFile, output_options
 from hotloop.cli.report_exports import export, export_options
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.quantities import counted
@@ -29,7 +29,7 @@ from hotloop.review.stored import session_with_result
 from hotloop.store.nearest import folder_of, folder_of_sessions
 from hotloop.store.session import find_session, sessions
 
-_PRICE = click.FloatRange(min=0)
+_PRICE = Number(min=0)
 _OUT = ResultFile()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import shlex
 from collections.abc import Iterator
 from datetime import datetime
@@ -45,7 +46,7 @@ def command(
     """
     screen = new_screen()
     base = folder_of_sessions(Path.cwd())
-    old = [path.stem for path in sessions(base)[keep:]] if keep is not None else []
+    old = _beyond(base, keep) if keep is not None else []
     for name in dict.fromkeys((*removed, *old)):
         try:
             remove_session(base, name)
@@ -62,6 +63,22 @@ def command(
     if found:
         screen.show(next_steps([("show one", ["hotloop", "report", found[0].name])]))
     return ExitCode.DONE
+
+
+def _beyond(base: Path, keep: int) -> list[str]:
+    """Return all sessions but the newest that hold a measurement."""
+    paths = sessions(base)
+    kept = list(itertools.islice(filter(_holds_one, paths), keep))
+    return [path.stem for path in paths if path not in kept]
+
+
+def _holds_one(path: Path) -> bool:
+    try:
+        with contextlib.closing(Session(path)) as session:
+            seen = session.get(OBSERVATION, Observation)
+            return seen is not None or session.get(RESULT, TuneResult) is not None
+    except HotloopError:  # it cannot be read
+        return False
 
 
 def _stored(base: Path) -> Iterator[StoredSession]:

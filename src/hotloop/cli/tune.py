@@ -12,6 +12,7 @@ from hotloop.cli.options import (
     COMMAND_SETTINGS,
     Names,
     NewScreen,
+    Number,
     ResultFile,
     Size,
     TimeSpan,
@@ -67,14 +68,14 @@ _PLAN = Path("hotloop.toml")
 )
 @click.option(
     "--max-slowdown",
-    type=click.FloatRange(min=0),
+    type=Number(min=0),
     default=100 * MAX_SLOWDOWN,
     show_default=True,
     metavar="PCT",
     help="With --goal memory: allowed increase of the step time, in percent.",
 )
-@click.option("--price-per-hour", type=click.FloatRange(min=0), help="Price of this machine per hour.")
-@click.option("--power-price", type=click.FloatRange(min=0), help="Price of power per kWh.")
+@click.option("--price-per-hour", type=Number(min=0), help="Price of this machine per hour.")
+@click.option("--power-price", type=Number(min=0), help="Price of power per kWh.")
 @click.option("--only", type=Names(), default=(), help="Try only these.")
 @click.option("--skip", type=Names(), default=(), help="Do not try these.")
 @click.option("--resume", is_flag=True, help="Continue the newest session of this command.")

@@ -59,10 +59,11 @@ def _one_word_apart(words: Sequence[str]) -> list[str]:
     """Take a command apart that was quoted as a whole, as hyperfine wants it."""
     if len(words) > 1 or not any(blank in words[0] for blank in " \t") or Path(words[0]).exists():
         return list(words)
-    return _shell_words(words[0])
+    return shell_words(words[0])
 
 
-def _shell_words(text: str) -> list[str]:
+def shell_words(text: str) -> list[str]:
+    """Return the words of a command line as a shell takes it apart; by blanks where a quote is not closed."""
     try:
         return shlex.split(text)
     except ValueError:  # a quote that is not closed
@@ -91,7 +92,7 @@ def script_of(argv: Sequence[str]) -> Path | None:
 
 def _script_within(text: str) -> Path | None:
     """Return the script in a command that is an argument: `sh -c "python train.py"`; None: not to be seen from here."""
-    names = (word for word in _shell_words(text) if word.endswith(".py") and not word.startswith("-"))
+    names = (word for word in shell_words(text) if word.endswith(".py") and not word.startswith("-"))
     return next((Path(name) for name in names if Path(name).exists()), None)
 
 

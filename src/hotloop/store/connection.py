@@ -31,12 +31,22 @@ def connected(
         if is_in_use(error) or not path.stat().st_size or _has_log(path):
             raise
         address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
-        return _ready(sqlite3.connect(address, uri=True, isolation_level=None), check)
+        try:
+            return _ready(sqlite3.connect(address, uri=True, isolation_level=None), check)
+        except sqlite3.DatabaseError:
+            if is_full(error):  # the file was begun a moment ago, and nothing is in it
+                raise error from None
+            raise
 
 
 def is_in_use(error: sqlite3.DatabaseError) -> bool:
     """Whether another process keeps the file."""
     return "locked" in str(error)
+
+
+def is_full(error: sqlite3.DatabaseError) -> bool:
+    """Whether the disk is full."""
+    return any(words in str(error) for words in ("full", "disk I/O"))
 
 
 def _ready(

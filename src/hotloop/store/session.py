@@ -17,7 +17,7 @@ import msgspec
 
 from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.foreign_text import encodable
-from hotloop.store.connection import LOG, connected, is_in_use
+from hotloop.store.connection import LOG, connected, is_full, is_in_use
 from hotloop.store.file_check import APPLICATION_ID, check_ours
 from hotloop.store.lock import claimed, release
 
@@ -167,7 +167,7 @@ def _packed(value: object) -> bytes:
 
 def _explanation(path: Path, error: sqlite3.DatabaseError) -> HotloopError:
     text = str(error)
-    if "full" in text or "disk I/O" in text:
+    if is_full(error):
         return HotloopError(
             f"the session file {path} cannot be written: {text}; what was finished before is kept",
             "free some space; hotloop tune goes on with --resume",

@@ -1,6 +1,7 @@
 """Who this machine is, cheaply: what a plan or a cached measurement is checked against."""
 
 import hashlib
+import math
 import os
 import platform
 import subprocess
@@ -21,6 +22,9 @@ _ISA = frozenset((*_ISA_X86, *_ISA_X86_TILES, *_ISA_ARM))
 """Flags of /proc/cpuinfo that oneDNN, MKL, OpenBLAS and the Arm Compute Library dispatch on."""
 _MEMORY_TOLERANCE = 0.05
 """MemTotal moves with the kernel's reservations: 1 to 2% between kernels of one cloud machine type."""
+
+MEMORY_CLASSES = 2
+"""Of memory between a size and twice it: machines have 8, 12, 16, 24 or 32 GiB, of which the kernel keeps some."""
 
 
 def identity(root: Path = Path("/")) -> MachineIdentity:
@@ -51,9 +55,12 @@ def memory_bytes(root: Path = Path("/")) -> int:
 
 
 def fingerprint(machine: MachineIdentity) -> str:
-    """Return a short key of the machine; Python's version and small changes of memory do not move it."""
+    """Return a short key of the machine; versions of Python and the kernel, and a little memory, do not move it."""
     stable = msgspec.structs.replace(
-        machine, memory_bytes=round(machine.memory_bytes / (1 << 30)), python_version=""
+        machine,
+        memory_bytes=round(MEMORY_CLASSES * math.log2(max(1, machine.memory_bytes))),
+        os=f"{platform.system()} {platform.machine()}",
+        python_version="",
     )
     return hashlib.sha256(msgspec.json.encode(stable)).hexdigest()[:16]
 

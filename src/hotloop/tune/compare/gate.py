@@ -20,6 +20,12 @@ from hotloop.stats.neighbours import least_alone
 from hotloop.stats.quietness import is_busy
 from hotloop.tune.compare.program import program
 
+LEAST_STEPS = 5
+"""Of all runs together: fewer say nothing of how far steps differ by themselves, and one in six of the same program
+would fail (one step, which differ by 10%)."""
+_FEW = (
+    f"fewer than {LEAST_STEPS} steps were measured, too few to fail: give it more --seconds, or more --runs"
+)
 _OPEN = "that is not proven to be beyond the margin, nor within it"
 
 
@@ -78,7 +84,11 @@ def judged(
     noisy = any(map(_is_noisy, (*before, *now)))
     least = _slowdown(_measured(before), _alone(now))
     outcome = _outcome(least, _slowdown(_alone(before), _measured(now)), margin, noisy=noisy)
+    few = min(sum(map(len, _measured(each))) for each in (before, now)) < LEAST_STEPS
+    if few and outcome is Outcome.FAILED:
+        outcome = Outcome.NOT_JUDGED
     why = _why(before, now, found, least, margin) if noisy else _open(found, margin)
+    why = "; ".join(filter(None, (why, _FEW if few else "")))
     settled = is_settled(found, margin) and outcome is not Outcome.NOT_JUDGED
     return GateVerdict(
         outcome=outcome,

@@ -17,6 +17,8 @@ from hotloop.observe.run.observe_command import Interrupted, LiveRun, observe
 from hotloop.observe.run.stopping import StopRule
 from hotloop.tune.executor import PlanSteps
 
+LOG_LINES = 12
+"""Of the end of the program's output, in an error."""
 OBSERVED_S = 3.0
 """Of each program before the duet: rhythm, step time and start-up are all that is wanted of it."""
 
@@ -56,6 +58,7 @@ def program(
     Raises:
         HotloopError: it cannot be run, or took no step.
     """
+    end = ""
     scratch = new_scratch("compare-log")
     log = scratch / "log"
     try:
@@ -67,13 +70,24 @@ def program(
     except Interrupted:
         raise KeyboardInterrupt from None
     except HotloopError as error:
-        end = "\n".join(log.read_text(errors="replace").splitlines()[-12:]) if log.exists() else ""
-        raise HotloopError(f"{name}: {error.message}\n{end}".strip(), error.hint, error.code) from error
+        raise HotloopError(f"{name}: {error.message}\n{_end(log)}".strip(), error.hint, error.code) from error
+    else:
+        end = _end(log)
     finally:
         remove(scratch)
+    if seen.exit_code not in (None, 0):
+        raise HotloopError(
+            f"{name} failed with exit code {seen.exit_code}, so its times say nothing\n{end}".strip(),
+            "run it by itself first",
+            ExitCode.PROGRAM_FAILED,
+        )
     if seen.step is None or seen.anchor is None:
         raise HotloopError(f"{name} took no step", "run it by itself first", ExitCode.PROGRAM_FAILED)
     return Program(name=name, words=words, argv=argv, folder=folder, observation=seen)
+
+
+def _end(log: Path) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-LOG_LINES:]) if log.exists() else ""
 
 
 @contextlib.contextmanager
