@@ -11,17 +11,15 @@ from hotloop.model.safety import Safety
 from hotloop.model.sites import Site, SiteKind, Sites
 from hotloop.optimize.loaders.added_class import define
 from hotloop.optimize.loaders.dataset_argument import dataset_argument, makes_others
-from hotloop.optimize.rewriting.constructions import keyword_place, remove_keyword, set_keywords
+from hotloop.optimize.loaders.no_workers import POSITION, names_workers, without_workers
+from hotloop.optimize.rewriting.constructions import keyword_place, set_keywords
 from hotloop.optimize.rewriting.outcomes import not_observed
-from hotloop.source.calls import argument, code
+from hotloop.source.calls import code
 from hotloop.source.draft import Editor
 from hotloop.source.imports import module_name
 from hotloop.source.keywords import Changes
 from hotloop.source.outcome import AlreadySo, CannotEdit, Edited, Rewrite
 from hotloop.source.source_file import SourceFile
-
-_NUM_WORKERS = {"num_workers": 5}
-"""Of DataLoader's parameters by position; the data set is the first."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ def wrap_datasets(
         if wrapper.once:
             _refuse_made_again(source, site)
         if in_process:
-            notes += _without_workers(source, site, sites)
+            notes += _in_process(source, site, sites)
         notes += _wrapped(source, site, sites, wrapper)
     if not notes.notes:
         return AlreadySo(already)
@@ -134,24 +132,18 @@ def _wrapped(source: Editor, site: Site, sites: Sites, wrapper: Wrapper) -> Chan
     return Changes((f"{place.path}:{source.line(place)}: {wrapper.note}",))
 
 
-def _without_workers(source: Editor, site: Site, sites: Sites) -> Changes:
+def _in_process(source: Editor, site: Site, sites: Sites) -> Changes:
     """From memory the training process makes a batch faster than a worker sends it.
 
     Raises:
         CannotEdit: the same call makes loaders that keep their workers.
     """
     place, own = keyword_place(source, site)
-    if not _names_workers(source.call(place), 5 if own else None):
+    if not names_workers(source.call(place), POSITION if own else None):
         return Changes()
     if makes_others(site, sites, site.places.index(place)):
         raise CannotEdit(
             f"{place.path}:{source.line(place)} gives other loaders their workers, too; "
             "set num_workers=0 for the training loader alone"
         )
-    for name in ("prefetch_factor", "persistent_workers"):
-        remove_keyword(source, site, name)
-    return set_keywords(source, site, {"num_workers": "0"}, _NUM_WORKERS)
-
-
-def _names_workers(call: cst.Call, position: int | None) -> bool:
-    return any(arg.star == "**" for arg in call.args) or argument(call, "num_workers", position) is not None
+    return without_workers(source, site)
