@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import libcst as cst
 
 from hotloop.model.safety import Safety
-from hotloop.model.sites import Site, SiteKind, Sites
+from hotloop.model.sites import Site, Sites
 from hotloop.optimize.loaders.added_class import define
 from hotloop.optimize.loaders.dataset_argument import dataset_argument, makes_others
 from hotloop.optimize.loaders.no_workers import POSITION, names_workers, without_workers
+from hotloop.optimize.loaders.training_loaders import sites_acted_on
 from hotloop.optimize.rewriting.constructions import keyword_place, set_keywords
 from hotloop.optimize.rewriting.outcomes import not_observed
 from hotloop.source.calls import argument, code
@@ -95,9 +96,9 @@ def wrap_datasets(
         snippet: what to write by hand where no loader was observed.
 
     Raises:
-        CannotEdit: a loader is not made by the user's own code, or together with others.
+        CannotEdit: the loader is not made by the user's own code, or together with others, or there are several.
     """
-    loaders = [site for site in sites.of(SiteKind.LOADER) if site.in_step]
+    loaders = sites_acted_on(source, sites)
     if not loaders:
         return not_observed("DataLoader that feeds training", snippet)
     notes, already = Changes(), ""
