@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import random
 import threading
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler, Tens
 from hotloop.model.observation import Phase
 from hotloop.optimize.catalogue.input.device_prefetch.activation import NextBatch
 from hotloop.optimize.catalogue.input.device_prefetch.moved_ahead import _is_plain
+from hotloop.optimize.catalogue.input.device_prefetch.rewrite import _CLASS
 from hotloop.optimize.catalogue.input.device_prefetch.row import DevicePrefetch
 from hotloop.optimize.dataset.samples import same
 from hotloop.optimize.optimization import DoesNotApply
@@ -202,6 +204,32 @@ def test_what_is_left_alone(make: Callable[[], Any], reason: str, prefetch: Call
     on, why = activation.effect()
     assert not on
     assert reason in why
+
+
+def test_it_has_acted_only_where_no_loader_was_left_alone(prefetch: Callable[[], NextBatch]) -> None:
+    """A patch changes all loaders that feed training."""
+    activation = prefetch()
+    trained(
+        zip(DataLoader(Rows(), batch_size=7), DataLoader(Noise(), batch_size=7), strict=True), num_epochs=1
+    )
+    assert activation.num_ahead
+    assert activation.effect() == (False, "making a batch draws random numbers from torch")
+
+
+def test_the_written_class_leaves_the_threads_of_others_as_they_are() -> None:
+    given = torch.get_num_threads()
+    known: dict[str, Any] = {"torch": torch, "futures": concurrent.futures}
+    exec(_CLASS.format(torch="torch", futures="futures"), known)
+    seen: list[int] = []
+    try:
+        torch.set_num_threads(2)
+        for batch in known["NextBatchLoader"](Rows(), batch_size=30):
+            asks = threading.Thread(target=lambda: seen.append(torch.get_num_threads()))
+            asks.start(), asks.join()
+            assert len(batch[1]) == 30
+        assert (torch.get_num_threads(), seen) == (2, [2, 2])
+    finally:
+        torch.set_num_threads(given)
 
 
 def test_a_data_set_that_draws_now_and_then_is_seen_before_anything_is_made_ahead(

@@ -82,9 +82,18 @@ def without_argument(call: cst.Call, name: str) -> cst.Call:
         return call.with_changes(args=kept)
     was_last = call.args[-1] not in kept
     if was_last:  # what stood before the closing parenthesis stays before it
-        last = call.args[-1]
-        kept[-1] = kept[-1].with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+        kept[-1] = _as_last(kept[-1], call.args[-1])
     return call.with_changes(args=kept)
+
+
+def _as_last(arg: cst.Arg, last: cst.Arg) -> cst.Arg:
+    """Return an argument that takes the place of the last; the comment behind it stays."""
+    before = arg.comma.whitespace_after if isinstance(arg.comma, cst.Comma) else cst.SimpleWhitespace("")
+    if isinstance(last.comma, cst.Comma):
+        comma = last.comma.with_changes(whitespace_after=_joined(before, last.comma.whitespace_after))
+        return arg.with_changes(comma=comma, whitespace_after_arg=last.whitespace_after_arg)
+    end = _joined(before, last.whitespace_after_arg)
+    return arg.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=end)
 
 
 def method_call(receiver: cst.BaseExpression, name: str, *arguments: cst.Arg) -> cst.Call:

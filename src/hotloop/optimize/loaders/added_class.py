@@ -12,6 +12,7 @@ from hotloop.source.statements import parsed
 
 _MODULES = {
     "torch": "torch",
+    "copy": "copy",
     "futures": "concurrent.futures",
     "image": "PIL.Image",
     "simplejpeg": "simplejpeg",

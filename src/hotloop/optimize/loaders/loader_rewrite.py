@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import libcst as cst
 
 from hotloop.model.sites import Site, SiteKind, Sites
+from hotloop.optimize.loaders.no_workers import without_workers
 from hotloop.optimize.rewriting.constructions import keyword_place, set_keywords
 from hotloop.optimize.rewriting.outcomes import changed, not_observed
 from hotloop.source.calls import argument, code
@@ -43,7 +44,10 @@ def rewrite_loaders(
         return not_observed("DataLoader that feeds training", f"DataLoader(dataset, ..., {arguments})")
     changes = Changes()
     for site in loaders:
-        changes += set_keywords(source, site, _where_workers(source, site, keywords), POSITIONS)
+        if keywords.get("num_workers") == "0":
+            changes += without_workers(source, site)
+        else:
+            changes += set_keywords(source, site, _where_workers(source, site, keywords), POSITIONS)
     words = ", ".join(f"{name}={value}" for name, value in keywords.items())
     return changed(changes, f"the training loaders have {words}", environment)
 

@@ -8,20 +8,48 @@ from dataclasses import dataclass
 import libcst as cst
 
 from hotloop.model.safety import Safety
-from hotloop.model.sites import Site, SiteKind, Sites
+from hotloop.model.sites import Site, Sites
 from hotloop.optimize.loaders.added_class import define
 from hotloop.optimize.loaders.dataset_argument import dataset_argument, makes_others
-from hotloop.optimize.rewriting.constructions import keyword_place, remove_keyword, set_keywords
+from hotloop.optimize.loaders.no_workers import POSITION, names_workers, without_workers
+from hotloop.optimize.loaders.training_loaders import sites_acted_on
+from hotloop.optimize.rewriting.constructions import keyword_place, set_keywords
 from hotloop.optimize.rewriting.outcomes import not_observed
 from hotloop.source.calls import argument, code
 from hotloop.source.draft import Editor
 from hotloop.source.imports import module_name
 from hotloop.source.keywords import Changes
+from hotloop.source.options import current, option_of
 from hotloop.source.outcome import AlreadySo, CannotEdit, Edited, Rewrite
 from hotloop.source.source_file import SourceFile
 
-_NUM_WORKERS = {"num_workers": 5}
-"""Of DataLoader's parameters by position; the data set is the first."""
+COPIED = '''\
+    def copied(self, value):
+        """Return a copy, which a collate function or the training may change."""
+        if isinstance(value, {torch}.Tensor):
+            return value.clone()
+        if type(value) in (list, tuple):
+            return type(value)(map(self.copied, value))
+        if type(value) is dict:
+            return {{key: self.copied(part) for key, part in value.items()}}
+        return {copy}.deepcopy(value)
+
+'''
+"""A method of a class that keeps samples; deepcopy would copy all of the storage that a tensor is a row of."""
+PASSED_ON = """\
+    def __getattr__(self, name):
+        if name == "inner":
+            raise AttributeError(name)
+        return getattr(self.inner, name)
+
+    def __setattr__(self, name, value):
+        setattr(self.inner, name, value)
+"""
+"""The end of a class whose `inner` is the data set: the program asks for its attributes, and sets them, as before."""
+FORGETS = """\
+        self.kept.clear()
+"""
+"""Behind it where samples are kept."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +80,7 @@ def wrap_datasets(
     sites: Sites,
     choose: Callable[[Site], Wrapper],
     *,
-    in_process: bool = False,
+    in_process: bool | None = None,
     safety: Safety = Safety.SAFE,
     snippet: str,
 ) -> Rewrite:
@@ -62,14 +90,15 @@ def wrap_datasets(
         source: the user's files.
         sites: of the observed run.
         choose: returns the class for a loader.
-        in_process: loaders with workers make their batches in the training process.
+        in_process: loaders with workers make their batches in the training process; False: their workers go on, and
+            must not each keep what they read; None: there are none, or nothing is kept.
         safety: of the edit.
         snippet: what to write by hand where no loader was observed.
 
     Raises:
-        CannotEdit: a loader is not made by the user's own code, or together with others.
+        CannotEdit: the loader is not made by the user's own code, or together with others, or there are several.
     """
-    loaders = [site for site in sites.of(SiteKind.LOADER) if site.in_step]
+    loaders = sites_acted_on(source, sites)
     if not loaders:
         return not_observed("DataLoader that feeds training", snippet)
     notes, already = Changes(), ""
@@ -79,7 +108,9 @@ def wrap_datasets(
         if wrapper.once:
             _refuse_made_again(source, site)
         if in_process:
-            notes += _without_workers(source, site, sites)
+            notes += _in_process(source, site, sites)
+        elif in_process is False:
+            _refuse_workers(source, site)
         notes += _wrapped(source, site, sites, wrapper)
     if not notes.notes:
         return AlreadySo(already)
@@ -134,24 +165,37 @@ def _wrapped(source: Editor, site: Site, sites: Sites, wrapper: Wrapper) -> Chan
     return Changes((f"{place.path}:{source.line(place)}: {wrapper.note}",))
 
 
-def _without_workers(source: Editor, site: Site, sites: Sites) -> Changes:
+def _refuse_workers(source: Editor, site: Site) -> None:
+    """Workers would each read and keep samples, and lose them at the end of the epoch.
+
+    Raises:
+        CannotEdit: the loader has workers, or may have some.
+    """
+    place, own = keyword_place(source, site)
+    call = source.call(place)
+    if not names_workers(call, POSITION if own else None):
+        return
+    given = argument(call, "num_workers", POSITION if own else None)
+    option = option_of(source, place.path, given.value) if given is not None else None
+    if given is None or "0" not in {code(given.value), current(option) if option is not None else None}:
+        raise CannotEdit(
+            f"{place.path}:{source.line(place)} makes a loader with workers, which would each read the data set again; "
+            "give it num_workers=0"
+        )
+
+
+def _in_process(source: Editor, site: Site, sites: Sites) -> Changes:
     """From memory the training process makes a batch faster than a worker sends it.
 
     Raises:
         CannotEdit: the same call makes loaders that keep their workers.
     """
     place, own = keyword_place(source, site)
-    if not _names_workers(source.call(place), 5 if own else None):
+    if not names_workers(source.call(place), POSITION if own else None):
         return Changes()
     if makes_others(site, sites, site.places.index(place)):
         raise CannotEdit(
             f"{place.path}:{source.line(place)} gives other loaders their workers, too; "
             "set num_workers=0 for the training loader alone"
         )
-    for name in ("prefetch_factor", "persistent_workers"):
-        remove_keyword(source, site, name)
-    return set_keywords(source, site, {"num_workers": "0"}, _NUM_WORKERS)
-
-
-def _names_workers(call: cst.Call, position: int | None) -> bool:
-    return any(arg.star == "**" for arg in call.args) or argument(call, "num_workers", position) is not None
+    return without_workers(source, site)

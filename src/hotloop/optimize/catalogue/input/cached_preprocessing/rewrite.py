@@ -10,7 +10,7 @@ import libcst as cst
 
 from hotloop.model.safety import Safety
 from hotloop.model.sites import Sites
-from hotloop.optimize.loaders.wrapped_datasets import Wrapper, wrap_datasets
+from hotloop.optimize.loaders.wrapped_datasets import COPIED, FORGETS, PASSED_ON, Wrapper, wrap_datasets
 from hotloop.source.calls import code
 from hotloop.source.draft import Editor
 from hotloop.source.outcome import CannotEdit, Rewrite
@@ -18,37 +18,42 @@ from hotloop.source.outcome import CannotEdit, Rewrite
 FIXED = frozenset(
     {"CenterCrop", "ConvertImageDtype", "Grayscale", "Normalize", "PILToTensor", "Pad", "Resize", "ToDtype"}
 ) | {"ToImage", "ToPILImage", "ToTensor"}
-_CLASS = '''\
+_CLASS = (
+    '''\
 class CachedPreprocessing({torch}.utils.data.Dataset):
     """Keeps samples as they are after their first transforms, which are not random; the others run each time."""
 
     def __init__(self, dataset, num_kept):
-        self.dataset = holder = dataset
+        self.__dict__.update(inner=dataset, num_kept=num_kept, kept={{}})
+
+    def __len__(self):
+        return len(self.inner)
+
+    def __getitem__(self, index):
+        holder, index = self.inner, int(index)
         while not hasattr(holder, "transform"):
             holder = holder.dataset
         chain = holder.transform
-        given, self.transforms = chain.transforms, chain.transforms[num_kept:]
-        chain.transforms = given[:num_kept]
-        self.samples = [dataset[i] for i in range(len(dataset))]
-        chain.transforms = given
-
-    def __len__(self):
-        return len(self.samples)
-
-    def __getitem__(self, index):
-        value, *rest = self.samples[index]
-        for transform in self.transforms:
+        given = chain.transforms
+        if index not in self.kept:
+            try:
+                chain.transforms = given[: self.num_kept]
+                self.kept[index] = self.copied(self.inner[index])
+            finally:
+                chain.transforms = given
+        value, *rest = self.copied(self.kept[index])
+        for transform in given[self.num_kept :]:
             value = transform(value)
         return (value, *rest)
 
     def __getitems__(self, indices):
         return [self[i] for i in indices]
 
-    def __getattr__(self, name):
-        if name == "dataset":
-            raise AttributeError(name)
-        return getattr(self.dataset, name)
 '''
+    + COPIED
+    + PASSED_ON
+    + FORGETS
+)
 
 
 def rewrite_prefix(source: Editor, sites: Sites) -> Rewrite:
@@ -65,7 +70,9 @@ def rewrite_prefix(source: Editor, sites: Sites) -> Rewrite:
         f"the first {num} of its transforms run once",
     )
     snippet = "run the fixed transforms in the data set's __init__, the random ones in __getitem__"
-    return wrap_datasets(source, sites, lambda _: wrapper, safety=Safety.UNSAFE, snippet=snippet)
+    return wrap_datasets(
+        source, sites, lambda _: wrapper, in_process=False, safety=Safety.UNSAFE, snippet=snippet
+    )
 
 
 def _num_kept(source: Editor) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from hotloop.model.sites import Place, Site, SiteKind, Sites
-from hotloop.optimize.loaders.wrapped_datasets import Wrapper, wrap_datasets
+from hotloop.optimize.loaders.wrapped_datasets import COPIED, FORGETS, PASSED_ON, Wrapper, wrap_datasets
 from hotloop.optimize.rewriting.constructions import keyword_place
 from hotloop.source.calls import argument, code
 from hotloop.source.draft import Editor
@@ -19,23 +19,24 @@ class InMemory({torch}.utils.data.Dataset):
     """A data set whose samples are read once and kept: only for one that gives the same sample each time."""
 
     def __init__(self, dataset):
-        self.dataset = dataset
-        self.kept = [dataset[i] for i in range(len(dataset))]
+        self.__dict__.update(inner=dataset, kept={{}})
 
     def __len__(self):
-        return len(self.kept)
+        return len(self.inner)
 
     def __getitem__(self, index):
-        return self.kept[index]
+        index = int(index)
+        if index not in self.kept:
+            self.kept[index] = self.copied(self.inner[index])
+        return self.copied(self.kept[index])
 
     def __getitems__(self, indices):
-        return [self.kept[i] for i in indices]
+        return [self[i] for i in indices]
 
-    def __getattr__(self, name):
-        if name == "dataset":
-            raise AttributeError(name)
-        return getattr(self.dataset, name)
-''',
+'''
+    + COPIED
+    + PASSED_ON
+    + FORGETS,
     "",
     _NOTE,
     others=("InMemoryTable",),
@@ -50,28 +51,27 @@ class InMemoryTable({torch}.utils.data.Dataset):
     """
 
     def __init__(self, dataset):
-        self.dataset = dataset
-        parts = [
-            {torch}.utils.data.default_collate([dataset[i] for i in range(at, min(at + 256, len(dataset)))])
-            for at in range(0, len(dataset), 256)
-        ]
-        self.kept = [{torch}.cat(rows) for rows in zip(*parts)]
+        self.__dict__.update(inner=dataset, kept=[])
 
     def __len__(self):
-        return len(self.dataset)
+        return len(self.inner)
 
     def __getitem__(self, index):
-        return self.dataset[index]
+        return self.inner[index]
 
     def __getitems__(self, indices):
+        if not self.kept:
+            parts = [
+                {torch}.utils.data.default_collate([self.inner[i] for i in range(at, min(at + 256, len(self)))])
+                for at in range(0, len(self), 256)
+            ]
+            self.kept.extend({torch}.cat(rows) for rows in zip(*parts))
         indices = {torch}.as_tensor(indices)
         return [rows.index_select(0, indices) for rows in self.kept]
 
-    def __getattr__(self, name):
-        if name == "dataset":
-            raise AttributeError(name)
-        return getattr(self.dataset, name)
-''',
+'''
+    + PASSED_ON
+    + FORGETS,
     "",
     _NOTE,
     collated=True,
@@ -79,13 +79,13 @@ class InMemoryTable({torch}.utils.data.Dataset):
 )
 
 
-def rewrite_kept(source: Editor, sites: Sites, *, in_process: bool) -> Rewrite:
+def rewrite_kept(source: Editor, sites: Sites, *, in_process: bool | None) -> Rewrite:
     """Keep the samples of the data sets that were seen to feed training steps.
 
     Args:
         source: the user's files.
         sites: of the observed run.
-        in_process: loaders with workers make their batches in the training process.
+        in_process: loaders with workers make their batches in the training process; None: there are none.
 
     Raises:
         CannotEdit: a loader is not made by the user's own code, or is made again and again.

@@ -103,4 +103,4 @@ class DatasetInMemory(Optimization):
         """Put a class that keeps samples around the training loaders' data sets."""
         from hotloop.optimize.catalogue.input.dataset_in_memory.rewrite import rewrite_kept
 
-        return rewrite_kept(source, sites, in_process=bool(params.get("in_process")))
+        return rewrite_kept(source, sites, in_process=params.get("in_process"))

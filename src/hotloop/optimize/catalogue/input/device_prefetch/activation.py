@@ -142,8 +142,9 @@ class NextBatch(Knob):
         self._on = on
 
     def effect(self) -> tuple[bool, str]:
-        """Return whether batches were made ahead."""
-        if not self.num_ahead:
-            return False, self._reason
+        """Return whether batches were made ahead, of all that were asked for: a patch could not tell them apart."""
+        alone = next((each.reason for each in self._hazards.values() if each.reason), "")
+        if alone or not self.num_ahead:
+            return False, alone or self._reason
         moved = f", {self._moved.num_used} tensors moved ahead" if self._moved is not None else ""
         return True, f"{self.num_ahead} batches were made while the one before computed{moved}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import libcst as cst
 
-from hotloop.model.sites import SiteKind, Sites
+from hotloop.model.sites import Sites
 from hotloop.optimize.loaders.added_class import define
 from hotloop.optimize.loaders.dataset_argument import makes_others
+from hotloop.optimize.loaders.training_loaders import sites_acted_on
 from hotloop.optimize.rewriting.constructions import keyword_place
 from hotloop.optimize.rewriting.outcomes import not_observed, summed_up
 from hotloop.source.calls import code
@@ -19,9 +20,12 @@ class NextBatchLoader({torch}.utils.data.DataLoader):
     """Makes its next batch in a thread, while this one is trained on."""
 
     def __iter__(self):
+        num_threads = {torch}.get_num_threads()
         with {futures}.ThreadPoolExecutor(
             1, initializer={torch}.set_num_threads, initargs=(1,)
         ) as thread:  # more threads than cores would slow the training
+            thread.submit({torch}.get_num_threads).result()
+            {torch}.set_num_threads(num_threads)  # it is each thread's own, but others begin with what was set last
             batches = super().__iter__()
             ahead = thread.submit(next, batches, None)
             while (batch := ahead.result()) is not None:
@@ -40,9 +44,9 @@ def rewrite_prefetch(source: Editor, sites: Sites) -> Rewrite:
     """Construct the training loaders of the class.
 
     Raises:
-        CannotEdit: a loader is of a class of the program's own, or is made together with others.
+        CannotEdit: there are several, or the loader is of a class of the program's own, or made together with others.
     """
-    loaders = [site for site in sites.of(SiteKind.LOADER) if site.in_step]
+    loaders = sites_acted_on(source, sites)
     if not loaders:
         return not_observed("DataLoader that feeds training", f"{_NAME}(dataset, ...)")
     if sites.device != "cpu":

@@ -4,33 +4,32 @@ from __future__ import annotations
 
 from hotloop.model.sites import SiteKind, Sites
 from hotloop.optimize.loaders.dataset_argument import makes_others
-from hotloop.optimize.loaders.wrapped_datasets import Wrapper, wrap_datasets
+from hotloop.optimize.loaders.wrapped_datasets import PASSED_ON, Wrapper, wrap_datasets
 from hotloop.optimize.rewriting.constructions import keyword_place
 from hotloop.source.calls import argument, code
 from hotloop.source.draft import Editor
 from hotloop.source.outcome import CannotEdit, Rewrite
 
-_CLASS = '''\
+_CLASS = (
+    '''\
 class WholeBatches({torch}.utils.data.Dataset):
     """Reads a batch by one indexing operation: only for a data set that may be indexed with a list of rows."""
 
     def __init__(self, dataset):
-        self.dataset = dataset
+        self.__dict__.update(inner=dataset)
 
     def __len__(self):
-        return len(self.dataset)
+        return len(self.inner)
 
     def __getitem__(self, index):
-        return self.dataset[index]
+        return self.inner[index]
 
     def __getitems__(self, indices):
-        return self.dataset[indices]
+        return self.inner[indices]
 
-    def __getattr__(self, name):
-        if name == "dataset":
-            raise AttributeError(name)
-        return getattr(self.dataset, name)
 '''
+    + PASSED_ON
+)
 _WRAPPER = Wrapper(
     "WholeBatches",
     _CLASS,
