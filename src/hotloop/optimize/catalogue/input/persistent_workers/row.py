@@ -33,8 +33,8 @@ class PersistentWorkers(Optimization):
 
     When it does not help: one long epoch; loaders made anew every epoch. A data set that the program changes from
     outside (`dataset.set_epoch(epoch)`, `dataset.p = 0.5`) would not hear of it in living workers and is left alone.
-    In a trial whose data set was seen to change between epochs the workers are started anew. A program that iterates one loader
-    twice at the same time must not use it: both iterators would be one; the parity check sees that.
+    In a trial whose data set was seen to change between epochs the workers are started anew. A program that iterates
+    one loader twice at the same time must not use it: both iterators would be one; the parity check sees that.
 
     Effect on numerics: the samples and their order are the same; random augmentation goes on with the
     workers' random numbers instead of being seeded anew each epoch.

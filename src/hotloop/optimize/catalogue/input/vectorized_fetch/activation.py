@@ -11,12 +11,6 @@ from hotloop.optimize.dataset.dataset_cache import DatasetCache
 class BatchedReads(DatasetCache):
     """Keeps nothing: it reads a batch where samples were read."""
 
-    def acts(self, kept: Any) -> bool:
-        """Whether batches were read as a whole; what workers read is not seen here."""
-        return bool(kept.num_batches) or any(
-            loader.num_workers for loader in self.loaders.values() if loader.dataset is kept.dataset
-        )
-
     def said(self, used: Sequence[Any]) -> str:
         """Return what was proven."""
         rows = sum(kept.num_compared for kept in used)
