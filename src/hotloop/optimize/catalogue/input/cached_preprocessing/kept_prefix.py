@@ -135,7 +135,7 @@ class KeptPrefix:
         """Whether a batch can be made of what is kept: plain indices."""
         if not isinstance(index, (list, tuple)) or not self._chain.is_unchanged():
             return False
-        return all(isinstance(i, Integral) and 0 <= i < self._length for i in index)
+        return all(isinstance(i, Integral) and 0 <= int(i) < self._length for i in index)
 
     def batch(self, index: Sequence[int], collate: Any) -> Any:
         """Run the random transforms in the order of the batch, and collate."""
