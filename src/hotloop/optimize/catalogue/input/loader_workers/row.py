@@ -151,7 +151,11 @@ class LoaderWorkers(Optimization):
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
         """Set the keywords of the training loaders; the threads that they leave go to the launch line."""
         from hotloop.optimize.loaders.loader_rewrite import rewrite_loaders
+        from hotloop.optimize.rewriting.own_threads import refused_threads
 
+        refused = refused_threads(source, params["num_threads"]) if "num_threads" in params else None
+        if refused is not None:
+            return refused
         names = ("num_workers", "prefetch_factor", "persistent_workers")
         keywords = {name: repr(params[name]) for name in names if name in params}
         return rewrite_loaders(source, sites, keywords, self.environment(params))
