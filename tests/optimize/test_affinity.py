@@ -36,7 +36,7 @@ from hotloop.optimize.catalogue.system.numa_binding.row import NumaBinding
 from hotloop.optimize.optimization import DoesNotApply
 from hotloop.patch.rewrite_plan import Patch, StepOutcome
 from hotloop.source.draft import Editor
-from hotloop.source.outcome import Refused
+from hotloop.source.outcome import Edited, Refused
 
 from .harness import loader, observation
 from .test_system import in_a_process
@@ -125,6 +125,15 @@ def test_the_code_for_ranks_binds_as_the_trial_did(rank: int, monkeypatch: pytes
     exec(outcome.code, {"os": system, "local_rank": rank, "local_world_size": 2})
     assert sorted(bound) == list(activation.Placement("ranks", 1).training)
     assert bound == [[0, 8, 1, 9], [4, 12, 5, 13]][rank]
+
+
+def test_a_launch_line_binds_workers_as_the_trial_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(activation, "physical_cores", lambda: ((0, 8), (1, 9)))
+    place = activation.Placement("physical", 1)
+    assert place.training == place.workers == (0, 1)
+    outcome = CpuAffinity().rewrite(Editor({}, []), Sites(), {"cores": "physical"})
+    assert isinstance(outcome, Edited)
+    assert outcome.prefix == ("taskset", "-c", "0-1")
 
 
 @TWO_CORES

@@ -35,9 +35,9 @@ class CpuAffinity(Optimization):
     """Pin threads, loader workers and ranks to processors of their own.
 
     What it does: every thread of the training process is bound with `sched_setaffinity`. `cores=physical`: to one
-    hardware thread of each core; `apart`: the process leaves `worker_cores` cores to its loader workers, which are
-    bound to those, and computes with as many threads as it has cores left; `ranks`: each rank of the machine has an
-    equal part of the cores.
+    hardware thread of each core, with its loader workers, as `taskset` does; `apart`: the process leaves
+    `worker_cores` cores to its loader workers, which are bound to those, and computes with as many threads as it
+    has cores left; `ranks`: each rank of the machine has an equal part of the cores.
 
     Why it is faster: two threads of one parallel region on the two hardware threads of a core take turns at its vector
     unit; a worker that decodes where a computing thread runs holds up the barrier that all others wait at; a thread
