@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -236,7 +237,7 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> tuple[PinnedCopies, list[dict[str
 
 def test_only_pinned_tensors_on_their_way_to_a_device_do_not_wait(copies: Any) -> None:
     activation, calls = copies
-    pinned, plain = torch.zeros(2), torch.zeros(3)
+    pinned, plain = activation.on_batch((torch.zeros(2), torch.zeros(3)))
     pinned.to("cuda")
     pinned.to(torch.device("cuda", 0), torch.float16)
     pinned.to(device="cuda:0")
@@ -263,12 +264,26 @@ def test_only_pinned_tensors_on_their_way_to_a_device_do_not_wait(copies: Any) -
     assert activation.effect() == (False, "no iterator that pins its batches was seen")
 
 
+def test_buffers_of_the_programs_own_are_waited_for(copies: Any) -> None:
+    activation, calls = copies
+    buffer = torch.zeros(2)
+    batch: Any = {"x": [torch.zeros(2)], "y": SimpleNamespace(label=torch.zeros(2))}
+    activation.on_batch(batch)
+    buffer.copy_(batch["x"][0])
+    buffer.to("cuda")
+    assert calls == [{}]
+    for tensor in (batch["x"][0], batch["x"][0].view(2, 1), batch["y"].label):
+        tensor.to("cuda")
+    assert calls[1:] == [{"non_blocking": True}] * 3
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an accelerator")
 def test_batches_are_pinned_and_copied_without_waiting() -> None:
     activation = PinnedCopies()
     activation.on_torch()
     made = DataLoader(**activation.on_loader({"dataset": DATA, "batch_size": 4}))
-    assert [batch[0].to("cuda").tolist() for batch in made] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    batches = map(activation.on_batch, made)
+    assert [batch[0].to("cuda").tolist() for batch in batches] == [[0, 1, 2, 3], [4, 5, 6, 7]]
     on, evidence = activation.effect()
     assert on, evidence
