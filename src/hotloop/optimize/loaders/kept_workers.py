@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from hotloop.optimize.dataset.state import changed, state_of
+from hotloop.optimize.loaders.dataset_state import changed, state_of
 
 _LASTING = "_hotloop_lasting"
 

@@ -16,8 +16,8 @@ from hotloop.optimize.dataset.opened_files import OpenedFiles
 from hotloop.optimize.dataset.pace import Pace
 from hotloop.optimize.dataset.refusal import CannotKeep
 from hotloop.optimize.dataset.samples import copy_of, num_bytes, same
-from hotloop.optimize.dataset.state import changed, state_of
 from hotloop.optimize.dataset.transform_chain import chain_of, held_in, put_in
+from hotloop.optimize.loaders.dataset_state import changed, state_of
 from hotloop.probe.record.generators import GlobalGenerators
 
 
