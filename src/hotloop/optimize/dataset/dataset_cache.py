@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from hotloop.optimize.dataset.keep import KeptDataset
 from hotloop.optimize.dataset.memory import give_large_blocks_back
@@ -28,6 +28,9 @@ class DatasetCache(Knob):
         on: from the start; a knob is switched on later.
         keep: reads and keeps the data set of a loader.
     """
+
+    reads_all: ClassVar[bool] = True
+    """Beginning with a data set reads every sample of it: not worth it for a single epoch."""
 
     def __init__(
         self, max_share: float, in_process: bool, *, on: bool = True, keep: Keep = KeptDataset
@@ -138,7 +141,7 @@ class DatasetCache(Knob):
             CannotKeep: the program makes data sets as it goes.
         """
         self._drop_unused()
-        if self._made_anew:
+        if self.reads_all and self._made_anew:
             raise CannotKeep("the program makes a loader over other data for each epoch")
         self._kept[key] = self._read_ahead(loader)
 

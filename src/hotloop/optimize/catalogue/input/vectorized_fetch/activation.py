@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from hotloop.optimize.dataset.dataset_cache import DatasetCache
 
 
 class BatchedReads(DatasetCache):
     """Keeps nothing: it reads a batch where samples were read."""
+
+    reads_all: ClassVar[bool] = False
 
     def said(self, used: Sequence[Any]) -> str:
         """Return what was proven."""
